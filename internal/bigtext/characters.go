@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
@@ -119,21 +120,29 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 		return nil, fmt.Errorf("cannot keep a text in a temporary file: %w", err)
 	}
 	c.File = f
-	if err := t.writeCharacters(ctx, x, c); err != nil {
+	err = t.writeCharacters(ctx, x, c)
+	if err != nil {
 		err = fmt.Errorf("cannot keep %q in a temporary file: %w", t.name, err)
-		return nil, errors.Join(err, f.Close(), remove())
-	}
-	if t.file != nil { // what changed while it was copied is neither the old text nor the new one
-		now, err := t.file.Stat()
-		if err == nil {
+	} else if t.file != nil { // what changed while it was copied is neither the old text nor the new one
+		var now fs.FileInfo
+		if now, err = t.file.Stat(); err == nil {
 			err = t.compare(now)
 		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close(), remove())
-		}
 	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), remove())
+	}
+
+	kept.Add(c.fileSize())
+	runtime.AddCleanup(c, func(size int64) { kept.Add(-size) }, c.fileSize())
 	return c, nil
 }
+
+// kept is how many bytes the copies of this process take together. Of a directory with many
+// files, each copy is small, and all of them may fill a disk.
+var kept atomic.Int64
+
+func (c *Characters) fileSize() int64 { return c.Size() + c.Width }
 
 // findWidth returns the width of the widest character.
 func (t *Text) findWidth(ctx context.Context) (int64, error) {
@@ -189,11 +198,10 @@ func decodeEscaped(b []byte) (r rune, width int) {
 
 // writeCharacters writes the file of c.
 func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) error {
-	size := c.Size() + c.Width
-	if err := checkSpace(c.File, size); err != nil {
+	if err := checkSpace(c.File, c.fileSize(), kept.Load()); err != nil {
 		return err
 	}
-	if err := reserve(c.File, size); err != nil {
+	if err := reserve(c.File, c.fileSize()); err != nil {
 		return err
 	}
 	return t.each(ctx, 0, t.Size(), func(_, lo, hi int64) error {

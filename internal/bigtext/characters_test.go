@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestCharacters compares the form with what a plain decoder gives, over boundaries of pieces
@@ -154,4 +155,42 @@ func TestLinkCharacters(t *testing.T) {
 	if _, err := text.LinkCharacters(t.Context(), 1<<30, "/no/such/folder/name"); err == nil {
 		t.Error("a folder that does not exist is no error")
 	}
+}
+
+// TestCopiesShareHalfOfTheSpace: the copies of a process count together, as long as they exist.
+func TestCopiesShareHalfOfTheSpace(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("the free space is not known")
+	}
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := checkSpace(f, 1, 0); err != nil {
+		t.Error(err)
+	}
+	if err := checkSpace(f, 1, 1<<60); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("beside many others: %v", err)
+	}
+
+	const size = 16 << 20 // more than the copies of other tests, which may end at any time
+	func() {
+		text := FromBytes("text", []byte(strings.Repeat("x", size)))
+		c, err := text.Characters(t.Context(), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := kept.Load(); n < size {
+			t.Errorf("%d bytes count", n)
+		}
+		runtime.KeepAlive(c)
+	}()
+	for range 100 {
+		if runtime.GC(); kept.Load() < size {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d bytes still count", kept.Load())
 }

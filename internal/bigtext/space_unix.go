@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkSpace reports an error if a file of size bytes would take more than half of the free
-// space of its file system.
-func checkSpace(f *os.File, size int64) error {
+// checkSpace reports an error if a file of size bytes, and others that take kept bytes, would
+// together take more than half of the space that its file system had without them.
+func checkSpace(f *os.File, size, kept int64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
 		return fmt.Errorf("cannot ask for free space: %w", err)
 	}
-	if free := int64(s.Bavail) * int64(s.Bsize); size > free/2 { //nolint:unconvert // on macOS
-		return fmt.Errorf("%w: it takes %d bytes, more than half of the %d that are free",
-			ErrTooLarge, size, free)
+	free := int64(s.Bavail) * int64(s.Bsize) //nolint:unconvert // on macOS
+	if room := (free+kept)/2 - kept; size > room {
+		return fmt.Errorf("%w: it takes %d bytes, and with %d bytes of other texts more than half of the space of %d",
+			ErrTooLarge, size, kept, free+kept)
 	}
 	return nil
 }

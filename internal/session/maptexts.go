@@ -32,6 +32,9 @@ func (a *Accounts) mapText(body []byte) Reply {
 		return fail(errNoMapping)
 	}
 	t, _, err := a.openText(number)
+	if err == nil && t.Size() <= LongText { // no guest of ours asks, and each would take an open file
+		err = errShort
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -146,6 +146,7 @@ func isASCII(b []byte) bool {
 var (
 	errRequest   = errors.New("cannot parse the request to the host")
 	errNoMapping = errors.New("this sandbox has no place for the characters of a text")
+	errShort     = errors.New("the characters of a short text have no place: ask for its parts")
 )
 
 var comma = []byte{','}

@@ -24,6 +24,7 @@ type TextFolder struct {
 	lock         *os.File // tells other processes that this one lives
 	log          *slog.Logger
 	shown        map[int]*bigtext.Characters // by the number of the text
+	refused      map[int]error               // the same: an attempt may have copied the whole text
 }
 
 // TextsAt is where guests see the inner folder.
@@ -57,6 +58,7 @@ func newTextFolder() (*TextFolder, error) {
 
 	f := &TextFolder{
 		outer: outer, inner: filepath.Join(outer, "texts"), shown: map[int]*bigtext.Characters{},
+		refused: map[int]error{},
 	}
 	f.lock, err = lockFolder(outer)
 	if err == nil {
@@ -78,12 +80,18 @@ func (f *TextFolder) Path() string { return f.inner }
 func (f *TextFolder) show(
 	ctx context.Context, number int, t *bigtext.Text,
 ) (place any, c *bigtext.Characters, err error) {
+	if err := f.refused[number]; err != nil {
+		return nil, nil, err
+	}
 	name := strconv.Itoa(number)
 	c = f.shown[number]
 	if c == nil {
 		c, err = t.LinkCharacters(ctx, math.MaxInt64, filepath.Join(f.inner, name))
 		if err != nil {
 			f.log.Warn("a long context cannot be a str in this sandbox", "error", err)
+			if ctx.Err() == nil {
+				f.refused[number] = err
+			}
 			return nil, nil, err
 		}
 		f.shown[number] = c

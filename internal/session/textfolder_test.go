@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func TestTextFolder(t *testing.T) {
 			t.Errorf("%s, want %s", r.Data, want)
 		}
 	}
-	for _, request := range []string{"tm2", "tm3", "tm-1", "tm", "tm1,2", "tm../1", "tm1048576"} {
+	for _, request := range []string{"tm0", "tm2", "tm3", "tm-1", "tm", "tm1,2", "tm../1", "tm1048576"} {
 		if r := a.Handle([]byte(request)); !r.Failed {
 			t.Errorf("%s: %s", request, r.Data)
 		}
@@ -76,6 +77,18 @@ func TestTextFolder(t *testing.T) {
 	}
 
 	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	long, _, err := a.openText(1)
+	for range 2 { // the second time without an attempt
+		if _, _, err := folder.show(t.Context(), 3, long); err == nil {
+			t.Error("a folder that is gone shows a text")
+		}
+		if err := os.MkdirAll(folder.Path(), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(err, folder.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
