@@ -298,7 +298,7 @@ var lines = map[string]string{
 		"👩‍👩‍👧‍👦 🇩🇪\n" +
 		"مرحبا بالعالم ٣٤ שלום नमस्ते สวัสดี e\u0301\u0323 ﬁ Ǆ İı " +
 		"ſ\u00a0\u2003x\u2028y\u0085z\vq\fw\x1cv\n\r\nplain ASCII line id=42\n",
-	"invalid": "valid é then \xff\xfe bytes \xc3( cut \xe2\x82 and \xed\xa0\x80 surrogate \xf0\x9f\x98 end\n" +
+	"invalid": "\ufeffvalid é then \xff\xfe bytes \xc3( cut \xe2\x82 and \xed\xa0\x80 surrogate \xf0\x9f\x98 end\n" +
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
