@@ -242,3 +242,23 @@ func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 		t.Errorf("%s, %v, %v", value, violations, err)
 	}
 }
+
+// TestABlockThatTheProseBehindItContradictsIsNoValue: a model that corrects itself means the
+// later value, and prose before the block may quote an example.
+func TestABlockThatTheProseBehindItContradictsIsNoValue(t *testing.T) {
+	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const block = "```json\n{\"n\": 1}\n```\n"
+	for reply, want := range map[string]string{
+		block + `Wait, it is {"n": 2}.`:                   "",
+		block + `That is {"n": 1}, as a sum of {"m": 2}.`: `{"n":1}`,
+		`Not {"n": 2}, but` + "\n" + block:                `{"n":1}`,
+	} {
+		value, violations, err := c.CheckReply(reply)
+		if err != nil || string(value) != want || (want == "") != (len(violations) > 0) {
+			t.Errorf("%q: %s, %v, %v", reply, value, violations, err)
+		}
+	}
+}

@@ -21,9 +21,10 @@ const (
 // Otherwise it is the first of these that meets the contract: the whole reply as JSON;
 // the last fenced block, then the one before; the last JSON object or array in the prose;
 // for a bool, a number or an enumeration also the reply or its last line as plain words
-// ("Answer: yes."). Prose with several different values that meet the contract has none, and
-// neither has code that goes on with them. An object with one member called value, answer or result stands for
-// that member if the contract does not want an object.
+// ("Answer: yes."). Prose with several different values that meet the contract has none,
+// neither has code that goes on with them, nor a fenced block that the prose behind it
+// contradicts. An object with one member called value, answer or result stands for that
+// member if the contract does not want an object.
 //
 // If no candidate meets the contract, the violations are those of the first. If there is
 // no candidate, one violation says so.
@@ -93,14 +94,14 @@ func (c *Contract) checkReply(
 	return nil, violations, nil
 }
 
-// isOneOfSeveral reports whether a value from the prose of a reply, the candidate at a place,
-// has another beside it that meets the contract.
+// isOneOfSeveral reports whether a value, the candidate at a place, has another beside it
+// that meets the contract: in the prose, or behind the last fence if it is from a block.
 func (c *Contract) isOneOfSeveral(value json.RawMessage, k candidates, at int) bool {
-	if k.places[at] == 0 {
-		return false
-	}
 	for i := at + 1; i < len(k.found); i++ {
 		if k.places[i] == 0 || k.places[i] == k.places[i-1] || k.places[i] == k.places[at] {
+			continue
+		}
+		if k.places[at] == 0 && k.places[i] > k.behind {
 			continue
 		}
 		other, wrong, err := c.check(k.found[i])
@@ -123,17 +124,20 @@ type candidates struct {
 	// places tell the candidates in the prose apart, from 1. It is 0 for all others.
 	places []int
 	place  int
+	behind int // the last place of those behind the last fence
 }
 
 // findCandidates returns the values that a reply may mean.
 func (c *Contract) findCandidates(text string) candidates {
 	k := candidates{wants: c.facts[c.root].admitted}
 	k.addJSON(text)
+	isWhole := len(k.found) > 0
 	if k.wants == wantsString && len(k.found) == 0 {
 		k.add(newText(text))
 	}
 
-	for _, block := range findFences(text) {
+	blocks := findFences(text)
+	for _, block := range blocks {
 		k.addJSON(block)
 	}
 	if k.wants.has(wantsObject|wantsArray) || strings.ContainsRune(text, '{') {
@@ -142,6 +146,10 @@ func (c *Contract) findCandidates(text string) candidates {
 			k.add(n)
 		}
 		k.place = 0
+		if len(blocks) > 0 && !isWhole {
+			fence := max(strings.LastIndex(text, "```"), strings.LastIndex(text, "~~~"))
+			k.behind = len(findEmbedded(text[fence:]))
+		}
 	}
 
 	if k.wants.has(everyType &^ (wantsObject | wantsArray)) {
