@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rlmhq/rlm/internal/bm25"
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl/internal/bm25"
 )
 
 // Bounds of clustering by words.

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/repl/internal/bm25"
+	"github.com/rlmhq/rlm/internal/bm25"
 )
 
 // Bounds of the evidence from files. A prompt shows at most mostPassages, so some

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/bm25"
 	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/repl/internal/bm25"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
 	"github.com/rlmhq/rlm/repl/internal/harness"

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/repl/internal/bm25"
+	"github.com/rlmhq/rlm/internal/bm25"
 )
 
 // folder makes files, by their names below a new folder.
@@ -195,6 +195,29 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	}
 	if l := open(t, bm25.Bounds{Bytes: 60}, dir); l.Skipped().Rest == 0 {
 		t.Errorf("beyond 60 bytes are %+v", l.Skipped())
+	}
+}
+
+func TestTextsAreAdded(t *testing.T) {
+	l := bm25.New(bm25.Bounds{Files: 3, FileBytes: 20, Bytes: 1000})
+	for path, text := range map[string]string{"a": "red apple", "b": "green apple", "c": "blue sky \xff"} {
+		if !l.Add(path, text) {
+			t.Errorf("%s is not added", path)
+		}
+	}
+	if l.Add("d", "one more") || l.Skipped().Rest != 1 {
+		t.Error("a text beyond the bounds is added")
+	}
+	if l := bm25.New(bm25.Bounds{FileBytes: 5}); l.Add("a", "too long") {
+		t.Error("a text that is too long is added")
+	}
+
+	hits := l.Search("sky", 5)
+	if len(hits) != 1 || hits[0].Path != "c" || hits[0].Text != "blue sky \uFFFD" {
+		t.Errorf("%v", hits)
+	}
+	if hits := l.Search("apple green", 5); len(hits) != 2 || hits[0].Path != "b" {
+		t.Errorf("%v", hits)
 	}
 }
 

@@ -72,7 +72,7 @@ func (s Skipped) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Library is an immutable, searchable set of passages. It is safe for concurrent use.
+// Library is a searchable set of passages. Searches may run at the same time.
 type Library struct {
 	bounds   Bounds
 	files    int
@@ -82,10 +82,27 @@ type Library struct {
 	index    index
 }
 
+// New returns an empty library for [Library.Add].
+func New(bounds Bounds) *Library {
+	return &Library{bounds: bounds.withDefaults(), index: index{postings: map[string][]posting{}}}
+}
+
+// Add adds a text under a path. It returns false, and adds nothing, if the text is beyond the
+// bounds. Add must not run beside another call.
+func (l *Library) Add(path, text string) bool {
+	size := int64(len(text))
+	if size > l.bounds.FileBytes || l.full(size) {
+		l.skipped.Rest++
+		return false
+	}
+	l.add(path, bigtext.KindText, size, strings.ToValidUTF8(text, "\uFFFD"))
+	return true
+}
+
 // Open reads files and folders. It returns an error for a path that is missing or contains no
 // text, because such a path is always a mistake.
 func Open(ctx context.Context, paths []string, bounds Bounds) (*Library, error) {
-	l := &Library{bounds: bounds.withDefaults(), index: index{postings: map[string][]posting{}}}
+	l := New(bounds)
 	for _, path := range paths {
 		before := len(l.passages)
 		if err := l.path(ctx, path); err != nil {
@@ -216,13 +233,17 @@ func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) err
 	if err != nil {
 		return err
 	}
-	l.files++
-	l.bytes += text.Size()
+	l.add(path, text.Kind(), text.Size(), whole)
+	return nil
+}
 
-	for p := range cut(whole) {
-		p.Path, p.Kind = path, text.Kind()
+// add adds the passages of a text that is within the bounds.
+func (l *Library) add(path string, kind bigtext.Kind, size int64, text string) {
+	l.files++
+	l.bytes += size
+	for p := range cut(text) {
+		p.Path, p.Kind = path, kind
 		l.index.add(len(l.passages), p.Text)
 		l.passages = append(l.passages, p)
 	}
-	return nil
 }

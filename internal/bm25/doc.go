@@ -1,4 +1,4 @@
-// Package bm25 finds the passages of files that fit a query best.
+// Package bm25 finds the passages of files and texts that fit a query best.
 //
 // A [Library] is made once of files and folders: a bounded walk that follows no
 // link, leaves out what is binary, hidden or too large, and mends what is not
