@@ -12,14 +12,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// modelTools returns a function that makes the host functions with which snippets call
-// models. The session and its forks share one budget for the calls.
-func modelTools(cfg SessionConfig) (func([]tiers.Input) (*repl.Tools, error), error) {
+// modelTools makes the host functions with which snippets call models, over inputs and with
+// tools for sub-loops.
+type modelTools func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error)
+
+// modelTools returns the functions of a session. It and its forks share one budget for the
+// calls.
+func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	ask := cfg.Ask
-	if ask.WithDefaults().Model == "" || ask.Models == nil {
-		return func([]tiers.Input) (*repl.Tools, error) { return nil, nil }, nil //nolint:nilnil // none
-	}
-	ask.Tools, ask.Progress = nil, addLabels(ask.Progress, cfg.Labels)
+	ask.Open = e.opener(cfg.Policy, cfg.Labels)
+	ask.Limits, ask.Deterministic = cfg.Limits, cfg.Deterministic
+	ask.Progress = addLabels(ask.Progress, cfg.Labels)
+
 	return ask.SessionTools()
 }
 

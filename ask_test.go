@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 	"github.com/rlmhq/rlm/repl/run"
@@ -67,6 +68,39 @@ func TestAModelWorksInACopyOfThePersonsSession(t *testing.T) {
 		runs("x, _answer[0]", "(41, 42)")
 		runs("llm_query('hi')", "'a leaf'")
 	}
+}
+
+func TestSnippetsOfASessionStartSubLoops(t *testing.T) {
+	models := answerBy(
+		t,
+		reply(scripted.When{Purpose: "sub", System: "You are a clerk."}, "```repl\n"+
+			"FINAL(f'{context} costs {price(context)}, {\"stock\" in globals()}')\n```"),
+		reply(scripted.When{Purpose: "sub"}, "```repl\nFINAL(str(len(context) + stock()))\n```"),
+	)
+	session := open(t, rlm.SessionConfig{
+		Functions: []rlm.Function{
+			rlm.Func("price", "", func(context.Context, struct {
+				Name string `json:"name"`
+			}) (int, error) {
+				return 3, nil
+			}),
+		},
+		Ask: run.Config{Models: models, Model: "test/m", Agents: map[string]repl.Agent{
+			"clerk": {System: "You are a clerk.", Tools: []string{"price"}},
+		}},
+	})
+	later := rlm.Func("stock", "", func(context.Context, struct{}) (int, error) { return 40, nil })
+	if err := session.AddFunctions(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+
+	prints(t, session, "print(sub_agent_call('what?', 'clerk', 'jam'))", "jam costs 3, False\n")
+	prints(t, session, "print(await sub_agent_call('how long?', 'recursive_reasoner', 'ab'))", "42\n")
+	prints(t, session, "print(rlm_query('how long?', 'abc'))", "43\n")
+	prints(t, session, `try:
+    sub_agent_call('q', 'nobody')
+except Exception as e:
+    print(str(e).partition('there are: ')[2])`, "clerk, recursive_reasoner\n")
 }
 
 func TestAnInterruptedSnippetLeavesTheSession(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
@@ -68,7 +67,7 @@ type Session struct {
 	inputs  []*inputs
 	host    *functionTable
 	// models makes the functions that call models. All calls share one budget.
-	models func([]tiers.Input) (*repl.Tools, error)
+	models modelTools
 	// exchanges says that the functions for Set and Get are installed.
 	exchanges bool
 
@@ -109,10 +108,10 @@ func (s *Session) prepare() error {
 	if s.host.own, err = addFunctions(s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
-	if s.models, err = modelTools(s.cfg); err != nil {
+	if s.models, err = s.engine.modelTools(s.cfg); err != nil {
 		return err
 	}
-	if s.host.models, err = s.models(s.allInputs()); err != nil {
+	if s.host.models, err = s.models(s.allInputs(), s.host.own); err != nil {
 		return err
 	}
 
@@ -235,7 +234,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	s.inputs = append(s.inputs, in.share())
 
 	more := s.host.clone() // its model calls know the new contexts
-	if more.models, err = s.models(s.allInputs()); err != nil {
+	if more.models, err = s.models(s.allInputs(), more.own); err != nil {
 		return err
 	}
 	s.host = more
@@ -259,6 +258,9 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 		if slices.ContainsFunc(functions, isTaken) {
 			return fmt.Errorf("the session has a variable %s: give the function another name", v.Name)
 		}
+	}
+	if more.models, err = s.models(s.allInputs(), more.own); err != nil {
+		return err
 	}
 	added := more.own.Functions()
 	if err := s.runner.Extend(ctx, nil, added[len(added)-len(functions):]); err != nil {

@@ -191,7 +191,7 @@ func (n *liveNode) apply(e ledger.Event) string {
 		if n.model = e.Model; n.model == "" {
 			return "begins: " + shorten(e.Text, 100)
 		}
-		return fmt.Sprintf("%s: %s", escape(e.Model), shorten(e.Text, 100))
+		return fmt.Sprintf("%s%s: %s", agentText(e.Agent), escape(e.Model), shorten(e.Text, 100))
 	case ledger.EventTurnStarted:
 		if n.turn, n.doing = e.Turn, "works"; e.Model != "" {
 			n.doing = "asks " + escape(e.Model)
@@ -266,6 +266,14 @@ func describeEvent(e ledger.Event) string {
 	}
 
 	return shorten(e.Error, 300)
+}
+
+// agentText begins a description of an agent's work. It is empty without an agent.
+func agentText(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "agent " + shorten(name, 100) + ", "
 }
 
 // turnText begins a line about a turn. It is empty for an event outside of all turns.

@@ -169,7 +169,8 @@ func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, ind
 	}
 	switch {
 	case model != "":
-		parts[0] += " model " + escape(model)
+		agent, _ := l.metadata.EnvironmentKwargs["agent"].(string)
+		parts[0] += " " + agentText(agent) + "model " + escape(model)
 	case node == "0" && l.metadata.EnvironmentType != "":
 		parts[0] += " " + escape(l.metadata.EnvironmentType)
 	}
@@ -253,7 +254,7 @@ func (v *traceView) showCalls(indent string, calls []trajectory.CallRecord) {
 			v.printf("%s│    and %d more\n", indent, len(calls)-i)
 			break
 		}
-		v.printf("%s│    %s, %s: %s → %s\n", indent, escape(c.RootModel),
+		v.printf("%s│    %s%s, %s: %s → %s\n", indent, agentText(c.Agent), escape(c.RootModel),
 			seconds(c.ExecutionTime), shorten(c.Prompt, 100), shorten(c.Response, 100))
 	}
 }

@@ -87,6 +87,7 @@ var functions = []Function{
 			"with `Error: `.",
 	},
 	alias("recursive_llm", "rlm_query", "(sub_query, sub_context)", One),
+	alias("recursive_reasoner_tool", "rlm_query", `(prompt, context_data="")`, One),
 	{Name: "ask_llm", Signature: `ask_llm(question, context="", mode="analysis")`, Arguments: One},
 	{
 		Name:      "sub_agent_call",

@@ -38,6 +38,7 @@ type CallRecord struct {
 	Response      string         `json:"response"`
 	UsageSummary  map[string]any `json:"usage_summary"`
 	ExecutionTime float64        `json:"execution_time"` // seconds
+	Agent         string         `json:"agent,omitempty"`
 }
 
 // The files in the folder of a record.

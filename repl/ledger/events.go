@@ -46,6 +46,8 @@ type Event struct {
 	// "critique" of the loop reflexion; "llm.call" and "evaluate" of workflows.
 	Purpose string `json:"purpose,omitempty"`
 	Model   string `json:"model,omitempty"`
+	// Agent is the agent whose loop or call it is, empty for none.
+	Agent string `json:"agent,omitempty"`
 	// Text is the reply, the code, the answer or the reason, shortened.
 	Text   string `json:"text,omitempty"`
 	Tier   string `json:"tier,omitempty"`
@@ -76,8 +78,10 @@ type SubCall struct {
 	Question      string
 	ContextLength int
 	Mode          string
-	Response      string
-	Usage         llm.Usage
-	Elapsed       time.Duration
-	Err           error
+	// Agent is the agent that answered, empty for none.
+	Agent    string
+	Response string
+	Usage    llm.Usage
+	Elapsed  time.Duration
+	Err      error
 }

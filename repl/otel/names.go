@@ -7,6 +7,7 @@ const (
 	genOperation    = "gen_ai.operation.name"
 	genProvider     = "gen_ai.provider.name"
 	genModel        = "gen_ai.request.model"
+	genAgent        = "gen_ai.agent.name" // the agent of sub_agent_call
 	genFinish       = "gen_ai.response.finish_reasons"
 	genInputTokens  = "gen_ai.usage.input_tokens"
 	genOutputTokens = "gen_ai.usage.output_tokens"

@@ -143,6 +143,9 @@ func (o *Observer) begin(parent context.Context, e ledger.Event, kind *kind) {
 	if e.Model != "" { // nodes of workflows have no model
 		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
 	}
+	if e.Agent != "" {
+		l.span.SetAttributes(attribute.String(genAgent, o.name(e.Agent)))
+	}
 	l.span.SetAttributes(o.labels(e)...)
 	o.loops[e.Node] = l
 }
@@ -193,6 +196,9 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 
 	if provider != "" {
 		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
+	}
+	if e.Agent != "" {
+		attributes = append(attributes, attribute.String(genAgent, o.name(e.Agent)))
 	}
 	if e.Status != "" {
 		attributes = append(

@@ -27,8 +27,8 @@ const stockNames = "import builtins as __builtins__\nfrom datetime import dateti
 // foreign are the protocol functions that a reflection withholds: they would start loops,
 // or use other prompts than the helper's.
 var foreign = []string{
-	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm", "sub_agent_call",
-	"predict",
+	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm",
+	"recursive_reasoner_tool", "sub_agent_call", "predict",
 }
 
 // tools are the functions of the snippets.

@@ -41,7 +41,8 @@ type loop struct {
 	moved    *bigtext.Text // the question, if it is the last input
 	fields   map[string]tiers.Value
 	contract *schema.Contract
-	agent    *repl.Agent // whose work the loop does, nil for none
+	agent    string // whose work the loop does, empty for none
+	scope    string // the agent whose tools the loop has, empty for all tools
 	trace    *record.Trace
 
 	session     *repl.Session
@@ -102,12 +103,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 // begin opens the session and writes the first messages.
 func (l *loop) begin(ctx context.Context) error {
 	l.moveQuestion()
-	l.answers = &answers.Answers{
-		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
-		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
-		ErrorTexts:  l.cfg.ErrorTexts,
-		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce), Lacks: &l.lacks,
-	}
+	l.answers = l.newAnswers()
 	if l.depth < l.cfg.MaxDepth {
 		l.answers.Loop = l.answerSub
 	}
@@ -142,6 +138,16 @@ func (l *loop) begin(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// newAnswers returns the answers to the calls of the loop's snippets, without sub-loops.
+func (l *loop) newAnswers() *answers.Answers {
+	return &answers.Answers{
+		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
+		Model: l.cfg.SubModel, Models: l.allowed, Agents: l.cfg.Agents, Retries: l.cfg.Retries,
+		ErrorTexts:  l.cfg.ErrorTexts,
+		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce), Lacks: &l.lacks,
+	}
 }
 
 // close ends the session, once.
@@ -201,9 +207,17 @@ func (l *loop) describeSubCalls() string {
 func (l *loop) metadata() trajectory.Metadata {
 	return trajectory.Metadata{
 		RootModel: l.model, MaxDepth: l.cfg.MaxDepth, MaxIterations: l.cfg.MaxTurns,
-		EnvironmentType: "rlm", EnvironmentKwargs: map[string]any{"depth": l.depth, "node": l.node},
-		OtherBackends: l.allowed,
+		EnvironmentType: "rlm", EnvironmentKwargs: l.environment(), OtherBackends: l.allowed,
 	}
+}
+
+// environment describes the loop's place in the tree.
+func (l *loop) environment() map[string]any {
+	place := map[string]any{"depth": l.depth, "node": l.node}
+	if l.agent != "" {
+		place["agent"] = l.agent
+	}
+	return place
 }
 
 // setFields binds the signature's inputs to variables.
@@ -317,7 +331,7 @@ func (l *loop) ask(
 
 	a := calls.Ask{
 		Node: l.node, Depth: l.depth, Turn: int(l.turn.Load()), Purpose: purpose,
-		Model: l.model, Messages: messages,
+		Model: l.model, Messages: messages, Agent: l.agent,
 	}
 
 	if l.cfg.Stream && l.depth == 0 && l.cfg.Progress != nil {
@@ -389,6 +403,6 @@ func (l *loop) record(
 
 // tell emits an event of this loop.
 func (l *loop) tell(e ledger.Event) {
-	e.Node, e.Depth, e.Turn = l.node, l.depth, int(l.turn.Load())
+	e.Node, e.Depth, e.Turn, e.Agent = l.node, l.depth, int(l.turn.Load()), l.agent
 	l.caller.Tell(e)
 }

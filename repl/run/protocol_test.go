@@ -205,6 +205,11 @@ var rows = []row{
 		"FINAL(run_parallel_sub_calls([{'prompt': 'q', 'model': 'other'}]))", `["sub: q | "]`,
 	},
 	{"recursive_llm", "FINAL(recursive_llm('q', 'c'))", "sub: q | c"},
+	{"recursive_reasoner_tool", "FINAL(recursive_reasoner_tool('q', 'c'))", "sub: q | c"},
+	{
+		"recursive_reasoner_tool by name",
+		"FINAL(await recursive_reasoner_tool(prompt='q', context_data='c'))", "sub: q | c",
+	},
 	{
 		"recursive_llm by name", "FINAL(await recursive_llm(sub_query='q', sub_context='c'))",
 		"sub: q | c",
@@ -272,7 +277,17 @@ var rows = []row{
 	},
 	{
 		"sub_agent_call of nobody",
-		"try:\n    sub_agent_call('q', 'nobody', '')\nexcept Exception as e:\n    FINAL('there are: critic' in str(e))",
+		"try:\n    sub_agent_call('q', 'nobody', '')\nexcept Exception as e:\n" +
+			"    FINAL('there are: critic, recursive_reasoner' in str(e))",
+		"true",
+	},
+	{
+		"sub_agent_call of the reasoner", "FINAL(sub_agent_call('q', 'recursive_reasoner', 'c'))",
+		"sub: q | c",
+	},
+	{
+		"sub_agent_call of the reasoner, awaited and typed",
+		"x = await sub_agent_call('yes', 'recursive_reasoner', 'c', schema=bool)\nFINAL(x is True)",
 		"true",
 	},
 	{

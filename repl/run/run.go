@@ -121,16 +121,20 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 		cfg.Inputs = []tiers.Input{{Name: "fields", Value: fields}}
 	}
 
-	r := &tree{cfg: cfg, allowed: cfg.models()}
-	r.caller, err = calls.NewCaller(calls.Caller{
+	r, err := newTree(cfg, cfg.models(), explicitUSD)
+	return r, contract, err
+}
+
+// newTree opens the ledger of a tree of loops. It checks the models that are named.
+func newTree(cfg Config, checked []string, strictUSD bool) (*tree, error) {
+	caller, err := calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
 		Emit: cfg.Progress,
-	}, cfg.Budget, r.allowed, explicitUSD)
+	}, cfg.Budget, checked, strictUSD)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	r.ledger = r.caller.Ledger
-	return r, contract, nil
+	return &tree{cfg: cfg, caller: caller, ledger: caller.Ledger, allowed: cfg.models()}, nil
 }
 
 // Estimate is the expected cost of a run.

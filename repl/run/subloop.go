@@ -21,7 +21,10 @@ func (l *loop) answerSub(
 ) (json.RawMessage, error) {
 	child := &loop{
 		tree: l.tree, node: fmt.Sprintf("%s.%d", l.node, l.children.Add(1)), depth: l.depth + 1,
-		model: q.Model, contract: contract, agent: q.Agent,
+		model: q.Model, contract: contract, agent: q.Agent, scope: l.scope,
+	}
+	if _, configured := l.cfg.Agents[q.Agent]; configured {
+		child.scope = q.Agent
 	}
 	if child.model == "" {
 		child.model = l.cfg.modelAt(child.depth)
@@ -96,6 +99,7 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 
 	call := ledger.SubCall{
 		Model: l.model, Prompt: l.question, Response: outcome.Text(), Elapsed: e.Elapsed, Err: err,
+		Agent: l.agent,
 	}
 
 	if err != nil {

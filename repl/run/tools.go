@@ -3,45 +3,83 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
-	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// SessionTools returns a constructor for the functions of a session outside of a loop:
-// Tools and, if there is a model, the functions of the protocol over the session's
-// inputs. All their calls share one Budget, which begins now. Queries for a sub-loop go
-// directly to the model.
-func (c Config) SessionTools() (func(inputs []tiers.Input) (*repl.Tools, error), error) {
+// SessionTools returns a constructor for the functions of a session outside of a loop: those
+// of the protocol over the session's inputs, none without a model. Their calls share one
+// Budget, which begins now. A query for a sub-loop starts one, with the session's tools, if
+// there is an Opener; otherwise it goes directly to the model.
+func (c Config) SessionTools() (
+	func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error), error,
+) {
 	c = c.WithDefaults()
 	if c.Models == nil || c.Model == "" {
-		return func([]tiers.Input) (*repl.Tools, error) { return c.Tools, nil }, nil
+		return func([]tiers.Input, *repl.Tools) (*repl.Tools, error) { return nil, nil }, nil
 	}
-
-	caller, err := calls.NewCaller(calls.Caller{
-		Models: c.Models, Gate: calls.NewGate(c.CallsAtOnce), MaxReply: c.MaxReply,
-		Emit: c.Progress,
-	}, c.Budget, nil, false)
+	shared, err := newTree(c, nil, false)
 	if err != nil {
 		return nil, err
 	}
 
-	return func(inputs []tiers.Input) (*repl.Tools, error) {
-		a := &answers.Answers{
-			Caller: caller, Inputs: inputs, Node: "0", Turn: new(atomic.Int64),
-			Model: c.SubModel, Models: []string{c.Model, c.SubModel}, Agents: c.Agents,
-			CallsAtOnce: c.CallsAtOnce, Loops: calls.NewGate(c.LoopsAtOnce), Retries: c.Retries,
-		}
-		return c.Tools.With(a.Functions()...)
+	return func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error) {
+		r := &tree{cfg: c, caller: shared.caller, ledger: shared.ledger, allowed: shared.allowed}
+		r.cfg.Tools = tools
+		l := &loop{tree: r, node: harness.Root, inputs: inputs}
+		return (*repl.Tools)(nil).With(l.answerSession().Functions()...)
 	}, nil
+}
+
+// answerSession returns the answers to the calls of a session.
+func (l *loop) answerSession() *answers.Answers {
+	a := l.newAnswers()
+	if l.cfg.Open == nil || l.cfg.MaxDepth == 0 {
+		return a
+	}
+
+	read := &toolReader{tree: l.tree}
+	a.Loop = func(
+		ctx context.Context, q answers.Query, contract *schema.Contract,
+	) (json.RawMessage, error) {
+		if err := read.once(ctx); err != nil {
+			return nil, err
+		}
+		return l.answerSub(ctx, q, contract)
+	}
+	return a
+}
+
+// toolReader reads the tool files of a session when its first sub-loop begins.
+type toolReader struct {
+	*tree
+
+	mu   sync.Mutex
+	done bool
+}
+
+// once reads the files unless that is done. Sub-loops that begin at once wait for it.
+func (r *toolReader) once(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done {
+		return nil
+	}
+
+	r.toolFiles = nil
+	err := r.readTools(ctx)
+	r.done = err == nil
+	return err
 }
 
 // readTools reads the tool files and checks the tools of agents: none may be unknown, and no
@@ -87,23 +125,25 @@ func (c *Config) toolNames() []string {
 	return names
 }
 
-// chooseTools returns the tools of a loop: all of the run, or those of its agent. The
-// functions of a file that the loop may not call are not among its listed ones.
+// chooseTools returns the tools of a loop: all of the run, or those of an agent. Sub-loops of
+// an agent have no more tools than the agent. The functions of a file that the loop may not call are not among its listed ones.
 func (l *loop) chooseTools() (*repl.Tools, []toolFile) {
-	if l.agent == nil {
+	if l.scope == "" {
 		return l.cfg.Tools, l.toolFiles
 	}
+
+	agent := l.cfg.Agents[l.scope]
 
 	var files []toolFile
 	for _, file := range l.toolFiles {
 		file.functions = slices.DeleteFunc(slices.Clone(file.functions), func(f fileFunction) bool {
-			return !slices.Contains(l.agent.Tools, f.Name)
+			return !slices.Contains(agent.Tools, f.Name)
 		})
 		if len(file.functions) > 0 {
 			files = append(files, file)
 		}
 	}
-	return l.cfg.Tools.Only(l.agent.Tools), files
+	return l.cfg.Tools.Only(agent.Tools), files
 }
 
 // listFunctions lists the functions of a session for its prompt.
@@ -120,8 +160,8 @@ func listFunctions(tools *repl.Tools, files []toolFile) string {
 // instructions returns what the system prompt adds for this loop, empty for nothing.
 func (l *loop) instructions() string {
 	switch {
-	case l.agent != nil:
-		return l.agent.System
+	case l.agent != "":
+		return l.cfg.Agents[l.agent].System
 	case l.depth == 0:
 		return l.cfg.System
 	}

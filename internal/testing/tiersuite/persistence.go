@@ -13,7 +13,8 @@ import (
 const (
 	guestNames = "FINAL FINAL_VAR SUBMIT SHOW_VARS"
 	hostNames  = "llm_query llm_query_batched llm_batch batch_llm_query llm_query_parallel llm_query_map " +
-		"rlm_query rlm_query_batched run_parallel_sub_calls recursive_llm ask_llm sub_agent_call"
+		"rlm_query rlm_query_batched run_parallel_sub_calls recursive_llm " +
+		"recursive_reasoner_tool ask_llm sub_agent_call"
 	commonNames   = "predict tally map_llm filter_llm reduce_llm parallel_map chunk answer history"
 	protocolNames = hostNames + " " + guestNames
 )

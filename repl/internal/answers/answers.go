@@ -92,7 +92,7 @@ func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 	}
 	out := calls.Ask{
 		Node: a.Node, Depth: a.Depth, Slot: q.Slot, Purpose: "leaf", Model: model, Sub: true,
-		MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		MaxTokens: a.MaxTokens, Temperature: a.Temperature, Agent: q.Agent,
 	}
 	if a.Turn != nil {
 		out.Turn = int(a.Turn.Load())
@@ -247,12 +247,14 @@ func (a *Answers) askWithSystem(ctx context.Context, q Query, system string) (js
 
 // Agent asks a registered agent.
 func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessage, error) {
+	q.Agent = id
 	agent, ok := a.Agents[id]
-	if !ok {
-		return nil, fmt.Errorf(
-			"sub_agent_call: there is no agent %q; there are: %s", texts.Truncate(id, 80),
-			joinNames(slices.Sorted(maps.Keys(a.Agents))),
-		)
+	switch {
+	case !ok && id == Reasoner:
+		return a.Sub(ctx, q)
+	case !ok:
+		return nil, fmt.Errorf("sub_agent_call: there is no agent %q; there are: %s",
+			texts.Truncate(id, 80), strings.Join(a.agentNames(), ", "))
 	}
 
 	q.Model = agent.Model
@@ -267,15 +269,20 @@ func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessag
 			"may start at depth %d: raise max_depth", id, a.Depth)
 	}
 
-	q.Agent = &agent
 	return a.Sub(ctx, q)
 }
 
-func joinNames(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
+// Reasoner is the agent that every loop has, unless the configuration gives its name to another.
+// It answers as rlm_query does: with a loop and all tools of the run.
+const Reasoner = "recursive_reasoner"
+
+const reasonerDoc = "solves a task in several steps, with a REPL of its own"
+
+// agentNames returns the names of all agents, in order.
+func (a *Answers) agentNames() []string {
+	names := append(slices.Collect(maps.Keys(a.Agents)), Reasoner)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Predict fills a signature's outputs.
@@ -409,7 +416,7 @@ func (a *Answers) Functions() []repl.Tool {
 	if len(a.Agents) > 0 {
 		for i := range tools {
 			if tools[i].Name == "sub_agent_call" {
-				tools[i].Doc = "asks one of the agents " + describeAgents(a.Agents)
+				tools[i].Doc = "asks one of the agents " + a.describeAgents()
 			}
 		}
 	}
@@ -417,10 +424,14 @@ func (a *Answers) Functions() []repl.Tool {
 	return tools
 }
 
-func describeAgents(agents map[string]repl.Agent) string {
-	parts := make([]string, 0, len(agents))
-	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		line := fmt.Sprintf("%q: %s", name, agents[name].Doc)
+func (a *Answers) describeAgents() string {
+	var parts []string
+	for _, name := range a.agentNames() {
+		doc := a.Agents[name].Doc
+		if _, configured := a.Agents[name]; !configured {
+			doc = reasonerDoc
+		}
+		line := fmt.Sprintf("%q: %s", name, doc)
 		parts = append(parts, strings.TrimSuffix(line, ": "))
 	}
 	return strings.Join(parts, "; ") + "."

@@ -33,8 +33,8 @@ type Query struct {
 	// Covered says that the answer is one of several attempts for the same records, whose
 	// result says itself what failed.
 	Covered bool
-	// Agent is the agent whose loop answers, nil for none.
-	Agent *repl.Agent
+	// Agent is the name of the agent that answers, empty for none.
+	Agent string
 }
 
 // Answerer does what the protocol's functions ask for: a loop.
@@ -77,23 +77,24 @@ type Prediction struct {
 
 // answers are what the host does for each function of the protocol.
 var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) (tiers.Value, error){
-	"llm_query":              dialects.llmQuery,
-	"llm_query_batched":      dialects.llmBatch,
-	"llm_batch":              dialects.llmBatch,
-	"batch_llm_query":        dialects.llmBatch,
-	"llm_query_parallel":     dialects.llmBatch,
-	"llm_query_map":          dialects.llmBatch,
-	"rlm_query":              dialects.rlmQuery,
-	"rlm_query_batched":      dialects.rlmBatch,
-	"run_parallel_sub_calls": dialects.parallel,
-	"recursive_llm":          dialects.rlmQuery,
-	"ask_llm":                dialects.askLLM,
-	"sub_agent_call":         dialects.agent,
-	"predict":                dialects.predict,
-	"map_llm":                dialects.mapLLM,
-	"filter_llm":             dialects.filterLLM,
-	"reduce_llm":             dialects.reduceLLM,
-	"tally":                  dialects.tally,
+	"llm_query":               dialects.llmQuery,
+	"llm_query_batched":       dialects.llmBatch,
+	"llm_batch":               dialects.llmBatch,
+	"batch_llm_query":         dialects.llmBatch,
+	"llm_query_parallel":      dialects.llmBatch,
+	"llm_query_map":           dialects.llmBatch,
+	"rlm_query":               dialects.rlmQuery,
+	"rlm_query_batched":       dialects.rlmBatch,
+	"run_parallel_sub_calls":  dialects.parallel,
+	"recursive_llm":           dialects.rlmQuery,
+	"recursive_reasoner_tool": dialects.rlmQuery,
+	"ask_llm":                 dialects.askLLM,
+	"sub_agent_call":          dialects.agent,
+	"predict":                 dialects.predict,
+	"map_llm":                 dialects.mapLLM,
+	"filter_llm":              dialects.filterLLM,
+	"reduce_llm":              dialects.reduceLLM,
+	"tally":                   dialects.tally,
 }
 
 // Functions returns the protocol's functions as tools, answered by a. Those named
@@ -137,6 +138,7 @@ var synonyms = map[string]string{
 	"sub_query":       "prompt",
 	"task":            "prompt",
 	"sub_context":     "context",
+	"context_data":    "context",
 	"data":            "context",
 	"text":            "context",
 	"sub_contexts":    "contexts",

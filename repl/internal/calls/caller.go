@@ -61,6 +61,8 @@ type Ask struct {
 	Question      string
 	ContextLength int
 	Mode          string
+	// Agent is the name of the agent that answers, empty for none.
+	Agent string
 }
 
 // NewCaller returns the caller of a run and opens its ledger. Each of the models must
@@ -291,6 +293,7 @@ func (c *Caller) report(
 			Question:      a.Question,
 			ContextLength: a.ContextLength,
 			Mode:          a.Mode,
+			Agent:         a.Agent,
 			Usage: llm.Usage{
 				InputTokens:  used.InputTokens,
 				OutputTokens: used.OutputTokens,
@@ -307,6 +310,7 @@ func (c *Caller) report(
 
 func (c *Caller) emit(a Ask, e ledger.Event) {
 	e.Node, e.Depth, e.Turn, e.Purpose, e.Model = a.Node, a.Depth, a.Turn, a.Purpose, a.Model
+	e.Agent = a.Agent
 	c.Tell(e)
 }
 

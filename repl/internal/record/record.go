@@ -46,6 +46,7 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 			Prompt:        c.Prompt,
 			Response:      response,
 			ExecutionTime: c.Elapsed.Seconds(),
+			Agent:         c.Agent,
 			UsageSummary: map[string]any{
 				"model_usage_summaries": map[string]any{c.Model: map[string]any{
 					"total_calls":         1,
