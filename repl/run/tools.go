@@ -126,7 +126,8 @@ func (c *Config) toolNames() []string {
 }
 
 // chooseTools returns the tools of a loop: all of the run, or those of an agent. Sub-loops of
-// an agent have no more tools than the agent. The functions of a file that the loop may not call are not among its listed ones.
+// an agent have no more tools than the agent. The functions of a file that the loop may not
+// call are not among its listed ones.
 func (l *loop) chooseTools() (*repl.Tools, []toolFile) {
 	if l.scope == "" {
 		return l.cfg.Tools, l.toolFiles
