@@ -4,6 +4,8 @@
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
+#     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
+#     RLM_BENCH_TEXTS=FILE          another text as that context
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,21 +21,29 @@ python=${RLM_PYTHON:-}
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
 fi
-if [[ ! -s $text ]]; then
-	mkdir -p "$(dirname "$text")"
-	go run ./scripts/corpus -bytes 1GiB -seed 1 -o "$text"
+# make_text SIZE FILE writes the corpus, unless an earlier run has.
+make_text() {
+	[[ -s $2 ]] && return
+	mkdir -p "$(dirname "$2")"
+	go run ./scripts/corpus -bytes "$1" -seed 1 -o "$2.part"
+	mv "$2.part" "$2"
+}
+
+size=${RLM_BENCH_SIZE:-16MiB}
+texts=${RLM_BENCH_TEXTS:-$cache/bench-$size.txt}
+make_text "$size" "$texts"
+if [[ ${BENCH:-all} == texts ]]; then
+	exec go run ./scripts/bench -only texts -python "$python" -texts "$texts"
 fi
+make_text 1GiB "$text"
 if [[ ${BENCH:-all} == peers ]]; then
 	pyodide=$cache/pyodide-314.0.7
 	npm install --silent --no-audit --no-fund --prefix "$pyodide" pyodide@314.0.7
 	exec go run ./scripts/bench -only peers -python "$python" -text "$text" -pyodide "$pyodide"
 fi
-if [[ ${BENCH:-all} == texts ]]; then
-	exec go run ./scripts/bench -only texts -python "$python" -text "$text"
-fi
 if [[ ${BENCH:-all} != table ]]; then
 	go test -run '^$' -bench . -benchmem ./...
 fi
-go run ./scripts/bench -python "$python" -text "$text" -rlm bin/rlm
+go run ./scripts/bench -python "$python" -text "$text" -texts "$texts" -rlm bin/rlm
 echo
 go run ./scripts/corpustable

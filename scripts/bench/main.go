@@ -2,10 +2,10 @@
 // native CPython, grep and itself, in one run, so that the ratios mean something
 // on a noisy machine.
 //
-//	go run ./scripts/bench -python python3.13 -text big.txt -rlm bin/rlm
+//	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only loops
-//	go run ./scripts/bench -only texts -python python3.13 -text big.txt
+//	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
@@ -27,6 +27,7 @@ type bench struct {
 	tier   *wasm.Tier
 	python string // native CPython
 	text   string // a large text
+	texts  string // the text of the operations on long texts
 	rlm    string // the command
 	docker string // address of the Docker daemon, empty for the system's
 
@@ -44,6 +45,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.python, "python", os.Getenv("RLM_PYTHON"), "native CPython 3.13")
 	flag.StringVar(&b.text, "text", "", "a text of 1 GiB, from scripts/corpus")
+	flag.StringVar(&b.texts, "texts", "", "the text of the operations on long texts")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
 	flag.StringVar(&b.pyodide, "pyodide", "", "a folder in which npm has installed pyodide")
 	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
@@ -72,8 +74,13 @@ func (b *bench) run(only string) error {
 		return fmt.Errorf("-only %s: there are docker, loops, peers and texts", only)
 	}
 
-	if b.python == "" || b.text == "" {
-		return fmt.Errorf("give -python and -text")
+	switch {
+	case b.python == "":
+		return fmt.Errorf("give -python")
+	case b.text == "" && only != "texts":
+		return fmt.Errorf("give -text")
+	case b.texts == "" && only != "peers":
+		return fmt.Errorf("give -texts")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -92,7 +99,7 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.measureTexts)
 	}
 	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
-		b.command, b.measureTexts, b.analysis, b.warmTiers, b.routing, b.containers, b.loops)
+		b.command, b.analysis, b.warmTiers, b.routing, b.containers, b.loops, b.measureTexts)
 }
 
 // runAll measures and prints the table.
@@ -138,8 +145,10 @@ func (b *bench) skip(what string, why error) {
 }
 
 func (b *bench) print() {
-	fmt.Println("| what | measured | against | ratio | reach | met |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- |")
+	if len(b.rows) == 0 {
+		return
+	}
+	lines := [][]string{{"what", "measured", "against", "ratio", "reach", "met"}}
 	for _, r := range b.rows {
 		met := "no"
 		switch {
@@ -148,11 +157,21 @@ func (b *bench) print() {
 		case r.reach == "-": // skipped
 			met = "-"
 		}
+		lines = append(lines, []string{r.what, r.measured, r.against, r.ratio, r.reach, met})
+	}
+	printTable(lines)
+}
 
+// printTable prints lines of cells as Markdown. The first line is the head.
+func printTable(lines [][]string) {
+	for i, cells := range lines {
 		fmt.Print("|")
-		for _, cell := range []string{r.what, r.measured, r.against, r.ratio, r.reach, met} {
+		for _, cell := range cells {
 			fmt.Printf(" %s |", strings.ReplaceAll(cell, "|", `\|`)) // also within code
 		}
 		fmt.Println()
+		if i == 0 {
+			fmt.Println("|" + strings.Repeat(" --- |", len(cells)))
+		}
 	}
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
+	"os"
 	"strings"
-	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
@@ -26,106 +24,144 @@ var textOperations = []string{
 	"hashlib.sha256(t.encode()).hexdigest()", "sum(1 for line in io.StringIO(t))", "t * 2", "f'{t}!'",
 }
 
-// textSize is the part of the text that is used, in bytes: what takes longest still ends.
-const textSize = 16 << 20
-
 const (
 	textReach = 1.5
 	// textSlack is what an operation may take beyond that, in seconds: a method in Python takes
 	// a microsecond or two, which counts only beside an operation that takes less.
 	textSlack = 10e-6
+	// textRounds is how often each side measures an operation, for at least textSeconds each
+	// time. An operation that takes longSeconds is measured once.
+	textRounds, textSeconds, longSeconds = 3, 0.3, 20
+	// wasmMemory is what a sandbox of tier wasm may use beside a text of up to 3 GiB.
+	wasmMemory = 1 << 30
 )
 
-// measureTexts times the operations on a long context and on a plain str of the same characters,
-// in turns, in each tier that has an interpreter of its own. Tier local has native CPython.
+// measureTexts times operations on a long context: in tier wasm beside a plain str of the same
+// characters, and in tier local beside a native CPython that has read the same file. All take
+// turns.
 func (b *bench) measureTexts() error {
-	whole, err := bigtext.Open(b.text)
+	text, err := bigtext.Open(b.texts)
 	if err != nil {
 		return err
 	}
-	defer whole.Close()
-	data, err := whole.Raw(0, min(textSize, whole.Size()))
-	if err != nil {
-		return err
-	}
-	part := bigtext.FromBytes("part", []byte(strings.ToValidUTF8(string(data), "")))
+	defer text.Close()
+	memory := 8 * max(text.Size(), 256<<20) // the largest result has 12 bytes for each character
 
 	host := local.New(local.Options{Python: b.python, Warm: -1})
 	defer host.Close()
-	measured := map[string][]operationTimes{}
-	for _, tier := range []tiers.Tier{b.tier, host} {
-		name := tier.Info().Name
-		if err := tier.Probe(b.ctx); err != nil {
-			b.skip("operations on texts in "+name, err)
+	native, stop, err := b.startNative(memory)
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	t := textTable{native: native}
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	for _, of := range []struct {
+		side **textSide
+		box  textBox
+	}{
+		{&t.local, textBox{"local", host, text, memory, "context", isStr}},
+		{&t.plain, textBox{"wasm, plain str", b.tier, text, 3 << 30, "plain", copyToStr}},
+		{&t.wasm, textBox{"wasm", b.tier, text, wasmMemory, "context", isStr}},
+	} {
+		side, stop, err := b.openTextSide(of.box)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", of.box.name, err)
 			continue
 		}
-		if measured[name], err = b.timeOperations(tier, part); err != nil {
+		stops = append(stops, stop)
+		*of.side = side
+	}
+
+	for _, operation := range textOperations {
+		if err := t.measure(operation); err != nil {
 			return err
 		}
 	}
+	return t.print(b.ctx, text)
+}
 
-	for i, operation := range textOperations {
-		r := row{what: "`" + operation + "`", reach: fmt.Sprintf("<= %g x", textReach), met: true}
-		for _, name := range slices.Sorted(maps.Keys(measured)) {
-			r.include(name, measured[name][i])
+// textTable compares the sides. Those that this machine does not have are nil.
+type textTable struct {
+	native, local, plain, wasm *textSide
+	rows                       []textRow
+}
+
+// textRow is the best times of an operation.
+type textRow struct {
+	operation                  string
+	native, local, plain, wasm textTime
+}
+
+// measure adds a row.
+func (t *textTable) measure(operation string) error {
+	row := textRow{operation: operation}
+	sides := []struct {
+		side *textSide
+		best *textTime
+	}{{t.native, &row.native}, {t.local, &row.local}, {t.plain, &row.plain}, {t.wasm, &row.wasm}}
+
+	for round := range textRounds {
+		for _, s := range sides {
+			if s.side == nil || round > 0 && (s.best.Took == 0 || s.best.Took > longSeconds) {
+				continue
+			}
+			took, err := s.side.measure(operation, textSeconds)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", s.side.name, operation, err)
+			}
+			if round == 0 || took.Took < s.best.Took {
+				*s.best = took
+			}
 		}
-		b.rows = append(b.rows, r)
 	}
+
+	fmt.Fprintln(os.Stderr, strings.Join(row.cells(), "  "))
+	t.rows = append(t.rows, row)
 	return nil
 }
 
-// operationTimes are the best seconds of an operation.
-type operationTimes struct{ Context, Plain float64 }
-
-// include adds the times of a tier.
-func (r *row) include(tier string, at operationTimes) {
-	separator := ", "
-	if r.measured == "" {
-		separator, r.against = "", "a plain str: "
+// cells are the columns of a row.
+func (r textRow) cells() []string {
+	met := "yes"
+	switch {
+	case !r.local.isLike(r.native) && !r.wasm.isLike(r.plain):
+		met = "-"
+	case r.local.exceeds(r.native) || r.wasm.exceeds(r.plain):
+		met = "no"
 	}
-	r.measured += fmt.Sprintf("%s%s %s", separator, tier, threeDigits(at.Context))
-	r.against += separator + threeDigits(at.Plain).String()
-	r.ratio += fmt.Sprintf("%s%.3g x", separator, at.Context/at.Plain)
-	r.met = r.met && at.Context <= textReach*at.Plain+textSlack
+	return []string{
+		"`" + r.operation + "`", r.native.String(), r.local.String(), r.local.ratio(r.native),
+		r.plain.String(), r.wasm.String(), r.wasm.ratio(r.plain), r.wasm.ratio(r.native), met,
+	}
 }
 
-// threeDigits is a time of some seconds, rounded.
-func threeDigits(seconds float64) time.Duration {
-	d := time.Duration(seconds * float64(time.Second))
-	unit := time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
-}
-
-func (b *bench) timeOperations(tier tiers.Tier, text *bigtext.Text) ([]operationTimes, error) {
-	list, err := json.Marshal(textOperations)
+// print prints the table, as docs/performance.md has it.
+func (t *textTable) print(ctx context.Context, text *bigtext.Text) error {
+	c, err := text.Characters(ctx, math.MaxInt64)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := b.runIn(tier, tiers.Config{
-		Inputs: []tiers.Input{{Name: text.Name(), Text: text}}, Limits: tiers.Limits{Memory: 2 << 30},
-	}, `import collections, hashlib, io, json, re, time, unicodedata
-plain, times = "".join(list(context)), []
-assert isinstance(context, str) and type(plain) is str and context == plain
-for operation in `+string(list)+`:
-    code, took, turns = compile(operation, "operation", "eval"), {"Context": [], "Plain": []}, 0
-    while turns < 3 or turns < 100 and sum(map(sum, took.values())) < 1:
-        turns += 1
-        for name, text in ("Context", context), ("Plain", plain):
-            begun = time.perf_counter()
-            eval(code, globals(), {"t": text})
-            took[name].append(time.perf_counter() - begun)
-    times.append({name: min(all) for name, all in took.items()})
-print(json.dumps(times))`)
-	if err != nil {
-		return nil, err
+	fmt.Printf("The text has %d MiB: %d million characters, %d bytes each in a `str`.\n\n",
+		text.Size()>>20, c.Length/1_000_000, c.Width)
+	lines := [][]string{{
+		"operation", "CPython", "local", "ratio", "wasm, plain `str`", "wasm", "ratio", "to CPython",
+		fmt.Sprintf("≤ %g ×", textReach),
+	}}
+	for _, r := range t.rows {
+		lines = append(lines, r.cells())
 	}
-
-	var times []operationTimes
-	if err := json.Unmarshal([]byte(r.Stdout), &times); err != nil {
-		return nil, fmt.Errorf("cannot read the times of tier %s: %w", tier.Info().Name, err)
+	printTable(lines)
+	for _, side := range []*textSide{t.local, t.wasm} {
+		if side != nil {
+			fmt.Printf("\nPeak memory of the sandbox in tier %s: %d MiB.\n", side.name, side.peak>>20)
+		}
 	}
-	return times, nil
+	return nil
 }

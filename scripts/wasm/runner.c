@@ -294,6 +294,8 @@ typedef struct {
 
 enum { VIEW = 1 << 20 }; /* longer slices share the mapping */
 
+/* A str ends with a NUL, up to which int and compile read its UTF-8 form. Another
+ * character follows a part. So CPython encodes a part if it wants this form. */
 static PyObject *
 make_text(PyTypeObject *type, PyObject *info, Py_ssize_t offset, char *data,
           Py_ssize_t length, int kind, int ascii)
@@ -308,8 +310,10 @@ make_text(PyTypeObject *type, PyObject *info, Py_ssize_t offset, char *data,
     base->state.kind = (unsigned int)kind;
     base->state.ascii = ascii != 0;
     self->text.data.any = data;
-    self->text._base.utf8 = ascii ? data : NULL;
-    self->text._base.utf8_length = ascii ? length : 0;
+    if (ascii && data[length] == 0) {
+        self->text._base.utf8 = data;
+        self->text._base.utf8_length = length;
+    }
     self->info = Py_NewRef(info);
     self->offset = offset;
     return (PyObject *)self;
@@ -319,7 +323,7 @@ static void
 text_dealloc(PyObject *self)
 {
     text_object *text = (text_object *)self;
-    if (PyUnicode_IS_ASCII(self)) {
+    if (text->text._base.utf8 == text->text.data.any) {
         text->text._base.utf8 = NULL;
     }
     text->text.data.any = NULL; /* the mapping stays */
@@ -340,6 +344,22 @@ text_str(PyObject *self)
     return Py_NewRef(self); /* str would copy it */
 }
 
+/* Reports whether bytes.fromhex might take a digit behind a part that ends here: of an
+ * odd number of digits it reads one more. */
+static int
+may_be_hex(const char *end)
+{
+    if (!Py_ISXDIGIT(end[0]) || !Py_ISXDIGIT(end[-1])) {
+        return 0;
+    }
+    for (int i = 2; i <= 64; i++) {
+        if (!Py_ISXDIGIT(end[-i]) && !Py_ISSPACE(end[-i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* The characters from start to end. A part is a view only if a str of its own
  * would have the same form: CPython compares strings of different forms as
  * different. */
@@ -354,10 +374,10 @@ text_part(PyObject *self, Py_ssize_t start, Py_ssize_t end)
     if (end - start > VIEW) {
         Py_UCS4 widest = _PyUnicode_FindMaxChar(self, start, end);
         int needs = widest < 0x100 ? 1 : widest < 0x10000 ? 2 : 4;
-        if (needs == kind && (widest < 0x80) == ascii) {
+        char *data = PyUnicode_DATA(self);
+        if (needs == kind && (widest < 0x80) == ascii && !(ascii && may_be_hex(data + end))) {
             return make_text(Py_TYPE(self), text->info, text->offset + start,
-                             (char *)PyUnicode_DATA(self) + (size_t)start * kind,
-                             end - start, kind, ascii);
+                             data + (size_t)start * kind, end - start, kind, ascii);
         }
     }
     return PyUnicode_Substring(self, start, end);

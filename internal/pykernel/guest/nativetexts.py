@@ -82,9 +82,18 @@ class _Place:
 
     def has_form(self, text, start, end):
         if self.form[1]:
-            return True
+            return not _may_be_hex(ctypes.string_at(self.address + text._a + end - _LAST, _LAST + 1))
         blocks = (_item(text, slice(at, min(at + _BLOCK, end))) for at in range(start, end, _BLOCK))
         return any(_form_of(block) == self.form for block in blocks)
+
+
+def _may_be_hex(last):
+    """Reports whether bytes.fromhex might take the last byte, which is behind a part: of an odd
+    number of digits it reads one more."""
+    return last[-1] in _HEX and last[-2] in _HEX and not last.strip(_HEX + b" \t\n\r\v\f")
+
+
+_LAST, _HEX = 64, b"0123456789abcdefABCDEF"
 
 
 def _form_of(block):
@@ -151,23 +160,30 @@ class _Stock:
 
     def sweep(self):
         for number, references in enumerate(self.count()):
-            if references == self.unused and self.owns_nothing(self.all[number]):
+            if references == self.unused and self.drop_copies(self.all[number]):
                 self.free.append(self.all[number])
         self.sweep_at = 2 * (len(self.all) - len(self.free)) + 64
 
-    def owns_nothing(self, text):
-        """Reports whether CPython has not kept an encoded copy of the text."""
-        words, shared = self.words(text), {"utf8": self.form[1], "wide": self.form[0] == 4}
-        return not any(self.at[name] and words[self.at[name]] for name in shared if not shared[name])
+    def drop_copies(self, text):
+        """Frees what CPython has encoded of the text, and reports whether nothing is left."""
+        words, shared = self.words(text), (0, self.words(text)[self.at["data"]])
+        if words[self.at["utf8"]] not in shared:
+            _free(ctypes.c_void_p(words[self.at["utf8"]]))
+            self.put(words, "utf8", 0)
+        return not self.at["wide"] or words[self.at["wide"]] in shared
 
     def point(self, text, address, length):
-        """Makes a text of the characters at an address. It is empty until it is whole."""
+        """Makes a text of the characters at an address. It is empty until it is whole.
+
+        A str ends with a NUL, up to which int and compile read its UTF-8 form. Another character
+        follows a part. So CPython encodes a part if it wants this form."""
         words = self.words(text)
         for name in ("length", "utf8_length", "wide_length"):
             self.put(words, name, 0)
         self.put(words, "data", address)
-        if self.form[1]:
-            self.put(words, "utf8", address)
+        is_encoded = self.form[1] and ctypes.string_at(address + length, 1) == b"\0"
+        self.put(words, "utf8", address * is_encoded)
+        if is_encoded:
             self.put(words, "utf8_length", length)
         if self.form[0] == 4:
             self.put(words, "wide", address)
@@ -180,6 +196,10 @@ class _Stock:
         if self.at[name]:
             words[self.at[name]] = value
 
+
+# How CPython frees an encoded copy.
+_free = ctypes.pythonapi.PyMem_Free if sys.version_info >= (3, 13) else ctypes.pythonapi.PyObject_Free
+_free.restype = None
 
 _stocks = {}  # by class and form
 _places = {}  # by the number of the host's text

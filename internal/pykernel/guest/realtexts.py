@@ -67,6 +67,11 @@ class Text(_Mapped):
 
     _part = _slice
 
+    def encode(self, encoding="utf-8", errors="strict"):
+        if encoding in ("utf-8", "utf8") and self.isascii():
+            encoding = "ascii"  # the same, and CPython copies a part at once
+        return str.encode(self, encoding, errors)
+
     # Searching: nearby here, in the rest by the host.
 
     def find(self, sub, start=None, end=None, /):

@@ -1,6 +1,8 @@
 package tiersuite
 
 import (
+	"bytes"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -302,22 +304,30 @@ var lines = map[string]string{
 		"\x80lone continuation, caf\xe9 latin-1, ok 日本 \xf5\xf6\n\x00nul line\n",
 }
 
-// makeText repeats lines until they are size bytes and more, numbered so that no two are alike,
-// with a needle near the end.
+// makeText returns a text as writeText makes it.
 func makeText(seed string, size int) []byte {
-	var b strings.Builder
-	parts := strings.SplitAfter(seed, "\n")
-	for i := 0; b.Len() < size; i++ {
-		b.WriteString(parts[i%len(parts)])
-		if i%100 == 0 {
-			b.WriteString("row ")
-			b.WriteString(formatDecimal(int64(i)))
-			b.WriteString(",é,\"x\"\n")
-		}
-	}
+	var b bytes.Buffer
+	_ = writeText(&b, seed, size) // a buffer takes all
+	return b.Bytes()
+}
 
-	b.WriteString("NEEDLE at the end, λ\nlast line without newline")
-	return []byte(b.String())
+// writeText repeats lines until they are size bytes and more, numbered so that no two are alike,
+// with a needle near the end.
+func writeText(w io.Writer, seed string, size int) error {
+	parts := strings.SplitAfter(seed, "\n")
+	for i, written := 0, 0; written < size; i++ {
+		line := parts[i%len(parts)]
+		if i%100 == 0 {
+			line += "row " + formatDecimal(int64(i)) + ",é,\"x\"\n"
+		}
+		n, err := io.WriteString(w, line)
+		if err != nil {
+			return err
+		}
+		written += n
+	}
+	_, err := io.WriteString(w, "NEEDLE at the end, λ\nlast line without newline")
+	return err
 }
 
 // testExtended adds inputs and functions to a session that has run, and brings it back after

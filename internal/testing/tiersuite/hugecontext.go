@@ -24,6 +24,7 @@ const lazy = 8<<20 + 64<<10
 // testHugeContext tests the string-like handle over a text that is not in the guest.
 func (s *suite) testHugeContext(t *testing.T) {
 	t.Run("RealStr", s.testRealStr)
+	t.Run("PartEnds", s.testPartEnds)
 	if !s.opt.KnownGuest {
 		t.Run("Differential", s.testDifferential)
 		t.Run("Lazy", s.testLazy)

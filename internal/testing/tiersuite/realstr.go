@@ -128,3 +128,53 @@ func (s *suite) testRealStr(t *testing.T) {
 		})
 	}
 }
+
+// endsScript uses the whole of each context and parts of it where CPython's C code looks for the
+// NUL character that ends a str of its own.
+const endsScript = `import binascii
+def outcome(use, text):
+    try:
+        result = use(text)
+    except Exception as error:
+        return type(error)
+    return type(result), hash(bytes(result) if isinstance(result, bytearray) else result)
+
+uses = {
+    "int": lambda s: int(s, 16), "float": float, "complex": complex, "float.fromhex": float.fromhex,
+    "bytes.fromhex": bytes.fromhex, "bytearray.fromhex": bytearray.fromhex, "unhexlify": binascii.unhexlify,
+    "eval": eval, "exec": exec, "compile": lambda s: compile(s, "part", "eval").co_names,
+    "encode": lambda s: s.encode(), "utf8": lambda s: s.encode("utf8", "replace"), "bytes": lambda s: bytes(s, "utf-8"),
+}
+for k, (whole, odd) in enumerate(((context_0, 1_200_001), (context_1, 2_000_001))):
+    assert isinstance(whole, str) and len(whole) == %d, len(whole)
+    for name, part in ("whole", whole), ("begin", whole[:odd]), ("middle", whole[10:odd]), ("end", whole[odd:]):
+        plain = "".join(list(part))
+        for use, call in uses.items():
+            got, want = outcome(call, part), outcome(call, plain)
+            if got != want:
+                print(k, name, use, got, want)
+part = context_1[:2_500_000]
+print(type(part) is type(context_1), bytes.fromhex(context_0)[-1])
+print(float(context_1[:2_000_001]), eval(context_1[:2_000_001]))
+for _ in range(100):  # what was encoded is freed
+    float(context_1[:2_000_001])
+print("compared")`
+
+// testPartEnds has texts that fill their last page, and parts that end within a number.
+func (s *suite) testPartEnds(t *testing.T) {
+	const size = 9 << 20 // a multiple of any page size
+	number := []byte(strings.Repeat(" ", size))
+	copy(number[2_000_000:], "11")
+	var cfg tiers.Config
+	for _, data := range [][]byte{[]byte(strings.Repeat("a", size)), number} {
+		in, _ := makeFileInput(t, data)
+		cfg.Inputs = append(cfg.Inputs, in)
+	}
+	cfg.Limits = tiers.Limits{Memory: 512 << 20, Wall: s.opt.Patience}
+
+	box := s.open(t, cfg)
+	if r := box.run(t, "print(isinstance(context, str))"); r.Stdout != "True\n" {
+		t.Skip("the context is no str in this tier")
+	}
+	box.mustPrint(t, fmt.Sprintf(endsScript, size), "True 170\n1.0 1\ncompared\n")
+}

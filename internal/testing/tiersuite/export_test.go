@@ -1,0 +1,35 @@
+package tiersuite
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// KindsOfText are the names of the texts that WriteText writes.
+func KindsOfText() []string { return slices.Sorted(maps.Keys(lines)) }
+
+// WriteText writes about size bytes of a kind of text.
+func WriteText(w io.Writer, kind string, size int) error { return writeText(w, lines[kind], size) }
+
+// TextExpressions returns what is evaluated over a kind of text t: every operation on a str, a
+// pattern, and the library's functions on texts. The slow ones are divided among the kinds; over a
+// huge text, all are slow.
+func TextExpressions(kind string, isHuge bool) []string {
+	number, kinds := slices.Index(KindsOfText(), kind), len(lines)
+	if isHuge {
+		return pickInTurn(textExpressions(0, 1), number, kinds)
+	}
+	return textExpressions(number, kinds)
+}
+
+func textExpressions(kind, kinds int) []string {
+	all := pickInTurn(asStr, kind, kinds)
+	for _, g := range expressions(kind, kinds) {
+		all = append(all, g.exprs...)
+	}
+	return slices.DeleteFunc(all, func(e string) bool {
+		return strings.Contains(e, "plain") // a copy of the text, which only one of them has
+	})
+}

@@ -1,0 +1,118 @@
+package tiersuite_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const operationsScript = "testdata/operations.py"
+
+// TestEveryOperation compares what expressions over a text give in tier wasm with what they give
+// in CPython that has read the same file. In a sandbox of 1 GiB, some results do not fit.
+func TestEveryOperation(t *testing.T) {
+	skip.UnderRace(t)
+	python, tier := skip.WithoutCPython(t), openWasm(t)
+	script, err := os.ReadFile(operationsScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	const small = 1 << 10 // the suite of each tier has 9 MB
+	sizes := map[string]int{"1KB": small}
+	if os.Getenv(hugeTexts) != "" {
+		sizes["1GiB"] = 1 << 30
+	}
+	for name, size := range sizes {
+		for _, kind := range tiersuite.KindsOfText() {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				path := writeFile(t, func(w io.Writer) error { return tiersuite.WriteText(w, kind, size) })
+				isHuge := size > small
+				asked := tiersuite.TextExpressions(kind, isHuge)
+				atOnce := len(asked)
+				if isHuge {
+					atOnce = 1 // a result may not fit beside another one
+				}
+				outcomes := evaluate(t, openOver(t, tier, path), string(script), asked, atOnce)
+
+				// CPython has no limit of 1 GiB, and computes only what the sandbox could.
+				var expressions, got, tooLong []string
+				for i, e := range asked {
+					if isTooLong[outcomes[i]] {
+						tooLong = append(tooLong, e)
+						continue
+					}
+					expressions, got = append(expressions, e), append(got, outcomes[i])
+				}
+				t.Logf("%d operations compared, too long: %s", len(got), strings.Join(tooLong, ", "))
+				if !isHuge && len(tooLong) > 0 || len(tooLong) > len(asked)/5 {
+					t.Errorf("%d of %d operations were refused as too long", len(tooLong), len(asked))
+				}
+
+				list, err := json.Marshal(expressions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file := filepath.Join(t.TempDir(), "expressions.json")
+				if err := os.WriteFile(file, list, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				var want []string
+				askCPython(t, python, &want, operationsScript, path, file)
+				for i, e := range expressions {
+					if got[i] != want[i] {
+						t.Errorf("%s\n    got  %s\n    want %s", e, got[i], want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// isTooLong are outcomes of operations whose result does not fit the sandbox.
+var isTooLong = map[string]bool{"raises MemoryError": true, "raises OverflowError": true}
+
+// evaluate returns the outcomes of expressions over the context, of some in each snippet.
+func evaluate(
+	t *testing.T, box tiers.Sandbox, script string, expressions []string, atOnce int,
+) (outcomes []string) {
+	t.Helper()
+	for some := range slices.Chunk(expressions, atOnce) {
+		list, err := json.Marshal(some)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		r, err := box.Run(t.Context(), tiers.Job{Source: fmt.Sprintf(
+			"%s\nprint(json.dumps([outcome(e, context) for e in json.loads(%q)]))", script, list,
+		)})
+		if err != nil {
+			t.Fatalf("%s: %v", list, err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Logf("%s took %s", list, took.Round(time.Second))
+		}
+
+		got := []string{"raises MemoryError"}
+		if r.Limit != tiers.LimitMemory {
+			if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
+				t.Fatalf("%s: %s %s %+v", list, r.Status, r.Limit, r.Exception)
+			}
+		}
+		if len(got) != len(some) {
+			t.Fatalf("%s: %d outcomes", list, len(got))
+		}
+		outcomes = append(outcomes, got...)
+	}
+	return outcomes
+}
