@@ -52,6 +52,8 @@ type SessionConfig struct {
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
+	// Out gives snippets the folder [tiers.OutFolder], see [Session.Collect].
+	Out bool
 }
 
 // DefaultOutput bounds the output of a snippet that a session keeps, in bytes.
@@ -98,7 +100,7 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	}
 	runner, err := cfg.Open(ctx, tiers.Config{
 		Host: tiers.HostFunc(s.call), Functions: functions, Inputs: cfg.Inputs,
-		Limits: cfg.Limits, Deterministic: cfg.Deterministic,
+		Limits: cfg.Limits, Deterministic: cfg.Deterministic, Out: cfg.Out,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a session: %w", err)
@@ -219,6 +221,16 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 // Home returns the name of the tier of the session's Python, empty before the first
 // snippet.
 func (s *Session) Home() string { return s.runner.Home(tiers.Python) }
+
+// Collect copies the files below [tiers.OutFolder] into a folder of the host. The session must
+// be opened with Out.
+func (s *Session) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	collector, ok := s.runner.(tiers.Collector)
+	if !ok {
+		return tiers.Collected{}, errors.New("cannot collect files: the runner of the session keeps none")
+	}
+	return collector.Collect(ctx, dir)
+}
 
 // Close ends the session and its sandbox.
 func (s *Session) Close() error { return s.runner.Close() }

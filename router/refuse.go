@@ -243,8 +243,8 @@ func lacksMissing(info *tiers.Info, language tiers.Language, missing string) boo
 	case "", tiers.Feature(tiers.Python), tiers.Feature(tiers.Go):
 		return false
 	case tiers.FeatureAsync, tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets,
-		tiers.FeatureFiles, tiers.FeatureNative, tiers.FeatureDynamic, tiers.FeatureClasses,
-		tiers.FeatureGenerators:
+		tiers.FeatureFiles, tiers.FeatureOut, tiers.FeatureNative, tiers.FeatureDynamic,
+		tiers.FeatureClasses, tiers.FeatureGenerators:
 		return !info.Has(f)
 	default:
 		return lacksModule(info, language, missing)
@@ -272,6 +272,9 @@ func missesModule(chain []*tiers.Info, language tiers.Language, v *Verdict) bool
 func mayReject(info *tiers.Info, language tiers.Language, v *Verdict) bool {
 	if v.Needs == nil || v.Needs.needsFeature(tiers.FeatureDynamic) || !runsWholeLanguage(info) {
 		return true
+	}
+	if v.Needs.needsFeature(tiers.FeatureOut) && !info.Has(tiers.FeatureFiles) {
+		return true // it may write elsewhere, too
 	}
 	if language != tiers.Python || info.Modules != nil {
 		return false

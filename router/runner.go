@@ -249,6 +249,9 @@ func wantedFeatures(cfg *tiers.Config) (features []tiers.Feature) {
 	if cfg.Deterministic {
 		features = append(features, tiers.FeatureDeterminism)
 	}
+	if cfg.Out {
+		features = append(features, tiers.FeatureOut)
+	}
 	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
 		features = append(features, tiers.FeatureFuel)
 	}

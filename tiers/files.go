@@ -28,3 +28,15 @@ type Collected struct {
 	// Lost says why files that snippets had written are gone, empty if none are.
 	Lost string
 }
+
+// Artefact is a result of a snippet that is no text, such as a figure. Its bytes come from
+// the guest and are hostile.
+type Artefact struct {
+	// Name is unique in the session, and the name of a file: "figure-2-1.png" is the first
+	// figure of the second snippet.
+	Name string
+	// Type is the media type, "image/png". The guest gives it, or the first bytes show it.
+	Type string
+	// Data are the bytes.
+	Data []byte
+}

@@ -69,6 +69,7 @@ const (
 	FeatureProcesses   Feature = "processes"    // subprocess, fork
 	FeatureSockets     Feature = "sockets"      // connections, to Config.Hosts
 	FeatureFiles       Feature = "files"        // a file system to write to
+	FeatureOut         Feature = "out"          // the folder OutFolder, for sessions with Config.Out
 	FeatureNative      Feature = "native"       // native extension modules
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied
 	FeatureMove        Feature = "move"         // namespaces move to and from other tiers

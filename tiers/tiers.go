@@ -195,6 +195,11 @@ type Result struct {
 	// Stdout and Stderr are the snippet's output, up to Limits.Output bytes together. They
 	// hold arbitrary bytes, usually UTF-8.
 	Stdout, Stderr string
+	// Echo is the text of the last expression's value, empty if it has none. The same text is
+	// the last line of Stdout, as in an interactive interpreter. Compiled Go does not set it.
+	Echo string
+	// Artefacts are the results that are no text, in the order in which the snippet made them.
+	Artefacts []Artefact
 	// Dropped is the number of bytes beyond the limit, which were not kept.
 	Dropped int64
 	// Final is the value of the session's FINAL, if the snippet called it.

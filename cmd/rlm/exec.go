@@ -68,7 +68,7 @@ func newExec(e *env) *cobra.Command {
   rlm exec --context server.log -c 'print(context.count("ERROR"))'
   rlm exec --context notes/ prepare.py answer.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
+			err := withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
 				notes, err := s.CheckContexts(cmd.Context())
 				if err != nil {
 					return &exitError{exitBroken, err}
@@ -76,9 +76,13 @@ func newExec(e *env) *cobra.Command {
 				for _, text := range notes {
 					f.note(e)("%s", text)
 				}
-				return f.files.collect(cmd.Context(), s, f.note(e),
-					runAll(cmd.Context(), e, f, s, jobs))
+				show := &shown{e: e, flags: &f, gallery: e.newGallery(f.files.out, f.note(e))}
+				return show.finish(cmd.Context(), s, runAll(cmd.Context(), e, f, s, jobs, show))
 			})
+			if f.json {
+				return printFailure(cmd.Context(), e.stdout, err)
+			}
+			return err
 		},
 	}
 
@@ -305,7 +309,7 @@ const defaultOutput = 20_000
 
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(
-	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job,
+	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job, show *shown,
 ) error {
 	stdout, stderr := e.snippetOutput()
 	for _, job := range jobs {
@@ -325,7 +329,7 @@ func runAll(
 		if stdout.err != nil {
 			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
 		}
-		if err := report(e.endOutput(stdout, stderr), f, result); err != nil {
+		if err := show.report(e.endOutput(stdout, stderr), result); err != nil {
 			return err
 		}
 		if code := resultCode(result.Result); code != exitOK {

@@ -24,8 +24,12 @@ type files struct {
 func (f *files) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"host file or folder to mount read-only, as `SRC:DST` (tier docker); repeatable")
+	f.addOut(flags)
+}
+
+func (f *files) addOut(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "",
-		"empty or new `folder` for the files that snippets write below /out (tier docker)")
+		"empty or new `folder` for figures, and for the files that snippets write below /out")
 }
 
 // makeOutFolder makes the folder of --out, so that a bad one is an error before any code
@@ -101,16 +105,8 @@ func (f *files) collect(
 		return ended
 	}
 	got, err := s.Files(context.WithoutCancel(ctx), f.out)
-	for _, why := range got.Refused {
-		note("not collected: %s", why)
-	}
-
-	if got.Lost != "" {
-		note("not collected: %s", got.Lost)
-	}
 	if err == nil {
-		note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
-			english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
+		f.tell(got, note)
 		return ended
 	}
 
@@ -119,4 +115,16 @@ func (f *files) collect(
 		return ended
 	}
 	return &exitError{exitBroken, err}
+}
+
+// tell reports which files came back.
+func (f *files) tell(got tiers.Collected, note func(string, ...any)) {
+	for _, why := range got.Refused {
+		note("not collected: %s", why)
+	}
+	if got.Lost != "" {
+		note("not collected: %s", got.Lost)
+	}
+	note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
+		english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
 }

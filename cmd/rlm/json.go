@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -12,11 +17,13 @@ import (
 type jsonResult struct {
 	Status    tiers.Status        `json:"status"`
 	Tier      string              `json:"tier"`
-	Stdout    string              `json:"stdout"`
+	Stdout    string              `json:"stdout"` // without Echo
+	Echo      string              `json:"echo,omitempty"`
 	Stderr    string              `json:"stderr,omitempty"`
 	Dropped   int64               `json:"dropped_bytes,omitempty"`
 	Final     bool                `json:"final"`
 	Value     json.RawMessage     `json:"value,omitempty"`
+	Files     []jsonFile          `json:"files,omitempty"`
 	Exception *jsonException      `json:"exception,omitempty"`
 	Limit     tiers.Limit         `json:"limit,omitempty"`
 	Denied    []jsonDenial        `json:"denied,omitempty"`
@@ -61,9 +68,14 @@ type jsonUsage struct {
 	Output     int64   `json:"output_bytes"`
 }
 
-func printJSON(w io.Writer, r rlm.Result) error {
-	out := jsonResult{
-		Status: r.Status, Tier: r.Tier, Stdout: r.Stdout, Stderr: r.Stderr, Dropped: r.Dropped,
+// describeResult returns the result of a snippet as --json has it.
+func describeResult(r rlm.Result) *jsonResult {
+	stdout := r.Stdout
+	if r.Echo != "" {
+		stdout = strings.TrimSuffix(strings.TrimSuffix(stdout, "\n"), r.Echo)
+	}
+	out := &jsonResult{
+		Status: r.Status, Tier: r.Tier, Stdout: stdout, Echo: r.Echo, Stderr: r.Stderr, Dropped: r.Dropped,
 		Limit: r.Limit, Enforced: r.Enforced,
 		Usage: jsonUsage{
 			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
@@ -94,12 +106,57 @@ func printJSON(w io.Writer, r rlm.Result) error {
 		out.Moved = &jsonMove{m.From, m.To, m.Report.Moved, m.Report.Left}
 	}
 
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(out); err != nil {
-		return &exitError{exitBroken, err}
+	return out
+}
+
+// The statuses of --json without a result of a snippet, besides those of [tiers.Status].
+const (
+	statusUsage       tiers.Status = "usage"
+	statusNoTier      tiers.Status = "no_tier"
+	statusBroken      tiers.Status = "broken"
+	statusInterrupted tiers.Status = "interrupted"
+)
+
+// jsonFailure is the output of --json if no snippet's result tells how the command ended.
+type jsonFailure struct {
+	Status   tiers.Status     `json:"status"`
+	ExitCode int              `json:"exit_code"`
+	Error    string           `json:"error"`
+	Refusals []router.Refusal `json:"refusals,omitempty"`
+	Effects  tiers.Effects    `json:"effects,omitempty"`
+	Lost     *jsonLoss        `json:"lost,omitempty"`
+}
+
+// printFailure prints the object of an error that no result describes, and returns the error.
+func printFailure(ctx context.Context, w io.Writer, err error) error {
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.err == nil {
+		return err
 	}
-	return nil
+
+	statuses := map[int]tiers.Status{exitUsage: statusUsage, exitNoTier: statusNoTier}
+	out := jsonFailure{
+		Status:   cmp.Or(statuses[exit.code], statusBroken),
+		ExitCode: exit.code,
+		Error:    exit.err.Error(),
+	}
+	if ctx.Err() != nil {
+		out.Status, out.ExitCode = statusInterrupted, exitInterrupted
+	}
+
+	var refused *router.NoTierError
+	if errors.As(err, &refused) {
+		out.Refusals, out.Effects = refused.Refusals, refused.Effects
+	}
+	var broken *tiers.BrokenError
+	if errors.As(err, &broken) {
+		out.Effects = broken.Effects
+		if broken.Lost != nil {
+			out.Lost = &jsonLoss{broken.Lost.Snippets, broken.Lost.Reason}
+		}
+	}
+
+	return errors.Join(err, printLine(w, out))
 }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }

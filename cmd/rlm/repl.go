@@ -44,7 +44,8 @@ type shell struct {
 	asks    func(ctx context.Context, question string) (rlm.AnswerOutcome, error)
 	view    *view
 	flags   *runFlags
-	failed  bool // the last snippet or question failed
+	shown   *shown // nil in a chat
+	failed  bool   // the last snippet or question failed
 }
 
 func newRepl(e *env) *cobra.Command {
@@ -72,6 +73,7 @@ func newRepl(e *env) *cobra.Command {
 	f.contexts.add(flags,
 		"`file` or directory to work on; repeatable")
 	f.tools.add(flags)
+	f.files.addOut(flags)
 	e.addRaw(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
@@ -88,6 +90,9 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	}
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if err := f.files.makeOutFolder(); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	view := newView(e, f.quiet)
@@ -126,6 +131,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	session, err := engine.Open(ctx, rlm.SessionConfig{
 		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
 		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
+		Out: f.files.out != "",
 	})
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -135,10 +141,12 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	}
 	view.close() // a live tree would disturb the lines that the user types
 	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f}
+	exec := &execFlags{quiet: f.quiet, files: f.files}
+	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
 	s.in = newEditor(e, historyFile(history, "history"), s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
 
-	return s.loop(ctx)
+	return s.shown.finish(ctx, session, s.loop(ctx))
 }
 
 // checkLines refuses flags that a command cannot have that reads lines from stdin.
@@ -357,7 +365,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 
 	s.failed = s.failed && result.Status == "" ||
 		resultCode(result.Result) != exitOK && result.Status != ""
-	return report(s.e.endOutput(stdout, stderr), execFlags{quiet: s.flags.quiet}, result)
+	return s.shown.report(s.e.endOutput(stdout, stderr), result)
 }
 
 // ask asks the model.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -108,8 +110,63 @@ func sameFile(a, b io.Writer) bool {
 	return os.SameFile(infos[0], infos[1])
 }
 
-// report prints the result of a snippet: all but its output, which is written already.
-func report(e *env, f execFlags, r rlm.Result) error {
+// shown shows the results of snippets.
+type shown struct {
+	e       *env
+	flags   *execFlags
+	gallery *gallery
+	last    *jsonResult     // with --json: not printed yet, as files may be added
+	listed  map[string]bool // the files that --json has named
+}
+
+// finish ends the output: it collects the files of the session, which ended with an error or
+// with none.
+func (s *shown) finish(ctx context.Context, session *rlm.Session, ended error) error {
+	ended = s.flags.files.collect(ctx, session, s.flags.note(s.e), ended)
+	if s.last != nil && s.flags.files.out != "" {
+		files, err := listFolder(s.flags.files.out, s.listed)
+		if err != nil {
+			return errors.Join(ended, &exitError{exitBroken, err})
+		}
+		s.last.Files = append(s.last.Files, files...)
+	}
+	return errors.Join(ended, s.printLast())
+}
+
+// printLast prints the object of the last snippet.
+func (s *shown) printLast() error {
+	if s.last == nil {
+		return nil
+	}
+	last := s.last
+	s.last = nil
+	if err := printLine(s.e.stdout, last); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	return nil
+}
+
+// printJSON takes the result of a snippet, and prints the one before it.
+func (s *shown) printJSON(r rlm.Result) error {
+	err := s.printLast()
+	s.last = describeResult(r)
+	if s.listed == nil {
+		s.listed = map[string]bool{}
+	}
+	for _, one := range r.Artefacts {
+		s.listed[one.Name] = true
+		s.last.Files = append(s.last.Files, describeArtefact(one))
+	}
+	if s.flags.files.out == "" { // nothing will be added
+		err = errors.Join(err, s.printLast())
+	}
+	return err
+}
+
+// report prints the result of a snippet: all but its output, which is written already. e has
+// the writer for notes after the output.
+func (s *shown) report(e *env, r rlm.Result) error {
+	f := s.flags
 	note := f.note(e)
 	if r.Moved != nil {
 		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To,
@@ -119,13 +176,14 @@ func report(e *env, f execFlags, r rlm.Result) error {
 		}
 	}
 
-	if f.json {
-		return printJSON(e.stdout, r)
+	if err := s.gallery.take("", r.Artefacts, f.json); err != nil {
+		return err
 	}
-	if r.Final != nil {
-		if err := printFinal(e, r.Final.Value); err != nil {
-			return &exitError{exitBroken, err}
-		}
+	if f.json {
+		return s.printJSON(r)
+	}
+	if err := printAnswer(e, r); err != nil {
+		return &exitError{exitBroken, err}
 	}
 
 	if r.Exception != nil && r.Exception.Traceback != "" {
@@ -164,6 +222,27 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	}
 
 	return ""
+}
+
+// printAnswer prints the value of FINAL. An answer of bytes goes to a file or a pipe as it is.
+func printAnswer(e *env, r rlm.Result) error {
+	if r.Final == nil {
+		return nil
+	}
+	if n := len(r.Artefacts); n > 0 && !isTerminal(e.stdout) {
+		if last := r.Artefacts[n-1]; isAnswer(r.Final.Value, last) {
+			_, err := e.stdout.Write(last.Data)
+			return err
+		}
+	}
+	return printFinal(e, r.Final.Value)
+}
+
+// isAnswer reports whether a value describes an artefact that was made of an answer.
+func isAnswer(value tiers.Value, a tiers.Artefact) bool {
+	var named struct{ File string }
+	return strings.HasPrefix(a.Name, "answer-") && json.Unmarshal(value, &named) == nil &&
+		named.File == a.Name
 }
 
 // printFinal prints a str as it is, as print does, and any other value as JSON.

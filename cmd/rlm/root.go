@@ -73,7 +73,8 @@ var functions []rlm.Function
 // env is the environment of a sub-command.
 type env struct {
 	stdin          io.Reader
-	terminal       bool // stdin is a terminal
+	terminal       bool     // stdin is a terminal
+	input          *os.File // stdin as a file, nil if it is none
 	stdout, stderr io.Writer
 	raw            bool // control sequences may reach a terminal
 	log            *slog.Logger
@@ -98,6 +99,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		stderr:     stderr,
 		interrupts: in,
 	}
+
+	e.input, _ = stdin.(*os.File)
 
 	root := newRoot(e)
 	root.SetArgs(args)

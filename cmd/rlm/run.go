@@ -35,6 +35,7 @@ type runFlags struct {
 	quiet    bool
 	stream   bool
 	tools    toolFlags
+	files    files // of these, only --out
 
 	// only of rlm hook, from its caller
 	longHorizon bool
@@ -82,6 +83,7 @@ func newRun(e *env) *cobra.Command {
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.addSession(flags)
 	f.tools.add(flags)
+	f.files.addOut(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")
 	flags.StringVar(&f.kind, "output-type", "",
@@ -125,6 +127,9 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		task.Config.Trace = ""
 	}
 
+	if err := f.files.makeOutFolder(); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	view := newView(e, f.quiet || f.estimate)
 	defer view.close()
 	engine, err := e.engine(ctx, view.note)
@@ -144,19 +149,27 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return f.showEstimate(ctx, e, engine, task)
 	}
 
-	progress, sent, err := observe(ctx, e, "run", view.event)
+	made := e.newGallery(f.files.out, view.note)
+	progress, sent, err := observe(ctx, e, "run", func(event ledger.Event) {
+		view.event(event)
+		made.event(event)
+	})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	task.Config.Progress, task.Config.Stream = progress, f.stream && view.isLive()
+	task.Config.Out = f.files.out
 	outcome, err := f.answer(ctx, e, engine, task, view.note)
 	view.close()
 	sent()
+	if !f.json {
+		made.drawAnswer()
+	}
 	if outcome.Status == "" { // the session could not be opened
 		return err
 	}
 
-	return f.finish(e, outcome, err)
+	return f.finish(e, outcome, errors.Join(err, made.failed))
 }
 
 // answer answers the question of a task, in its session if it has one.
@@ -171,7 +184,12 @@ func (f *runFlags) answer(
 		return outcome, err
 	}
 	defer func() { err = errors.Join(err, talk.session.Close()) }()
-	return talk.ask(ctx, task.Config.Question)
+	outcome, err = talk.ask(ctx, task.Config.Question)
+	if f.files.out != "" {
+		got, failed := talk.session.Files(context.WithoutCancel(ctx), f.files.out)
+		outcome.Collected, err = &got, errors.Join(err, failed)
+	}
+	return outcome, err
 }
 
 // task makes a task from the flags.
@@ -268,8 +286,11 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 		return &exitError{exitUsage, err}
 	}
 	e.noteRecord(outcome.Trace, f.quiet)
+	if outcome.Collected != nil && !f.quiet {
+		f.files.tell(*outcome.Collected, (&execFlags{}).note(e))
+	}
 	if f.json {
-		if err := printLine(e.stdout, outcome); err != nil {
+		if err := f.printOutcome(e, outcome); err != nil {
 			return &exitError{exitBroken, err}
 		}
 	} else if text, ok := f.textToPrint(outcome); ok {
@@ -288,6 +309,21 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	}
 
 	return exitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
+}
+
+// printOutcome prints the object of --json, with the files of the run.
+func (f *runFlags) printOutcome(e *env, outcome rlm.AnswerOutcome) error {
+	if f.files.out == "" {
+		return printLine(e.stdout, outcome)
+	}
+	files, err := listFolder(f.files.out, map[string]bool{})
+	if err != nil {
+		return err
+	}
+	return printLine(e.stdout, struct {
+		rlm.AnswerOutcome
+		Files []jsonFile `json:"files"`
+	}{outcome, files})
 }
 
 // exitForStatus returns an error with the exit code for the status of a run, nil for an answer.

@@ -57,8 +57,9 @@ func (t *talk) restore(
 ) (err error) {
 	cfg := rlm.SessionConfig{
 		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
-		Ask: task.Config, Keep: true, Histories: t.kept.Histories,
+		Ask: task.Config, Keep: true, Histories: t.kept.Histories, Out: task.Config.Out != "",
 	}
+	cfg.Ask.Out = "" // the caller collects the session's files
 	for _, c := range t.kept.Contexts {
 		cfg.Contexts = append(cfg.Contexts, makeContext(&c))
 	}

@@ -129,6 +129,9 @@ type Config struct {
 	// Binds are what the file tree holds besides /tmp, /sandbox, /proc and a /dev with
 	// null, zero, urandom and shm.
 	Binds []Bind
+	// Scratch are further folders below / that the guest may write. Like /tmp, each is a file
+	// system of its own, bounded and in memory. The class is Full.
+	Scratch []string
 	// Proxy adds the only thing that the guest can connect to: a listener on
 	// 127.0.0.1:ProxyPort of its separate network, which the launcher serves. See
 	// Process.Proxy. Profile must be Programs and the class is Full.

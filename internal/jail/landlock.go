@@ -116,7 +116,7 @@ func landlockRules(p *plan, config landlock.Config) []landlock.Rule {
 	}
 
 	if p.wants(Mounts) {
-		for _, dir := range scratch {
+		for _, dir := range p.scratch() {
 			allow(dir, accessWrite)
 		}
 		allow("/proc", accessRead)

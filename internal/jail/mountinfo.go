@@ -63,7 +63,7 @@ func checkMounts(p *plan, all []mounted) error {
 			return fmt.Errorf("the mount at %s (%s, %s) %s", m.point, m.kind, m.options, flaw)
 		}
 	}
-	if want := 2 + len(scratch) + len(p.Trees); len(all) < want {
+	if want := 2 + len(p.scratch()) + len(p.Trees); len(all) < want {
 		return fmt.Errorf("there are %d mounts, fewer than the expected %d", len(all), want)
 	}
 	return nil
@@ -86,7 +86,7 @@ func (p *plan) findFlaw(m mounted) string {
 			return "is not a separate process list"
 		}
 		return ""
-	case slices.Contains(scratch, m.point):
+	case slices.Contains(p.scratch(), m.point):
 		if m.kind != "tmpfs" || !m.has("noexec", "nodev") {
 			return "is not a separate scratch folder"
 		}

@@ -174,7 +174,7 @@ func buildTree(p *plan) error {
 // populateRoot fills the new root.
 func populateRoot(p *plan) error {
 	// The scratch folders come first: something may be bound below them.
-	for _, dir := range scratch {
+	for _, dir := range p.scratch() {
 		if err := mountScratch(p, newRoot+dir); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,9 @@ type tree struct {
 	Write     bool
 	Device    bool
 }
+
+// scratch are the folders that the guest may write, one tmpfs each.
+func (p *plan) scratch() []string { return slices.Concat(scratch, p.Scratch) }
 
 // wants reports whether a layer is wanted.
 func (p *plan) wants(l Layers) bool {

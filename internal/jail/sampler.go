@@ -56,7 +56,7 @@ func (in *initProcess) sampleMemory(socket int64) int64 {
 	sum += int64(len(pipes)) * pipeMemory
 
 	if in.plan.wants(Mounts) {
-		for _, dir := range scratch {
+		for _, dir := range in.plan.scratch() {
 			sum += readScratch(dir)
 		}
 	}

@@ -41,6 +41,7 @@ type Accounts struct {
 	final     *tiers.Final
 	raised    *exception
 	variables []tiers.Variable
+	artefacts artefacts
 	moving    moving
 
 	verdict string // on the last snippet, see Verdict
@@ -68,6 +69,9 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	cfg.Inputs = slices.Clone(cfg.Inputs)
 
 	a := &Accounts{gate: hostcall.New(cfg.Limits)}
+	if cfg.Out {
+		a.version++ // a guest without files has to make the folder
+	}
 	inputs, functions := cfg.Inputs, cfg.Functions
 	a.cfg = cfg
 	a.cfg.Inputs, a.cfg.Functions = nil, nil
@@ -217,6 +221,7 @@ func (a *Accounts) Begin(ctx context.Context, job tiers.Job) error {
 func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.final, a.raised, a.variables = nil, nil, nil
 	a.broken, a.missing = nil, ""
+	a.artefacts = artefacts{}
 	a.output = output{limit: limits.Output}
 	a.calls.begin(ctx, a.ordinal)
 	a.meter.begin(limits)
@@ -251,6 +256,7 @@ func (a *Accounts) End(code int) tiers.Result {
 
 	r := tiers.Result{
 		Stdout: a.output.text(0), Stderr: a.output.text(1), Dropped: a.output.dropped(),
+		Echo: a.output.echoed, Artefacts: a.artefacts.list,
 		Final: a.final, Usage: usage, Variables: a.variables,
 	}
 	switch code {

@@ -17,7 +17,8 @@ type output struct {
 	total   int64 // written, kept or not
 	streams [2]bytes.Buffer
 	sinks   sinks
-	failed  error // a sink's panic
+	echoed  string // the value of the last expression, as far as it was kept
+	failed  error  // a sink's panic
 
 	// keepsLast keeps the end of standard error beyond the limit: a dying Go program writes
 	// its reason there.
@@ -47,6 +48,13 @@ func (o *output) write(stream int, b []byte) {
 	if o.sinks[stream] != nil {
 		o.pass(stream, b)
 	}
+}
+
+// echo takes the value of the last expression as a line of standard output.
+func (o *output) echo(text []byte) {
+	before := o.streams[0].Len()
+	o.write(0, append(bytes.Clone(text), '\n'))
+	o.echoed = string(bytes.TrimSuffix(o.streams[0].Bytes()[before:], []byte{'\n'}))
 }
 
 // pass writes to the caller's writer. Its errors are not the snippet's. A writer that panics

@@ -24,28 +24,29 @@ func RejectNative(tier string, cfg tiers.Config) error {
 	}
 }
 
+// RejectMounts returns a [*tiers.RejectedError] for a configuration with mounts, nil if it has
+// none. It serves tiers that show no files of the host.
+func RejectMounts(tier string, cfg tiers.Config) error {
+	if len(cfg.Mounts) == 0 {
+		return nil
+	}
+	return rejectFiles(tier, "files of the host (mounts)")
+}
+
 // RejectFiles returns a [*tiers.RejectedError] for a configuration that requires files, nil if it
 // requires none. It serves tiers without a file system.
 func RejectFiles(tier string, cfg tiers.Config) error {
-	what := nameFiles(cfg)
-	if what == "" {
-		return nil
+	if cfg.Out {
+		return rejectFiles(tier, "files that are copied back (out)")
 	}
+	return RejectMounts(tier, cfg)
+}
+
+func rejectFiles(tier, what string) error {
 	return &tiers.RejectedError{
 		Tier:    tier,
 		Missing: what,
 		Effects: tiers.EffectsNeverRan,
 		Reason:  "it does not support " + what,
 	}
-}
-
-// nameFiles names the file access that a configuration requires, empty if none.
-func nameFiles(c tiers.Config) string {
-	switch {
-	case len(c.Mounts) > 0:
-		return "files of the host (mounts)"
-	case c.Out:
-		return "files that are copied back (out)"
-	}
-	return ""
 }

@@ -24,6 +24,8 @@ import (
 // characters.
 //
 //	o<fd><bytes>                         write to stdout (1) or stderr (2)
+//	h<text>                              the value of the last expression, which follows the output
+//	a<kind>\0<type>\0<bytes>             keep an artefact -> its description, see artefacts.go
 //	c<name>\0<json>                      call a host function: [args, named] -> value
 //	s<name>\0<json>                      start one -> its number
 //	w<ms>                                wait for started calls, -1 without end -> [[number, ok, value], ...]
@@ -59,6 +61,10 @@ func (a *Accounts) Handle(request []byte) Reply {
 	switch operation {
 	case 'o':
 		return a.takeOutput(body)
+	case 'h':
+		return a.takeEcho(body)
+	case 'a':
+		return a.takeArtefact(body)
 	case 'c':
 		return a.call(body)
 	case 's':
@@ -181,6 +187,15 @@ func (a *Accounts) takeOutput(body []byte) Reply {
 	a.turn.Pause() // the caller's writer may block
 	defer a.resumeTurn()
 	a.output.write(int(body[0]-'1'), body[1:])
+	return Reply{ASCII: true}
+}
+
+// takeEcho takes the value of the last expression, which is part of the output.
+func (a *Accounts) takeEcho(text []byte) Reply {
+	a.turn.Pause() // the caller's writer may block
+	defer a.resumeTurn()
+
+	a.output.echo(text)
 	return Reply{ASCII: true}
 }
 

@@ -122,7 +122,8 @@ func (a *Accounts) describe() Reply {
 		Variables map[string]string `json:"variables"` // by name, as JSON
 		Inputs    []textInfo        `json:"inputs"`
 		Memory    int64             `json:"memory"` // the limit, in bytes
-	}{[]function{}, map[string]string{}, []textInfo{}, a.cfg.Limits.Memory}
+		Out       bool              `json:"out"`    // snippets have the folder for files
+	}{[]function{}, map[string]string{}, []textInfo{}, a.cfg.Limits.Memory, a.cfg.Out}
 	for _, f := range a.cfg.Functions {
 		if f.Value != nil {
 			config.Variables[f.Name] = string(f.Value)

@@ -56,6 +56,9 @@ type Config struct {
 
 	// Open makes the runner of each loop's session.
 	Open repl.Opener
+	// Out, if set, is a folder of the host that gets the files which the root's snippets write
+	// below [tiers.OutFolder], when the run ends. It is made if necessary; its files stay.
+	Out string
 	// Limits bound each snippet.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in snippets repeatable.

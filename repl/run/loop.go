@@ -74,7 +74,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		}
 		outcome.Turns, outcome.Compactions = int(l.turn.Load()), l.compactions
 		outcome.Messages = l.listMessages(&outcome)
-		err = errors.Join(err, l.close())
+		var failed error
+		outcome.Collected, failed = l.collect(ctx)
+		err = errors.Join(err, failed, l.close())
 	}()
 
 	if err := l.setFields(ctx); err != nil {
@@ -122,7 +124,7 @@ func (l *loop) begin(ctx context.Context) error {
 		Variables: map[string]tiers.Value{
 			"query": question, "depth": tiers.Value(strconv.Itoa(l.depth)),
 		},
-		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic, Out: l.keepsFiles(),
 	})
 	if err != nil {
 		return err
@@ -148,6 +150,18 @@ func (l *loop) newAnswers() *answers.Answers {
 		ErrorTexts:  l.cfg.ErrorTexts,
 		CallsAtOnce: l.cfg.CallsAtOnce, Loops: calls.NewGate(l.cfg.LoopsAtOnce), Lacks: &l.lacks,
 	}
+}
+
+// keepsFiles reports whether the user gets the files of this loop.
+func (l *loop) keepsFiles() bool { return l.depth == 0 && l.cfg.Out != "" }
+
+// collect copies the files of the loop to the user. It does so after an interrupt, too.
+func (l *loop) collect(ctx context.Context) (*tiers.Collected, error) {
+	if !l.keepsFiles() || l.session == nil {
+		return nil, nil //nolint:nilnil // documented: there is nothing to collect
+	}
+	got, err := l.session.Collect(context.WithoutCancel(ctx), l.cfg.Out)
+	return &got, err
 }
 
 // close ends the session, once.
@@ -178,7 +192,7 @@ func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Messag
 		"Functions": functions, "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
 		"Turns": l.cfg.MaxTurns, "Contract": contract,
 		"SubChars":   l.describeSubCalls(),
-		"HasContext": len(l.inputs) > 0, "Instructions": l.instructions(),
+		"HasContext": len(l.inputs) > 0, "Out": l.keepsFiles(), "Instructions": l.instructions(),
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // Outcome is the result of a run.
@@ -34,6 +35,8 @@ type Outcome struct {
 	Elapsed time.Duration   `json:"elapsed_ns"`
 	// Trace is the folder of the record, empty if there is none.
 	Trace string `json:"trace,omitempty"`
+	// Collected reports the files that Config.Out got, nil without it or without a loop.
+	Collected *tiers.Collected `json:"-"`
 	// Messages are the question, the root's turns without the system prompt, and the answer.
 	Messages []llm.Message `json:"-"`
 }

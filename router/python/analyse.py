@@ -20,6 +20,7 @@ warnings.simplefilter("ignore")  # the tier that runs the snippet warns
 FILE = "<snippet>"
 NoneType = type(None)
 REMOTE = ("http://", "https://", "s3://", "ftp://")
+OUT = "/out"  # tiers.OutFolder
 LONG_LOOP = 1_000_000  # rounds; shorter ones take no time that counts
 WORTH_SAYING = 1_000_000  # nanoseconds
 FLAGS = PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -47,6 +48,8 @@ def analyse(source):
             except RecursionError:
                 pass  # too deep to compile: that is the tier's to say
         needs = walk.needs()
+        if OUT in source and writes_below_out(tree):
+            ask_for_out(needs)
         if walk.may_compute(source):
             nanoseconds, line = effort(tree)
             if nanoseconds >= WORTH_SAYING:
@@ -363,6 +366,22 @@ class _Later:
             imports.setdefault(key, line)
         for key, line in self.features.items():
             features.setdefault(key, line)
+
+
+def writes_below_out(tree):
+    """Reports whether all absolute paths in a snippet lie below /out."""
+    paths = [node.value for node in ast.walk(tree) if node.__class__ is Constant
+             and node.value.__class__ is str and node.value[:1] == "/" and _like_path(node.value)]
+    return bool(paths) and all(path == OUT or path.startswith(OUT + "/") for path in paths)
+
+
+def ask_for_out(needs):
+    """Asks for the folder /out instead of files. A tier that has no other files rejects the
+    snippet if it opens one after all."""
+    for part in (needs, *needs["later"].values()):
+        for row in part["features"]:
+            if row["feature"] == "files":
+                row["feature"] = "out"
 
 
 def _later_needs(later):

@@ -110,6 +110,7 @@ func (t *Tier) Info() tiers.Info {
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
 			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
+			tiers.FeatureOut,
 			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		},
 		Isolation: tiers.IsolationProcess,
@@ -237,7 +238,8 @@ func (t *Tier) keep(p *process) bool {
 
 // claim returns a process for a session, from the pool or newly started.
 func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
-	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.binds) == 0 && n.proxy == nil {
+	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.binds) == 0 &&
+		n.proxy == nil && !n.out {
 		for {
 			select {
 			case p := <-t.ready:
@@ -305,7 +307,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := session.RejectNative(Name, cfg); err != nil {
 		return nil, err
 	}
-	if err := session.RejectFiles(Name, cfg); err != nil {
+	if err := session.RejectMounts(Name, cfg); err != nil {
 		return nil, err
 	}
 

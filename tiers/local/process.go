@@ -61,6 +61,7 @@ type needs struct {
 	limits tiers.Limits
 	binds  []jail.Bind
 	texts  int64         // address space for long texts, in bytes
+	out    bool          // with the folder for files that are copied back
 	proxy  *egress.Proxy // nil without allowed hosts
 }
 
@@ -75,6 +76,9 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	defer cancel()
 	config := t.jailFor(python, n, pykernel.NativeLoader(""))
 
+	if n.out {
+		config.Scratch, config.MinClass = []string{tiers.OutFolder}, jail.Full
+	}
 	if n.proxy != nil {
 		config.Proxy, config.MinClass = true, jail.Full
 		config.Env = append(config.Env, egress.Environment(jail.ProxyPort)...)

@@ -13,6 +13,32 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// sandbox is one session.
+type sandbox struct {
+	*session.Machine
+	python *pykernel.Guest
+	starts int // of its Python's process
+}
+
+var (
+	_ tiers.Sandbox   = (*sandbox)(nil)
+	_ tiers.Exporter  = (*sandbox)(nil)
+	_ tiers.Collector = (*sandbox)(nil)
+)
+
+// Collect copies the files below /out into a folder of the host.
+func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	leave, err := s.Enter()
+	if err != nil {
+		return tiers.Collected{}, err
+	}
+	defer leave()
+	return pykernel.Collect(s.Accounts.Config(), dir, s.starts > 1,
+		func(limits tiers.Limits, source string) (tiers.Result, error) {
+			return s.python.RunAside(ctx, limits, source)
+		})
+}
+
 // open starts a sandbox. Its Python runs in one jailed process, its Go in others.
 func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
@@ -26,20 +52,22 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 		return nil, err
 	}
 
-	n := needs{limits: accounts.Limits(), proxy: proxy}
+	n := needs{limits: accounts.Limits(), proxy: proxy, out: cfg.Out}
 	texts := t.showTexts(&n, accounts)
-	python := &pykernel.Guest{
-		Tier: Name, Accounts: accounts,
+	box := &sandbox{}
+	box.python = &pykernel.Guest{
+		Tier: Name, Accounts: accounts, MustOutlive: cfg.Out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
+			box.starts++
 			return t.claim(ctx, n)
 		},
 	}
 
-	machine := &session.Machine{
+	box.Machine = &session.Machine{
 		Tier:     Name,
 		Accounts: accounts,
 		Guests: map[tiers.Language]session.Guest{
-			tiers.Python: python, tiers.Go: newGoGuest(t, accounts),
+			tiers.Python: box.python, tiers.Go: newGoGuest(t, accounts),
 		},
 		Lacks:    "it runs Python and Go only",
 		Nouns:    map[tiers.Language]string{tiers.Go: "program"},
@@ -47,18 +75,18 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 	}
 
 	if proxy != nil {
-		machine.Denials, machine.Closers = proxy.Denials, []io.Closer{proxy}
+		box.Denials, box.Closers = proxy.Denials, []io.Closer{proxy}
 	}
 	if texts != nil {
-		machine.Closers = append(machine.Closers, texts)
+		box.Closers = append(box.Closers, texts)
 	}
 
-	if err := python.Renew(ctx); err != nil {
-		return nil, errors.Join(err, machine.Close())
+	if err := box.python.Renew(ctx); err != nil {
+		return nil, errors.Join(err, box.Close())
 	}
 
-	machine.Enforced[tiers.Python] = enforcedOnPython(accounts.Limits(), python.Process())
-	return machine, nil
+	box.Enforced[tiers.Python] = enforcedOnPython(accounts.Limits(), box.python.Process())
+	return box, nil
 }
 
 // enforcedOnPython lists how each limit of a Python snippet is enforced.

@@ -17,9 +17,10 @@ type sandbox struct {
 }
 
 var (
-	_ tiers.Sandbox  = (*sandbox)(nil)
-	_ tiers.Forker   = (*sandbox)(nil)
-	_ tiers.Exporter = (*sandbox)(nil)
+	_ tiers.Sandbox   = (*sandbox)(nil)
+	_ tiers.Forker    = (*sandbox)(nil)
+	_ tiers.Exporter  = (*sandbox)(nil)
+	_ tiers.Collector = (*sandbox)(nil)
 )
 
 func open(ctx context.Context, e *engine, cfg tiers.Config) (tiers.Sandbox, error) {

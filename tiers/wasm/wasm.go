@@ -78,7 +78,7 @@ func (t *Tier) Info() tiers.Info {
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
 			tiers.FeatureThreads, tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
-			tiers.FeatureDeterminism,
+			tiers.FeatureDeterminism, tiers.FeatureOut,
 		},
 		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,
@@ -136,7 +136,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := session.RejectFiles(Name, cfg); err != nil {
+	if err := session.RejectMounts(Name, cfg); err != nil {
 		return nil, err
 	}
 

@@ -33,6 +33,7 @@ import _locale
 
 import definitions
 import instances
+import outfolder
 import patches
 import sessionloop
 
@@ -598,6 +599,7 @@ _SETTINGS = {
     "logging configuration": (_take_logging, _give_logging),
     "registered classes": (_take_registered, _give_registered),
     "digits of int": (_take_digits, _give_digits),
+    "files below /out": (outfolder.take, outfolder.give),
     "working folder": (_take_folder, os.chdir),
     "socket timeout": (_take_timeout, _give_timeout),
     "garbage collector": (_take_collector, _give_collector),

@@ -1,6 +1,7 @@
 """How a snippet gives its answer: FINAL and its dialects."""
 
 import answers
+import artefacts
 import wire
 
 
@@ -16,6 +17,8 @@ namespace = None  # the snippets' globals, set by run
 def _finish(value, name=""):
     global done
     if not done:
+        kept = artefacts.answer(value)
+        value = value if kept is None else kept[0]
         answer = answers.encode({"value": value, "name": name}, value)
         done = True
         wire.send("f", answer)

@@ -23,6 +23,7 @@ from inspect import CO_COROUTINE
 
 import _rlm
 
+import artefacts
 import awaits
 import combinators
 import contexts
@@ -35,6 +36,7 @@ import hostcall
 import lazy
 import locks
 import missing
+import outfolder
 import output
 import protocol
 import pydantics
@@ -203,6 +205,9 @@ def _configure():
     for name, text in config["variables"].items():
         _give(name, text)
     contexts.room = config["memory"] // 4
+    if config["out"] and not getattr(_rlm, "native", False):
+        outfolder.provide()
+        _stock_builtins["open"] = builtins.open
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
     if inputs:
@@ -257,7 +262,9 @@ def run(source, flags):
         threads.join_all()
         if value is not None:
             _globals["_"] = value
-            output.stdout.write(repr(value) + "\n")
+            artefacts.show(value)
+            output.echo(repr(value))
+        artefacts.keep_figures()
         finish.check_answer()
         return OK
     except finish.Finished:

@@ -273,9 +273,9 @@ capture = Capture()
 
 def call(payload):
     payload = payload if isinstance(payload, bytes) else payload.encode()
-    if payload[:1] == b"o":
+    if payload[:1] in (b"o", b"h"):
         if _forked:
-            return _write_plain(payload)
+            return _write_plain(payload if payload[:1] == b"o" else b"o1%s\n" % payload[1:])
         if capture.files:
             capture.forward()
     failed, data = connection.request(payload)

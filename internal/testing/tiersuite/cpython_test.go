@@ -62,6 +62,8 @@ func TestLanguageOnCPython(t *testing.T) { testOnCPython(t, langDir) }
 // TestMovesOnCPython runs what moves between its snippets as one script.
 func TestMovesOnCPython(t *testing.T) { testOnCPython(t, moveDir) }
 
+func TestFilesOnCPython(t *testing.T) { testOnCPython(t, outDir) }
+
 func testOnCPython(t *testing.T, dir string) {
 	python := skip.WithoutCPython(t)
 	for _, name := range listCases(t, dir) {

@@ -120,6 +120,8 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 		{name: "Concurrency", needs: tiers.FeatureAsync, run: s.testConcurrency},
 		{name: "Parallel", needs: tiers.FeatureThreads, run: s.testParallel},
 		{name: "Finish", run: s.testFinish},
+		{name: "Results", needs: tiers.FeatureDynamic, run: s.testResults},
+		{name: "OutFolder", needs: tiers.FeatureOut, run: s.testOutFolder},
 		{name: "Limits", run: s.testLimits},
 		{name: "Fuel", needs: tiers.FeatureFuel, run: s.testFuel},
 		{name: "Hostile", run: s.testHostile},

@@ -95,6 +95,10 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 		fmt.Fprintf(b, "%s:\n%s\n%s\n%s\n", part.label, line, shown, line)
 	}
 
+	for _, a := range r.Artefacts {
+		silent = false
+		fmt.Fprintf(b, "Made %s (%s, %d bytes).\n", a.Name, a.Type, len(a.Data))
+	}
 	if silent && r.Status == tiers.StatusOK {
 		b.WriteString("(no output)\n")
 	}

@@ -52,6 +52,7 @@ type Config struct {
 	LargeOutput, ManyTraces, ManyNodes                              int64
 
 	LogLevel string
+	Pictures string
 }
 
 // Group says what a setting is about, and so which commands have its flag.
@@ -103,7 +104,9 @@ var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "o
 // The words that some settings take.
 var (
 	isolations = []string{"none", "process", "container", "wasm", "kernel"}
-	logLevels  = []string{"trace", "debug", "info", "warn", "error"}
+	// as package pictures has them
+	pictureWays = []string{"auto", "kitty", "iterm", "sixel", "none"}
+	logLevels   = []string{"trace", "debug", "info", "warn", "error"}
 )
 
 // Settings is the table of all settings, bound to the fields of c.
@@ -310,6 +313,8 @@ func programSettings(c *Config) []Setting {
 	return []Setting{
 		row(Program, "log_level", choice{&c.LogLevel, logLevels}, "warn",
 			"lowest level to log on stderr: trace, debug, info, warn, error"),
+		row(Program, "pictures", choice{&c.Pictures, pictureWays}, "auto",
+			"how to draw pictures on a terminal: auto, kitty, iterm, sixel, none"),
 	}
 }
 

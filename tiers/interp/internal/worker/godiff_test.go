@@ -239,5 +239,8 @@ func (f frames) Write(b []byte) (int, error) {
 	if b[4] == wire.KindRequest && b[head] == 'o' {
 		f.out.Write(b[head+2:])
 	}
+	if b[4] == wire.KindRequest && b[head] == 'h' {
+		f.out.Write(append(bytes.Clone(b[head+1:]), '\n'))
+	}
 	return len(b), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -89,7 +90,7 @@ func (s *goSession) run(source string, number int) ending {
 		}
 
 		if c.echo {
-			echo(stream{s.link.out, '1'}, value)
+			echo(s.link.out, value)
 		}
 	}
 
@@ -165,17 +166,17 @@ func (s *goSession) findSnippet(frame string, running *goPlan) int {
 }
 
 // echo writes the value of a trailing expression, with quoted strings.
-func echo(w io.Writer, value reflect.Value) {
+func echo(out *output, value reflect.Value) {
 	if !value.IsValid() || !value.CanInterface() {
 		return
 	}
 	switch v := value.Interface().(type) {
 	case string:
-		fmt.Fprintf(w, "%q\n", v)
+		out.echo(strconv.Quote(v))
 	case func():
 	default:
 		if value.Kind() != reflect.Func {
-			fmt.Fprintf(w, "%+v\n", v)
+			out.echo(fmt.Sprintf("%+v", v))
 		}
 	}
 }

@@ -112,8 +112,12 @@ func differences(t *testing.T, sessions [][]string) (accepted, refused, atRunTim
 			}
 			accepted++
 			want := native[i][k]
+			printed := string(p.in.out)
+			if p.in.echo != "" {
+				printed += p.in.echo + "\n"
+			}
 			if got := [3]string{
-				string(p.in.out), "", string(p.in.final),
+				printed, "", string(p.in.final),
 			}; got[0] != want[0] || want[1] != "" || !sameText(got[2], want[2]) {
 				if shown++; shown <= 15 {
 					t.Errorf(

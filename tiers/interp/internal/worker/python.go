@@ -66,6 +66,9 @@ func (s *pySession) run(source string) ending {
 	}
 	s.vars, s.past = vars, append(s.past, program)
 	s.link.out.write('1', s.in.out)
+	if s.in.echo != "" {
+		s.link.out.echo(s.in.echo)
+	}
 
 	if s.in.final != nil {
 		// If the host is gone, listen ends the worker.
@@ -123,6 +126,7 @@ type pyInterp struct {
 	ctx    *pyContext
 	module *py.Module
 	out    []byte
+	echo   string // the value of the last expression
 	final  []byte
 }
 
@@ -142,7 +146,7 @@ func newPyInterp() (*pyInterp, error) {
 
 // run runs a program and collects its output.
 func (in *pyInterp) run(program pyProgram) (err error) {
-	in.out, in.final = in.out[:0], nil
+	in.out, in.echo, in.final = in.out[:0], "", nil
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the interpreter failed: %v", r)
@@ -173,9 +177,10 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 	}
 
 	text, err := pyRepr(value)
-	if err == nil {
-		err = in.write(text + "\n")
+	if err == nil && len(in.out)+len(text) > mostPrinted {
+		err = errPrints
 	}
+	in.echo = text
 	return err
 }
 
@@ -192,9 +197,11 @@ func plain(err error) error {
 // snippet has ended, so that it can drop it.
 const mostPrinted = 4 << 20
 
+var errPrints = fmt.Errorf("the snippet prints more than %d bytes", mostPrinted)
+
 func (in *pyInterp) write(text string) error {
 	if len(in.out)+len(text) > mostPrinted {
-		return fmt.Errorf("the snippet prints more than %d bytes", mostPrinted)
+		return errPrints
 	}
 	in.out = append(in.out, text...)
 	return nil

@@ -246,6 +246,20 @@ func (o *output) send() {
 	}
 }
 
+// echo writes the value of the last expression. A text longer than a frame is output.
+func (o *output) echo(text string) {
+	if len(text) > maxOutput {
+		o.write('1', []byte(text+"\n"))
+		return
+	}
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.send()
+	head := append(wire.AppendRequest(nil, wire.NoAnswer), 'h')
+	_ = o.link.send(wire.KindRequest, head, []byte(text)) // as in send
+}
+
 // stream is a writer for stdout or stderr.
 type stream struct {
 	out  *output

@@ -126,14 +126,45 @@ func TestNamesThatDeceiveAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsNotEmptyIsLeftAlone(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Symlink("/etc", filepath.Join(dir, "link")); err != nil {
+func TestExistingFilesStay(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	_, err := Unpack(stream(t, entry{name: "link/x", text: "x"}), dir, roomy)
-	if err == nil || !strings.Contains(err.Error(), "is not empty") {
-		t.Errorf("%v", err)
+	if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := Unpack(stream(t, entry{name: "link/x", text: "x"},
+		entry{name: "old", text: "replaced"}, entry{name: "new", text: "new"}), dir, roomy)
+	if err != nil || got.Files != 1 || got.Bytes != 3 || len(got.Refused) != 2 {
+		t.Errorf("%+v %v", got, err)
+	}
+	for name, want := range map[string]string{"old": "old", "new": "new"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+
+	for folder, most := range map[string]int{dir: 3, outside: 0} {
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != most {
+			t.Errorf("%s has %v %v", folder, entries, err)
+		}
+	}
+}
+
+func TestAFileIsCompleteOrAbsent(t *testing.T) {
+	var whole bytes.Buffer
+	_, _ = stream(t, entry{name: "a", text: "whole"},
+		entry{name: "b", text: strings.Repeat("x", 5000)}).WriteTo(&whole)
+	dir := t.TempDir()
+	got, err := Unpack(bytes.NewReader(whole.Bytes()[:3000]), dir, roomy)
+	if err == nil || got.Files != 1 {
+		t.Errorf("%+v %v", got, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "a" {
+		t.Errorf("%v %v", entries, err)
 	}
 }
 

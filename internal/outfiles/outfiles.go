@@ -8,9 +8,11 @@ package outfiles
 
 import (
 	"archive/tar"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -39,68 +41,95 @@ const (
 // ErrFlood reports a stream beyond the limits.
 var ErrFlood = errors.New("the sandbox's files exceed a limit")
 
-// Unpack writes the files of a tar stream into dir, which is created if it does not exist
-// and must be empty. After an error, the files written so far stay.
-func Unpack(stream io.Reader, dir string, limits Limits) (tiers.Collected, error) {
-	root, err := openEmpty(dir)
+// Unpack writes the files of a tar stream into dir, which is created if it does not exist.
+// An entry of dir that exists already stays, and the new one of that name is refused. After an
+// error, the files that are complete stay.
+func Unpack(stream io.Reader, dir string, limits Limits) (got tiers.Collected, err error) {
+	root, stage, err := openStage(dir)
 	if err != nil {
-		return tiers.Collected{}, err
+		return got, err
 	}
-	defer func() { _ = root.Close() }() // nothing is written by it
+	defer func() { err = errors.Join(err, root.RemoveAll(stage), root.Close()) }()
+	staged, err := root.OpenRoot(stage)
+	if err != nil {
+		return got, fmt.Errorf("cannot open the folder for files: %w", err)
+	}
 
-	u := unpacking{root: root, limits: limits, made: map[string]struct{}{}}
-	in := tar.NewReader(stream)
+	u := unpacking{root: staged, limits: limits, made: map[string]struct{}{}}
+	err = errors.Join(u.takeAll(tar.NewReader(stream)), staged.Close())
+	return u.got, errors.Join(err, u.place(root, stage))
+}
+
+// openStage opens a folder, which it creates if necessary, and makes a hidden folder in it.
+func openStage(dir string) (root *os.Root, stage string, err error) {
+	//nolint:gosec // the folder's own rights decide who sees results
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, "", fmt.Errorf("cannot make the folder for files: %w", err)
+	}
+	if root, err = os.OpenRoot(dir); err != nil {
+		return nil, "", fmt.Errorf("cannot open the folder for files: %w", err)
+	}
+
+	stage = ".rlm-partial-" + rand.Text()
+	if err := root.Mkdir(stage, 0o755); err != nil {
+		_ = root.Close() // nothing was written by it
+		return nil, "", fmt.Errorf("cannot write into the folder for files: %w", err)
+	}
+	return root, stage, nil
+}
+
+// takeAll writes the entries of a stream.
+func (u *unpacking) takeAll(in *tar.Reader) error {
 	for entries := 0; ; entries++ {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return u.got, nil
+			return nil
 		}
 		if err != nil {
-			return u.got, fmt.Errorf("cannot read the sandbox's files: %w", err)
+			return fmt.Errorf("cannot read the sandbox's files: %w", err)
 		}
 
-		if entries >= limits.Entries {
-			return u.got, fmt.Errorf("%w: more than %d entries", ErrFlood, limits.Entries)
+		if entries >= u.limits.Entries {
+			return fmt.Errorf("%w: more than %d entries", ErrFlood, u.limits.Entries)
 		}
 		if err := u.takeEntry(in, head); err != nil {
-			return u.got, err
+			return err
 		}
 	}
 }
 
-// openEmpty opens a folder, which it creates if necessary, and checks that it is empty.
-func openEmpty(dir string) (*os.Root, error) {
-	//nolint:gosec // the folder's own rights decide who sees results
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder for files: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the folder for files: %w", err)
-	}
-	if err := checkEmpty(root, dir); err != nil {
-		_ = root.Close() // nothing was written by it
-		return nil, err
-	}
-	return root, nil
-}
-
-// checkEmpty returns an error for a folder that is not empty.
-func checkEmpty(root *os.Root, dir string) error {
-	folder, err := root.Open(".")
+// place moves the files and folders from the hidden folder to their place.
+func (u *unpacking) place(root *os.Root, stage string) error {
+	entries, err := fs.ReadDir(root.FS(), stage)
 	if err != nil {
 		return fmt.Errorf("cannot read the folder for files: %w", err)
 	}
-	names, err := folder.Readdirnames(1)
-	_ = folder.Close() // it was only read
 
-	if len(names) > 0 {
-		return fmt.Errorf("cannot put files into %s: it is not empty", dir)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("cannot read the folder for files: %w", err)
+	for _, entry := range entries {
+		name := entry.Name()
+		if _, err := root.Lstat(name); err == nil {
+			u.refuse(name, "there is a file of this name already")
+			u.discount(root, path.Join(stage, name))
+			continue
+		}
+		if err := root.Rename(path.Join(stage, name), name); err != nil {
+			return fmt.Errorf("cannot move %s to its place: %w", name, err)
+		}
 	}
 	return nil
+}
+
+// discount takes what is not placed out of the count.
+func (u *unpacking) discount(root *os.Root, name string) {
+	_ = fs.WalkDir(root.FS(), name, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			u.got.Files--
+			if info, err := entry.Info(); err == nil {
+				u.got.Bytes -= info.Size()
+			}
+		}
+		return nil
+	})
 }
 
 // unpacking is the state of one Unpack.
@@ -155,7 +184,7 @@ func (u *unpacking) takeFile(in io.Reader, head *tar.Header, name string) error 
 	n, err := io.CopyN(file, in, head.Size)
 	u.got.Bytes += n
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, err)
+		return fmt.Errorf("cannot write %s: %w", name, errors.Join(err, u.root.Remove(name)))
 	}
 	u.got.Files++
 	return nil

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/pictures"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxInline bounds the content of a file that is part of --json, in bytes.
+const maxInline = 64 << 10
+
+// jsonFile is a file in the output of --json.
+type jsonFile struct {
+	File   string `json:"file"`
+	Type   string `json:"type"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Base64 is the content of a small file.
+	Base64 []byte `json:"base64,omitempty"`
+}
+
+// describeArtefact returns an artefact as --json has it.
+func describeArtefact(a tiers.Artefact) jsonFile {
+	return describeFile(a.Name, a.Type, a.Data)
+}
+
+func describeFile(name, kind string, data []byte) jsonFile {
+	sum := sha256.Sum256(data)
+	file := jsonFile{
+		File: name, Type: kind, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:]),
+	}
+	if len(data) <= maxInline {
+		file.Base64 = data
+	}
+	return file
+}
+
+// listFolder describes the files below a folder that are not listed yet.
+func listFolder(dir string, listed map[string]bool) (list []jsonFile, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || listed[name] {
+			return err
+		}
+		data, err := root.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		kind, _, _ := strings.Cut(mime.TypeByExtension(path.Ext(name)), ";")
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		listed[name] = true
+		list = append(list, describeFile(name, kind, data))
+		return nil
+	})
+	return list, err
+}
+
+// gallery takes the artefacts of snippets: it saves them in the folder of --out, and draws
+// pictures on a terminal.
+type gallery struct {
+	e    *env
+	dir  string // empty for none
+	note func(string, ...any)
+
+	protocol func() pictures.Protocol
+	mu       sync.Mutex // snippets of several loops end at one time
+	failed   error      // of a file that a loop's snippet made
+	answer   *tiers.Artefact
+}
+
+// newGallery returns a gallery for the folder of --out, empty for none.
+func (e *env) newGallery(dir string, note func(string, ...any)) *gallery {
+	return &gallery{e: e, dir: dir, note: note, protocol: sync.OnceValue(e.findProtocol)}
+}
+
+// findProtocol returns how to draw on standard output.
+func (e *env) findProtocol() pictures.Protocol {
+	if chosen := e.settings.Pictures; chosen != "auto" {
+		return pictures.Protocol(chosen)
+	}
+	out, isFile := e.stdout.(*os.File)
+	if !isFile || !isTerminal(out) {
+		return pictures.None
+	}
+
+	return pictures.Detect(os.Getenv, func() string {
+		if in := e.input; in != nil && isTerminal(in) {
+			return pictures.Ask(in, out)
+		}
+		return ""
+	})
+}
+
+// take saves and draws artefacts. prefix begins the names of their files: that of a sub-loop.
+// With isQuiet it only saves them.
+func (g *gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, one := range list {
+		name := prefix + one.Name
+		if g.dir != "" {
+			if err := saveFile(g.dir, name, one.Data); err != nil {
+				return &exitError{exitBroken, fmt.Errorf("cannot save %s: %w", name, err)}
+			}
+		}
+		isPiped := strings.HasPrefix(one.Name, "answer-") && !isTerminal(g.e.stdout)
+		if !isQuiet && !g.draw(one) && !isPiped {
+			g.tell(name, one)
+		}
+	}
+	return nil
+}
+
+// event takes the artefacts of a loop's snippet. Sub-loops have the name of their node before
+// their names. Pictures are saved, not drawn: a live tree may stand on the screen.
+func (g *gallery) event(event ledger.Event) {
+	if event.Kind != ledger.EventSnippet || event.Ran == nil || len(event.Ran.Artefacts) == 0 {
+		return
+	}
+	list := event.Ran.Artefacts
+	prefix := ""
+	if event.Depth > 0 {
+		prefix = event.Node + "-"
+	} else if last := &list[len(list)-1]; strings.HasPrefix(last.Name, "answer-") {
+		g.answer = last
+	}
+	if g.dir == "" {
+		for _, one := range list {
+			g.tell(prefix+one.Name, one)
+		}
+		return
+	}
+	if err := g.take(prefix, list, true); err != nil && g.failed == nil {
+		g.failed = err
+	}
+}
+
+// drawAnswer draws the picture that is the answer of a run.
+func (g *gallery) drawAnswer() {
+	if g.answer != nil {
+		g.draw(*g.answer)
+	}
+}
+
+// tell writes a note about an artefact that is not drawn.
+func (g *gallery) tell(name string, one tiers.Artefact) {
+	what := fmt.Sprintf("%s (%s, %s)", name, one.Type, humanize.IBytes(uint64(len(one.Data))))
+	if g.dir == "" {
+		g.note("made %s: keep it with --out DIR", what)
+		return
+	}
+	g.note("made %s in %s", what, g.dir)
+}
+
+// draw draws a picture, and reports whether the terminal shows it.
+func (g *gallery) draw(one tiers.Artefact) bool {
+	protocol := g.protocol()
+	if protocol == pictures.None || !strings.HasPrefix(one.Type, "image/") || one.Type == "image/svg+xml" {
+		return false
+	}
+	if err := pictures.Draw(g.e.stdout, protocol, one.Data); err != nil {
+		g.note("%s: %v", one.Name, err)
+		return false
+	}
+	return true
+}
+
+// saveFile writes a new file whole. It replaces none.
+func saveFile(dir, name string, data []byte) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, root.Remove(name))
+	}
+	return nil
+}
