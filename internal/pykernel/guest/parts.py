@@ -14,6 +14,9 @@ import wire
 
 _ITEM = 64  # bytes of a short str in a list
 _AHEAD = 1024  # items that are read ahead
+_BACK = 4096  # items that are read together on the way back
+
+unfinished = None  # the sequence of the last walk in this snippet, unless the walk came to its end
 _READ_ONLY = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__")
 _OF_LISTS = ("__lt__", "__le__", "__gt__", "__ge__", "__mul__", "__rmul__")
 
@@ -30,17 +33,30 @@ class _Lazy(collections.abc.Sequence):
 
     def __iter__(self):
         self._begun = _caller()
+        return self._walk(self._blocks())
+
+    def __reversed__(self):
+        return self._walk(self._blocks_back())
+
+    def _walk(self, blocks):
         given = [0]
-        walk = _Walk.from_iterable(self._hand_out(given))
+        walk = _Walk.from_iterable(self._hand_out(blocks, given))
         walk.parts, walk.given = self, given
         return walk
 
-    def _hand_out(self, given):
+    def _hand_out(self, blocks, given):
         """Yields lists of the items, and counts the items."""
-        self._begun = None
-        for block in self._blocks():
+        global unfinished
+        self._begun, unfinished = None, self
+        for block in blocks:
             given[0] += len(block)
             yield block
+        unfinished = None
+
+    def _blocks_back(self):
+        """Returns lists of the items from the last on."""
+        for end in range(self.size, 0, -_BACK):
+            yield list(self._items(max(0, end - _BACK), end))[::-1]
 
     def __len__(self):
         # C code that asks for an iterator and, in the same step, for the length makes a list.
@@ -143,13 +159,6 @@ class _Lazy(collections.abc.Sequence):
     def __radd__(self, other):
         self.check_room()
         return [*other, *self] if isinstance(other, list) else NotImplemented
-
-    def __reversed__(self):
-        end = self.size
-        while end > 0:
-            start = max(0, end - 4096)
-            yield from reversed(list(self._items(start, end)))
-            end = start
 
     def copy(self):
         return self.__rlm_list__()

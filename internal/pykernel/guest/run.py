@@ -38,6 +38,7 @@ import locks
 import missing
 import outfolder
 import output
+import parts
 import protocol
 import pydantics
 import replies
@@ -304,6 +305,7 @@ def _enter(flags):
     if not output.installed():
         output.install()
     _globals.update(_reserved)
+    parts.unfinished = None
     _load_ballast()
 
 
@@ -397,11 +399,21 @@ def _exit_code(error):
     return 1
 
 
+def _explain(error):
+    """Adds the way out if the memory ended in a walk over a sequence that a list would not hold."""
+    if parts.unfinished is not None and not error.args and hasattr(error, "add_note"):
+        try:
+            parts.unfinished.check_room()
+        except MemoryError as why:
+            error.add_note(str(why))
+
+
 def _report(error, code):
     global _ballast
-    if isinstance(error, MemoryError):
-        _ballast = None  # room for the report, and for the snippet after it
     try:
+        if isinstance(error, MemoryError):
+            _ballast = None  # room for the report, and for the snippet after it
+            _explain(error)
         kind, message = type(error).__name__, _message(error)
         trace = "" if isinstance(error, SystemExit) else format_exception(error)
     except MemoryError:

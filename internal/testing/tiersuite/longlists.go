@@ -19,6 +19,7 @@ uses = [
     lambda p: 2 * p, lambda p: p < ["z"], lambda p: p.sort(), lambda p: p.append("z"), lambda p: p.pop(),
     lambda p: p.extend(["z"]), lambda p: p.insert(0, "z"), lambda p: p.remove("x"), lambda p: p.reverse(),
     lambda p: p.clear(), lambda p: p.__setitem__(0, "z"), lambda p: p.__delitem__(0), lambda p: p.copy(),
+    lambda p: list(reversed(p)), lambda p: sorted(reversed(p)),
 ]
 for k, use in enumerate(uses):
     for parts in lines, context.lines():
@@ -103,7 +104,7 @@ func (s *suite) testLongLists(t *testing.T) {
 			{source: "lines = context.splitlines()"}, {source: answersAsList, out: answeredAsList},
 		}},
 		{name: "where only a list will do, it says so", steps: []step{
-			{source: "lines = context.splitlines()"}, {source: wantsLists, out: "44\n"},
+			{source: "lines = context.splitlines()"}, {source: wantsLists, out: "46\n"},
 		}},
 		single("a short part is a list", step{
 			source: "FINAL(context.splitlines()[:2])", final: `["x234567","y234567"]`,
@@ -114,6 +115,26 @@ func (s *suite) testLongLists(t *testing.T) {
 		out:    "<class 'list'> True True 9000\nz True True\nTrue True True True True ",
 		final:  `{"all":9000,"some":["` + strings.Repeat("b", 999) + `"]}`,
 	})})
+
+	t.Run("a walk that ends with the memory", func(t *testing.T) {
+		box := s.open(t, config(in)())
+		for _, use := range []string{
+			"x = list(zip(lines, lines))", "x = [{line: [line]} for line in lines]", "x = dict(enumerate(reversed(lines)))",
+		} {
+			r := box.run(t, "lines = context.splitlines()\n"+use)
+			if r.Limit != tiers.LimitMemory || !strings.Contains(r.Exception.Traceback, "1,200,000 lines are too many") {
+				t.Errorf("%s\n%s", use, describe(r))
+			}
+		}
+		for _, other := range []string{
+			"for line in lines: pass", "x = lines[:9]", "next(iter(context.lines(0, 100)))", "",
+		} {
+			r := box.run(t, "lines = context.splitlines()\n"+other+"\nx = bytes(1 << 30)")
+			if r.Limit != tiers.LimitMemory || strings.Contains(r.Exception.Traceback, "too many") {
+				t.Errorf("%s\n%s", other, describe(r))
+			}
+		}
+	})
 
 	t.Run("it moves as what it is", func(t *testing.T) {
 		from, to := s.open(t, config(in)()), s.open(t, config(in)())
