@@ -1,11 +1,14 @@
 package reflect_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // TestNamespaceTable looks at each name that snippets find.
@@ -19,6 +22,26 @@ for m, name in ((json, "json"), (re, "re"), (collections, "collections")):
     assert m.__name__ == name
 assert (datetime, timedelta, date, time, timezone) == (dt.datetime, dt.timedelta, dt.date, dt.time, dt.timezone)
 print("all there")`, "all there")
+}
+
+func TestToolsOfTheEmbedder(t *testing.T) {
+	m := &models{script: []string{code("print(search('sums'))"), code(good)}}
+	cfg := config(m)
+	tools, err := repl.NewTools(repl.Tool{
+		Name: "search", Signature: "search(query)", Doc: "searches the archive.",
+		Notes: "The archive has 3 boxes.",
+		Call: func(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+			return args["query"], nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tools = tools
+	answered(t, cfg)
+	holds(t, m.told(t, 1), "sums")
+	holds(t, m.requests[0].Messages[0].Content,
+		"Further functions:\n- `search(query)`: searches the archive.\n\nThe archive has 3 boxes.")
 }
 
 func TestTraceMayBeNone(t *testing.T) {
