@@ -34,6 +34,7 @@ func (s *suite) testMove(t *testing.T) {
 	t.Run("coverage", s.testCoverageMoves)
 	t.Run("losses are named", s.testLossesAreNamed)
 	t.Run("left behind", s.testLeftBehind)
+	t.Run("many left behind", s.testManyLeftBehind)
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)
 	t.Run("cannot be stopped", s.testUnstoppable)
@@ -196,4 +197,35 @@ kept, bad = [1], Bad()`)
 	to := s.open(t, emptyConfig())
 	moveTo(t, from, to)
 	to.mustPrint(t, "print(kept)", "[1]\n")
+}
+
+// testManyLeftBehind moves more lost values than a report names: it counts the others by type.
+func (s *suite) testManyLeftBehind(t *testing.T) {
+	from, to := s.open(t, emptyConfig()), s.open(t, emptyConfig())
+	from.mustRun(t, `class Odd:
+    def __reduce__(self): raise TypeError("no way")
+many = [(x for x in ()) for _ in range(250)]
+odds = {n: [n, Odd()] for n in range(30)}
+fine = 7`)
+	report := moveTo(t, from, to)
+
+	named, counted := map[string]int{}, map[string]string{}
+	for _, left := range report.Left {
+		if strings.HasSuffix(left.Name, " more") {
+			counted[left.Type] = left.Name
+			continue
+		}
+		named[left.Name]++
+	}
+	if len(report.Left) != 202 || named["many"] != 200 || counted["generator"] != "50 more" ||
+		counted["Odd"] != "30 more" {
+		t.Errorf("%d lines, %v named, %v counted", len(report.Left), named, counted)
+	}
+	to.mustPrint(t, `def lost(value):
+    try:
+        iter(value)
+    except Exception as error:
+        return "left behind" in str(error)
+print(len(many), all(map(lost, many)), [odds[n][0] for n in (0, 29)], all(lost(v[1]) for v in odds.values()), fine)`,
+		"250 True [0, 29] True 7\n")
 }
