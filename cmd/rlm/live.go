@@ -23,17 +23,19 @@ import (
 // block below the lines shows the loops at work, and is redrawn as they change.
 // Its methods are safe for concurrent use.
 type view struct {
-	mu     sync.Mutex
-	w      io.Writer
-	quiet  bool
-	screen *os.File // nil without a terminal
-	begun  time.Time
-	nodes  map[string]*liveNode
-	spent  ledger.Spending
-	drawn  int // lines of the block below
-	beat   int
-	stop   chan struct{}
-	done   chan struct{}
+	mu    sync.Mutex
+	w     io.Writer
+	quiet bool
+	// verbose also shows the code of snippets and what it printed.
+	verbose bool
+	screen  *os.File // nil without a terminal
+	begun   time.Time
+	nodes   map[string]*liveNode
+	spent   ledger.Spending
+	drawn   int // lines of the block below
+	beat    int
+	stop    chan struct{}
+	done    chan struct{}
 }
 
 // liveNode is a loop at work.
@@ -135,11 +137,30 @@ func (v *view) event(e ledger.Event) {
 		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
 	}
 
+	if v.verbose && e.Kind == ledger.EventSnippet && e.Ran != nil {
+		v.showSnippet(e)
+	}
 	if text := n.apply(e); text != "" {
 		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
 	}
 	if e.Kind == ledger.EventLoopEnded || e.Kind == ledger.EventRunEnded {
 		delete(v.nodes, e.Node)
+	}
+}
+
+// showSnippet shows a snippet, line by line, and what it printed.
+func (v *view) showSnippet(e ledger.Event) {
+	head := "rlm: " + strings.Repeat("  ", e.Depth) + e.Node
+	for _, part := range []struct{ sign, text string }{
+		{" > ", e.Ran.Source}, {" | ", e.Ran.Stdout}, {" ! ", e.Ran.Stderr},
+	} {
+		text := strings.TrimRight(part.text, "\n")
+		if text == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			v.writeLine(head + part.sign + escapeKeepingLines(strings.TrimSuffix(line, "\r")))
+		}
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,26 +26,20 @@ llm_query(...).
 
 Ctrl-C interrupts the running snippet, not the session. Ctrl-D ends the session.`
 
-const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the session; only the answer
-                           comes back, as _answer
-:vars                      list the variables
-:home                      show the tier that holds the variables
-:explain CODE              show which tier would run code, and why
-:help                      show this text
-:quit, exit                end the session (or Ctrl-D)
-A block (if, for, def, ...) ends with an empty line.
-`
-
 // shell is one interactive session.
 type shell struct {
 	e       *env
 	in      editor
 	session *rlm.Session
 	asks    func(ctx context.Context, question string) (rlm.AnswerOutcome, error)
-	view    *view
-	flags   *runFlags
-	shown   *shown // nil in a chat
-	failed  bool   // the last snippet or question failed
+	// reopen opens a fresh session in place of this one. It is nil in a chat.
+	reopen func(ctx context.Context) (*rlm.Session, error)
+	last   tiers.Usage // of the last snippet
+	spent  ledger.Spending
+	view   *view
+	flags  *runFlags
+	shown  *shown // nil in a chat
+	failed bool   // the last snippet or question failed
 }
 
 func newRepl(e *env) *cobra.Command {
@@ -128,25 +122,40 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err := tools.addTo(&task); err != nil {
 		return err
 	}
-	session, err := engine.Open(ctx, rlm.SessionConfig{
-		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
-		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
-		Out: f.files.out != "",
-	})
-	if err != nil {
-		return &exitError{exitUsage, err}
+	reopen := func(ctx context.Context) (*rlm.Session, error) {
+		return openLoaded(ctx, engine, tools, rlm.SessionConfig{
+			Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
+			Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
+			Out: f.files.out != "",
+		})
 	}
-	if err := tools.load(ctx, session); err != nil {
-		return errors.Join(err, session.Close())
+	session, err := reopen(ctx)
+	if err != nil {
+		return err
 	}
 	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f}
+	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f, reopen: reopen}
 	exec := &execFlags{quiet: f.quiet, files: f.files}
 	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
 	s.in = newEditor(e, historyFile(history, "history"), s.complete)
-	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
+	defer func() { err = errors.Join(err, s.in.Close(), s.session.Close()) }()
 
-	return s.shown.finish(ctx, session, s.loop(ctx))
+	ended := s.loop(ctx)
+	return s.shown.finish(ctx, s.session, ended)
+}
+
+// openLoaded opens a session and loads the tools into it.
+func openLoaded(
+	ctx context.Context, engine *rlm.Engine, loaded *tools, cfg rlm.SessionConfig,
+) (*rlm.Session, error) {
+	session, err := engine.Open(ctx, cfg)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if err := loaded.load(ctx, session); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return session, nil
 }
 
 // checkLines refuses flags that a command cannot have that reads lines from stdin.
@@ -259,62 +268,6 @@ func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error)
 	return strings.TrimSpace(last) != "", nil
 }
 
-// exitWords end a session, as at CPython's own prompt.
-var exitWords = map[string]bool{"exit": true, "exit()": true, "quit": true, "quit()": true}
-
-// runLine runs a command, a question or a snippet. An error ends the session.
-func (s *shell) runLine(ctx context.Context, source string) (done bool, err error) {
-	trimmed := strings.TrimSpace(source)
-	if exitWords[trimmed] {
-		return true, nil
-	}
-	if question, ok := strings.CutPrefix(trimmed, "?"); ok {
-		return false, s.ask(ctx, question)
-	}
-	if trimmed == "" || !strings.HasPrefix(trimmed, ":") {
-		return false, s.run(ctx, source)
-	}
-
-	command, rest, _ := strings.Cut(trimmed, " ")
-	switch command {
-	case ":quit", ":q", ":exit":
-		return true, nil
-	case ":ask":
-		return false, s.ask(ctx, rest)
-	case ":vars":
-		w := tabwriter.NewWriter(s.e.stdout, 0, 0, 2, ' ', 0)
-		for _, v := range s.session.Variables() {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", escape(v.Name), escape(v.Kind))
-		}
-		return false, w.Flush()
-	case ":home":
-		plan, err := s.session.Explain(ctx, tiers.Job{Language: tiers.Python})
-		if err != nil {
-			return false, err
-		}
-		home := plan.Home
-		if home == "" {
-			home = "none yet"
-		}
-		_, err = fmt.Fprintln(s.e.stdout, home)
-		return false, err
-	case ":explain":
-		plan, err := s.session.Explain(ctx, tiers.Job{Source: rest})
-		if err != nil {
-			return false, err
-		}
-		return false, showPlan(s.e.stdout, plan.Text(), nil)
-	case ":help":
-		_, err = io.WriteString(s.e.stdout, replHelp)
-	default:
-		s.failed = true
-		_, _ = fmt.Fprintf(s.e.stderr, "rlm: unknown command %s: :help lists the commands\n",
-			escape(command))
-	}
-
-	return false, err
-}
-
 // runInterruptibly runs what so that Ctrl-C interrupts it and the session goes on.
 func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -363,6 +316,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 		return nil
 	}
 
+	s.last = result.Usage
 	s.failed = s.failed && result.Status == "" ||
 		resultCode(result.Result) != exitOK && result.Status != ""
 	return s.shown.report(s.e.endOutput(stdout, stderr), result)
@@ -387,6 +341,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		outcome, err = s.asks(ctx, question)
 		return err
 	})
+	s.addCost(outcome.Spent)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
@@ -428,7 +383,7 @@ func (s *shell) complete(line string) []string {
 	}
 
 	if start == 0 {
-		candidates = append(candidates, ":ask ", ":vars", ":home", ":explain ", ":help", ":quit")
+		candidates = append(candidates, shellCommands...)
 	}
 	var out []string
 	for _, c := range candidates {

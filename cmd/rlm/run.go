@@ -33,6 +33,8 @@ type runFlags struct {
 	estimate bool
 	json     bool
 	quiet    bool
+	verbose  bool
+	events   bool
 	stream   bool
 	tools    toolFlags
 	files    files // of these, only --out
@@ -93,6 +95,10 @@ func newRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the answer, how the run ended, its usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false,
+		"also show the code of each snippet and its output, on stderr")
+	flags.BoolVar(&f.events, "events", false,
+		"print each event of the run as a line of JSON on stdout; the last line is that of --json")
 	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
 	return cmd
@@ -105,6 +111,7 @@ func (f *runFlags) addSession(flags *pflag.FlagSet) {
 
 // run answers the question.
 func (f *runFlags) run(ctx context.Context, e *env, question string) error {
+	f.json = f.json || f.events
 	task, err := f.task(e, question)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -149,10 +156,15 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return f.showEstimate(ctx, e, engine, task)
 	}
 
+	view.verbose = f.verbose
 	made := e.newGallery(f.files.out, view.note)
+	lines := &eventWriter{w: e.stdout}
 	progress, sent, err := observe(ctx, e, "run", func(event ledger.Event) {
 		view.event(event)
 		made.event(event)
+		if f.events {
+			lines.event(event)
+		}
 	})
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -169,6 +181,9 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return err
 	}
 
+	if lines.err != nil {
+		return &exitError{exitBroken, fmt.Errorf("cannot write an event: %w", lines.err)}
+	}
 	return f.finish(e, outcome, errors.Join(err, made.failed))
 }
 

@@ -19,7 +19,7 @@ import (
 
 // mostNames bounds the exported names of all public packages: top-level names, and methods
 // of exported types. A feature that needs a few more raises it in the same change.
-const mostNames = 453
+const mostNames = 454
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder := map[string]int{}

@@ -83,9 +83,9 @@ func (s Spending) cost() string {
 	case s.Unpriced == 0:
 		return fmt.Sprintf("$%.4f", s.USD)
 	case s.USD == 0:
-		return "cost not known"
+		return "price unknown"
 	}
-	return fmt.Sprintf("$%.4f and %s of unknown cost",
+	return fmt.Sprintf("$%.4f and %s whose price is unknown",
 		s.USD, english.Plural(int(s.Unpriced), "call", ""))
 }
 

@@ -49,7 +49,7 @@ func TestAnUnknownPriceIsCountedAndNotZero(t *testing.T) {
 		usage llm.Usage
 		want  string
 	}{
-		"unknown": {llm.Facts{}, used, "cost not known"},
+		"unknown": {llm.Facts{}, used, "price unknown"},
 		"free":    {llm.Facts{Price: &llm.Price{}}, used, "$0.0000"},
 		"priced":  {llm.Facts{Price: &llm.Price{Input: 2}}, used, "$2.0000"},
 		"told":    {llm.Facts{Price: &llm.Price{Input: 2}}, told, "$0.5000"},
@@ -63,7 +63,7 @@ func TestAnUnknownPriceIsCountedAndNotZero(t *testing.T) {
 
 	both := ledger.Spending{Calls: 3, USD: 0.25, Unpriced: 2}
 	if got := both.String(); got !=
-		"3 calls, 0 tokens in and 0 out, $0.2500 and 2 calls of unknown cost" {
+		"3 calls, 0 tokens in and 0 out, $0.2500 and 2 calls whose price is unknown" {
 		t.Errorf("got %q", got)
 	}
 }
