@@ -173,29 +173,18 @@ func (t *Tools) Functions() []tiers.Function {
 }
 
 // Prompt lists the functions for a system prompt, one a line. Aliases, which have
-// no Doc, are left out.
-func (t *Tools) Prompt() string {
-	var b strings.Builder
+// no Doc, are left out. The notes of all tools, each once, go behind the list.
+func (t *Tools) Prompt() (functions, notes string) {
+	var lines, texts []string
 	for _, tool := range t.list {
 		if tool.Doc != "" {
-			fmt.Fprintf(&b, "- `%s`: %s\n", tool.Signature, tool.Doc)
+			lines = append(lines, fmt.Sprintf("- `%s`: %s", tool.Signature, tool.Doc))
+		}
+		if tool.Notes != "" && !slices.Contains(texts, tool.Notes) {
+			texts = append(texts, tool.Notes)
 		}
 	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-// Notes returns the notes of all tools for a system prompt, each once.
-func (t *Tools) Notes() string {
-	if t == nil {
-		return ""
-	}
-	var all []string
-	for _, tool := range t.list {
-		if tool.Notes != "" && !slices.Contains(all, tool.Notes) {
-			all = append(all, tool.Notes)
-		}
-	}
-	return strings.Join(all, "\n\n")
+	return strings.Join(lines, "\n"), strings.Join(texts, "\n\n")
 }
 
 // Call answers a host call.

@@ -60,7 +60,7 @@ func TestToolsBindCheckAndCoerce(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if p := tools.Prompt(); !strings.Contains(p, "- `search(query") ||
+	if p, _ := tools.Prompt(); !strings.Contains(p, "- `search(query") ||
 		!strings.Contains(p, "searches.") {
 		t.Errorf("the prompt is %q", p)
 	}

@@ -53,8 +53,9 @@ func describeTools(tools *repl.Tools) string {
 	if tools == nil || len(tools.Functions()) == 0 {
 		return ""
 	}
-	text := "\n\nFurther functions:\n" + tools.Prompt()
-	if notes := tools.Notes(); notes != "" {
+	functions, notes := tools.Prompt()
+	text := "\n\nFurther functions:\n" + functions
+	if notes != "" {
 		text += "\n\n" + notes
 	}
 	return text

@@ -135,8 +135,8 @@ func (l *loop) begin(ctx context.Context) error {
 			return errors.Join(err, l.close())
 		}
 	}
-	functions := listFunctions(tools, files)
-	if l.messages, err = l.writeOpening(ctx, functions, tools.Notes()); err != nil {
+	functions, notes := listFunctions(tools, files)
+	if l.messages, err = l.writeOpening(ctx, functions, notes); err != nil {
 		return errors.Join(err, l.close())
 	}
 

@@ -147,15 +147,16 @@ func (l *loop) chooseTools() (*repl.Tools, []toolFile) {
 	return l.cfg.Tools.Only(agent.Tools), files
 }
 
-// listFunctions lists the functions of a session for its prompt.
-func listFunctions(tools *repl.Tools, files []toolFile) string {
-	lines := []string{tools.Prompt()}
+// listFunctions lists the functions of a session for its prompt, and the notes of its tools.
+func listFunctions(tools *repl.Tools, files []toolFile) (list, notes string) {
+	list, notes = tools.Prompt()
+	lines := []string{list}
 	for _, file := range files {
 		for _, f := range file.functions {
 			lines = append(lines, "- `"+f.Signature+"`: "+f.Doc)
 		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), notes
 }
 
 // instructions returns what the system prompt adds for this loop, empty for nothing.
