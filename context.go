@@ -6,139 +6,127 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Context is an input of snippets: see [File], [Text], [Reader] and [Value].
+// Context is an input of snippets: see [File], [Files], [Text], [Reader] and [Value].
 type Context struct {
-	name string
-	open func(ctx context.Context) (tiers.Input, error)
+	name     string
+	open     func(ctx context.Context) (tiers.Input, error)
+	variable string
 }
 
-// File is a text file of any size, or a directory of them. The file is mapped, not read. It
-// must not change while the session lives; a change is an error, not a wrong answer.
-func File(path string) Context {
-	return Context{path, func(context.Context) (tiers.Input, error) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return tiers.Input{}, err
-		}
-		if info.IsDir() {
-			return openDir(path)
-		}
-		text, err := bigtext.Open(path)
-		if err != nil {
-			return tiers.Input{}, err
-		}
-		return refuseEmpty(text)
+// As returns the context with a further name for snippets, besides context or context_1. It
+// must be an identifier of Python that is not taken. Go snippets see it with a capital letter.
+func (c Context) As(variable string) Context {
+	c.variable = variable
+	return c
+}
+
+// File is the file or folder at path, read as [Files] with default options reads it.
+func File(path string) Context { return Files(inputs.Options{}, path) }
+
+// Files is a file, a folder, or several of both. A text may be compressed and in any
+// encoding; an archive is a folder: see package [inputs] and [inputs.Open]. Text in UTF-8 is
+// mapped, not read. The files must not change while the session lives; a change is an error, not
+// a wrong answer.
+func Files(o inputs.Options, paths ...string) Context {
+	return Context{name: strings.Join(paths, ", "), open: func(ctx context.Context) (tiers.Input, error) {
+		return inputs.Open(ctx, o, paths...)
 	}}
-}
-
-func openDir(path string) (tiers.Input, error) {
-	dir, err := bigtext.OpenDir(path)
-	if err != nil {
-		return tiers.Input{}, err
-	}
-	if len(dir.Names()) == 0 {
-		return tiers.Input{}, errors.Join(errors.New("the directory has no files"), dir.Close())
-	}
-	return tiers.Input{Dir: dir}, nil
-}
-
-// refuseEmpty wraps a text as an input. An empty text is an error: it always shows a mistake
-// of the caller.
-func refuseEmpty(text *bigtext.Text) (tiers.Input, error) {
-	if text.Size() == 0 {
-		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
-	}
-	return tiers.Input{Text: text}, nil
 }
 
 // Text is a text in memory.
 func Text(name, text string) Context {
-	return Context{name, func(context.Context) (tiers.Input, error) {
+	return Context{name: name, open: func(context.Context) (tiers.Input, error) {
 		return tiers.Input{Text: bigtext.FromBytes(name, []byte(text))}, nil
 	}}
 }
 
-// Reader is a stream. It is copied to an unnamed temporary file of at most limit bytes.
+// Reader is a stream. It is copied to an unnamed temporary file of at most limit bytes, and
+// read as [Files] with default options reads a file of that name.
 func Reader(name string, r io.Reader, limit int64) Context {
-	return Context{name, func(ctx context.Context) (tiers.Input, error) {
-		text, err := bigtext.Spool(ctx, r, limit)
-		if err != nil {
-			return tiers.Input{}, err
-		}
-		return refuseEmpty(text)
+	return Stream(inputs.Options{}, name, r, limit)
+}
+
+// Stream is Reader with options.
+func Stream(o inputs.Options, name string, r io.Reader, limit int64) Context {
+	return Context{name: name, open: func(ctx context.Context) (tiers.Input, error) {
+		return inputs.Read(ctx, o, name, r, limit)
 	}}
 }
 
 // Value is a Go value. Snippets see its JSON, decoded.
 func Value(name string, value any) Context {
-	return Context{name, func(context.Context) (tiers.Input, error) {
+	return Context{name: name, open: func(context.Context) (tiers.Input, error) {
 		data, err := json.Marshal(value)
 		return tiers.Input{Value: data}, err
 	}}
 }
 
-// inputs are the opened contexts of a session and its forks.
-type inputs struct {
+// opened are the contexts of a session and its forks.
+type opened struct {
 	list  []tiers.Input
 	users atomic.Int32
 }
 
-func openContexts(ctx context.Context, contexts []Context) (*inputs, error) {
-	in := &inputs{}
+func openContexts(ctx context.Context, contexts []Context) (*opened, error) {
+	in := &opened{}
 	for _, c := range contexts {
 		if c.open == nil {
-			err := errors.New("cannot use an empty Context: make it with File, Text, Reader or Value")
+			err := errors.New("cannot use an empty Context: make it with File, Files, Text, Reader or Value")
 			return nil, errors.Join(err, in.close())
+		}
+		if c.variable != "" {
+			if err := protocol.CheckName(c.variable); err != nil {
+				err = fmt.Errorf("cannot name a context %q: use a plain Python identifier that is not reserved",
+					c.variable)
+				return nil, errors.Join(err, in.close())
+			}
 		}
 		input, err := c.open(ctx)
 		if err != nil {
 			err = fmt.Errorf("cannot use context %q: %w", c.name, err)
 			return nil, errors.Join(err, in.close())
 		}
-		input.Name = c.name
+		input.Name, input.Variable = c.name, c.variable
 		in.list = append(in.list, input)
 	}
 	return in, nil
 }
 
-func (in *inputs) share() *inputs {
+func (in *opened) share() *opened {
 	in.users.Add(1)
 	return in
 }
 
 // release closes the inputs when their last session is gone.
-func (in *inputs) release() error {
+func (in *opened) release() error {
 	if in.users.Add(-1) != 0 {
 		return nil
 	}
 	return in.close()
 }
 
-func (in *inputs) close() error {
+func (in *opened) close() error {
 	var errs []error
 	for _, input := range in.list {
-		if text, ok := input.Text.(io.Closer); ok {
-			errs = append(errs, text.Close())
-		}
-		if dir, ok := input.Dir.(io.Closer); ok {
-			errs = append(errs, dir.Close())
-		}
+		errs = append(errs, inputs.Close(input))
 	}
 	return errors.Join(errs...)
 }
 
-// CheckContexts returns a sentence for each context that snippets do not see as it is:
-// bytes that are not UTF-8, links and special files of a directory. It reads the texts once.
+// CheckContexts returns a sentence for each thing that snippets do not see as it is: how a
+// context was unpacked and decoded, bytes that are not UTF-8, and files that were left out. It
+// reads the texts once.
 func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -148,11 +136,10 @@ func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 
 	var notes []string
 	for _, in := range s.allInputs() {
-		if dir, ok := in.Dir.(*bigtext.Dir); ok && dir.Skipped() > 0 {
-			left := english.Plural(dir.Skipped(), "link or special file", "links or special files")
-			notes = append(notes, fmt.Sprintf("context %s: left out: %s", in.Name, left))
+		for _, note := range in.Notes {
+			notes = append(notes, fmt.Sprintf("context %s: %s", in.Name, note))
 		}
-		if text, ok := in.Text.(*bigtext.Text); ok {
+		if text, ok := in.Text.(*bigtext.Text); ok && !text.IsBinary() {
 			if note := describeInvalid(ctx, text); note != "" {
 				notes = append(notes, fmt.Sprintf("context %s: %s", in.Name, note))
 			}

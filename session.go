@@ -64,7 +64,7 @@ type Session struct {
 	closed  bool
 	runner  *router.Runner
 	release func() // gives the session's memory back
-	inputs  []*inputs
+	inputs  []*opened
 	host    *functionTable
 	// models makes the functions that call models. All calls share one budget.
 	models modelTools
@@ -89,7 +89,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	}
 	cfg.Functions, cfg.Labels = slices.Clone(cfg.Functions), maps.Clone(cfg.Labels)
 
-	s := &Session{engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{}}
+	s := &Session{engine: e, cfg: cfg, inputs: []*opened{in.share()}, host: &functionTable{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, in.release())
 	}

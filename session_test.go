@@ -176,7 +176,7 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 		},
 		{"stream that breaks", rlm.Reader("the stream", iotest.ErrReader(broken), 10), "the stream", broken},
 		{"value that is not JSON", rlm.Value("the value", math.NaN()), "the value", nil},
-		{"zero", rlm.Context{}, "File, Text, Reader or Value", nil},
+		{"zero", rlm.Context{}, "File, Files, Text, Reader or Value", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tryOpen(t,

@@ -106,12 +106,18 @@ type Function struct {
 type Input struct {
 	// Name says where the input comes from, for people and prompts.
 	Name string
+	// Variable is a further name of the input in snippets, an identifier of Python. Empty means
+	// none. Go snippets see it with a capital letter.
+	Variable string
 	// Text is a text of any size. The caller closes it after the sandbox.
 	Text Text
 	// Dir is a directory: a mapping of relative paths to texts.
 	Dir Dir
 	// Value is a JSON value.
 	Value Value
+	// Notes are sentences on what the input does not show, such as how it was decoded and
+	// which files were left out. Prompts contain them.
+	Notes []string
 }
 
 // Config says what a sandbox must have. The zero value is a sandbox with the

@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
@@ -20,32 +23,93 @@ import (
 const maxJSON = 64 << 20
 
 // contextFlags are the values of --context and --context-json, in the order of the command
-// line.
-type contextFlags []contextFlag
+// line, and of the flags that say how files are read.
+type contextFlags struct {
+	list  []contextFlag
+	files sessions.Reading
+}
 
-// contextFlag is a file, a directory or stdin.
+// contextFlag is one context: files and folders, or stdin.
 type contextFlag struct {
-	name   string
-	isJSON bool
+	variable string // empty without name=
+	paths    []string
+	isJSON   bool
 }
 
 // add adds the flags. The usage is that of --context.
 func (c *contextFlags) add(flags *pflag.FlagSet, usage string) {
-	flags.Var(&contextValue{c, false}, "context", usage)
+	flags.Var(&contextValue{c, false}, "context", usage+"; "+
+		"PATH may be a pattern, and name=PATH names the variable, which may have several paths")
 	flags.Var(&contextValue{c, true}, "context-json",
 		"JSON `file` that snippets see as a Python value, - for stdin; repeatable")
+	flags.StringArrayVar(&c.files.Include, "include", nil,
+		"`pattern` of the files to read in folders and archives; repeatable")
+	flags.StringArrayVar(&c.files.Exclude, "exclude", nil,
+		"`pattern` of files and folders to leave out; repeatable")
+	flags.BoolVar(&c.files.ReadIgnored, "no-ignore", false,
+		"read what .gitignore names in Git repositories, too")
+	flags.StringVar(&c.files.Encoding, "encoding", "",
+		"`encoding` of all contexts, such as shift_jis; detected by default")
+	flags.Var((*sizeValue)(&c.files.MaxUnpacked), "max-unpacked",
+		"limit of the unpacked `size` of a compressed file or archive (default 64 GiB)")
+	flags.Int64Var(&c.files.MaxRatio, "max-ratio", 0,
+		"limit of the unpacked size as a `multiple` of the packed one (default 250)")
 }
+
+// sizeValue is a flag of a size in bytes.
+type sizeValue int64
+
+// Set implements pflag.Value.
+func (v *sizeValue) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > 1<<62 {
+		return errors.New("give a size such as 10GB")
+	}
+	*v = sizeValue(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (v *sizeValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return humanize.Bytes(uint64(*v))
+}
+
+// Type implements pflag.Value.
+func (*sizeValue) Type() string { return "size" }
 
 // contextValue is one of the two flags.
 type contextValue struct {
-	list   *contextFlags
+	flags  *contextFlags
 	isJSON bool
 }
 
+// variableName is the beginning of name=PATH.
+var variableName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(.+)$`)
+
 // Set implements pflag.Value.
-func (v *contextValue) Set(name string) error {
-	*v.list = append(*v.list, contextFlag{name, v.isJSON})
+func (v *contextValue) Set(value string) error {
+	flag := contextFlag{paths: []string{value}, isJSON: v.isJSON}
+	if m := variableName.FindStringSubmatch(value); m != nil && !exists(value) {
+		flag.variable, flag.paths = m[1], []string{m[2]}
+	}
+	if flag.variable != "" && !v.isJSON {
+		for i := range v.flags.list {
+			if old := &v.flags.list[i]; old.variable == flag.variable && !old.isJSON {
+				old.paths = append(old.paths, flag.paths...)
+				return nil
+			}
+		}
+	}
+	v.flags.list = append(v.flags.list, flag)
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // String implements pflag.Value. There is no default.
@@ -56,38 +120,57 @@ func (*contextValue) Type() string { return "file" }
 
 // check refuses stdin as two contexts.
 func (c *contextFlags) check() error {
-	if n := slices.IndexFunc(*c, isStdin); n >= 0 && slices.ContainsFunc((*c)[n+1:], isStdin) {
+	n := 0
+	for i := range c.list {
+		for _, path := range c.list[i].paths {
+			if path == "-" {
+				n++
+			}
+		}
+		if n > 0 && len(c.list[i].paths) > 1 {
+			return errors.New("stdin (-) cannot be one of several paths: make it a context of its own")
+		}
+	}
+	if n > 1 {
 		return errors.New("--context - can be given only once: stdin can be read only once")
 	}
 	return nil
 }
 
-func isStdin(f contextFlag) bool { return f.name == "-" }
+func (f *contextFlag) isStdin() bool { return f.paths[0] == "-" }
+
+// name returns what messages call the context.
+func (f *contextFlag) name() string { return strings.Join(f.paths, ", ") }
 
 // useStdin reports whether stdin is a context.
 func (c *contextFlags) useStdin() bool {
-	return slices.ContainsFunc(*c, isStdin)
+	return slices.ContainsFunc(c.list, func(f contextFlag) bool { return f.isStdin() })
 }
 
-// open makes the contexts. It reads the JSON files.
-func (c *contextFlags) open(stdin io.Reader) ([]rlm.Context, error) {
+// open makes the contexts. It reads the JSON files. The contexts call note while they are
+// unpacked.
+func (c *contextFlags) open(stdin io.Reader, note func(string, ...any)) ([]rlm.Context, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	options := c.files.Options(note)
 	var all []rlm.Context
-	for _, f := range *c {
+	for i := range c.list {
+		f := &c.list[i]
+		var opened rlm.Context
 		switch {
 		case f.isJSON:
 			value, err := f.readJSON(stdin)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, rlm.Value(f.name, value))
-		case f.name == "-":
-			all = append(all, rlm.Reader("stdin", stdin, maxStdin))
+			opened = rlm.Value(f.name(), value)
+		case f.isStdin():
+			opened = rlm.Stream(options, "stdin", stdin, maxStdin)
 		default:
-			all = append(all, rlm.File(f.name))
+			opened = rlm.Files(options, f.paths...)
 		}
+		all = append(all, opened.As(f.variable))
 	}
 	return all, nil
 }
@@ -99,37 +182,67 @@ func (c *contextFlags) keep(stdin io.Reader) ([]sessions.Context, error) {
 		return nil, err
 	}
 	var all []sessions.Context
-	for _, f := range *c {
-		kept := sessions.Context{Name: f.name}
-		var err error
-		switch {
-		case f.isJSON:
-			// The form in which the file keeps it: the next run compares it with that.
-			if kept.JSON, err = f.readJSON(stdin); err == nil {
-				kept.JSON, err = json.Marshal(kept.JSON)
-			}
-		case f.name == "-":
-			var text string
-			text, err = readAll(stdin, sessions.MaxText, "the context from stdin, which the session keeps,")
-			kept.Text = []byte(text)
-		default:
-			kept.Name = ""
-			kept.Path, err = filepath.Abs(f.name)
-		}
+	for i := range c.list {
+		kept, err := c.list[i].keep(stdin)
 		if err != nil {
 			return nil, err
+		}
+		if kept.JSON == nil {
+			kept.Reading = c.files
 		}
 		all = append(all, kept)
 	}
 	return all, nil
 }
 
+func (f *contextFlag) keep(stdin io.Reader) (kept sessions.Context, err error) {
+	kept.Variable = f.variable
+	switch {
+	case f.isJSON:
+		// The form in which the file keeps it: the next run compares it with that.
+		kept.Name = f.name()
+		if kept.JSON, err = f.readJSON(stdin); err == nil {
+			kept.JSON, err = json.Marshal(kept.JSON)
+		}
+	case f.isStdin():
+		kept.Name = "stdin"
+		kept.Text, err = f.copy(stdin)
+	case isPipe(f.paths[0]):
+		var pipe *os.File
+		if pipe, err = os.Open(f.paths[0]); err == nil {
+			kept.Name = f.paths[0]
+			kept.Text, err = f.copy(pipe)
+			err = errors.Join(err, pipe.Close())
+		}
+	default:
+		for _, path := range f.paths {
+			whole, absErr := filepath.Abs(path)
+			kept.Paths, err = append(kept.Paths, whole), errors.Join(err, absErr)
+		}
+		if len(kept.Paths) == 1 {
+			kept.Path, kept.Paths = kept.Paths[0], nil
+		}
+	}
+	return kept, err
+}
+
+// copy reads what the session keeps itself.
+func (f *contextFlag) copy(source io.Reader) ([]byte, error) {
+	text, err := readAll(source, sessions.MaxText, "the context from "+f.name()+", which the session keeps,")
+	return []byte(text), err
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
 // readJSON reads a JSON file.
 func (f *contextFlag) readJSON(stdin io.Reader) (json.RawMessage, error) {
-	what := "the JSON context " + f.name
+	what := "the JSON context " + f.name()
 	source := stdin
-	if f.name != "-" {
-		file, err := os.Open(f.name)
+	if !f.isStdin() {
+		file, err := os.Open(f.paths[0])
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", what, err)
 		}

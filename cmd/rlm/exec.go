@@ -104,8 +104,13 @@ func newExec(e *env) *cobra.Command {
 
 // note returns a function that writes notes on stderr.
 func (f *execFlags) note(e *env) func(format string, args ...any) {
+	return e.noteUnless(f.quiet)
+}
+
+// noteUnless is note for a command with a flag --quiet.
+func (e *env) noteUnless(quiet bool) func(format string, args ...any) {
 	return func(format string, args ...any) {
-		if !f.quiet {
+		if !quiet {
 			_, _ = fmt.Fprintf(e.stderr, "rlm: %s\n", escape(fmt.Sprintf(format, args...)))
 		}
 	}
@@ -300,7 +305,7 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	}
 
 	cfg.Out = f.files.out != ""
-	cfg.Contexts, err = f.contexts.open(e.stdin)
+	cfg.Contexts, err = f.contexts.open(e.stdin, f.note(e))
 	return cfg, err
 }
 

@@ -130,18 +130,22 @@ func (s *shell) showTable(write func(io.Writer)) error {
 
 // listContexts lists the contexts by the names that snippets have for them.
 func (s *shell) listContexts(w io.Writer) {
-	for i, given := range s.flags.contexts {
+	for i := range s.flags.contexts.list {
+		given := &s.flags.contexts.list[i]
 		name, kind := "context", "text"
 		if i > 0 {
 			name = fmt.Sprintf("context_%d", i)
 		}
-		if info, err := os.Stat(given.name); err == nil && info.IsDir() {
+		if given.variable != "" {
+			name = given.variable
+		}
+		if info, err := os.Stat(given.paths[0]); err == nil && info.IsDir() {
 			kind = "directory"
 		}
 		if given.isJSON {
 			kind = "JSON"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", name, kind, escape(given.name))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", name, kind, escape(given.name()))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (f *runFlags) openTalk(
 	var added []rlm.Context
 	for _, c := range given {
 		if !slices.ContainsFunc(t.kept.Contexts, func(old sessions.Context) bool { return old.Equals(&c) }) {
-			t.kept.Contexts, added = append(t.kept.Contexts, c), append(added, makeContext(&c))
+			t.kept.Contexts, added = append(t.kept.Contexts, c), append(added, makeContext(&c, note))
 		}
 	}
 	if err := t.session.AddContext(ctx, added...); err != nil {
@@ -61,7 +62,7 @@ func (t *talk) restore(
 	}
 	cfg.Ask.Out = "" // the caller collects the session's files
 	for _, c := range t.kept.Contexts {
-		cfg.Contexts = append(cfg.Contexts, makeContext(&c))
+		cfg.Contexts = append(cfg.Contexts, makeContext(&c, note))
 	}
 	if t.session, err = engine.Open(ctx, cfg); err != nil {
 		return err
@@ -91,14 +92,22 @@ func (t *talk) explain(err error, name string) error {
 }
 
 // makeContext returns a kept context for a session.
-func makeContext(c *sessions.Context) rlm.Context {
+func makeContext(c *sessions.Context, note func(string, ...any)) rlm.Context {
+	options := c.Reading.Options(note)
+	var made rlm.Context
 	switch {
 	case c.Path != "":
-		return rlm.File(c.Path)
+		made = rlm.Files(options, c.Path)
+	case len(c.Paths) > 0:
+		made = rlm.Files(options, c.Paths...)
 	case c.JSON != nil:
-		return rlm.Value(c.Name, c.JSON)
+		made = rlm.Value(c.Name, c.JSON)
+	case len(c.Text) == 0:
+		made = rlm.Text(c.Name, "")
+	default:
+		made = rlm.Stream(options, c.Name, bytes.NewReader(c.Text), int64(len(c.Text)))
 	}
-	return rlm.Text(c.Name, string(c.Text))
+	return made.As(c.Variable)
 }
 
 // ask asks a question, and keeps what the next run needs.

@@ -13,7 +13,7 @@ import (
 // The contract, package tiers, lies at the bottom: it imports nothing of the module. So
 // code in internal may use the words of the contract and serve several tiers.
 var layers = []string{
-	"tiers", "internal", "schema", "images", "a tier", "router", "repl", "root",
+	"tiers", "internal", "schema", "images", "inputs", "a tier", "router", "repl", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
 	"cmd", "examples", "scripts",
@@ -26,14 +26,15 @@ var arrows = map[string][]string{
 	"internal": {"tiers"},
 	"schema":   {"internal"},
 	"images":   {"internal"},
+	"inputs":   {"tiers", "internal"},
 	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
-	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "inputs", "internal"},
 	"testing":  {"root", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
-	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
-	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
+	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "inputs", "internal"},
+	"examples": {"root", "repl", "router", "tiers", "a tier", "schema", "inputs"},
 	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
 }
 

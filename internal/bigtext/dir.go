@@ -1,13 +1,14 @@
 package bigtext
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"sync"
 )
 
@@ -24,36 +25,88 @@ type Dir struct {
 	name    string
 	root    *os.Root
 	foreign DirSource // in place of root: see DirOf
+	free    func() error
 	names   []string
 	sizes   map[string]int64
-	skipped int
+	leftOut map[string]int
+	chosen  Selection
 
 	mu     sync.Mutex
 	open   []*Text // the last used first
 	closed bool
 }
 
+// Selection chooses the files of a directory and says how they are read. The zero value
+// takes all files as they are.
+type Selection struct {
+	// Enter is called before the entries of a directory below root are looked at.
+	Enter func(root *os.Root, dir string) error
+	// Skip returns why a file, or a directory with all that is in it, is left out; empty
+	// if it is not.
+	Skip func(name string, isDir bool) (reason string)
+	// Load makes the text of a file from its bytes. It owns the bytes from then on.
+	Load func(ctx context.Context, bytes *Text) (*Text, error)
+}
+
+// LinksAndSpecial is the reason why an entry that is neither a regular file nor a directory is
+// left out.
+const LinksAndSpecial = "links or special files"
+
 // OpenDir walks the directory at name once. It does not follow symbolic links, and
-// counts as skipped what is neither a regular file nor a directory. The error wraps
+// leaves out what is neither a regular file nor a directory. The error wraps
 // [ErrTooLarge] when there are more than 1,000,000 entries.
 func OpenDir(name string) (*Dir, error) {
-	root, err := os.OpenRoot(name)
+	return OpenFiles(name, []string{"."}, Selection{})
+}
+
+// OpenFiles is OpenDir for some paths of the directory base: files, and directories with all
+// that is in them. The paths are relative, with slashes. The files are chosen by the
+// selection; those that paths names are taken in any case.
+func OpenFiles(base string, paths []string, chosen Selection) (*Dir, error) {
+	root, err := os.OpenRoot(base)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the context directory: %w", err)
 	}
 
-	d := &Dir{name: name, root: root, sizes: map[string]int64{}}
-	if err := d.walk(maxEntries); err != nil {
+	d := &Dir{
+		name: base, root: root, sizes: map[string]int64{}, leftOut: map[string]int{}, chosen: chosen,
+	}
+	dirs, err := d.addNamed(paths)
+	if err == nil {
+		err = d.walk(dirs, maxEntries-len(paths))
+	}
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 
-	sort.Strings(d.names)
+	slices.Sort(d.names)
+	d.names = slices.Compact(d.names)
 	return d, nil
 }
 
-func (d *Dir) walk(limit int) error {
+// addNamed adds the files among the paths, and returns the directories.
+func (d *Dir) addNamed(paths []string) (dirs []string, err error) {
+	for _, name := range paths {
+		info, err := d.root.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)
+		}
+		if info.IsDir() {
+			dirs = append(dirs, name)
+			continue
+		}
+		if err := regular(name, info); err != nil {
+			return nil, err
+		}
+		d.names = append(d.names, name)
+		d.sizes[name] = info.Size()
+	}
+	return dirs, nil
+}
+
+func (d *Dir) walk(dirs []string, limit int) error {
 	left := limit
-	for dirs := []string{"."}; len(dirs) > 0; {
+	for len(dirs) > 0 {
 		dir := dirs[len(dirs)-1]
 		more, n, err := d.list(dir, dirs[:len(dirs)-1], left)
 		if err != nil {
@@ -73,6 +126,11 @@ func (d *Dir) walk(limit int) error {
 // list adds the files of dir to d and its directories to dirs; n is the number
 // of its entries, of which it reads few more than left.
 func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, err error) {
+	if d.chosen.Enter != nil {
+		if err := d.chosen.Enter(d.root, dir); err != nil {
+			return dirs, 0, err
+		}
+	}
 	f, err := d.root.Open(dir)
 	if err != nil {
 		return dirs, 0, err
@@ -89,7 +147,9 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 		}
 
 		for _, e := range entries {
-			if name := path.Join(dir, e.Name()); e.IsDir() {
+			if name := path.Join(dir, e.Name()); d.skip(name, e.IsDir()) {
+				continue
+			} else if e.IsDir() {
 				dirs = append(dirs, name)
 			} else if err := d.add(name, e); err != nil {
 				return dirs, n, err
@@ -100,9 +160,21 @@ func (d *Dir) list(dir string, dirs []string, left int) (more []string, n int, e
 	return dirs, n, nil
 }
 
+// skip reports whether an entry is left out, and counts it then.
+func (d *Dir) skip(name string, isDir bool) bool {
+	if d.chosen.Skip == nil {
+		return false
+	}
+	reason := d.chosen.Skip(name, isDir)
+	if reason != "" {
+		d.leftOut[reason]++
+	}
+	return reason != ""
+}
+
 func (d *Dir) add(name string, e os.DirEntry) error {
 	if !e.Type().IsRegular() {
-		d.skipped++
+		d.leftOut[LinksAndSpecial]++
 		return nil
 	}
 
@@ -123,8 +195,8 @@ func (d *Dir) add(name string, e os.DirEntry) error {
 // bytes. Do not write to the slice.
 func (d *Dir) Names() []string { return d.names }
 
-// Skipped returns how many entries are neither a regular file nor a directory.
-func (d *Dir) Skipped() int { return d.skipped }
+// LeftOut returns how many entries are left out, by reason. Do not write to the map.
+func (d *Dir) LeftOut() map[string]int { return d.leftOut }
 
 // Size returns the size in bytes that the file name had at OpenDir. The error
 // wraps os.ErrNotExist when it is none of Names.
@@ -157,7 +229,7 @@ func (d *Dir) Open(name string) (fs.File, error) {
 // Text returns the text of the file name, one of Names. The directory owns it, and closes
 // the least recently opened text when more than 64 are open. So do not keep a text, ask
 // again. Calls under way end normally; later ones fail.
-func (d *Dir) Text(name string) (*Text, error) {
+func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	if _, err := d.Size(name); err != nil {
 		return nil, err
 	}
@@ -177,7 +249,7 @@ func (d *Dir) Text(name string) (*Text, error) {
 		}
 	}
 
-	t, err := d.load(name)
+	t, err := d.load(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +258,23 @@ func (d *Dir) Text(name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
-// load maps the file, or reads a short one.
-func (d *Dir) load(name string) (*Text, error) {
+// load returns a file as the selection reads it.
+func (d *Dir) load(ctx context.Context, name string) (*Text, error) {
+	t, err := d.loadBytes(ctx, name)
+	if err != nil || d.chosen.Load == nil {
+		return t, err
+	}
+	if t, err = d.chosen.Load(ctx, t); err != nil {
+		return nil, err
+	}
+	t.name = name // by which Text finds it
+	return t, nil
+}
+
+// loadBytes maps the file, or reads a short one.
+func (d *Dir) loadBytes(ctx context.Context, name string) (*Text, error) {
 	if d.foreign != nil {
-		return d.copyForeign(name)
+		return d.copyForeign(ctx, name)
 	}
 	f, size, err := d.openFile(name)
 	if err != nil {
@@ -260,6 +345,9 @@ func (d *Dir) Close() error {
 
 	d.closed = true
 	err := d.trim(0)
+	if d.free != nil {
+		err = errors.Join(err, d.free())
+	}
 	if d.root == nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func TestDir(t *testing.T) {
 	}
 	defer d.Close()
 	want := []string{"a.txt", "a/b/c", "a/z", "b.txt", "empty/x"}
-	if !slices.Equal(d.Names(), want) || d.Skipped() != 2 {
-		t.Fatalf("%q, %d skipped", d.Names(), d.Skipped())
+	if !slices.Equal(d.Names(), want) || d.LeftOut()[LinksAndSpecial] != 2 {
+		t.Fatalf("%q, %d skipped", d.Names(), d.LeftOut()[LinksAndSpecial])
 	}
 	for _, name := range want {
-		text, err := d.Text(name)
+		text, err := d.Text(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestDir(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Text("a/z"); !errorsIs(err, errClosed) {
+	if _, err := d.Text(t.Context(), "a/z"); !errorsIs(err, errClosed) {
 		t.Error(err)
 	}
 }
@@ -65,13 +65,13 @@ func TestDir(t *testing.T) {
 func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	t.Helper()
 	for _, name := range []string{"link", "../x", "/etc/passwd", "", ".", "a", "missing", outside} {
-		if _, err := d.Text(name); !errorsIs(err, os.ErrNotExist) {
+		if _, err := d.Text(t.Context(), name); !errorsIs(err, os.ErrNotExist) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	// A file that becomes a link after the walk.
 	path := filepath.Join(root, "empty", "x")
-	last, err := d.Text("empty/x")
+	last, err := d.Text(t.Context(), "empty/x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func checkEscapes(t *testing.T, d *Dir, root, outside string) {
 	if err := os.Symlink(outside, path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Text("empty/x"); err == nil {
+	if _, err := d.Text(t.Context(), "empty/x"); err == nil {
 		t.Error("a link was followed")
 	}
 }
@@ -103,7 +103,7 @@ func TestDirChanges(t *testing.T) {
 	}
 	defer d.Close()
 	for name, want := range map[string]error{"short": nil, "long": ErrChanged} {
-		text, err := d.Text(name)
+		text, err := d.Text(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,16 +132,16 @@ func TestDirBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	first, err := d.Text("d0/f")
+	first, err := d.Text(t.Context(), "d0/f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := d.Text("d0/f")
+	again, err := d.Text(t.Context(), "d0/f")
 	if err != nil || again != first {
 		t.Error("a text is opened twice", err)
 	}
 	for _, name := range d.Names() {
-		if _, err := d.Text(name); err != nil {
+		if _, err := d.Text(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,8 +151,8 @@ func TestDirBounds(t *testing.T) {
 	if _, err := first.Len(bg); !errorsIs(err, errClosed) && d.open[len(d.open)-1] != first {
 		t.Error(err)
 	}
-	small := &Dir{name: root, root: d.root, sizes: map[string]int64{}}
-	if err := small.walk(20); !errorsIs(err, ErrTooLarge) {
+	small := &Dir{name: root, root: d.root, sizes: map[string]int64{}, leftOut: map[string]int{}}
+	if err := small.walk([]string{"."}, 20); !errorsIs(err, ErrTooLarge) {
 		t.Error(err)
 	}
 	if _, err := OpenDir(filepath.Join(root, "missing")); !errorsIs(err, os.ErrNotExist) {

@@ -154,11 +154,23 @@ func DirOf(source DirSource) (*Dir, error) {
 	if d, ok := source.(*Dir); ok {
 		return d, nil
 	}
+	return Select(source, Selection{}, nil)
+}
+
+// Select is DirOf for the files that a selection chooses. Close calls free, if it is set.
+func Select(source DirSource, chosen Selection, free func() error) (*Dir, error) {
 	d := &Dir{
 		name:    nameOf(source),
 		foreign: source,
-		names:   slices.Clone(source.Names()),
+		free:    free,
 		sizes:   map[string]int64{},
+		leftOut: map[string]int{},
+		chosen:  chosen,
+	}
+	for _, name := range source.Names() {
+		if !d.skip(name, false) {
+			d.names = append(d.names, name)
+		}
 	}
 	if len(d.names) > maxEntries {
 		return nil, fmt.Errorf(
@@ -188,7 +200,7 @@ func DirOf(source DirSource) (*Dir, error) {
 }
 
 // copyForeign copies the file name of a foreign directory.
-func (d *Dir) copyForeign(name string) (*Text, error) {
+func (d *Dir) copyForeign(ctx context.Context, name string) (*Text, error) {
 	f, err := d.foreign.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)
@@ -199,5 +211,5 @@ func (d *Dir) copyForeign(name string) (*Text, error) {
 	if size <= maxInMemory {
 		return readAll(name, f, size)
 	}
-	return spoolFreed(context.Background(), name, f, size)
+	return spoolFreed(ctx, name, f, size)
 }

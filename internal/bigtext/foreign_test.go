@@ -162,7 +162,7 @@ func TestForeignDirectories(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 	for name, want := range map[string]string{"b.txt": "bravo", "a/long": long} {
-		text, err := d.Text(name)
+		text, err := d.Text(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestForeignDirectories(t *testing.T) {
 			t.Errorf("%s, read as a file: %.20q %v", name, data, err)
 		}
 	}
-	if _, err := d.Text("c"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.Text(t.Context(), "c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := d.Close(); err != nil {

@@ -97,6 +97,9 @@ func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 	return spoolAs(ctx, "stdin", r, bound)
 }
 
+// spaceStep is how many bytes a copy grows between two looks at the free space.
+const spaceStep = 64 << 20
+
 func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {
 	f, remove, err := tempFile()
 	if err != nil {
@@ -119,9 +122,15 @@ func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text,
 func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 	buf := make([]byte, 1<<20)
 	empty := 0
-	for total := int64(0); ; {
+	for total, checked := int64(0), int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if f, ok := w.(*os.File); ok && total >= checked {
+			checked = total + spaceStep
+			if err := checkSpace(f, spaceStep, total); err != nil {
+				return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", err)
+			}
 		}
 		n, err := r.Read(buf)
 		if total += int64(n); total > bound {

@@ -27,6 +27,10 @@ type Text struct {
 	free   func() error
 	kind   Kind
 
+	original *Text  // with the bytes that were decoded; nil if they are those of the text
+	encoding string // of the original; empty for UTF-8
+	binary   bool   // nobody decoded the bytes
+
 	refs   atomic.Int64 // users of data, and one until Close
 	closed atomic.Bool
 

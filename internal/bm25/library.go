@@ -154,7 +154,7 @@ func (l *Library) path(ctx context.Context, path string) error {
 
 // folder reads the files of a folder.
 func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) error {
-	l.skipped.Links += dir.Skipped()
+	l.skipped.Links += dir.LeftOut()[bigtext.LinksAndSpecial]
 	for _, name := range dir.Names() {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (l *Library) folder(ctx context.Context, path string, dir *bigtext.Dir) err
 			continue
 		}
 
-		text, err := dir.Text(name)
+		text, err := dir.Text(ctx, name)
 		if err == nil {
 			err = l.text(ctx, filepath.Join(path, filepath.FromSlash(name)), text)
 		}
@@ -209,7 +209,7 @@ func hidden(name string) bool {
 
 // text adds the passages of a file.
 func (l *Library) text(ctx context.Context, path string, text *bigtext.Text) error {
-	if text.Kind() == bigtext.KindBinary {
+	if text.IsBinary() || text.Kind() == bigtext.KindBinary {
 		l.skipped.Binary++
 		return nil
 	}

@@ -102,9 +102,13 @@ func (a *Accounts) Extend(
 	if err := CheckFunctions(functions); err != nil {
 		return err
 	}
+	inputs = slices.Concat(a.cfg.Inputs, inputs)
+	functions = protocol.Add(a.cfg.Functions, functions)
+	if err := checkVariables(inputs, functions); err != nil {
+		return err
+	}
 
-	a.cfg.Inputs = slices.Concat(a.cfg.Inputs, inputs)
-	a.cfg.Functions = protocol.Add(a.cfg.Functions, functions)
+	a.cfg.Inputs, a.cfg.Functions = inputs, functions
 	a.version++
 	return nil
 }
@@ -166,6 +170,28 @@ func (a *Accounts) CopyFor(ctx context.Context) (*Accounts, error) {
 	c.files = a.files.clone()
 
 	return c, nil
+}
+
+// checkVariables refuses a name of an input that something else has.
+func checkVariables(inputs []tiers.Input, functions []tiers.Function) error {
+	taken := map[string]bool{}
+	for _, f := range functions {
+		taken[f.Name] = true
+	}
+	for i, in := range inputs {
+		switch {
+		case in.Variable == "":
+			continue
+		case taken[in.Variable]:
+			return fmt.Errorf("cannot name input %d %q: the name is taken", i, in.Variable)
+		}
+		if err := protocol.CheckName(in.Variable); err != nil {
+			return fmt.Errorf("cannot name input %d %q: use a plain Python identifier that is not reserved",
+				i, in.Variable)
+		}
+		taken[in.Variable] = true
+	}
+	return nil
 }
 
 func checkInput(in tiers.Input) error {

@@ -91,6 +91,7 @@ func (a *Accounts) slice(t *bigtext.Text, from, to int64) Reply {
 
 // bytes copies raw bytes: a byte offset may lie within a character.
 func (a *Accounts) bytes(t *bigtext.Text, from, to int64) Reply {
+	t = t.Original()
 	if from < 0 || from > to || to > t.Size() || to-from > maxSlice {
 		return fail(errRequest)
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 		return nil, "", errRequest
 	}
 	f := a.files.list[at]
-	text, err := f.dir.Text(f.path)
+	text, err := f.dir.Text(a.calls.ctx, f.path)
 	return text, f.path, err
 }
 
@@ -83,6 +84,11 @@ type textInfo struct {
 	ASCII   bool         `json:"ascii"`
 	Invalid int64        `json:"invalid"`
 	Path    string       `json:"path,omitempty"` // in the guest's file system
+
+	Variable string `json:"variable,omitempty"` // a further name of an input
+	Encoding string `json:"encoding"`           // of the bytes
+	Raw      int64  `json:"raw"`                // bytes before they were decoded
+	Binary   bool   `json:"binary,omitempty"`   // nobody decoded them
 }
 
 // fileName is a name that may have bytes that are not UTF-8, as file systems allow. In
@@ -142,6 +148,7 @@ func (a *Accounts) describe() Reply {
 				return fail(err)
 			}
 		}
+		info.Variable = in.Variable
 		config.Inputs = append(config.Inputs, info)
 	}
 	return okJSON(config)
@@ -166,7 +173,11 @@ func (a *Accounts) textInfo(id int) (textInfo, error) {
 		return textInfo{}, err
 	}
 
-	info := textInfo{id, "text", fileName(name), t.Kind(), chars, t.Size(), ascii, invalid, ""}
+	info := textInfo{
+		ID: id, Kind: "text", Name: fileName(name), Type: t.Kind(), Chars: chars, Bytes: t.Size(),
+		ASCII: ascii, Invalid: invalid, Encoding: cmp.Or(t.Encoding(), "utf-8"),
+		Raw: t.Original().Size(), Binary: t.IsBinary(),
+	}
 	if id < len(a.paths) {
 		info.Path = a.paths[id]
 	}

@@ -147,7 +147,7 @@ func TestAChangedFileIsNoStr(t *testing.T) {
 	prints(t, box, "inside = type(context).__getitem__.__globals__\n"+
 		"info = inside['wire'].decode(inside['wire'].text('do0,long'))\nprint(info['chars'])", "9000000\n")
 
-	text, err := folder.Text("long")
+	text, err := folder.Text(t.Context(), "long")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import re
 import sys
 
 import _rlm
+import binaries
 import wire
 from parts import Chunks, Parts, cut_lines
 
@@ -35,7 +36,9 @@ def open_input(info):
 
 
 def open_text(info):
-    """Returns a str, or a LazyText if the text is too long."""
+    """Returns a str, a LazyText if the text is too long, or bytes if the file is not text."""
+    if info.get("binary"):
+        return binaries.open_binary(info)
     if info["chars"] > LAZY or info["bytes"] > LAZY:
         _install()
         return LazyText(info, 0, info["chars"])
@@ -51,16 +54,19 @@ def again(number, start, end):
 
 # Anything but what the host answers without writing the characters into a file first. Who lists
 # the variables meets the contexts without their names. A forked process cannot ask the host.
-_USE = re.compile(
-    r"(?<!\w)(?:context(?:_\d+)?(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
-    r"type|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
+_USE = (
+    r"(?<!\w)(?:(?:context(?:_\d+)?%s)(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
+    r"type|encoding|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
     r"|(?:globals|locals|vars|eval|exec|__main__|f_globals|fork|multiprocessing|ProcessPoolExecutor)(?!\w))"
 )
 
 
+named = []  # the further names of contexts
+
+
 def wants_str(source):
     """Reports whether a snippet may do more with a context than ask such questions."""
-    return _USE.search(source) is not None
+    return re.search(_USE % "".join(f"|{name}" for name in named), source) is not None
 
 
 def _install():
@@ -110,6 +116,8 @@ class Directory(collections.abc.Mapping):
             text = open_text(wire.decode(wire.text(asked)))
             if isinstance(text, LazyText):
                 text = self._open[path] = text.real()
+            elif isinstance(text, binaries.LongBytes):
+                self._open[path] = text
         return text
 
     def __iter__(self):
@@ -153,7 +161,7 @@ class LazyText:
       chunks(size, overlap=0)   consecutive parts
       search findall finditer   as re's, with the pattern first
       open()                    a file-like object for csv.reader and the like
-      bytes(a, b)               raw bytes by byte offset
+      bytes, bytes(a, b)        the bytes of the file, or a part of them
       text()                    the whole as a str, if it fits
       path                      a file with the same bytes, where the sandbox has one, else None
 
@@ -173,8 +181,8 @@ class LazyText:
 
     @property
     def nbytes(self):
-        """Size in bytes of the whole input."""
-        return self._info["bytes"]
+        """Size in bytes of the whole file."""
+        return self._info["raw"]
 
     @property
     def name(self):
@@ -280,12 +288,15 @@ class LazyText:
         """Consecutive parts of size characters, each sharing overlap with the next."""
         return Chunks(self, size, overlap)
 
-    def bytes(self, start=0, end=None):
-        """Raw bytes [start, end) of the whole input, by byte offset."""
-        start, end, _ = slice(start, end).indices(self.nbytes)
-        if end - start > _WHOLE:
-            raise _too_long("bytes", self)
-        return wire.call(f"tb{self._id},{start},{max(start, end)}")
+    @property
+    def bytes(self):
+        """The bytes of the whole file, before they were decoded: bytes[a:b], or bytes(a, b)."""
+        return binaries.open_binary(self._info)
+
+    @property
+    def encoding(self):
+        """The encoding of the bytes."""
+        return self._info["encoding"]
 
     def text(self):
         """The whole as a str, if it fits into memory."""

@@ -211,6 +211,9 @@ def _configure():
         _stock_builtins["open"] = builtins.open
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
+    named = {i["variable"]: value for i, value in zip(config["inputs"], inputs) if "variable" in i}
+    contexts.named = list(named)
+    names |= named
     if inputs:
         names["context"] = inputs[0]
     _reserve(names)

@@ -20,6 +20,7 @@ import sys
 import types
 from time import monotonic
 
+import binaries
 import caches
 import contexts
 import coverage
@@ -218,6 +219,8 @@ class _Pickler(pickle.Pickler):
             return _text, (obj._id, obj._a, obj._b)
         if kind in _LAZY:
             return _lazy, (_LAZY.index(kind), *obj.again())
+        if kind is binaries.Bytes or kind is binaries.LongBytes:
+            return binaries.again, (obj._id,)
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:

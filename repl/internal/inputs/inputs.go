@@ -244,6 +244,9 @@ func (in List) Describe(ctx context.Context, preview bool) (string, error) {
 			break
 		}
 
+		if input.Variable != "" {
+			name = input.Variable
+		}
 		if err := describeInput(ctx, &b, name, input, preview); err != nil {
 			return "", fmt.Errorf("cannot describe input %d (%s): %w", i, input.Name, err)
 		}
@@ -270,6 +273,10 @@ func describeInput(
 		text, err := bigtext.Of(ctx, input.Text)
 		if err != nil {
 			return err
+		}
+		if text.IsBinary() {
+			describeBytes(b, name, text)
+			break
 		}
 		n, err := text.Len(ctx)
 		if err != nil {
@@ -302,7 +309,20 @@ func describeInput(
 		describeValue(b, name, input.Value, begins)
 	}
 
+	for _, note := range input.Notes {
+		fmt.Fprintf(b, "  note: %s\n", quote(note)) // names of files may hold anything
+	}
 	return nil
+}
+
+// describeBytes describes a file that is not text.
+func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
+	fmt.Fprintf(
+		b,
+		"- `%s`: a bytes object of %s bytes, type %s; it is not text, and nobody decoded it\n"+
+			"  access: slice it (`%s[:100]`), `%s.open()` for a file-like object\n",
+		name, humanize.Comma(text.Size()), text.Kind(), name, name,
+	)
 }
 
 // longestStr is the number of characters above which a context may be no real str.

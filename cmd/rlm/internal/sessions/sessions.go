@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -37,17 +39,41 @@ const (
 	maxMessage   = 50_000   // characters
 )
 
-// Context is a context of a conversation: the path of a file or a directory, or a copy.
+// Context is a context of a conversation: the path of a file or a directory, or several, or a
+// copy.
 type Context struct {
-	Path string          `json:"path,omitempty"` // absolute
-	Name string          `json:"name,omitempty"` // of a copy
-	Text []byte          `json:"text,omitzero"`
-	JSON json.RawMessage `json:"json,omitzero"`
+	Path     string          `json:"path,omitempty"`  // absolute
+	Paths    []string        `json:"paths,omitempty"` // the same, if there are several
+	Name     string          `json:"name,omitempty"`  // of a copy
+	Variable string          `json:"variable,omitempty"`
+	Text     []byte          `json:"text,omitzero"`
+	JSON     json.RawMessage `json:"json,omitzero"`
+	Reading  Reading         `json:"reading,omitzero"`
 }
 
 // Equals reports whether two contexts are the same.
 func (c *Context) Equals(other *Context) bool {
-	return c.Path == other.Path && bytes.Equal(c.Text, other.Text) && bytes.Equal(c.JSON, other.JSON)
+	return c.Path == other.Path && slices.Equal(c.Paths, other.Paths) && c.Variable == other.Variable &&
+		bytes.Equal(c.Text, other.Text) && bytes.Equal(c.JSON, other.JSON)
+}
+
+// Reading says how the files of a context are read: see [inputs.Options].
+type Reading struct {
+	Include     []string `json:"include,omitempty"`
+	Exclude     []string `json:"exclude,omitempty"`
+	ReadIgnored bool     `json:"read_ignored,omitempty"`
+	Encoding    string   `json:"encoding,omitempty"`
+	MaxUnpacked int64    `json:"max_unpacked,omitempty"`
+	MaxRatio    int64    `json:"max_ratio,omitempty"`
+}
+
+// Options returns the options, with notes on the progress.
+func (r *Reading) Options(note func(string, ...any)) inputs.Options {
+	return inputs.Options{
+		Include: r.Include, Exclude: r.Exclude, ReadIgnored: r.ReadIgnored, Encoding: r.Encoding,
+		MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio,
+		Progress: func(what string) { note("%s", what) },
+	}
 }
 
 // Conversation is what a file holds, besides the variables.

@@ -1,0 +1,203 @@
+package inputs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxMembers bounds the entries of an archive.
+const maxMembers = 1_000_000
+
+// isArchive reports whether a text is a zip or tar archive by its bytes.
+func isArchive(text *bigtext.Text) bool {
+	head, err := readHead(text)
+	return err == nil && (isZip(head) || isTar(head))
+}
+
+func isZip(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+}
+
+func isTar(head []byte) bool {
+	return len(head) >= 512 && bytes.Equal(head[257:262], []byte("ustar"))
+}
+
+// openArchive opens an archive as a folder, or a document that is a zip archive as bytes. It
+// owns the text.
+func (r *reader) openArchive(
+	ctx context.Context, text *bigtext.Text, notes []string,
+) (tiers.Input, error) {
+	head, err := readHead(text)
+	if err != nil {
+		return tiers.Input{}, errors.Join(err, text.Close())
+	}
+
+	a := &archive{text: text, members: map[string]member{}, leftOut: map[string]int{}}
+	if isZip(head) {
+		err = a.readZip(ctx, r)
+	} else {
+		err = a.readTar(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot read the archive %s: %w", filepath.Base(text.Name()), err)
+		return tiers.Input{}, errors.Join(err, text.Close())
+	}
+	if kind := a.documentKind(head); kind != "" {
+		text.MarkBinary(kind)
+		return tiers.Input{Text: text, Notes: append(notes, describeText(ctx, text)...)}, nil
+	}
+
+	dir, err := bigtext.Select(a, bigtext.Selection{Skip: r.skipMember, Load: r.loadMember}, text.Close)
+	if err != nil {
+		return tiers.Input{}, errors.Join(err, text.Close())
+	}
+	notes = append(notes, describeLeftOut(a.leftOut)...)
+	return r.finishFolder(ctx, dir, "the archive has no files", notes)
+}
+
+// skipMember is [choice.skip] for archives, whose folders are not entered.
+func (r *reader) skipMember(name string, _ bool) string {
+	if matchesAbove(r.Exclude, name) {
+		return byExclude
+	}
+	return r.skipPattern(name, false)
+}
+
+// archive is a folder of the members of an archive. It implements [bigtext.DirSource].
+type archive struct {
+	text    *bigtext.Text
+	members map[string]member
+	leftOut map[string]int
+}
+
+// member is one file of an archive.
+type member struct {
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// Reasons why members are left out, for notes.
+const (
+	unsafeNames  = "members with an unsafe name"
+	repeatedName = "members that a later one of the same name replaces"
+	encrypted    = "encrypted members"
+	unsupported  = "members with an unsupported compression"
+	sparse       = "sparse members"
+)
+
+// add adds a file under a name as the archive has it.
+func (a *archive) add(name string, m member) error {
+	clean, ok := cleanName(name)
+	if !ok {
+		a.leftOut[unsafeNames]++
+		return nil
+	}
+	if _, known := a.members[clean]; known {
+		a.leftOut[repeatedName]++
+	}
+	a.members[clean] = m
+	if len(a.members) > maxMembers {
+		return fmt.Errorf("%w: it has more than %d members", bigtext.ErrTooLarge, maxMembers)
+	}
+	return nil
+}
+
+// cleanName returns the path of a member below the archive; not ok if it leads elsewhere.
+func cleanName(name string) (string, bool) {
+	const longest = 4096
+	if name == "" || len(name) > longest || strings.ContainsRune(name, 0) {
+		return "", false
+	}
+	if !strings.Contains(name, "/") {
+		name = strings.ReplaceAll(name, `\`, "/") // as some programs of Windows write it
+	}
+	if path.IsAbs(name) || len(name) > 1 && name[1] == ':' ||
+		slices.Contains(strings.Split(name, "/"), "..") {
+		return "", false
+	}
+	clean := path.Clean(name)
+	return clean, clean != "." && fs.ValidPath(clean)
+}
+
+// Name returns the name of the archive.
+func (a *archive) Name() string { return a.text.Name() }
+
+// Names returns the paths of the members.
+func (a *archive) Names() []string {
+	names := make([]string, 0, len(a.members))
+
+	for name := range a.members {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Size returns the unpacked size of a member.
+func (a *archive) Size(name string) (int64, error) {
+	m, ok := a.members[name]
+	if !ok {
+		return 0, fmt.Errorf("cannot find %q: %w", name, fs.ErrNotExist)
+	}
+	return m.size, nil
+}
+
+// Open opens a member.
+func (a *archive) Open(name string) (fs.File, error) {
+	m, ok := a.members[name]
+	if !ok {
+		return nil, fmt.Errorf("cannot open %q: %w", name, fs.ErrNotExist)
+	}
+	content, err := m.open()
+	if err != nil {
+		return nil, fmt.Errorf("cannot unpack %q: %w", name, err)
+	}
+	return &memberFile{ReadCloser: content, name: name, left: m.size, size: m.size}, nil
+}
+
+// memberFile is an open member. It fails if there is more or less than the archive says.
+type memberFile struct {
+	io.ReadCloser
+	name string
+	left int64
+	size int64
+}
+
+// Read reads the next bytes.
+func (f *memberFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.left -= int64(n)
+
+	switch {
+	case f.left < 0:
+		return 0, fmt.Errorf("cannot unpack %q: it is longer than the archive says: it is damaged", f.name)
+	case errors.Is(err, io.EOF) && f.left > 0:
+		return n, fmt.Errorf("cannot unpack %q: it is shorter than the archive says: it is damaged", f.name)
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, fmt.Errorf("cannot unpack %q: %w", f.name, err)
+	}
+	return n, err
+}
+
+// Stat describes the member.
+func (f *memberFile) Stat() (fs.FileInfo, error) { return memberInfo{f}, nil }
+
+type memberInfo struct{ file *memberFile }
+
+func (i memberInfo) Name() string       { return path.Base(i.file.name) }
+func (i memberInfo) Size() int64        { return i.file.size }
+func (i memberInfo) Mode() fs.FileMode  { return 0o444 }
+func (i memberInfo) ModTime() time.Time { return time.Time{} }
+func (i memberInfo) IsDir() bool        { return false }
+func (i memberInfo) Sys() any           { return nil }

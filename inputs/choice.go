@@ -1,0 +1,72 @@
+package inputs
+
+import (
+	"os"
+	"path"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// choice chooses the files of one folder.
+type choice struct {
+	*reader
+	ignores ignores
+}
+
+// Reasons why files are left out, for notes.
+const (
+	byInclude = "files by --include"
+	byExclude = "files and folders by --exclude"
+	byIgnore  = "files and folders by .gitignore (--no-ignore reads them)"
+)
+
+func (c *choice) enter(root *os.Root, dir string) error {
+	return c.ignores.enter(root, dir)
+}
+
+// skip returns why a file or a folder is left out.
+func (c *choice) skip(name string, isDir bool) string {
+	if reason := c.skipPattern(name, isDir); reason != "" {
+		return reason
+	}
+	if c.ignores.match(name, isDir) {
+		return byIgnore
+	}
+	return ""
+}
+
+// skipPattern is skip by the patterns of the options. A folder is entered if a file in it may be
+// included.
+func (r *reader) skipPattern(name string, isDir bool) string {
+	switch {
+	case matchesAny(r.Exclude, name):
+		return byExclude
+	case !isDir && len(r.Include) > 0 && !matchesAbove(r.Include, name):
+		return byInclude
+	}
+	return ""
+}
+
+// matchesAny reports whether a pattern matches a path or its last name.
+func matchesAny(patterns []string, name string) bool {
+	for _, pattern := range patterns {
+		subject := name
+		if path.Base(pattern) == pattern {
+			subject = path.Base(name)
+		}
+		if doublestar.MatchUnvalidated(pattern, subject) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchesAbove reports whether a pattern matches a path, or a folder that it is in.
+func matchesAbove(patterns []string, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if matchesAny(patterns, name) {
+			return true
+		}
+	}
+	return false
+}

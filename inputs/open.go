@@ -1,0 +1,173 @@
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Open opens one context. A single path of a file gives a text, or a folder if the file is an
+// archive. A folder, a pattern such as "logs/*.gz" and several paths give a folder; its names
+// are relative to the deepest folder that holds all of them. A pipe is copied.
+//
+// The files must not change while the input is in use. [Close] the input after the sandbox.
+func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) {
+	r, err := newReader(o)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	if len(paths) == 0 {
+		return tiers.Input{}, errors.New("no path is given")
+	}
+
+	if len(paths) > 1 || isPattern(paths[0]) {
+		return r.openSeveral(ctx, paths)
+	}
+	return r.openOne(ctx, paths[0])
+}
+
+// Read opens a stream as the content of a file with that name. It copies at most limit bytes.
+// It does not interrupt a Read that blocks: close the stream for that.
+func Read(ctx context.Context, o Options, name string, stream io.Reader, limit int64) (tiers.Input, error) {
+	r, err := newReader(o)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	text, err := bigtext.Spooled(ctx, name, stream, limit, func() error { return nil })
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.openText(ctx, text)
+}
+
+// Close closes the text or the folder of an input.
+func Close(in tiers.Input) error {
+	var errs []error
+
+	for _, part := range []any{in.Text, in.Dir} {
+		if closer, ok := part.(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openOne opens the file or folder at path.
+func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) {
+	info, err := os.Stat(path)
+
+	switch {
+	case err != nil:
+		return tiers.Input{}, err
+	case info.IsDir():
+		return r.openFolder(ctx, path, []string{"."})
+	case info.Mode()&os.ModeNamedPipe != 0:
+		text, err := r.readPipe(ctx, path)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		return r.openText(ctx, text)
+	}
+
+	text, err := bigtext.Open(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.openText(ctx, text)
+}
+
+// openText unpacks and decodes a text. It owns the text.
+func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input, error) {
+	if text.Size() == 0 { // it always shows a mistake of the caller
+		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
+	}
+
+	text, notes, err := r.unpack(ctx, text)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	if isArchive(text) {
+		return r.openArchive(ctx, text, notes)
+	}
+	if text, err = r.decode(ctx, text); err != nil {
+		return tiers.Input{}, err
+	}
+	return tiers.Input{Text: text, Notes: append(notes, describeText(ctx, text)...)}, nil
+}
+
+// openSeveral opens the files and folders that the paths and patterns name.
+func (r *reader) openSeveral(ctx context.Context, paths []string) (tiers.Input, error) {
+	base, names, err := findPaths(ctx, paths)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.openFolder(ctx, base, names)
+}
+
+// openFolder opens a folder with the files that are named, relative to it.
+func (r *reader) openFolder(ctx context.Context, base string, names []string) (tiers.Input, error) {
+	chosen := &choice{reader: r}
+	if !r.ReadIgnored {
+		if err := chosen.ignores.open(base); err != nil {
+			return tiers.Input{}, err
+		}
+	}
+
+	dir, err := bigtext.OpenFiles(base, names, bigtext.Selection{
+		Enter: chosen.enter, Skip: chosen.skip, Load: r.loadMember,
+	})
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.finishFolder(ctx, dir, "the directory has no files", nil)
+}
+
+// finishFolder checks a folder and looks at its files. It owns the folder.
+func (r *reader) finishFolder(
+	ctx context.Context, dir *bigtext.Dir, empty string, notes []string,
+) (tiers.Input, error) {
+	notes = append(notes, describeLeftOut(dir.LeftOut())...)
+	if len(dir.Names()) == 0 {
+		for _, note := range notes {
+			empty += "; " + note
+		}
+		return tiers.Input{}, errors.Join(errors.New(empty), dir.Close())
+	}
+
+	more, err := r.survey(ctx, dir)
+	if err != nil {
+		return tiers.Input{}, errors.Join(err, dir.Close())
+	}
+	return tiers.Input{Dir: dir, Notes: append(notes, more...)}, nil
+}
+
+// loadMember unpacks and decodes a file of a folder. An archive in a folder stays as it is.
+func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
+	if text.Size() == 0 {
+		return text, nil
+	}
+	text, _, err := r.unpack(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return r.decode(ctx, text)
+}
+
+// absolute returns path as an absolute one, with the links on the way resolved.
+func absolute(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	whole, err := filepath.Abs(resolved)
+	if err != nil {
+		return "", fmt.Errorf("cannot find %q: %w", path, err)
+	}
+	return whole, nil
+}

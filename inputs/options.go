@@ -1,0 +1,76 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/encoding"
+)
+
+// Options say how files are read. The zero value finds out everything itself.
+type Options struct {
+	// Include are patterns of the files to read from folders and archives, Exclude of those
+	// to leave out. * and ? match within a name, ** any number of folders, [a-z] and {a,b}
+	// one of several. A pattern without a slash is for the name of a file or a folder, any
+	// other for its path from the top.
+	Include, Exclude []string
+	// ReadIgnored includes the files that .gitignore names in a folder of a Git repository, and
+	// the folder .git.
+	ReadIgnored bool
+	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means
+	// that it is detected.
+	Encoding string
+	// MaxUnpacked is how many bytes a compressed file or an archive may have unpacked,
+	// 0 for 64 GiB.
+	MaxUnpacked int64
+	// MaxRatio is how many times its packed size a file may have unpacked, 0 for 250. It
+	// applies to more than 256 MiB.
+	MaxRatio int64
+	// Progress, if set, is called about every second while a file is unpacked or decoded, with
+	// a sentence such as "unpacking app.log.gz: 34 %".
+	Progress func(what string)
+}
+
+// Defaults of the limits, and the size up to which no ratio applies.
+const (
+	defaultUnpacked = 64 << 30
+	defaultRatio    = 250
+	anyRatio        = 256 << 20
+)
+
+// reader reads files as some options say.
+type reader struct {
+	Options
+	encoding encoding.Encoding // of every text; nil to detect it
+}
+
+// newReader checks the options.
+func newReader(o Options) (*reader, error) {
+	if o.MaxUnpacked < 0 || o.MaxRatio < 0 {
+		return nil, errors.New("a limit of unpacked bytes cannot be negative")
+	}
+	if o.MaxUnpacked == 0 {
+		o.MaxUnpacked = defaultUnpacked
+	}
+	if o.MaxRatio == 0 {
+		o.MaxRatio = defaultRatio
+	}
+
+	for _, list := range [][]string{o.Include, o.Exclude} {
+		for _, pattern := range list {
+			if pattern == "" || !doublestar.ValidatePattern(pattern) {
+				return nil, fmt.Errorf("cannot use the pattern %q: it is malformed", pattern)
+			}
+		}
+	}
+
+	r := &reader{Options: o}
+	if o.Encoding != "" {
+		var err error
+		if r.encoding, err = findEncoding(o.Encoding); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,237 @@
+package inputs
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/mikelolasagasti/xz"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+)
+
+// packing is a way to compress one file.
+type packing struct {
+	name     string
+	magic    string
+	suffixes []string // of names: the first is replaced by the second
+	open     func(io.Reader) (io.Reader, func(), error)
+}
+
+// maxWindow bounds the memory that a decompressor takes for what it looks back at, in bytes. It
+// is what `zstd --long` and `xz -9e` with the largest usual dictionary need.
+const maxWindow = 128 << 20
+
+var packings = []packing{
+	{"gzip", "\x1f\x8b\x08", []string{".gz", "", ".tgz", ".tar"}, openGzip},
+	{"zstd", "\x28\xb5\x2f\xfd", []string{".zst", "", ".tzst", ".tar"}, openZstd},
+	{"bzip2", "BZh", []string{".bz2", "", ".tbz2", ".tar", ".tbz", ".tar"}, openBzip2},
+	{"xz", "\xfd7zXZ\x00", []string{".xz", "", ".txz", ".tar"}, openXz},
+	{"lz4", "\x04\x22\x4d\x18", []string{".lz4", ""}, openLz4},
+}
+
+func openGzip(r io.Reader) (io.Reader, func(), error) {
+	g, err := gzip.NewReader(r)
+	return g, func() {}, err
+}
+
+func openZstd(r io.Reader) (io.Reader, func(), error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, z.Close, nil
+}
+
+func openBzip2(r io.Reader) (io.Reader, func(), error) { return bzip2.NewReader(r), func() {}, nil }
+
+func openXz(r io.Reader) (io.Reader, func(), error) {
+	x, err := xz.NewReader(r, maxWindow)
+	return x, func() {}, err
+}
+
+func openLz4(r io.Reader) (io.Reader, func(), error) { return lz4.NewReader(r), func() {}, nil }
+
+// findPacking returns the way in which a file is compressed, nil for none.
+func findPacking(head []byte) *packing {
+	for i := range packings {
+		p := &packings[i]
+		if !bytes.HasPrefix(head, []byte(p.magic)) {
+			continue
+		}
+		if p.name == "bzip2" && (len(head) < 10 || head[3] < '1' || head[3] > '9' ||
+			!bytes.Equal(head[4:10], []byte("1AY&SY")) && !bytes.Equal(head[4:10], []byte("\x17rE8P\x90"))) {
+			continue // a text can begin with BZh
+		}
+		return p
+	}
+	return nil
+}
+
+// trimName returns the name of a file once it is unpacked.
+func (p *packing) trimName(name string) string {
+	for i := 0; i < len(p.suffixes); i += 2 {
+		end := len(name) - len(p.suffixes[i])
+		if end > 0 && strings.EqualFold(name[end:], p.suffixes[i]) {
+			return name[:end] + p.suffixes[i+1]
+		}
+	}
+	return name
+}
+
+// unpack decompresses a text as often as it is compressed, at most three times. It owns the
+// text.
+func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text, []string, error) {
+	const mostLayers = 3
+	var notes []string
+
+	for range mostLayers {
+		head, err := readHead(text)
+		if err != nil {
+			return nil, nil, errors.Join(err, text.Close())
+		}
+		p := findPacking(head)
+		if p == nil {
+			break
+		}
+		packed := text.Size()
+		if text, err = r.unpackOnce(ctx, text, p); err != nil {
+			return nil, nil, err
+		}
+		notes = append(notes, fmt.Sprintf("unpacked from %s: %s of %s", p.name,
+			formatBytes(text.Size()), formatBytes(packed)))
+	}
+	return text, notes, nil
+}
+
+// headSize is how many bytes of a file tell what it is.
+const headSize = 64 << 10
+
+func readHead(text *bigtext.Text) ([]byte, error) {
+	head := make([]byte, min(headSize, text.Size()))
+	_, err := text.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head, err
+}
+
+// unpackOnce decompresses a text. It owns the text.
+func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packing) (*bigtext.Text, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	source := r.watch(packed, "unpacking")
+	unpacked, stop, err := p.open(source)
+	if err != nil {
+		return nil, errors.Join(r.explain(packed, p, err), packed.Close())
+	}
+	defer stop()
+
+	bounded := &boundedReader{reader: r, source: unpacked, packed: packed.Size()}
+	ahead, wait := readAhead(ctx, bounded)
+	name := p.trimName(packed.Name())
+	text, err := bigtext.Spooled(ctx, name, ahead, r.MaxUnpacked, func() error { return nil })
+	cancel()
+	wait() // until nobody reads the packed text
+	if err != nil {
+		err = r.explain(packed, p, err)
+	} else if text.Size() == 0 {
+		err = errors.Join(fmt.Errorf("it is empty: there is nothing packed in %s", packed.Name()), text.Close())
+	}
+
+	err = errors.Join(err, packed.Close())
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// explain says that a text could not be unpacked.
+func (r *reader) explain(packed *bigtext.Text, p *packing, err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
+		err = fmt.Errorf("it is cut short, or damaged: %w", err)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, xz.ErrMemlimit):
+		err = fmt.Errorf("it needs more than %s of memory: %w", formatBytes(maxWindow), err)
+	}
+	return fmt.Errorf("cannot unpack %s as %s: %w", filepath.Base(packed.Name()), p.name, err)
+}
+
+// boundedReader ends with an error at the limits of unpacked bytes.
+type boundedReader struct {
+	*reader
+	source io.Reader
+	packed int64
+	got    int64
+}
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.source.Read(p)
+	b.got += int64(n)
+	if limit := b.checkUnpacked(b.got, b.packed); limit != nil {
+		return 0, limit
+	}
+	return n, err
+}
+
+// checkUnpacked returns an error if so many unpacked bytes exceed a limit.
+func (r *reader) checkUnpacked(unpacked, packed int64) error {
+	switch {
+	case unpacked > r.MaxUnpacked:
+		return fmt.Errorf("%w: it has more than %s unpacked: raise --max-unpacked",
+			bigtext.ErrTooLarge, formatBytes(r.MaxUnpacked))
+	case unpacked > anyRatio && unpacked/r.MaxRatio > packed:
+		return fmt.Errorf("%w: it has more than %d times its size unpacked, as files have that "+
+			"are made to fill a disk: raise --max-ratio", bigtext.ErrTooLarge, r.MaxRatio)
+	}
+	return nil
+}
+
+// watchReader tells the progress of a text that is read.
+type watchReader struct {
+	io.Reader
+	what  string
+	tell  func(string)
+	size  int64
+	got   int64
+	next  time.Time
+	begun bool
+}
+
+// watch returns a reader of a text that calls Progress about every second.
+func (r *reader) watch(text *bigtext.Text, verb string) io.Reader {
+	section := io.NewSectionReader(text, 0, text.Size())
+	const block = 1 << 20
+	if r.Progress == nil {
+		return newBlockReader(section, block)
+	}
+	w := &watchReader{
+		what: verb + " " + filepath.Base(text.Name()), tell: r.Progress, size: text.Size(),
+	}
+	w.Reader = newBlockReader(section, block)
+	return w
+}
+
+// Read implements io.Reader.
+func (w *watchReader) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	w.got += int64(n)
+	if now := time.Now(); !w.begun {
+		w.begun, w.next = true, now.Add(time.Second)
+	} else if now.After(w.next) {
+		w.next = now.Add(time.Second)
+		w.tell(fmt.Sprintf("%s: %d %%", w.what, 100*w.got/max(1, w.size)))
+	}
+	return n, err
+}

@@ -1,0 +1,81 @@
+package bigtext
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Spooled is Spool for a text with a name. A text of at most 1 MiB is kept in memory. Close
+// calls free, too, and so does Spooled before it returns an error.
+func Spooled(ctx context.Context, name string, r io.Reader, bound int64, free func() error) (*Text, error) {
+	t, err := spoolOrKeep(ctx, name, r, bound)
+	if err != nil {
+		return nil, errors.Join(err, free())
+	}
+
+	t.Own(free)
+	return t, nil
+}
+
+// spoolOrKeep keeps a short text in memory.
+func spoolOrKeep(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {
+	const short = 1 << 20
+	var head bytes.Buffer
+	limited := min(bound, short)
+	if _, err := io.Copy(&head, io.LimitReader(r, limited+1)); err != nil {
+		return nil, fmt.Errorf("cannot read the input: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+
+	if int64(head.Len()) <= limited {
+		return FromBytes(name, head.Bytes()), nil
+	}
+	return spoolAs(ctx, name, io.MultiReader(&head, r), bound)
+}
+
+// Decoded returns the text whose characters are those of original, which has the given
+// encoding. The reader r gives them as UTF-8, of at most bound bytes. The text owns the
+// original, also after an error.
+func Decoded(ctx context.Context, original *Text, encoding string, r io.Reader, bound int64) (*Text, error) {
+	t, err := Spooled(ctx, original.name, r, bound, original.Close)
+	if err != nil {
+		return nil, err
+	}
+	t.original, t.encoding = original, encoding
+	return t, nil
+}
+
+// Encoding returns the encoding of the bytes of which the text was made, empty for UTF-8.
+func (t *Text) Encoding() string { return t.encoding }
+
+// Original returns the text whose bytes were decoded; the text itself if they are its own.
+func (t *Text) Original() *Text {
+	if t.original != nil {
+		return t.original
+	}
+	return t
+}
+
+// MarkBinary says that nobody decodes the bytes of the text, and what they seem to be. Call it
+// before the text is used.
+func (t *Text) MarkBinary(kind Kind) { t.kind, t.binary = kind, true }
+
+// IsBinary reports whether MarkBinary was called.
+func (t *Text) IsBinary() bool { return t.binary }
+
+// Own makes Close call free, too. Call it before the text is used.
+func (t *Text) Own(free func() error) {
+	own := t.free
+	t.free = sync.OnceValue(func() error {
+		if own == nil {
+			return free()
+		}
+		return errors.Join(own(), free())
+	})
+}
