@@ -81,7 +81,8 @@ func TestSnippetsOfASessionStartSubLoops(t *testing.T) {
 		Functions: []rlm.Function{
 			rlm.Func("price", "", func(context.Context, struct {
 				Name string `json:"name"`
-			}) (int, error) {
+			},
+			) (int, error) {
 				return 3, nil
 			}),
 		},

@@ -237,7 +237,7 @@ func TestZipArchivesAreFolders(t *testing.T) {
 func TestZipMembersThatCannotBeReadAreCounted(t *testing.T) {
 	for want, change := range map[string]func(*zip.FileHeader){
 		"1 encrypted members":               func(h *zip.FileHeader) { h.Flags |= 1 },
-		"1 links or special files":         func(h *zip.FileHeader) { h.SetMode(os.ModeSymlink | 0o777) },
+		"1 links or special files":          func(h *zip.FileHeader) { h.SetMode(os.ModeSymlink | 0o777) },
 		"1 members that a later one of the": nil,
 	} {
 		data := zipped(t, []string{"good.txt", "x.txt"}, func(h *zip.FileHeader) {

@@ -178,7 +178,7 @@ func (t *Tools) Prompt() (functions, notes string) {
 	var lines, texts []string
 	for _, tool := range t.list {
 		if tool.Doc != "" {
-			lines = append(lines, fmt.Sprintf("- `%s`: %s", tool.Signature, tool.Doc))
+			lines = append(lines, "- `"+tool.Signature+"`: "+tool.Doc)
 		}
 		if tool.Notes != "" && !slices.Contains(texts, tool.Notes) {
 			texts = append(texts, tool.Notes)
