@@ -24,8 +24,8 @@ type Context struct {
 	variable string
 }
 
-// As returns the context with a further name for snippets, besides context or context_1. It
-// must be an identifier of Python that is not taken. Go snippets see it with a capital letter.
+// As returns the context with a further name for snippets of Python, besides context or
+// context_1. It must be an identifier that is not taken.
 func (c Context) As(variable string) Context {
 	c.variable = variable
 	return c

@@ -106,8 +106,7 @@ type Function struct {
 type Input struct {
 	// Name says where the input comes from, for people and prompts.
 	Name string
-	// Variable is a further name of the input in snippets, an identifier of Python. Empty means
-	// none. Go snippets see it with a capital letter.
+	// Variable is a further name of the input in snippets of Python. Empty means none.
 	Variable string
 	// Text is a text of any size. The caller closes it after the sandbox.
 	Text Text

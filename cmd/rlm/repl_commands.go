@@ -137,7 +137,7 @@ func (s *shell) listContexts(w io.Writer) {
 			name = fmt.Sprintf("context_%d", i)
 		}
 		if given.variable != "" {
-			name = given.variable
+			name += ", " + given.variable
 		}
 		if info, err := os.Stat(given.paths[0]); err == nil && info.IsDir() {
 			kind = "directory"
