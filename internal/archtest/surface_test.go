@@ -20,7 +20,7 @@ import (
 // mostNames bounds the exported names of the public packages: top-level names, and methods of
 // exported types. A feature that needs a few more raises it in the same change. A part that
 // programs use on its own has its own bound; "" is for all others together.
-var mostNames = map[string]int{"": 457, "inputs": 8}
+var mostNames = map[string]int{"": 457, "inputs": 8, "graph": 60}
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder, sums := map[string]int{}, map[string]int{}

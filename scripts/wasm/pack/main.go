@@ -40,7 +40,6 @@ func parseOptions(args []string) (options, error) {
 			return o, fmt.Errorf("all of -reactor, -preload, -inputs, -flags and -out are needed")
 		}
 	}
-
 	return o, nil
 }
 

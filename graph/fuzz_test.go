@@ -1,0 +1,58 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/graph"
+)
+
+// fuzzQueries runs queries on a graph, which must survive them unchanged.
+func fuzzQueries(f *testing.F, query func(*testing.T, *graph.Graph, string) error) {
+	f.Helper()
+	g := open(f, graph.Config{Timeout: time.Second, MaxMemory: 128 << 20, MaxRows: 100})
+	if err := g.Update(f.Context(), traces); err != nil {
+		f.Fatal(err)
+	}
+
+	f.Fuzz(func(t *testing.T, text string) {
+		err := query(t, g, text)
+		var wrong *graph.QueryError
+		var limit *graph.LimitError
+		if err != nil && !errors.As(err, &wrong) && !errors.As(err, &limit) && !errors.Is(err, graph.ErrReadOnly) {
+			t.Logf("%q: %v", text, err)
+		}
+		expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
+	})
+}
+
+func FuzzCypher(f *testing.F) {
+	for _, seed := range []string{
+		"MATCH (a)-[r*1..3]->(b) WHERE a.score > 1 RETURN a, collect(b.id) ORDER BY a.id LIMIT 3",
+		"UNWIND [1, 2] AS x WITH x RETURN sum(x)", "CREATE (:A {x: 1})", "RETURN é, `a b` AS c",
+	} {
+		f.Add(seed)
+	}
+
+	fuzzQueries(f, func(t *testing.T, g *graph.Graph, text string) error {
+		t.Helper()
+		_, err := g.Cypher(t.Context(), text, map[string]any{"p": 1})
+		return err
+	})
+}
+
+func FuzzSPARQL(f *testing.F) {
+	for _, seed := range []string{
+		"SELECT ?s (COUNT(*) AS ?n) { ?s au:score ?x FILTER(?x > 1) } GROUP BY ?s", "ASK {}",
+		"CONSTRUCT { ?s a ?o } WHERE { ?s au:causedBy+ ?o }", "DESCRIBE au:edit", "CLEAR ALL",
+	} {
+		f.Add(seed)
+	}
+
+	fuzzQueries(f, func(t *testing.T, g *graph.Graph, text string) error {
+		t.Helper()
+		_, err := g.SPARQL(t.Context(), text)
+		return err
+	})
+}

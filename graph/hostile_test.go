@@ -1,0 +1,113 @@
+package graph_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/graph"
+)
+
+// TestDeepNestingEndsOneCall overflows the engine's stack in each of its parsers.
+func TestDeepNestingEndsOneCall(t *testing.T) {
+	g := open(t, graph.Config{Timeout: 5 * time.Second, LoadTimeout: 20 * time.Second})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	const deep = 50_000
+	open, shut := strings.Repeat("[", deep), strings.Repeat("]", deep)
+
+	if _, err := g.Cypher(t.Context(), "RETURN "+open+shut, nil); err == nil {
+		t.Error("Cypher: no error")
+	}
+	braces := strings.Repeat("{", deep) + strings.Repeat("}", deep)
+	if _, err := g.SPARQL(t.Context(), "SELECT * "+braces); err == nil {
+		t.Error("SPARQL: no error")
+	}
+	for format, text := range map[string]string{
+		"jsonld": strings.Repeat(`{"http://a/b":`, deep) + "1" + strings.Repeat("}", deep),
+		"turtle": "<http://a/b> <http://a/c> " + strings.Repeat("(", deep),
+		"rdfxml": strings.Repeat("<a>", deep),
+	} {
+		if err := g.LoadRDF(t.Context(), strings.NewReader(text), format, ""); err == nil && format != "jsonld" {
+			t.Errorf("%s: no error", format)
+		}
+	}
+	expect(t, rows(t, g, "MATCH (n:run_trace) RETURN count(*) AS n", nil), "[n] [map[n:2]]")
+}
+
+func TestNothingIsFetched(t *testing.T) {
+	g := open(t, graph.Config{})
+	remote := `{"@context": "http://127.0.0.1:1/context.jsonld", "name": "x"}`
+	if err := g.LoadRDF(t.Context(), strings.NewReader(remote), "jsonld", ""); err == nil {
+		t.Error("a remote context was accepted")
+	}
+}
+
+// TestEntitiesDoNotExplode loads XML whose entities would be a gigabyte.
+func TestEntitiesDoNotExplode(t *testing.T) {
+	g := open(t, graph.Config{MaxMemory: 256 << 20, LoadTimeout: 20 * time.Second})
+	bomb := `<?xml version="1.0"?><!DOCTYPE rdf [<!ENTITY a "` + strings.Repeat("a", 1000) + `">`
+	for name := 'b'; name < 'i'; name++ {
+		bomb += "<!ENTITY " + string(name) + ` "` + strings.Repeat("&"+string(name-1)+";", 10) + `">`
+	}
+
+	bomb += `]><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">` +
+		`<rdf:Description rdf:about="http://x/s"><x:p>&h;</x:p></rdf:Description></rdf:RDF>`
+	err := g.LoadRDF(t.Context(), strings.NewReader(bomb), "rdfxml", "")
+	var query *graph.QueryError
+	var limit *graph.LimitError
+	if !errors.As(err, &query) && !errors.As(err, &limit) {
+		t.Errorf("%v", err)
+	}
+	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:0]]")
+}
+
+func TestPathsHaveABound(t *testing.T) {
+	g := open(t, graph.Config{MaxPathDepth: 3})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Cypher(t.Context(), "MATCH (a)-[:CAUSED_BY*1..4]->(b) RETURN b.id", nil); err == nil {
+		t.Error("a pattern beyond the bound was accepted")
+	}
+
+	expect(t, rows(t, g, "MATCH p = (a)-[:CAUSED_BY*1..3]->(b) RETURN length(p), b.id", nil),
+		"[length(p) b.id] [map[b.id:run-2 length(p):1]]")
+}
+
+func TestViews(t *testing.T) {
+	g := open(t, graph.Config{})
+	err := g.Update(t.Context(), func(u *graph.Update) error {
+		return errors.Join(
+			u.AddNode(graph.Node{ID: "t1", Labels: []string{"reasoning_trace"}, Properties: map[string]any{
+				"text": "the cache was cold", "sequence": 1,
+			}}),
+			u.AddNode(graph.Node{
+				ID: "t2", Labels: []string{"ReasoningTrace"}, Properties: map[string]any{"sequence": 2},
+			}),
+			u.AddEdge(graph.Edge{From: "t2", To: "t1", Type: "CAUSED_BY"}),
+		)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	views, err := g.View(t.Context(), "cold cache", nil)
+	if err != nil || len(views) != 4 {
+		t.Fatalf("%v (%v)", views, err)
+	}
+
+	ids := func(view, column string) (all string) {
+		for _, row := range views[view] {
+			all += row[column].(map[string]any)["id"].(string) + " "
+		}
+		return all
+	}
+	expect(t, ids("semantic", "node"), "t1 ")
+	expect(t, ids("temporal", "node"), "t2 t1 ")
+	expect(t, ids("causal", "cause"), "t1 ")
+	if _, err := g.View(t.Context(), "x", []string{"nonsense"}); err == nil {
+		t.Error("an unknown view was accepted")
+	}
+}
