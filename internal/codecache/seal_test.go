@@ -1,4 +1,4 @@
-package wasm
+package codecache
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // sealed writes a file of a cache and returns its bytes.
 func sealed(t *testing.T, s *seal, path, key string, data []byte) []byte {
 	t.Helper()
-	if err := s.write(path, cachedHead{Key: key}, data); err != nil {
+	if err := s.write(path, Head{Key: key}, data); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)

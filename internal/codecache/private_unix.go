@@ -1,6 +1,6 @@
 //go:build unix
 
-package wasm
+package codecache
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func checkPrivate(dir string) error {
 		return untrusted(dir, dir, reason)
 	}
 
-	for _, name := range []string{codeDir, imageDir} {
+	for _, name := range []string{codeDir, ImageDir} {
 		if err := checkTree(dir, filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package wasm
+package codecache
 
 import (
 	"crypto/aes"
@@ -38,24 +38,22 @@ const (
 // own programs can read the key.
 type seal struct{ aead cipher.AEAD }
 
-// cachedHead describes a file of the cache.
-type cachedHead struct {
+// Head describes a file of the cache.
+type Head struct {
 	// Key identifies what the file holds, and for which version of the program.
 	Key string
 	// Name is the name of wazero's file. Only code has it.
 	Name string `json:",omitempty"`
-	// Size is the image's, Runs are its nonzero parts, one after another in the file.
-	Size   uint64 `json:",omitempty"`
-	Runs   []span `json:",omitempty"`
-	Layout layout
-	// Length is the data's. Tags are those of its chunks.
+	// About is what the writer says of the data.
+	About json.RawMessage `json:",omitempty"`
+	// Length is the data's. Tags are those of its chunks. Store sets both.
 	Length int64
 	Tags   []byte
 }
 
-// cachedFile is an open file of the cache with a verified head.
-type cachedFile struct {
-	head  cachedHead
+// File is an open file of the cache with a verified head.
+type File struct {
+	Head  Head
 	seal  *seal
 	nonce []byte
 	file  *os.File // at its data
@@ -127,12 +125,12 @@ func (s *seal) tag(to, nonce []byte, part int, data []byte) []byte {
 var errChanged = errors.New("it is not what rlm has written")
 
 // open opens a file of the cache and verifies its head.
-func (s *seal) open(path, key string) (*cachedFile, error) {
+func (s *seal) open(path, key string) (*File, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &cachedFile{seal: s, file: f}
+	c := &File{seal: s, file: f}
 	if err := c.readHead(key); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -140,7 +138,7 @@ func (s *seal) open(path, key string) (*cachedFile, error) {
 	return c, nil
 }
 
-func (c *cachedFile) readHead(key string) error {
+func (c *File) readHead(key string) error {
 	prefix := make([]byte, prefixSize)
 	if _, err := io.ReadFull(c.file, prefix); err != nil {
 		return err
@@ -158,33 +156,33 @@ func (c *cachedFile) readHead(key string) error {
 	if !c.verify(prefix[nonceSize:nonceSize+tagSize], 0, head) {
 		return errChanged
 	}
-	if err := json.Unmarshal(head, &c.head); err != nil {
+	if err := json.Unmarshal(head, &c.Head); err != nil {
 		return err
 	}
-	if c.head.Key != key {
+	if c.Head.Key != key {
 		return errors.New("it was made for another version of the program")
 	}
 
 	info, err := c.file.Stat()
-	if err == nil && info.Size() != int64(prefixSize+len(head))+c.head.Length {
+	if err == nil && info.Size() != int64(prefixSize+len(head))+c.Head.Length {
 		err = errChanged
 	}
 	return err
 }
 
-func (c *cachedFile) verify(tag []byte, part int, data []byte) bool {
+func (c *File) verify(tag []byte, part int, data []byte) bool {
 	return subtle.ConstantTimeCompare(tag, c.seal.tag(nil, c.nonce, part, data)) == 1
 }
 
 // WriteTo writes the data. It verifies each chunk in memory, and writes what it has verified.
-func (c *cachedFile) WriteTo(w io.Writer) (written int64, err error) {
+func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := make([]byte, chunkSize)
-	for part := 1; written < c.head.Length; part++ {
-		chunk := buffer[:min(chunkSize, c.head.Length-written)]
+	for part := 1; written < c.Head.Length; part++ {
+		chunk := buffer[:min(chunkSize, c.Head.Length-written)]
 		if _, err := io.ReadFull(c.file, chunk); err != nil {
 			return written, err
 		}
-		if !c.verify(c.head.Tags[(part-1)*tagSize:part*tagSize], part, chunk) {
+		if !c.verify(c.Head.Tags[(part-1)*tagSize:part*tagSize], part, chunk) {
 			return written, errChanged
 		}
 
@@ -198,7 +196,7 @@ func (c *cachedFile) WriteTo(w io.Writer) (written int64, err error) {
 }
 
 // write makes a file of the cache. Readers see it whole or not at all.
-func (s *seal) write(path string, head cachedHead, data []byte) error {
+func (s *seal) write(path string, head Head, data []byte) error {
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce) // it never fails
 	head.Length = int64(len(data))

@@ -1,4 +1,4 @@
-package wasm
+package codecache
 
 import (
 	"context"
@@ -17,13 +17,13 @@ const (
 
 // lock keeps other processes with the same cache directory from preparing at the same time,
 // until release.
-func (e *engine) lock(ctx context.Context) (release func(), err error) {
-	err = os.MkdirAll(e.options.CacheDir, 0o700)
+func (c *Cache) lock(ctx context.Context) (release func(), err error) {
+	err = os.MkdirAll(c.Dir, 0o700)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
 	}
 
-	f, err := os.OpenFile(filepath.Join(e.options.CacheDir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(c.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
 	}
@@ -31,7 +31,7 @@ func (e *engine) lock(ctx context.Context) (release func(), err error) {
 	for begun := time.Now(); ; {
 		got, failed := tryLock(f)
 		if failed != nil {
-			e.options.Log.Debug("the cache directory cannot be locked", "error", failed)
+			c.Log.Debug("the cache directory cannot be locked", "error", failed)
 		}
 		if got || failed != nil || time.Since(begun) > lockWait {
 			//nolint:nilerr // without the lock, two processes may prepare

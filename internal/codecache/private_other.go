@@ -1,6 +1,6 @@
 //go:build !unix
 
-package wasm
+package codecache
 
 import "os"
 
