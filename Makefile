@@ -42,7 +42,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -144,7 +144,13 @@ wasm-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/verify.sh
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./internal/cpython/...
+	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph
+
+graph: ## Build the graphs' engine anew, from Rust; needs rustup
+	scripts/wasm/graph.sh graph/engine
+
+graph-verify: ## Build it anew and compare with the committed files
+	scripts/wasm/graph.sh --verify
 
 zones: ## Renew the time zones from the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip

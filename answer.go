@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rlmhq/rlm/graph"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
 )
@@ -19,12 +21,17 @@ type AnswerTask struct {
 	Contexts []Context
 	// Functions are host functions that snippets may call. The prompt lists them.
 	Functions []Function
+	// Graph, if set, is a knowledge graph that snippets query with graph_query, owl_query,
+	// kg_bulk_export, magma_view and ephemeral_graph_query: see package graph. GraphTools say
+	// what they may do. The caller closes the graph afterwards.
+	Graph      *graph.Graph
+	GraphTools graph.ToolOptions
 	// Policy says which tiers may run the snippets.
 	Policy Policy
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
 	// Signal describes the task for the triggers of [HookOutput], which measures the output
-	// itself.
+	// itself, and counts the nodes of Graph.
 	Signal run.Signal
 	// Config has the question, the models and the bounds. Answer sets its Inputs and Open
 	// from the fields above.
@@ -91,7 +98,10 @@ func (e *Engine) withTask(
 	cfg.Inputs = in.list
 	cfg.Open = e.opener(task.Policy, task.Labels)
 
-	return use(ctx, cfg)
+	return withGraph(ctx, cfg.Tools, task.Graph, task.GraphTools, func(tools *repl.Tools) error {
+		cfg.Tools = tools
+		return use(ctx, cfg)
+	})
 }
 
 // addLabels returns a progress function that adds labels to each event.

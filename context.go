@@ -87,9 +87,10 @@ func Value(name string, value any) Context {
 	}}
 }
 
-// inputs are the opened contexts of a session and its forks.
+// inputs are what a session and its forks have in common: the opened contexts.
 type inputs struct {
 	list  []tiers.Input
+	graph io.Closer // what the functions over a graph need, nil for none
 	users atomic.Int32
 }
 
@@ -126,6 +127,9 @@ func (in *inputs) release() error {
 
 func (in *inputs) close() error {
 	var errs []error
+	if in.graph != nil {
+		errs = append(errs, in.graph.Close())
+	}
 	for _, input := range in.list {
 		if text, ok := input.Text.(io.Closer); ok {
 			errs = append(errs, text.Close())

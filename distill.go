@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/rlmhq/rlm/graph"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 )
 
@@ -14,6 +16,11 @@ type DistillOutcome = distill.Result
 type DistillTask struct {
 	// Corpus are the traces: see [ParseCorpus].
 	Corpus distill.Corpus
+	// Graph, if set, is a knowledge graph that snippets query with graph_query, owl_query,
+	// kg_bulk_export, magma_view and ephemeral_graph_query: see package graph. GraphTools say
+	// what they may do. The caller closes the graph afterwards.
+	Graph      *graph.Graph
+	GraphTools graph.ToolOptions
 	// Policy says which tiers may run the snippets.
 	Policy Policy
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
@@ -43,7 +50,13 @@ func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome,
 	cfg.Run.Open = e.opener(task.Policy, task.Labels)
 	cfg.Run.Progress = addLabels(cfg.Run.Progress, task.Labels)
 
-	return distill.Run(ctx, task.Corpus, cfg)
+	var outcome DistillOutcome
+	err = withGraph(ctx, cfg.Run.Tools, task.Graph, task.GraphTools, func(tools *repl.Tools) (err error) {
+		cfg.Run.Tools = tools
+		outcome, err = distill.Run(ctx, task.Corpus, cfg)
+		return err
+	})
+	return outcome, err
 }
 
 // ParseCorpus reads traces of runs as JSON Lines, at most 64 MiB. The error names the

@@ -49,6 +49,13 @@ func HookOutput(
 	}
 	signal := task.Signal
 	signal.OutputChars = int64(utf8.RuneCountInString(head))
+	if task.Graph != nil {
+		stats, err := task.Graph.Stats(ctx)
+		if err != nil {
+			return Hooked{}, fmt.Errorf("cannot count the nodes of the graph: %w", err)
+		}
+		signal.Nodes = max(signal.Nodes, int64(stats.Nodes))
+	}
 	trigger := triggers.ShouldTrigger(signal)
 	if head == "" || trigger == "" {
 		if !whole {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/graph"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
 )
@@ -17,6 +19,11 @@ type ReflectOutcome = reflect.Outcome
 type ReflectTask struct {
 	// Subject is the record: see [ParseTrace].
 	Subject reflect.Subject
+	// Graph, if set, is a knowledge graph that snippets query with graph_query, owl_query,
+	// kg_bulk_export, magma_view and ephemeral_graph_query: see package graph. GraphTools say
+	// what they may do. The caller closes the graph afterwards.
+	Graph      *graph.Graph
+	GraphTools graph.ToolOptions
 	// Policy says which tiers may run the snippets.
 	Policy Policy
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
@@ -47,7 +54,16 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
 
-	return reflect.Run(ctx, cfg, task.Subject)
+	var outcome ReflectOutcome
+	err = withGraph(ctx, cfg.Tools, task.Graph, task.GraphTools, func(tools *repl.Tools) (err error) {
+		cfg.Tools = tools
+		outcome, err = reflect.Run(ctx, cfg, task.Subject)
+		return err
+	})
+	if err != nil && outcome.Status == "" {
+		return refused(err)
+	}
+	return outcome, err
 }
 
 // ParseTrace reads the record of an agent's work, of at most 32 MiB. It holds an agent's

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlmhq/rlm/graph"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
@@ -22,6 +23,11 @@ type SessionConfig struct {
 	Contexts []Context
 	// Functions are host functions that snippets may call.
 	Functions []Function
+	// Graph, if set, is a knowledge graph that snippets query with graph_query, owl_query,
+	// kg_bulk_export, magma_view and ephemeral_graph_query: see package graph. GraphTools say
+	// what they may do. The caller closes the graph afterwards.
+	Graph      *graph.Graph
+	GraphTools graph.ToolOptions
 	// Limits bound each snippet; a zero field means the default.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
@@ -90,7 +96,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	cfg.Functions, cfg.Labels = slices.Clone(cfg.Functions), maps.Clone(cfg.Labels)
 
 	s := &Session{engine: e, cfg: cfg, inputs: []*inputs{in.share()}, host: &functionTable{}}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, in.release())
 	}
 	if s.release, err = e.budget.admit(cfg.Limits); err != nil {
@@ -103,11 +109,16 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 }
 
 // prepare fills the table of functions and makes the runner.
-func (s *Session) prepare() error {
+func (s *Session) prepare(ctx context.Context) error {
 	var err error
 	if s.host.own, err = addFunctions(s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
+	own, box, err := addGraph(ctx, s.host.own, s.cfg.Graph, s.cfg.GraphTools)
+	if err != nil {
+		return err
+	}
+	s.host.own, s.inputs[0].graph = own, box
 	if s.models, err = s.engine.modelTools(s.cfg); err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ type Tool struct {
 	Signature string
 	// Doc is one or two sentences for the prompt.
 	Doc string
+	// Notes are further lines for the prompt, behind the list of functions. Tools that belong
+	// together may all have the same Notes, which the prompt shows once.
+	Notes string
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
@@ -179,6 +182,20 @@ func (t *Tools) Prompt() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// Notes returns the notes of all tools for a system prompt, each once.
+func (t *Tools) Notes() string {
+	if t == nil {
+		return ""
+	}
+	var all []string
+	for _, tool := range t.list {
+		if tool.Notes != "" && !slices.Contains(all, tool.Notes) {
+			all = append(all, tool.Notes)
+		}
+	}
+	return strings.Join(all, "\n\n")
 }
 
 // Call answers a host call.

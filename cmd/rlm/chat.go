@@ -49,7 +49,7 @@ func newChat(e *env) *cobra.Command {
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the typed questions for the next chat, or none "+
 			"(default: a file in the cache directory)")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -96,13 +96,19 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 	if err := tools.addTo(&task); err != nil {
 		return err
 	}
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, known.keep(ctx, e), known.Close()) }()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	talk, err := f.openTalk(ctx, e, engine, &task, view.note)
 	if err != nil {
 		return err
 	}
 
 	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: talk.session, asks: talk.ask, view: view, flags: f}
+	s := &shell{e: e, session: talk.session, asks: known.rememberAnswers(talk.ask), view: view, flags: f}
 	s.in = newEditor(e, historyFile(history, "chat-history"), func(string) []string { return nil })
 	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
 	return s.chat(ctx)

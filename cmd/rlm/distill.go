@@ -61,7 +61,7 @@ func newDistill(e *env) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs, config.Triggers))
 
 	return cmd
 }
@@ -93,6 +93,12 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 		return err
 	}
 	defer engine.Close()
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer known.Close()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	progress, sent, err := observe(ctx, e, "distill", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -102,7 +108,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	outcome, err := engine.Distill(ctx, task)
 	view.close()
 	sent()
-	return f.finish(e, &outcome, err)
+	return joinExit(f.finish(e, &outcome, err), known.rememberClusters(outcome), known.keep(ctx, e))
 }
 
 // complete copies the flags and the settings into a task.

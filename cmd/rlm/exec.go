@@ -85,6 +85,7 @@ func newExec(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits))
+	config.AddFlags(flags, config.Named("graph", "graph_errors", "graph_write"))
 	f.files.add(flags)
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
@@ -114,7 +115,7 @@ func withEngine(
 	f *execFlags,
 	args []string,
 	use func(*rlm.Session, []tiers.Job) error,
-) error {
+) (err error) {
 	ctx := cmd.Context()
 	jobs, err := f.readJobs(e, args)
 	if err != nil {
@@ -137,6 +138,14 @@ func withEngine(
 	defer tools.Close()
 	if cfg.Ask.Tools, err = tools.ofPrograms(); err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if f.runs {
+		known, err := e.openKnowledge(ctx, f.note(e))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, known.keep(ctx, e), known.Close()) }()
+		cfg.Graph, cfg.GraphTools = known.graph, known.tools
 	}
 	session, err := engine.Open(ctx, cfg)
 	if err != nil {

@@ -55,7 +55,7 @@ func newHook(e *env) *cobra.Command {
 	flags.Int64Var(&f.nodes, "nodes", 0,
 		"number of graph `nodes` in the output: see node_threshold")
 	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs, config.Triggers))
 	return cmd
 }
 
@@ -100,11 +100,20 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
 	view := newView(e, f.quiet)
 	defer view.close()
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer known.Close()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	solver := &lazyEngine{e: e, f: f, view: view}
 	defer solver.close()
 	hooked, err := rlm.HookOutput(ctx, e.stdin, task, solver.answer)
 	view.close()
 
+	if hooked.Outcome != nil {
+		err = errors.Join(err, known.rememberRun(task.Config.Question, *hooked.Outcome), known.keep(ctx, e))
+	}
 	if hooked.Outcome == nil {
 		if err == nil {
 			_, err = io.WriteString(e.stdout, hooked.Text)

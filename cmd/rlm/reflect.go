@@ -84,7 +84,7 @@ func isReflectSetting(s config.Setting) bool {
 		return false
 	}
 
-	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Reflect)
+	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Graphs, config.Reflect)
 	byName := config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd",
 		"max_time", "calls_at_once", "synthesis", "trace", "otel")
 
@@ -105,6 +105,12 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 		return err
 	}
 	defer engine.Close()
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer known.Close()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	progress, sent, err := observe(ctx, e, "reflect", view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -114,7 +120,8 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	outcome, err := engine.Reflect(ctx, task)
 	view.close()
 	sent()
-	return f.finish(e, outcome, err)
+	return joinExit(f.finish(e, outcome, err),
+		known.rememberReflection(task.Subject.Question, outcome), known.keep(ctx, e))
 }
 
 // task makes a task from the flags and settings. Close the models, a registry, after it.

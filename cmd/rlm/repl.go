@@ -77,7 +77,7 @@ func newRepl(e *env) *cobra.Command {
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the lines for the next session, or none "+
 			"(default: a file in the cache directory)")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -123,8 +123,15 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err := tools.addTo(&task); err != nil {
 		return err
 	}
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, known.keep(ctx, e), known.Close()) }()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	session, err := engine.Open(ctx, rlm.SessionConfig{
 		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
+		Graph: task.Graph, GraphTools: task.GraphTools,
 		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
 	})
 	if err != nil {
@@ -134,7 +141,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		return errors.Join(err, session.Close())
 	}
 	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f}
+	s := &shell{e: e, session: session, asks: known.rememberAnswers(session.Ask), view: view, flags: f}
 	s.in = newEditor(e, historyFile(history, "history"), s.complete)
 	defer func() { err = errors.Join(err, s.in.Close(), session.Close()) }()
 

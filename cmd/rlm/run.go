@@ -92,7 +92,7 @@ func newRun(e *env) *cobra.Command {
 		"print one JSON object: the answer, how the run ended, its usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -140,6 +140,12 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err := tools.addTo(&task); err != nil {
 		return err
 	}
+	known, err := e.openKnowledge(ctx, view.note)
+	if err != nil {
+		return err
+	}
+	defer known.Close()
+	task.Graph, task.GraphTools = known.graph, known.tools
 	if f.estimate {
 		return f.showEstimate(ctx, e, engine, task)
 	}
@@ -156,7 +162,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return err
 	}
 
-	return f.finish(e, outcome, err)
+	return joinExit(f.finish(e, outcome, err), known.rememberRun(question, outcome), known.keep(ctx, e))
 }
 
 // answer answers the question of a task, in its session if it has one.

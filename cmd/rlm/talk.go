@@ -58,6 +58,7 @@ func (t *talk) restore(
 	cfg := rlm.SessionConfig{
 		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
 		Ask: task.Config, Keep: true, Histories: t.kept.Histories,
+		Graph: task.Graph, GraphTools: task.GraphTools,
 	}
 	for _, c := range t.kept.Contexts {
 		cfg.Contexts = append(cfg.Contexts, makeContext(&c))

@@ -34,7 +34,7 @@ func TestEveryTierAndToolHasAReadme(t *testing.T) {
 }
 
 // public are the packages that others build on.
-var public = []string{"root", "tiers", "a tier", "router", "repl", "schema"}
+var public = []string{"root", "tiers", "a tier", "router", "repl", "graph", "schema"}
 
 func TestEveryPublicNameIsDocumented(t *testing.T) {
 	for _, f := range goFiles(t) {

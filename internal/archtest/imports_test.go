@@ -13,7 +13,7 @@ import (
 // The contract, package tiers, lies at the bottom: it imports nothing of the module. So
 // code in internal may use the words of the contract and serve several tiers.
 var layers = []string{
-	"tiers", "internal", "schema", "images", "a tier", "router", "repl", "root",
+	"tiers", "internal", "schema", "images", "a tier", "router", "repl", "graph", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
 	"cmd", "examples", "scripts",
@@ -29,12 +29,13 @@ var arrows = map[string][]string{
 	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
-	"root":     {"repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"graph":    {"repl", "tiers", "internal"},
+	"root":     {"graph", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
 	"testing":  {"root", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
-	"cmd":      {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
-	"examples": {"root", "repl", "router", "tiers", "a tier", "schema"},
-	"scripts":  {"root", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
+	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "images", "internal"},
+	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema"},
+	"scripts":  {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
 }
 
 // suite is the folder of the shared tests of tiers.
@@ -121,6 +122,9 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: ".", to: "cmd/rlm"},
 		{from: "repl/run", to: "repl", ok: true},
 		{from: "repl", to: "tiers/wasm"},
+		{from: "graph", to: "repl", ok: true},
+		{from: "graph", to: "tiers/wasm"},
+		{from: "repl", to: "graph"},
 		{from: "repl", to: "."},
 		{from: "router/python", to: "tiers", ok: true},
 		{from: "router", to: "repl"},

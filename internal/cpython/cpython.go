@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/artefact"
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
@@ -50,7 +51,7 @@ func Module() ([]byte, error) { return open(decoded.Module, moduleFile) }
 // Image returns the memory image, a whole number of WebAssembly pages.
 func Image() ([]byte, error) { return open(decoded.Image, imageFile) }
 
-func open(a manifest.Artefact, file []byte) ([]byte, error) {
+func open(a artefact.Artefact, file []byte) ([]byte, error) {
 	data, err := a.Decompress(file)
 	if err != nil {
 		return nil, fmt.Errorf("cpython: %w", err)

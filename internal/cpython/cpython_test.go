@@ -5,13 +5,14 @@ import (
 	"encoding/hex"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/artefact"
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
 func TestArtefactsAreWhatTheManifestSays(t *testing.T) {
 	tests := []struct {
 		name     string
-		artefact manifest.Artefact
+		artefact artefact.Artefact
 		file     []byte
 		open     func() ([]byte, error)
 	}{

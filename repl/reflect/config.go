@@ -56,6 +56,9 @@ type Config struct {
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
 
+	// Tools are further functions of the snippets, on the host. Nil means none.
+	Tools *repl.Tools
+
 	// NoLLMQuery removes llm_query, and the functions built on it, from the sandbox.
 	NoLLMQuery bool
 	// NoSubagent makes ask_llm, and llm_query with it, answer that it is disabled.

@@ -117,6 +117,7 @@ func prepare(cfg Config, subject Subject) (*loop, error) {
 	if l.prompt, err = fill(l.cfg.PromptTemplate, variables(&subject)); err != nil {
 		return nil, err
 	}
+	l.prompt += describeTools(l.cfg.Tools)
 
 	l.caller, err = calls.NewCaller(calls.Caller{
 		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce),

@@ -45,8 +45,19 @@ func (l *loop) tools() (*repl.Tools, error) {
 		}
 	}
 
-	var none *repl.Tools
-	return none.With(tools...)
+	return l.cfg.Tools.With(tools...)
+}
+
+// describeTools lists the embedder's functions for the prompt. It is empty if there are none.
+func describeTools(tools *repl.Tools) string {
+	if tools == nil || len(tools.Functions()) == 0 {
+		return ""
+	}
+	text := "\n\nFurther functions:\n" + tools.Prompt()
+	if notes := tools.Notes(); notes != "" {
+		text += "\n\n" + notes
+	}
+	return text
 }
 
 // open starts a session with the variables and functions of the snippets.

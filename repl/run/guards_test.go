@@ -44,6 +44,7 @@ func TestPromptsAreGolden(t *testing.T) {
 		"tools": func(c *run.Config) {
 			tools, err := repl.NewTools(repl.Tool{
 				Name: "search", Signature: "search(query, limit=10)", Doc: "searches the archive.",
+				Notes: "The archive has 3 boxes:\n- maps\n- letters\n- bills",
 				Call: func(context.Context, map[string]tiers.Value) (tiers.Value, error) {
 					return tiers.Value("[]"), nil
 				},

@@ -133,7 +133,8 @@ func (l *loop) begin(ctx context.Context) error {
 			return errors.Join(err, l.close())
 		}
 	}
-	if l.messages, err = l.writeOpening(ctx, listFunctions(tools, files)); err != nil {
+	functions := listFunctions(tools, files)
+	if l.messages, err = l.writeOpening(ctx, functions, tools.Notes()); err != nil {
 		return errors.Join(err, l.close())
 	}
 
@@ -164,7 +165,7 @@ func (l *loop) close() (err error) {
 
 // writeOpening writes the first messages. Their size does not depend on the size of the
 // inputs.
-func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Message, error) {
+func (l *loop) writeOpening(ctx context.Context, functions, notes string) ([]llm.Message, error) {
 	inputs, err := l.inputs.Describe(ctx, !l.cfg.NoPreview)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (l *loop) writeOpening(ctx context.Context, functions string) ([]llm.Messag
 	}
 
 	system, err := prompt("system", map[string]any{
-		"Functions": functions, "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
+		"Functions": functions, "ToolNotes": notes, "Depth": l.depth, "MaxDepth": l.cfg.MaxDepth,
 		"Turns": l.cfg.MaxTurns, "Contract": contract,
 		"SubChars":   l.describeSubCalls(),
 		"HasContext": len(l.inputs) > 0, "Instructions": l.instructions(),

@@ -47,12 +47,13 @@ const hostileMemory = 64 << 10
 // newHostileGuest makes a guest that imports what CPython imports.
 func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	t.Helper()
-	imports := readyEngine(t).module.ImportedFunctions()
+	imports := readyEngine(t).code.Module.ImportedFunctions()
 	ctx := t.Context()
-	e := &engine{runtime: wazero.NewRuntime(ctx), idle: newIdleList()}
-	t.Cleanup(func() { _ = e.runtime.Close(context.Background()) })
+	runtime := wazero.NewRuntime(ctx)
+	e := &engine{idle: newIdleList()}
+	t.Cleanup(func() { _ = runtime.Close(context.Background()) })
 	accounts, err := session.NewAccounts(ctx, cfg)
-	err = errors.Join(err, e.imports(ctx))
+	err = errors.Join(err, e.imports(ctx, runtime))
 	if err == nil {
 		err = accounts.Begin(ctx, tiers.Job{})
 	}
@@ -61,11 +62,11 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	}
 
 	in := &instance{engine: e, accounts: accounts, watch: &memoryWatch{}}
-	compiled, err := e.runtime.CompileModule(ctx, assemble(imports))
+	compiled, err := runtime.CompileModule(ctx, assemble(imports))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.module, err = e.runtime.InstantiateModule(ctx, compiled, in.config()); err != nil {
+	if in.module, err = runtime.InstantiateModule(ctx, compiled, in.config()); err != nil {
 		t.Fatal(err)
 	}
 	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)

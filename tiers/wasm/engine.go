@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
@@ -30,13 +31,11 @@ const imageFormat = "3"
 // image of an interpreter with the Python runtime loaded.
 type engine struct {
 	options Options
-	cache   wazero.CompilationCache
-	runtime wazero.Runtime
-	module  wazero.CompiledModule
+	cache   *codecache.Cache
+	code    *codecache.Code
 	image   *image
 	layout  layout
 	idle    *idleList
-	seal    *seal // of the cache directory, nil without one
 
 	isAnnounced bool
 }
@@ -66,18 +65,22 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
 	key := e.imageKey()
-	release, err := e.openCache(ctx, key)
+	cache, release, err := codecache.Open(ctx, e.options.CacheDir, e.options.Log,
+		func(c *codecache.Cache) bool { return c.Has(e.imagePath(key)) })
 	if err != nil {
 		return err
 	}
 	defer release()
+	e.cache = cache
 
 	var group sync.WaitGroup
 	group.Go(func() { e.adopt(key) })
-	err = e.compile(ctx)
+	e.code, err = cache.Compile(ctx, codecache.Module{
+		ID: codeID(), Read: cpython.Module, Import: e.imports, Announce: e.announce,
+	})
 	group.Wait()
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot prepare the interpreter: %w", err)
 	}
 
 	isCached := e.image != nil
@@ -89,39 +92,6 @@ func (e *engine) start(ctx context.Context) error {
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", isCached)
 
 	return nil
-}
-
-// openCache checks the cache directory and reads its key. If the image is missing, it first
-// waits until no other process prepares, and others then wait until release.
-func (e *engine) openCache(ctx context.Context, key string) (release func(), err error) {
-	dir := e.options.CacheDir
-	if dir == "" {
-		return func() {}, nil
-	}
-	if err := checkPrivate(dir); err != nil {
-		return nil, err
-	}
-	if e.seal, err = readSeal(dir); err != nil {
-		return nil, err
-	}
-	if e.isCached(key) {
-		return func() {}, nil
-	}
-
-	if release, err = e.lock(ctx); err != nil {
-		return nil, err
-	}
-	e.sweep()
-	// Another process may have made the key, or everything.
-	if e.seal, err = readSeal(dir); err == nil && e.seal == nil {
-		e.seal, err = makeSeal(dir)
-	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-
-	return release, nil
 }
 
 // announce calls Progress before the first slow step.
@@ -143,8 +113,8 @@ func (e *engine) imageKey() string {
 
 // imports provides the guest's only imports: WASI without files, and the requests of package
 // session.
-func (e *engine) imports(ctx context.Context) error {
-	wasi := e.runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
+func (e *engine) imports(ctx context.Context, runtime wazero.Runtime) error {
+	wasi := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(wasi)
 	// wazero's proc_exit frees the guest's memory while the guest is still on the stack.
 	// hostExit only ends the run; the sandbox is discarded later.
@@ -170,7 +140,7 @@ func (e *engine) imports(ctx context.Context) error {
 	}
 
 	type list = []api.ValueType
-	rlm := e.runtime.NewHostModuleBuilder("rlm")
+	rlm := runtime.NewHostModuleBuilder("rlm")
 	for name, f := range map[string]struct {
 		function        api.GoModuleFunc
 		params, results list
@@ -231,12 +201,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 		return err
 	}
 
-	head := cachedHead{
-		Key: key, Size: uint64(len(prepared)), Runs: dirtyRuns(prepared), Layout: e.layout,
-	}
-	e.store(e.imagePath(key), head, packed(prepared, head.Runs))
-
-	return nil
+	return e.keep(key, prepared)
 }
 
 func imageOf(data []byte) (*image, error) {
@@ -293,14 +258,10 @@ func (e *engine) learnHot(ctx context.Context) error {
 }
 
 func (e *engine) close() error {
-	ctx := context.Background()
 	var errs []error
 	e.idle.close()
-	if e.runtime != nil {
-		errs = append(errs, e.runtime.Close(ctx))
-	}
-	if e.cache != nil {
-		errs = append(errs, e.cache.Close(ctx))
+	if e.code != nil {
+		errs = append(errs, e.code.Close())
 	}
 	if e.image != nil {
 		errs = append(errs, e.image.close())

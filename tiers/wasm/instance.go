@@ -132,7 +132,9 @@ func (e *engine) create(
 	if in.mem, err = e.image.allocate(size, limit, room, in.watch); err != nil {
 		return nil, err
 	}
-	in.module, err = e.runtime.InstantiateModule(withAllocator(ctx, in.mem), e.module, in.config())
+	in.module, err = e.code.Runtime.InstantiateModule(
+		withAllocator(ctx, in.mem), e.code.Module, in.config(),
+	)
 	if err != nil {
 		in.mem.Free()
 		return nil, fmt.Errorf("cannot start the interpreter: %w", err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"unsafe"
 
@@ -407,21 +406,4 @@ func (b *buffer) free() {
 		_ = unix.Munmap(b.data) // it fails only for memory that was never mapped
 		b.data = nil
 	}
-}
-
-// createCopy makes a file at path for a copy that is read by its name. It lies in memory until
-// it is closed, which takes less time than a disk.
-func createCopy(path string) (*os.File, error) {
-	file, err := memoryFile(filepath.Base(path))
-	if err != nil {
-		return nil, err
-	}
-	link := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
-	if _, err := os.Stat(link); err != nil { // there is no /proc
-		return os.Create(path)
-	}
-	if err := os.Symlink(link, path); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }

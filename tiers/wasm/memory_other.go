@@ -122,6 +122,3 @@ func (b *buffer) resize(size uint64) error {
 }
 
 func (b *buffer) free() { b.data = nil }
-
-// createCopy makes a file at path for a copy that is read by its name.
-func createCopy(path string) (*os.File, error) { return os.Create(path) }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -12,8 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/rlmhq/rlm/internal/artefact"
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
@@ -52,39 +50,12 @@ func describe(p *product, inputsFile, flagsFile string) (map[string][]byte, erro
 	return files, nil
 }
 
-func addCompressed(files map[string][]byte, name string, data []byte) (manifest.Artefact, error) {
-	compressed, err := compress(data)
-	if err != nil {
-		return manifest.Artefact{}, err
+func addCompressed(files map[string][]byte, name string, data []byte) (artefact.Artefact, error) {
+	described, compressed, err := artefact.Compress(name, data)
+	if err == nil {
+		files[name] = compressed
 	}
-
-	files[name] = compressed
-	return manifest.Artefact{
-		File:             name,
-		Size:             len(data),
-		SHA256:           hash(data),
-		CompressedSize:   len(compressed),
-		CompressedSHA256: hash(compressed),
-	}, nil
-}
-
-func hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// compress packs as tightly as the library can, in one thread: how work is
-// divided among several could show in the result.
-func compress(data []byte) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil,
-		zstd.WithEncoderLevel(zstd.SpeedBestCompression),
-		zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(1<<25))
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	return enc.EncodeAll(data, nil), nil
+	return described, err
 }
 
 // readLines returns the lines of a file, empty ones and comments left out.

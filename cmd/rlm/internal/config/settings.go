@@ -42,6 +42,9 @@ type Config struct {
 	System                                               string
 	Agents                                               map[string]Agent
 
+	Graph                             []string
+	GraphErrors, GraphWrite, Remember string
+
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
 	EnableLLMQuery, EnableSubagent                              bool
 	SubagentMaxTokens                                           int64
@@ -63,6 +66,7 @@ const (
 	Limits   Group = "limits"
 	Models   Group = "models"
 	Run      Group = "run"
+	Graphs   Group = "graphs"
 	Reflect  Group = "reflect"
 	Triggers Group = "triggers"
 	Program  Group = "program"
@@ -113,6 +117,7 @@ func Settings(c *Config) []Setting {
 		limitSettings(c),
 		modelSettings(c),
 		runSettings(c),
+		graphSettings(c),
 		reflectSettings(c),
 		triggerSettings(c),
 		programSettings(c),
@@ -259,6 +264,19 @@ func runSettings(c *Config) []Setting {
 			"new folder for the run's record; auto: a folder below the cache directory; none: no record"),
 		row(Run, "otel", choice{&c.OTel, []string{"none", "otlp", "opik"}}, "none",
 			"destination of the run's spans: none, otlp (set OTEL_EXPORTER_OTLP_*) or opik (set OPIK_*)"),
+	}
+}
+
+func graphSettings(c *Config) []Setting {
+	return []Setting{
+		row(Graphs, "graph", list{&c.Graph}, "",
+			"knowledge graph files or folders that snippets query; repeatable"),
+		row(Graphs, "graph_errors", choice{&c.GraphErrors, []string{"return", "raise"}}, "return",
+			"what a failed query of a graph does in a snippet: return the error, or raise it"),
+		row(Graphs, "graph_write", text{&c.GraphWrite}, "",
+			"file for the whole graph at the end; snippets may then change the graph"),
+		row(Graphs, "remember", text{&c.Remember}, "",
+			"graph file (.jsonl) that keeps the findings, for this and the next runs"),
 	}
 }
 

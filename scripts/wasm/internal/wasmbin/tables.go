@@ -170,3 +170,20 @@ func (m *Module) WithoutData() *Module {
 	}
 	return out
 }
+
+// MemoryPages returns the size of the only memory at the start, in pages of 64 KiB.
+func (m *Module) MemoryPages() (uint32, error) {
+	type limits struct{ least uint32 }
+	memories, err := list(m.Section(SectionMemory), func(r *reader) limits {
+		flags := r.byte()
+		l := limits{r.u32()}
+		if flags&1 != 0 {
+			r.u32() // the most
+		}
+		return l
+	})
+	if err != nil || len(memories) != 1 {
+		return 0, errors.Join(err, fmt.Errorf("wasmbin: %d memories, not 1", len(memories)))
+	}
+	return memories[0].least, nil
+}

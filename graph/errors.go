@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed is the error of every call after Close.
+var ErrClosed = errors.New("the graph is closed")
+
+// ErrReadOnly is the error of a query that would write, and of an update of a read-only graph.
+var ErrReadOnly = errors.New("the graph is read-only here")
+
+// QueryError reports a query or a file that the engine cannot read or answer.
+type QueryError struct {
+	// Message is a sentence without a position.
+	Message string
+	// Line and Column count from 1. They are 0 if the engine does not know them.
+	Line, Column int
+	// IsSyntax reports whether the text is not in its language at all.
+	IsSyntax bool
+}
+
+func (e *QueryError) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+// LimitError reports that a call has passed one of the bounds of Config. The graph is as it
+// was before the call.
+type LimitError struct {
+	// Limit is the name of the field of Config: "Timeout", "Fuel", "MaxMemory", …
+	Limit string
+	// Value is the bound, such as "30s".
+	Value string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the limit %s of the graph, %s, is passed", e.Limit, e.Value)
+}
+
+// The kinds of failures, as graph/engine/src/failure.rs numbers them.
+const (
+	failedSyntax = iota + 1
+	failedQuery
+	failedReadOnly
+	failedRequest
+	failedInput
+	failedInferred
+)
+
+// failure decodes the engine's report of a failure.
+func failure(kind byte, d *decoder, config Config) error {
+	line, column := d.number(), d.number()
+	message := d.text()
+	if d.err != nil {
+		return d.err
+	}
+
+	switch kind {
+	case failedSyntax, failedQuery:
+		return &QueryError{message, int(line), int(column), kind == failedSyntax}
+	case failedReadOnly:
+		return fmt.Errorf("%w: %s", ErrReadOnly, message)
+	case failedInferred:
+		return &LimitError{"MaxInferred", fmt.Sprint(config.MaxInferred)}
+	default:
+		return errors.New(message)
+	}
+}

@@ -1,0 +1,341 @@
+// Package graph holds knowledge graphs that snippets and programs query: property graphs by
+// Cypher, and the same facts as RDF by SPARQL, with what follows from them by OWL 2 RL.
+//
+// The engine is a WebAssembly module in this package: nothing must be installed, and a query
+// runs in a sandbox without files, sockets or a way out. A query that runs away is stopped, and
+// the graph is as it was.
+//
+// A graph has one door for writers, Update. It takes everything or nothing. Readers run side by
+// side, and see the state after the last update. They cannot change it: each reads a
+// copy-on-write view of the engine's memory, which is dropped afterwards.
+//
+// # Two views of the same facts
+//
+// The property graph is the truth. In RDF, a node of type run_trace is an instance of
+// au:RunTrace, its property score is au:score, and its edge HAS_EDIT_FOR is au:hasEditFor. The
+// prefix au: is [Namespace]. Loaded RDF is seen by Cypher as well: rdf:type gives the labels, a
+// literal is a property, another fact is a relationship, and each takes the last part of its
+// IRI as its name. A node's id is its IRI, without the namespace of au:.
+package graph
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Namespace is the namespace of the prefix au:, in which the property graph has its names.
+const Namespace = "http://agent-utilities.dev/ontology#"
+
+// Config configures a graph. The zero value works: each bound then has the default that its
+// field names. A negative bound is an error.
+type Config struct {
+	// ReadOnly refuses Update and LoadRDF. Load the graph first, and see Graph.Freeze.
+	ReadOnly bool
+	// NoInference lets SPARQL see only what was loaded.
+	NoInference bool
+
+	// MaxRows bounds the rows of one result: 10,000. A longer result is cut and says so.
+	MaxRows int
+	// MaxBytes bounds the memory of one result: 16 MiB. A longer result is cut and says so.
+	MaxBytes int
+	// Timeout bounds one query: 30 seconds.
+	Timeout time.Duration
+	// LoadTimeout bounds one update, and the inference after it: 10 minutes.
+	LoadTimeout time.Duration
+	// Fuel bounds the loop turns of one query in the engine's machine code: 50 billion.
+	Fuel uint64
+	// MaxMemory bounds the engine's memory in bytes, with the graph in it: 2 GiB. The most is
+	// 4 GiB.
+	MaxMemory int64
+	// MaxPathDepth bounds the hops of a pattern of variable length in Cypher: 64.
+	MaxPathDepth int
+	// MaxInferred bounds the facts that may follow from the graph: 10 million.
+	MaxInferred int
+
+	// CacheDir keeps the engine's compiled code between processes. It is executed, so the
+	// directory must belong to the user alone. Empty means no cache: each process then compiles
+	// for some seconds. The first graph of a process decides.
+	CacheDir string
+	// Progress, if set, is called when a slow step begins.
+	Progress func(what string)
+	// Logger receives diagnostics for developers of the package.
+	Logger *slog.Logger
+}
+
+// withDefaults fills what is zero.
+func (c Config) withDefaults() Config {
+	c.MaxRows = cmp.Or(c.MaxRows, 10_000)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 16<<20)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.LoadTimeout = cmp.Or(c.LoadTimeout, 10*time.Minute)
+	c.Fuel = cmp.Or(c.Fuel, 50e9)
+	c.MaxMemory = cmp.Or(c.MaxMemory, 2<<30)
+	c.MaxPathDepth = cmp.Or(c.MaxPathDepth, 64)
+	c.MaxInferred = cmp.Or(c.MaxInferred, 10_000_000)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+func (c Config) check() error {
+	for _, bound := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxRows", int64(c.MaxRows)}, {"MaxBytes", int64(c.MaxBytes)}, {"MaxMemory", c.MaxMemory},
+		{"Timeout", int64(c.Timeout)}, {"LoadTimeout", int64(c.LoadTimeout)},
+		{"MaxPathDepth", int64(c.MaxPathDepth)}, {"MaxInferred", int64(c.MaxInferred)},
+	} {
+		if bound.value < 0 {
+			return fmt.Errorf("graph.Config: %s is negative", bound.name)
+		}
+	}
+	if c.MaxMemory > 4<<30 {
+		return fmt.Errorf("graph.Config: MaxMemory is %d MiB, but the engine has 4096 MiB at most",
+			c.MaxMemory>>20)
+	}
+	return nil
+}
+
+// Graph is a knowledge graph in memory. Its methods may be called from several goroutines.
+type Graph struct {
+	config Config
+	engine *engine
+	// turn gives each reader one of its units and a writer all, in the order of arrival.
+	turn    *semaphore.Weighted
+	readers int64
+
+	mu     sync.Mutex // guards what follows
+	state  *state     // changed by writers only
+	idle   []*instance
+	ready  readiness
+	closed bool
+	// inferenceFailed is why SPARQL cannot answer, until the next update.
+	inferenceFailed error
+}
+
+// Open returns an empty graph.
+func Open(ctx context.Context, config Config) (*Graph, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	e, err := sharedEngine(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+
+	readers := int64(max(2, runtime.GOMAXPROCS(0)))
+	g := &Graph{
+		config: config, engine: e, turn: semaphore.NewWeighted(readers), readers: readers,
+	}
+	if g.state, err = newState(e.pages*wasmPage, uint64(config.MaxMemory)/wasmPage*wasmPage); err != nil {
+		return nil, err
+	}
+	if err := g.start(ctx); err != nil {
+		g.state.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// start lets the engine make an empty graph, the first state.
+func (g *Graph) start(ctx context.Context) error {
+	in, err := g.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if err := in.start(ctx); err != nil {
+		return err
+	}
+	return g.state.commit(in.memory)
+}
+
+// Close frees the graph. It waits for the calls that run.
+func (g *Graph) Close() error {
+	if err := g.turn.Acquire(context.Background(), g.readers); err != nil {
+		return err
+	}
+	defer g.turn.Release(g.readers)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+
+	g.closed = true
+	g.dropIdle()
+	g.state.close()
+	return nil
+}
+
+// dropIdle closes the instances that wait. Their view of the state is out of date.
+func (g *Graph) dropIdle() {
+	for _, in := range g.idle {
+		in.close()
+	}
+	g.idle = nil
+}
+
+// take returns an instance over the last state.
+func (g *Graph) take(ctx context.Context) (*instance, error) {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if n := len(g.idle); n > 0 {
+		in := g.idle[n-1]
+		g.idle = g.idle[:n-1]
+		g.mu.Unlock()
+		return in, nil
+	}
+	g.mu.Unlock()
+
+	return g.instantiate(ctx)
+}
+
+// put takes an instance back, or closes it if it cannot return to the last state.
+func (g *Graph) put(in *instance, isBroken bool) {
+	if isBroken || !in.memory.reset() {
+		in.close()
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle = append(g.idle, in)
+}
+
+// readiness says which views of the graph are up to date in the state.
+type readiness uint8
+
+const (
+	readyCypher   readiness = 1 << iota // loaded RDF is in the property graph
+	readyFacts                          // the property graph is in the dataset
+	readyInferred                       // the inferred facts are in it, and it is indexed
+)
+
+func (g *Graph) isReady(need readiness) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if need&readyInferred != 0 && g.inferenceFailed != nil {
+		return false, g.inferenceFailed
+	}
+	return g.ready&need == need, nil
+}
+
+// read runs a query in a view of the last state. It first makes ready what the query needs.
+func (g *Graph) read(ctx context.Context, need readiness, job job) ([]byte, error) {
+	for {
+		if err := g.turn.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		isReady, err := g.isReady(need)
+		if isReady {
+			defer g.turn.Release(1)
+			return g.run(ctx, job)
+		}
+		g.turn.Release(1)
+		if err == nil {
+			err = g.prepare(ctx, need)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (g *Graph) run(ctx context.Context, job job) ([]byte, error) {
+	in, err := g.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := in.call(ctx, job)
+	g.put(in, in.isBroken)
+	return answer, err
+}
+
+// write runs use with an instance, makes its memory the new state, and the views that use
+// returns the ready ones. After an error, the state is as it was.
+func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error)) error {
+	if err := g.turn.Acquire(ctx, g.readers); err != nil {
+		return err
+	}
+	defer g.turn.Release(g.readers)
+	in, err := g.take(ctx)
+	if err != nil {
+		return err
+	}
+	ready, err := use(in)
+	if err != nil {
+		g.put(in, in.isBroken)
+		return err
+	}
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.dropIdle()
+	if err := g.state.commit(in.memory); err != nil {
+		in.close()
+		return err
+	}
+	g.idle = append(g.idle, in)
+	g.ready, g.inferenceFailed = ready, nil
+	return nil
+}
+
+// prepare brings views of the graph up to date.
+func (g *Graph) prepare(ctx context.Context, need readiness) error {
+	steps := []struct {
+		makes     readiness
+		operation uint32
+	}{
+		{readyCypher, opReadyCypher}, {readyFacts, opReadyFacts}, {readyInferred, opReadySPARQL},
+	}
+	return g.write(ctx, func(in *instance) (readiness, error) {
+		ready := g.ready // only writers change it
+		for _, step := range steps {
+			if need&step.makes == 0 || ready&step.makes != 0 {
+				continue
+			}
+			var e encoder
+			if step.makes == readyInferred {
+				e.length(g.mostInferred())
+			}
+			_, err := in.call(ctx, job{operation: step.operation, request: e.data, isLoad: true})
+			if err != nil {
+				return 0, g.noteFailure(step.makes, err)
+			}
+			ready |= step.makes
+		}
+		return ready, nil
+	})
+}
+
+// noteFailure remembers that the inference passes its bounds, so that the next query need not
+// find out again.
+func (g *Graph) noteFailure(made readiness, err error) error {
+	var limit *LimitError
+	if made == readyInferred && errors.As(err, &limit) {
+		err = fmt.Errorf("cannot infer what follows from the graph: %w", err)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.inferenceFailed = err
+	}
+	return err
+}
+
+func (g *Graph) mostInferred() int {
+	if g.config.NoInference {
+		return 0
+	}
+	return g.config.MaxInferred
+}

@@ -1,0 +1,307 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/graph"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
+)
+
+func TestMain(m *testing.M) {
+	if err := testcache.Use(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// open opens a graph that is closed with the test.
+func open(t testing.TB, config graph.Config) *graph.Graph {
+	t.Helper()
+	config.CacheDir = testcache.Dir()
+	g, err := graph.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// load adds Turtle to a graph.
+func load(t testing.TB, g *graph.Graph, turtle string) {
+	t.Helper()
+	if err := g.LoadRDF(t.Context(), strings.NewReader(turtle), "turtle", ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows runs a query of Cypher and returns its rows as text.
+func rows(t testing.TB, g *graph.Graph, query string, params map[string]any) string {
+	t.Helper()
+	result, err := g.Cypher(t.Context(), query, params)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return fmt.Sprint(result.Columns, result.Rows)
+}
+
+// ask runs a query of SPARQL and returns its answer as text.
+func ask(t testing.TB, g *graph.Graph, query string) string {
+	t.Helper()
+	a, err := g.SPARQL(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	switch a.Kind {
+	case "boolean":
+		return fmt.Sprint(a.Boolean)
+	case "triples":
+		return a.Triples
+	}
+	return fmt.Sprint(a.Columns, a.Rows)
+}
+
+func expect(t testing.TB, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// traces is a small property graph.
+func traces(u *graph.Update) error {
+	return errors.Join(
+		u.AddNode(graph.Node{
+			ID: "run 1", Labels: []string{"run_trace"},
+			Properties: map[string]any{"score": 0.5, "name": "first", "tags": []string{"a", "b"}},
+		}),
+		u.AddNode(graph.Node{ID: "run-2", Labels: []string{"run_trace"}, Properties: map[string]any{"score": 3}}),
+		u.AddNode(graph.Node{ID: "edit", Labels: []string{"Edit"}}),
+		u.AddEdge(graph.Edge{From: "run 1", To: "run-2", Type: "CAUSED_BY", Properties: map[string]any{"w": 2}}),
+		u.AddEdge(graph.Edge{ID: "e", From: "run 1", To: "edit", Type: "HAS_EDIT_FOR"}),
+	)
+}
+
+func TestThePropertyGraphInCypherAndSPARQL(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+
+	expect(t, rows(t, g, "MATCH (a:run_trace)-[r]->(b) RETURN a.name, type(r), b.id ORDER BY b.id", nil),
+		"[a.name type(r) b.id] [map[a.name:first b.id:edit type(r):HAS_EDIT_FOR] "+
+			"map[a.name:first b.id:run-2 type(r):CAUSED_BY]]")
+	expect(t, rows(t, g, "MATCH (a {id: $id})-[r:HAS_EDIT_FOR]->() RETURN a, r", map[string]any{"id": "run 1"}),
+		"[a r] [map[a:map[id:run 1 labels:[run_trace] name:first score:0.5 tags:[a b]] "+
+			"r:map[from:run 1 id:e to:edit type:HAS_EDIT_FOR]]]")
+	expect(t, ask(t, g, "SELECT ?s ?x WHERE { ?s a au:RunTrace ; au:score ?x } ORDER BY ?x"),
+		"[s x] [map[s:http://agent-utilities.dev/ontology#run%201 x:0.5] "+
+			"map[s:http://agent-utilities.dev/ontology#run-2 x:3]]")
+	expect(t, ask(t, g, "ASK { ?s au:hasEditFor au:edit ; au:causedBy au:run-2 ; au:tags 'a', 'b' }"), "true")
+}
+
+const family = `@prefix : <http://family/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Mother rdfs:subClassOf :Parent . :ancestorOf a owl:TransitiveProperty . :ancestorOf owl:inverseOf :descendantOf .
+:eve a :Mother ; :name "Eve"@en, "Eva"@de ; :age 930 ; :ancestorOf :seth . :seth :ancestorOf :enos . `
+
+func TestLoadedRDFInCypherAndSPARQL(t *testing.T) {
+	g := open(t, graph.Config{})
+	load(t, g, family)
+
+	expect(t, ask(t, g, "PREFIX : <http://family/> SELECT ?x WHERE { ?x a :Parent }"), "[x] [map[x:http://family/eve]]")
+	expect(t, ask(t, g, "PREFIX : <http://family/> ASK { :enos :descendantOf :eve }"), "true")
+	expect(t, ask(t, g, "PREFIX : <http://family/> CONSTRUCT { :eve a ?c } WHERE { :eve a ?c FILTER(?c != owl:Thing) }"),
+		"<http://family/eve> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://family/Mother> .\n"+
+			"<http://family/eve> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://family/Parent> . # inferred\n")
+	expect(t, rows(t, g, "MATCH (m:Mother)-[r:ancestorOf]->(s) RETURN m.age, m.name, s.id", nil),
+		"[m.age m.name s.id] [map[m.age:930 m.name:[Eve Eva] s.id:http://family/seth]]")
+
+	stats, err := g.Stats(t.Context())
+	if err != nil || stats.Nodes == 0 || stats.Triples != 9 || !stats.IsInferred || stats.Inferred == 0 {
+		t.Errorf("%+v (%v)", stats, err)
+	}
+}
+
+func TestWithoutInference(t *testing.T) {
+	g := open(t, graph.Config{NoInference: true})
+	load(t, g, family)
+	expect(t, ask(t, g, "PREFIX : <http://family/> ASK { :eve a :Parent }"), "false")
+}
+
+func TestAnUpdateIsAllOrNothing(t *testing.T) {
+	g := open(t, graph.Config{})
+	broken := errors.New("changed my mind")
+	for name, change := range map[string]func(*graph.Update) error{
+		"an error of its own": func(u *graph.Update) error { return errors.Join(traces(u), broken) },
+		"a missing node": func(u *graph.Update) error {
+			return errors.Join(traces(u), u.AddEdge(graph.Edge{From: "edit", To: "nobody", Type: "T"}))
+		},
+		"bad RDF": func(u *graph.Update) error {
+			err := u.RDF(strings.NewReader("<a:a> <a:b> <a:c> .\nrubbish"), "turtle", "")
+			var query *graph.QueryError
+			if !errors.As(err, &query) || query.Line != 2 || !query.IsSyntax {
+				t.Errorf("%#v", err)
+			}
+			return nil // the error sticks
+		},
+		"bad Cypher": func(u *graph.Update) error {
+			_ = traces(u)
+			_, _ = u.Cypher("CREATE (:A) RETURN nonsense(", nil)
+			return nil
+		},
+	} {
+		if err := g.Update(t.Context(), change); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:0]]")
+	}
+
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
+}
+
+func TestReadersCannotWrite(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{
+		"CREATE (:A)", "MATCH (n) SET n.x = 1", "MATCH (n) DETACH DELETE n", "MERGE (:B {id: 'b'})",
+		"MATCH (n) REMOVE n.score", "CREATE INDEX i FOR (n:A) ON (n.x)", "MATCH (n) WITH n CREATE (:A)",
+	} {
+		if _, err := g.Cypher(t.Context(), query, nil); !errors.Is(err, graph.ErrReadOnly) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	for _, query := range []string{
+		"INSERT DATA { <a:a> <a:b> <a:c> }", "DELETE WHERE { ?s ?p ?o }", "LOAD <http://example.com/>", "CLEAR ALL",
+	} {
+		if _, err := g.SPARQL(t.Context(), query); !errors.Is(err, graph.ErrReadOnly) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := g.SPARQL(t.Context(), "SELECT * { SERVICE <http://example.com/> { ?s ?p ?o } }"); err == nil {
+		t.Error("SERVICE was answered")
+	}
+	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n, count(n.score) AS s", nil), "[n s] [map[n:3 s:2]]")
+}
+
+func TestSyntaxErrorsHaveAPosition(t *testing.T) {
+	g := open(t, graph.Config{})
+	_, err := g.Cypher(t.Context(), "MATCH (n\nRETURN n", nil)
+	var query *graph.QueryError
+	if !errors.As(err, &query) || !query.IsSyntax || query.Line != 2 {
+		t.Errorf("%#v", err)
+	}
+	_, err = g.SPARQL(t.Context(), "SELECT *\nWHERE { ?s ?p }")
+	if !errors.As(err, &query) || !query.IsSyntax || query.Line != 2 {
+		t.Errorf("%#v", err)
+	}
+}
+
+func TestARunawayQueryIsStopped(t *testing.T) {
+	const endless = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH a, b WHERE a = b RETURN count(*)"
+	for limit, config := range map[string]graph.Config{
+		"Timeout":   {Timeout: 50 * time.Millisecond},
+		"Fuel":      {Fuel: 1_000_000},
+		"MaxMemory": {MaxMemory: 64 << 20, Timeout: time.Minute},
+	} {
+		g := open(t, config)
+		if err := g.Update(t.Context(), traces); err != nil {
+			t.Fatal(err)
+		}
+		query := endless
+		if limit == "MaxMemory" {
+			query = "UNWIND range(1, 100000000) AS a RETURN collect(a)"
+		}
+		_, err := g.Cypher(t.Context(), query, nil)
+		var passed *graph.LimitError
+		if !errors.As(err, &passed) || passed.Limit != limit {
+			t.Errorf("%s: %v", limit, err)
+		}
+		if limit != "Fuel" {
+			expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
+		}
+	}
+
+	g := open(t, graph.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := g.Cypher(ctx, endless, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestResultsAreCut(t *testing.T) {
+	g := open(t, graph.Config{MaxRows: 3, MaxBytes: 4096})
+	result, err := g.Cypher(t.Context(), "UNWIND range(1, 10) AS x RETURN x", nil)
+	if err != nil || !result.Truncated || len(result.Rows) != 3 {
+		t.Errorf("%+v (%v)", result, err)
+	}
+	result, err = g.Cypher(t.Context(), "UNWIND [1, 2] AS x RETURN range(1, 100) AS list", nil)
+	if err != nil || !result.Truncated || len(result.Rows) != 1 {
+		t.Errorf("%+v (%v)", result, err)
+	}
+	result, err = g.Cypher(t.Context(), "UNWIND range(1, 3) AS x RETURN x", nil)
+	if err != nil || result.Truncated {
+		t.Errorf("%+v (%v)", result, err)
+	}
+	a, err := g.SPARQL(t.Context(), "SELECT ?x { VALUES ?x { 1 2 3 4 } }")
+	if err != nil || !a.Truncated || len(a.Rows) != 3 {
+		t.Errorf("%+v (%v)", a, err)
+	}
+}
+
+func TestAClosedGraph(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Cypher(t.Context(), "RETURN 1", nil); !errors.Is(err, graph.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	if err := g.Update(t.Context(), traces); !errors.Is(err, graph.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadersRunSideBySide(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 32)
+	for i := range cap(errs) {
+		go func() {
+			if i%8 == 0 {
+				errs <- g.Update(t.Context(), func(u *graph.Update) error {
+					return u.AddNode(graph.Node{ID: fmt.Sprint("n", i), Labels: []string{"N"}})
+				})
+				return
+			}
+			_, err := g.Cypher(t.Context(), "MATCH (n:run_trace) RETURN n", nil)
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	expect(t, rows(t, g, "MATCH (n:N) RETURN count(*) AS n", nil), "[n] [map[n:4]]")
+}

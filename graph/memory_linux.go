@@ -1,0 +1,207 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pageSize = 4096
+	guard    = 64 << 10
+)
+
+// state is the engine's memory after the last update. It lies in a memfd, of which the
+// instances have copy-on-write views.
+type state struct {
+	file  *os.File
+	size  uint64 // of the memory in use, a whole number of wasm pages
+	limit uint64 // up to which it may grow
+}
+
+func newState(size, limit uint64) (*state, error) {
+	if limit < size {
+		return nil, fmt.Errorf("graph.Config: MaxMemory is less than the engine's %d MiB", size>>20)
+	}
+	fd, err := unix.MemfdCreate("rlm-graph", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a file in memory: %w", err)
+	}
+	s := &state{file: os.NewFile(uintptr(fd), "rlm-graph"), size: size, limit: limit}
+	if err := s.file.Truncate(int64(size)); err != nil {
+		return nil, errors.Join(err, s.file.Close())
+	}
+	return s, nil
+}
+
+// close frees the state. Close all views first.
+func (s *state) close() { _ = s.file.Close() } // the memory is freed in any case
+
+// memory is an instance's view of the state: a guard, the state copy-on-write, zeros up to the
+// limit, a guard. It never moves.
+type memory struct {
+	state   *state
+	data    []byte // between the guards, nil once freed
+	mapped  uint64 // how much of it shows the state
+	used    uint64
+	refused bool // whether it would have grown beyond the limit
+}
+
+func (s *state) view() (*memory, error) {
+	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(s.limit)+2*guard, unix.PROT_NONE, flags)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reserve %d MiB of address space: %w", s.limit>>20, err)
+	}
+	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), s.limit)
+	m := &memory{state: s, data: data, used: s.size}
+	if err = unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err == nil {
+		err = m.show(s.size)
+	}
+	if err != nil {
+		m.Free()
+		return nil, fmt.Errorf("cannot map the graph's memory: %w", err)
+	}
+	return m, nil
+}
+
+// show maps the state up to a size.
+func (m *memory) show(size uint64) error {
+	if size <= m.mapped {
+		return nil
+	}
+	_, err := unix.MmapPtr(
+		int(m.state.file.Fd()), int64(m.mapped), unsafe.Pointer(&m.data[m.mapped]),
+		uintptr(size-m.mapped), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE,
+	)
+	if err == nil {
+		m.mapped = size
+	}
+	return err
+}
+
+// Reallocate grows the memory for wazero. It returns nil beyond the limit.
+func (m *memory) Reallocate(size uint64) []byte {
+	if size > uint64(len(m.data)) {
+		m.refused = true
+		return nil
+	}
+	m.used = max(m.used, size)
+	return m.data[:m.used]
+}
+
+// Free unmaps the memory.
+func (m *memory) Free() {
+	if m.data == nil {
+		return
+	}
+	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), -guard)
+	_ = unix.MunmapPtr(base, uintptr(len(m.data))+2*guard) // it fails only for what was never mapped
+	m.data = nil
+}
+
+// reset drops what the instance has written. It reports false if the memory has grown: wazero
+// cannot shrink it.
+func (m *memory) reset() bool {
+	return m.used == m.state.size && unix.Madvise(m.data[:m.used], unix.MADV_DONTNEED) == nil
+}
+
+// commit makes a view's bytes the state, and turns the view into one of the new state.
+//
+// First it writes what lies behind the old state, which nothing needs if this fails. The pages
+// that it overwrites then exist already, so the rest cannot run out of memory.
+func (s *state) commit(m *memory) error {
+	old := s.size
+	if err := s.file.Truncate(int64(m.used)); err != nil {
+		return fmt.Errorf("cannot keep the graph's new state: %w", err)
+	}
+	changed, err := m.changed(0, old)
+	for _, run := range changed {
+		if err == nil { // a hole would take memory
+			err = unix.Fallocate(int(s.file.Fd()), unix.FALLOC_FL_KEEP_SIZE,
+				int64(run.start), int64(run.end-run.start))
+		}
+	}
+	if err == nil {
+		err = s.append(m, old)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot keep the graph's new state: %w", err),
+			s.file.Truncate(int64(old)))
+	}
+
+	for _, run := range changed {
+		if _, err := s.file.WriteAt(m.data[run.start:run.end], int64(run.start)); err != nil {
+			return fmt.Errorf("the graph's state is lost: %w", err)
+		}
+	}
+	s.size = m.used
+	if err := m.show(m.used); err != nil {
+		return fmt.Errorf("cannot map the graph's memory: %w", err)
+	}
+	return unix.Madvise(m.data[:m.used], unix.MADV_DONTNEED)
+}
+
+// portion is how much of a grown memory lies in it twice while it is committed.
+const portion = 16 << 20
+
+// append writes the memory behind the old state. It frees each portion that it has written.
+func (s *state) append(m *memory, old uint64) error {
+	for start := old; start < m.used; start += portion {
+		end := min(start+portion, m.used)
+		runs, err := m.changed(start, end)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if _, err := s.file.WriteAt(m.data[run.start:run.end], int64(run.start)); err != nil {
+				return err
+			}
+		}
+		if err := unix.Madvise(m.data[start:end], unix.MADV_DONTNEED); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type span struct{ start, end uint64 }
+
+// changed lists the pages of a range that are private to the view. Without the kernel's page
+// table, all may be.
+func (m *memory) changed(start, end uint64) ([]span, error) {
+	if start == end {
+		return nil, nil
+	}
+	pagemap, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return []span{{start, end}}, nil //nolint:nilerr // all pages are then written
+	}
+	defer pagemap.Close()
+
+	table := make([]uint64, (end-start)/pageSize)
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
+	first := uintptr(unsafe.Pointer(&m.data[start])) / pageSize
+	if _, err := pagemap.ReadAt(raw, int64(first*8)); err != nil {
+		return []span{{start, end}}, nil //nolint:nilerr // see above
+	}
+
+	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
+	var runs []span
+	for i, entry := range table {
+		if entry&(present|swapped) == 0 || entry&file != 0 {
+			continue
+		}
+		at := start + uint64(i)*pageSize
+		if n := len(runs); n > 0 && runs[n-1].end == at {
+			runs[n-1].end += pageSize
+		} else {
+			runs = append(runs, span{at, at + pageSize})
+		}
+	}
+	return runs, nil
+}

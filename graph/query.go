@@ -1,0 +1,254 @@
+package graph
+
+import (
+	"context"
+	"io"
+)
+
+// Rows is the result of a Cypher query.
+type Rows struct {
+	// Columns are named as the query names them.
+	Columns []string
+	// Rows have a value for each column: nil, bool, int64, float64, string, []any or
+	// map[string]any. A node is a map of id, labels and its properties, a relationship one of id,
+	// type, from, to and its properties, a path one of nodes and relationships. Dates and times
+	// are strings of ISO 8601.
+	Rows []map[string]any
+	// Truncated says that Config.MaxRows or Config.MaxBytes has cut the rows.
+	Truncated bool
+}
+
+// Cypher runs a query that only reads. One that would write is ErrReadOnly. Other errors are
+// *QueryError and *LimitError.
+func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any) (*Rows, error) {
+	request, err := cypherRequest(g.config, query, params)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := g.read(ctx, readyCypher, job{operation: opCypher, request: request})
+	if err != nil {
+		return nil, err
+	}
+	return decodeRows(answer, g.config)
+}
+
+func cypherRequest(config Config, query string, params map[string]any) ([]byte, error) {
+	var e encoder
+	e.bounds(config, config.MaxRows)
+	e.length(config.MaxPathDepth)
+	e.text(query)
+	e.mapping(params, 0)
+	return e.data, e.err
+}
+
+func (e *encoder) bounds(config Config, rows int) {
+	e.length(rows)
+	e.length(config.MaxBytes)
+}
+
+func newDecoder(answer []byte, config Config) *decoder {
+	return &decoder{data: answer, left: config.MaxBytes}
+}
+
+func decodeRows(answer []byte, config Config) (*Rows, error) {
+	d := newDecoder(answer, config)
+	rows := &Rows{Columns: d.texts()}
+	rows.Rows, rows.Truncated = d.rows(func() map[string]any {
+		row := make(map[string]any, len(rows.Columns))
+		for _, column := range rows.Columns {
+			row[column] = d.value(0)
+		}
+		return row
+	})
+	return rows, d.err
+}
+
+// rows reads rows until the byte that ends them.
+func (d *decoder) rows(read func() map[string]any) (rows []map[string]any, truncated bool) {
+	rows = []map[string]any{}
+	for d.err == nil {
+		switch d.byte() {
+		case 0:
+			return rows, false
+		case 2:
+			return rows, true
+		case 1:
+			d.left -= valueCost
+			if d.left < 0 {
+				d.fail()
+			}
+			rows = append(rows, read())
+		default:
+			d.fail()
+		}
+	}
+	return nil, false
+}
+
+// Answer is the answer to a SPARQL query. Its Kind says which fields count.
+type Answer struct {
+	// Kind is "rows" for SELECT, "boolean" for ASK, "triples" for CONSTRUCT and DESCRIBE.
+	Kind string
+	// Columns are the variables.
+	Columns []string
+	// Rows have a value for each variable, nil if it is unbound. An IRI is its text, a blank
+	// node "_:" and its label, a literal a bool, int64, float64 or string.
+	Rows []map[string]any
+	// Boolean answers ASK.
+	Boolean bool
+	// Triples are lines of N-Triples. A line of an inferred fact ends in the comment
+	// "# inferred".
+	Triples string
+	// Truncated says that Config.MaxRows or Config.MaxBytes has cut the answer.
+	Truncated bool
+}
+
+// SPARQL runs a query over the loaded facts, the property graph and what follows from them. The
+// prefixes au, owl, rdf, rdfs and xsd need not be declared, nor those of the loaded files. The
+// graph au:inferred has the inferred facts alone. Updates and LOAD are ErrReadOnly, SERVICE is
+// an error. Other errors are *QueryError and *LimitError.
+func (g *Graph) SPARQL(ctx context.Context, query string) (*Answer, error) {
+	var e encoder
+	e.bounds(g.config, g.config.MaxRows)
+	e.text(query)
+	e.text("") // no base
+	if e.err != nil {
+		return nil, e.err
+	}
+	answer, err := g.read(ctx, readySPARQL, job{operation: opSPARQL, request: e.data})
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer(answer, g.config)
+}
+
+const readySPARQL = readyFacts | readyInferred
+
+func decodeAnswer(answer []byte, config Config) (*Answer, error) {
+	d := newDecoder(answer, config)
+	a := &Answer{}
+	switch d.byte() {
+	case 'a':
+		a.Kind, a.Boolean = "boolean", d.byte() == 1
+	case 's':
+		a.Kind, a.Columns = "rows", d.texts()
+		a.Rows, a.Truncated = d.rows(func() map[string]any {
+			row := make(map[string]any, len(a.Columns))
+			for _, column := range a.Columns {
+				row[column] = d.value(0)
+			}
+			return row
+		})
+	case 'g':
+		a.Kind, a.Truncated, a.Triples = "triples", d.byte() == 1, d.text()
+	default:
+		d.fail()
+	}
+	return a, d.err
+}
+
+// WriteSPARQL runs a query as SPARQL does and writes the whole answer in a format of the W3C:
+// json, xml, csv or tsv for rows and truth values, and N-Triples for triples. The base resolves
+// the query's relative IRIs and may be empty. Config.Timeout bounds it, MaxRows does not.
+func (g *Graph) WriteSPARQL(ctx context.Context, w io.Writer, query, format, base string) error {
+	var e encoder
+	e.text(format)
+	e.text(query)
+	e.text(base)
+	if e.err != nil {
+		return e.err
+	}
+	_, err := g.read(ctx, readySPARQL, job{operation: opSPARQLText, request: e.data, output: w})
+	return err
+}
+
+// Export returns up to limit nodes of a type: the properties of each, with its id. The type
+// memory is also that of nodes labelled Memory, and "*" is every type. No limit, 0, is
+// Config.MaxRows. The second result says that there are more.
+func (g *Graph) Export(
+	ctx context.Context, nodeType string, limit int,
+) ([]map[string]any, bool, error) {
+	if limit <= 0 || limit > g.config.MaxRows {
+		limit = g.config.MaxRows
+	}
+	var e encoder
+	e.bounds(g.config, limit)
+	e.text(nodeType)
+	if e.err != nil {
+		return nil, false, e.err
+	}
+	answer, err := g.read(ctx, readyCypher, job{operation: opExport, request: e.data})
+	if err != nil {
+		return nil, false, err
+	}
+	d := newDecoder(answer, g.config)
+	rows, truncated := d.rows(func() map[string]any {
+		node, _ := d.value(0).(map[string]any)
+		return node
+	})
+	return rows, truncated, d.err
+}
+
+// Count is a name and how many have it.
+type Count struct {
+	Name  string
+	Count int
+}
+
+// Stats describes a graph.
+type Stats struct {
+	Nodes, Edges int
+	// Labels and Types count the nodes of each label and the relationships of each type, the
+	// most frequent first.
+	Labels, Types []Count
+	// Triples are the facts in RDF, without the inferred ones.
+	Triples int
+	// Inferred are the facts that follow from them. IsInferred says that this is known: the
+	// first query of SPARQL computes it.
+	Inferred   int
+	IsInferred bool
+	// Prefixes are the namespaces of the prefixes that a query of SPARQL need not declare.
+	Prefixes map[string]string
+}
+
+// Stats counts what the graph holds.
+func (g *Graph) Stats(ctx context.Context) (Stats, error) {
+	answer, err := g.read(ctx, readyCypher|readyFacts, job{operation: opCount})
+	if err != nil {
+		return Stats{}, err
+	}
+	isInferred, _ := g.isReady(readyInferred)
+
+	d := newDecoder(answer, g.config)
+	s := Stats{IsInferred: isInferred, Prefixes: map[string]string{}}
+	s.Nodes, s.Edges = int(d.number()), int(d.number())
+	s.Labels, s.Types = d.counts(), d.counts()
+	s.Triples, s.Inferred = int(d.number()), int(d.number())
+	for n := d.length(); n > 0 && d.err == nil; n-- {
+		name := d.text()
+		s.Prefixes[name] = d.text()
+	}
+	return s, d.err
+}
+
+func (d *decoder) counts() []Count {
+	all := []Count{}
+	for n := d.length(); n > 0 && d.err == nil; n-- {
+		count := int(d.number())
+		all = append(all, Count{d.text(), count})
+	}
+	return all
+}
+
+// Dump writes the graph without inferred facts: in a format of RDF, see Update.RDF, all facts.
+func (g *Graph) Dump(ctx context.Context, w io.Writer, format string) error {
+	var e encoder
+	e.text(format)
+	if e.err != nil {
+		return e.err
+	}
+	job := job{operation: opWriteRDF, request: e.data, output: w, isLoad: true}
+	_, err := g.read(ctx, readyFacts, job)
+	return err
+}
+

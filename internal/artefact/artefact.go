@@ -1,0 +1,68 @@
+// Package artefact compresses files that are committed and embedded, and describes them, so
+// that a program can check what it unpacks.
+package artefact
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Artefact describes one compressed file.
+type Artefact struct {
+	File             string `json:"file"`
+	Size             int    `json:"size"`
+	SHA256           string `json:"sha256"`
+	CompressedSize   int    `json:"compressed_size"`
+	CompressedSHA256 string `json:"compressed_sha256"`
+}
+
+// Compress packs as tightly as the library can, in one thread: how work is divided among
+// several could show in the result.
+func Compress(file string, data []byte) (Artefact, []byte, error) {
+	enc, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(1<<25))
+	if err != nil {
+		return Artefact{}, nil, err
+	}
+	defer enc.Close()
+
+	compressed := enc.EncodeAll(data, nil)
+	return Artefact{
+		File:             file,
+		Size:             len(data),
+		SHA256:           hash(data),
+		CompressedSize:   len(compressed),
+		CompressedSHA256: hash(compressed),
+	}, compressed, nil
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Decompress decompresses the bytes of an artefact's file. It returns an error if the result
+// does not have the size and hash of the manifest, and never allocates more than that size.
+func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
+	dec, err := zstd.NewReader(
+		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(a.Size)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.File, err)
+	}
+	defer dec.Close()
+	data, err := dec.DecodeAll(compressed, make([]byte, 0, a.Size))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.File, err)
+	}
+	if len(data) != a.Size {
+		return nil, fmt.Errorf("%s holds %d bytes, not %d", a.File, len(data), a.Size)
+	}
+
+	return data, nil
+}

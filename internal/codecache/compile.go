@@ -1,0 +1,237 @@
+package codecache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+	"golang.org/x/sys/cpu"
+)
+
+// Module is a module to compile.
+type Module struct {
+	// ID identifies the module's bytes and whatever else its code depends on.
+	ID string
+	// Read returns the bytes.
+	Read func() ([]byte, error)
+	// Import provides what the module imports.
+	Import func(context.Context, wazero.Runtime) error
+	// Announce, if set, is called before the code is compiled and not loaded.
+	Announce func()
+}
+
+// Code is a compiled module in its runtime.
+type Code struct {
+	Runtime wazero.Runtime
+	Module  wazero.CompiledModule
+	cache   wazero.CompilationCache
+}
+
+// Close frees the code. Close its instances first.
+func (c *Code) Close() error {
+	ctx := context.Background()
+	var errs []error
+	if c.Runtime != nil {
+		errs = append(errs, c.Runtime.Close(ctx))
+	}
+	if c.cache != nil {
+		errs = append(errs, c.cache.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Compile compiles a module or loads its code from the cache. If wazero refuses the cached
+// code, Compile tries once more without it.
+func (c *Cache) Compile(ctx context.Context, m Module) (*Code, error) {
+	code, isCached, err := c.compileOnce(ctx, m, true)
+	if err != nil && isCached && ctx.Err() == nil {
+		c.Log.Warn("cannot use the cached code; compiling again", "error", err)
+		code, _, err = c.compileOnce(ctx, m, false)
+	}
+	return code, err
+}
+
+// compileOnce reports whether it has given wazero code from the cache.
+func (c *Cache) compileOnce(
+	ctx context.Context, m Module, mayLoad bool,
+) (code *Code, isCached bool, err error) {
+	code = &Code{}
+	defer func() {
+		if err != nil {
+			code, err = nil, errors.Join(err, code.Close())
+		}
+	}()
+
+	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
+	desk, key := c.newDesk(), ""
+	if desk != nil {
+		defer desk.remove()
+		key, code.cache = desk.codeKey(m.ID), desk.cache
+		config = config.WithCompilationCache(desk.cache)
+	}
+	var group sync.WaitGroup
+	if desk != nil && mayLoad {
+		group.Go(func() { c.load(desk, key) })
+	}
+	module, err := m.Read()
+	group.Wait()
+	if err != nil {
+		return code, false, err
+	}
+
+	isCached = desk != nil && desk.loaded != ""
+	if !isCached && m.Announce != nil {
+		m.Announce()
+	}
+	code.Runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := m.Import(ctx, code.Runtime); err != nil {
+		return code, isCached, err
+	}
+	code.Module, err = code.Runtime.CompileModule(
+		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
+	)
+	if err != nil {
+		return code, isCached, fmt.Errorf("cannot compile it: %w", err)
+	}
+
+	if desk != nil {
+		c.keep(desk, key)
+	}
+	return code, isCached, nil
+}
+
+// desk is a private folder in which wazero reads and writes compiled code. wazero opens its
+// files by name and trusts them. So it never sees the cache, only a copy of the code that was
+// verified.
+type desk struct {
+	dir    string
+	cache  wazero.CompilationCache
+	folder string // wazero's, whose name has wazero's version
+	loaded string // the name of the copy, empty if none
+	copied *os.File
+}
+
+const deskPrefix = "work-"
+
+// newDesk returns nil if there is no cache, or no place for a desk.
+func (c *Cache) newDesk() *desk {
+	if c.seal == nil {
+		return nil
+	}
+
+	dir, err := os.MkdirTemp(c.Dir, deskPrefix)
+	if err != nil { // the cache may be read-only
+		if dir, err = os.MkdirTemp("", "rlm-"+deskPrefix); err == nil {
+			err = checkPrivate(dir)
+		}
+	}
+	d := &desk{dir: dir}
+	if err == nil {
+		d.cache, err = wazero.NewCompilationCacheWithDir(dir)
+	}
+	if err == nil {
+		d.folder, err = onlyEntry(dir)
+	}
+	if err != nil {
+		c.Log.Warn("cannot use cached code: there is no folder for a copy", "error", err)
+		d.remove()
+		return nil
+	}
+
+	return d
+}
+
+// onlyEntry returns the path of what a folder contains.
+func onlyEntry(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		return "", errors.Join(err, fmt.Errorf("%s has %d entries, not one", dir, len(entries)))
+	}
+	return filepath.Join(dir, entries[0].Name()), nil
+}
+
+func (d *desk) remove() {
+	if d.copied != nil {
+		_ = d.copied.Close() // wazero has read it
+	}
+	if d.dir != "" {
+		_ = os.RemoveAll(d.dir) // sweep tries again
+	}
+}
+
+// codeKey identifies code for a module, wazero, system and processor.
+func (d *desk) codeKey(module string) string {
+	h := sha256.New()
+	_, _ = io.WriteString(h, "code"+module)
+	_, _ = fmt.Fprint(h, filepath.Base(d.folder), cpu.X86, cpu.ARM64)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// HasCode reports whether the cache has code of a module. Only Compile verifies it.
+func (c *Cache) HasCode(id string) bool {
+	desk := c.newDesk() // its folder has wazero's version
+	if desk == nil {
+		return false
+	}
+	defer desk.remove()
+	return c.Has(c.codePath(desk.codeKey(id)))
+}
+
+func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, codeDir, key[:32]) }
+
+// load copies the cached code to the desk, if there is some and it is unchanged.
+func (c *Cache) load(d *desk, key string) {
+	isLoaded := c.Fetch(c.codePath(key), key, func(f *File) (err error) {
+		d.loaded = f.Head.Name
+		if d.copied, err = createCopy(filepath.Join(d.folder, d.loaded)); err == nil {
+			_, err = f.WriteTo(d.copied)
+		}
+		return err
+	})
+
+	if !isLoaded && d.loaded != "" {
+		_ = os.Remove(filepath.Join(d.folder, d.loaded)) // wazero refuses half of a file
+		d.loaded = ""
+	}
+}
+
+// keep caches the code that wazero has written to the desk, if it is not from the cache.
+func (c *Cache) keep(d *desk, key string) {
+	files, err := os.ReadDir(d.folder)
+	for _, file := range files {
+		if file.Name() == d.loaded {
+			continue
+		}
+		var code []byte
+		if code, err = os.ReadFile(filepath.Join(d.folder, file.Name())); err == nil {
+			c.Store(c.codePath(key), Head{Key: key, Name: file.Name()}, code)
+		}
+	}
+
+	if err != nil {
+		c.Log.Warn("cannot cache the compiled code", "error", err)
+	}
+}
+
+// deskAge is the age from which a desk belongs to a process that was killed.
+const deskAge = time.Hour
+
+// sweep removes the desks of processes that were killed.
+func (c *Cache) sweep() {
+	desks, _ := filepath.Glob(filepath.Join(c.Dir, deskPrefix+"*"))
+	for _, dir := range desks {
+		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > deskAge {
+			_ = os.RemoveAll(dir) // the next process tries again
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package codecache
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// compiled compiles a module without content in a cache and returns the log. It reports
+// whether the code was compiled and not loaded.
+func compiled(t *testing.T, dir string) (isNew bool, logged string) {
+	t.Helper()
+	var log bytes.Buffer
+	cache, release, err := Open(t.Context(), dir, slog.New(slog.NewTextHandler(&log, nil)),
+		func(*Cache) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+
+	code, err := cache.Compile(t.Context(), Module{
+		ID:       "empty",
+		Read:     func() ([]byte, error) { return []byte("\x00asm\x01\x00\x00\x00"), nil },
+		Import:   func(context.Context, wazero.Runtime) error { return nil },
+		Announce: func() { isNew = true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := code.Close(); err != nil {
+		t.Error(err)
+	}
+	return isNew, log.String()
+}
+
+// TestPlantedCode gives the cache code that was never compiled. wazero does not see it, unless
+// it has the tags that only the cache's user can make. That is the control.
+func TestPlantedCode(t *testing.T) {
+	const refused = "cannot use the cached code"
+	dir := t.TempDir()
+	if isNew, logged := compiled(t, dir); !isNew || logged != "" {
+		t.Fatalf("compiled: %v, log: %s", isNew, logged)
+	}
+	if isNew, logged := compiled(t, dir); isNew || logged != "" {
+		t.Fatalf("then compiled: %v, log: %s", isNew, logged)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, codeDir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the cache has %v (%v)", files, err)
+	}
+	path := files[0]
+
+	seal, err := readSeal(dir)
+	if err != nil || seal == nil {
+		t.Fatalf("the cache has no key (%v)", err)
+	}
+	cache := Cache{Dir: dir, Log: slog.New(slog.DiscardHandler), seal: seal}
+	desk := cache.newDesk()
+	key := desk.codeKey("empty")
+	desk.remove()
+	var head Head
+	cache.Fetch(path, key, func(f *File) error {
+		head = f.Head
+		return nil
+	})
+
+	rubbish := bytes.Repeat([]byte("rubbish "), 1<<12)
+	if err := os.WriteFile(path, rubbish, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, logged := compiled(t, dir); strings.Contains(logged, refused) || !strings.Contains(logged, path) {
+		t.Errorf("the log says %s", logged)
+	}
+
+	head.Tags = nil
+	cache.Store(path, head, rubbish)
+	if _, logged := compiled(t, dir); !strings.Contains(logged, refused) {
+		t.Errorf("the control was not used, the log says %s", logged)
+	}
+	if _, logged := compiled(t, dir); logged != "" {
+		t.Errorf("the code was not made anew: %s", logged)
+	}
+}

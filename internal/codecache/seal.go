@@ -1,0 +1,249 @@
+package codecache
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A file of the cache consists of a nonce, the tag of its head, the length of its head, its
+// head, and its data in chunks, whose tags are in the head. A tag is a GMAC under the cache's
+// key: AES-GCM without a text to encrypt. The last bytes of its nonce count the tags of a file.
+const (
+	nonceSize  = 8
+	tagSize    = 16
+	prefixSize = nonceSize + tagSize + 4
+	chunkSize  = 256 << 10
+	maxHead    = 1 << 20
+)
+
+// keyFile holds the key of a cache directory, which only its user can read.
+const (
+	keyFile = "key"
+	keySize = 32
+)
+
+// seal makes and checks the tags of one cache directory. A file that another user has brought
+// there, that a crash has cut short, or that the disk has damaged has no valid tags. The user's
+// own programs can read the key.
+type seal struct{ aead cipher.AEAD }
+
+// Head describes a file of the cache.
+type Head struct {
+	// Key identifies what the file holds, and for which version of the program.
+	Key string
+	// Name is the name of wazero's file. Only code has it.
+	Name string `json:",omitempty"`
+	// About is what the writer says of the data.
+	About json.RawMessage `json:",omitempty"`
+	// Length is the data's. Tags are those of its chunks. Store sets both.
+	Length int64
+	Tags   []byte
+}
+
+// File is an open file of the cache with a verified head.
+type File struct {
+	Head  Head
+	seal  *seal
+	nonce []byte
+	file  *os.File // at its data
+}
+
+// readSeal reads the cache's key. It returns nil if there is none, or if writing it was
+// interrupted: nothing in the cache is then of use.
+func readSeal(dir string) (*seal, error) {
+	path := filepath.Join(dir, keyFile)
+	f, err := openRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no key is no error
+	}
+	if err != nil {
+		return nil, untrusted(dir, path, fmt.Sprintf("cannot be read (%v)", err))
+	}
+	defer f.Close()
+
+	if reason := distrustKey(f); reason != "" {
+		return nil, untrusted(dir, path, reason)
+	}
+	key, err := io.ReadAll(io.LimitReader(f, keySize+1))
+	if err != nil {
+		return nil, untrusted(dir, path, fmt.Sprintf("cannot be read (%v)", err))
+	}
+	if len(key) != keySize {
+		return nil, nil //nolint:nilnil // an incomplete key is none
+	}
+
+	return newSeal(key)
+}
+
+// makeSeal makes a new key for the cache, in the place of an incomplete one.
+func makeSeal(dir string) (*seal, error) {
+	path := filepath.Join(dir, keyFile)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // it never fails
+	_, err = f.Write(key)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("cannot use the cache directory: %w", err)
+	}
+
+	return newSeal(key)
+}
+
+func newSeal(key []byte) (*seal, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &seal{aead}, err
+}
+
+// tag appends the tag of a part of a file. Part 0 is the head.
+func (s *seal) tag(to, nonce []byte, part int, data []byte) []byte {
+	return s.aead.Seal(to, binary.BigEndian.AppendUint32(nonce[:nonceSize:nonceSize], uint32(part)),
+		nil, data)
+}
+
+var errChanged = errors.New("it is not what rlm has written")
+
+// open opens a file of the cache and verifies its head.
+func (s *seal) open(path, key string) (*File, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &File{seal: s, file: f}
+	if err := c.readHead(key); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+
+	return c, nil
+}
+
+func (c *File) readHead(key string) error {
+	prefix := make([]byte, prefixSize)
+	if _, err := io.ReadFull(c.file, prefix); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(prefix[nonceSize+tagSize:])
+	if size > maxHead {
+		return errChanged
+	}
+	head := make([]byte, size)
+	if _, err := io.ReadFull(c.file, head); err != nil {
+		return err
+	}
+
+	c.nonce = prefix[:nonceSize]
+	if !c.verify(prefix[nonceSize:nonceSize+tagSize], 0, head) {
+		return errChanged
+	}
+	if err := json.Unmarshal(head, &c.Head); err != nil {
+		return err
+	}
+	if c.Head.Key != key {
+		return errors.New("it was made for another version of the program")
+	}
+
+	info, err := c.file.Stat()
+	if err == nil && info.Size() != int64(prefixSize+len(head))+c.Head.Length {
+		err = errChanged
+	}
+	return err
+}
+
+func (c *File) verify(tag []byte, part int, data []byte) bool {
+	return subtle.ConstantTimeCompare(tag, c.seal.tag(nil, c.nonce, part, data)) == 1
+}
+
+// WriteTo writes the data. It verifies each chunk in memory, and writes what it has verified.
+func (c *File) WriteTo(w io.Writer) (written int64, err error) {
+	buffer := make([]byte, chunkSize)
+	for part := 1; written < c.Head.Length; part++ {
+		chunk := buffer[:min(chunkSize, c.Head.Length-written)]
+		if _, err := io.ReadFull(c.file, chunk); err != nil {
+			return written, err
+		}
+		if !c.verify(c.Head.Tags[(part-1)*tagSize:part*tagSize], part, chunk) {
+			return written, errChanged
+		}
+
+		if _, err := w.Write(chunk); err != nil {
+			return written, err
+		}
+		written += int64(len(chunk))
+	}
+
+	return written, nil
+}
+
+// write makes a file of the cache. Readers see it whole or not at all.
+func (s *seal) write(path string, head Head, data []byte) error {
+	nonce := make([]byte, nonceSize)
+	_, _ = rand.Read(nonce) // it never fails
+	head.Length = int64(len(data))
+	for chunk := range slices.Chunk(data, chunkSize) {
+		head.Tags = s.tag(head.Tags, nonce, len(head.Tags)/tagSize+1, chunk)
+	}
+	encoded, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	prefix := s.tag(nonce, nonce, 0, encoded)
+	prefix = binary.LittleEndian.AppendUint32(prefix, uint32(len(encoded)))
+
+	f, err := os.CreateTemp(filepath.Dir(path), "new-")
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{prefix, encoded, data} {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
+
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+
+	return nil
+}
+
+// openRegular opens a file for reading, without following a link.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a file")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
