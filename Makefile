@@ -23,7 +23,7 @@ SOAKFLAGS ?=
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 PACKAGES ?= ./...
-# Tests wait more than they compute.
+# Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
 # Below these folders make race skips some tests, see internal/testing/skip.
 UNRACED := ./tiers/... ./schema/... ./internal/jail/... ./internal/session/... ./internal/testing/... ./scripts/wasm/...
@@ -63,15 +63,16 @@ demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
 
 test: ## Run the tests in a few minutes: no race detector, no slow ones
-	go test -short -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+	go test -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 # GORACE: at its end a process would wait a second for reports.
 race: ## Run all but slow tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
 		go test -race -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
+# Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
-	go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+	go test -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3

@@ -81,6 +81,7 @@ func TestReplies(t *testing.T) {
 
 // TestHostileReplies has replies over which a careless search would take minutes.
 func TestHostileReplies(t *testing.T) {
+	skip.Short(t, "it reads many megabytes")
 	skip.UnderRace(t)
 	c := mustParse(t, `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)
 	for name, reply := range map[string]string{

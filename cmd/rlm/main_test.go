@@ -67,7 +67,7 @@ func (m withProgram) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-ldflags", "-X main.linked=v1.2.3-test", "-o",
+	build := exec.Command("go", "build", "-ldflags", "-s -w -X main.linked=v1.2.3-test", "-o",
 		filepath.Join(dir, "rlm"+exeSuffix()), ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -13,7 +14,7 @@ import (
 // A sandbox keeps its namespace from snippet to snippet.
 func Example() {
 	ctx := context.Background()
-	tier := wasm.New(wasm.Options{})
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	sandbox, err := tier.Open(ctx, tiers.Config{})
 	if err != nil {
 		log.Fatal(err)

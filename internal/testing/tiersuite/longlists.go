@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -88,6 +89,7 @@ FINAL({"all": len(context.splitlines()), "some": context.split("\n")[:1]})`
 // testLongLists: a list that would not fit into the memory is a sequence. It leaves the sandbox
 // as the list, or as an error that says what to do.
 func (s *suite) testLongLists(t *testing.T) {
+	skip.Short(t, "it makes lists of a million lines")
 	in, _ := makeFileInput(t, []byte(strings.Repeat("x234567\ny234567\n", 600_000)))
 	fitting, _ := makeFileInput(t, []byte(strings.Repeat(strings.Repeat("b", 999)+"\n", 9000)))
 	config := func(in tiers.Input) func() tiers.Config {

@@ -31,6 +31,7 @@ import (
 	"github.com/traefik/yaegi/stdlib/unsafe"
 
 	"github.com/rlmhq/rlm/internal/testing/harm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // bareEnv is set in a process that runs a snippet in a bare interpreter: "go" or
@@ -165,6 +166,7 @@ func stacks() []byte {
 // TestSnippetsHarmABareInterpreter is the negative control of the attacks:
 // without the tier's checks, its jail and its limits each does its harm.
 func TestSnippetsHarmABareInterpreter(t *testing.T) {
+	skip.Short(t, "it starts a process for each attack")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
