@@ -78,7 +78,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"cache", "plants compiled code",
-		"tiers/wasm TestPlantedCode", "the file with the user's tags",
+		"internal/codecache TestPlantedCode", "the file with the user's tags",
 	},
 	{
 		"cache", "damages a file",
