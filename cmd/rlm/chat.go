@@ -62,47 +62,19 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	models, err := registry(e, false)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer models.Close()
-	if err = f.complete(e, &task, models); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	if err := requireModel(&task); err != nil {
-		return &exitError{exitUsage, err}
-	}
-
-	view := newView(e, f.quiet)
-	defer view.close()
-	progress, sent, err := observe(ctx, e, "run", view.event)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer sent()
-	task.Config.Progress, task.Config.Trace = progress, ""
-
-	engine, err := e.engine(ctx, view.note)
+	loop, err := f.start(ctx, e, &task)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	tools, err := f.tools.open(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer tools.Close()
-	if err := tools.addTo(&task); err != nil {
-		return err
-	}
-	talk, err := f.openTalk(ctx, e, engine, &task, view.note)
+	defer loop.close()
+	task.Config.Trace = ""
+	talk, err := f.openTalk(ctx, e, loop.engine, &task, loop.view.note)
 	if err != nil {
 		return err
 	}
 
-	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: talk.session, asks: talk.ask, view: view, flags: f}
+	loop.view.close() // a live tree would disturb the lines that the user types
+	s := &shell{e: e, session: talk.session, asks: talk.ask, view: loop.view, flags: f}
 	s.in = newEditor(e, historyFile(history, "chat-history"), func(string) []string { return nil })
 	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
 	return s.chat(ctx)

@@ -81,27 +81,16 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 
-	view := newView(e, f.quiet)
-	defer view.close()
-	open := e.newEngine // without a model, no snippet runs: it needs no preparation
-	if task.Config.Run.Model != "" {
-		open = func(note func(string, ...any)) (*rlm.Engine, error) { return e.engine(ctx, note) }
-	}
-
-	engine, err := open(view.note)
+	isAsked := task.Config.Run.Model != "" // without a model, no snippet runs
+	s, err := e.start(ctx, "distill", f.quiet, isAsked)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	progress, sent, err := observe(ctx, e, "distill", view.event)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+	defer s.close()
 
-	task.Config.Run.Progress = progress
-	outcome, err := engine.Distill(ctx, task)
-	view.close()
-	sent()
+	task.Config.Run.Progress = s.progress
+	outcome, err := s.engine.Distill(ctx, task)
+	s.finish()
 	return f.finish(e, &outcome, err)
 }
 

@@ -147,14 +147,11 @@ func withEngine(
 	if cfg.Ask.Tools, err = tools.ofPrograms(); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	session, err := engine.Open(ctx, cfg)
+	session, err := openLoaded(ctx, engine, tools, cfg)
 	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer session.Close()
-	if err := tools.load(ctx, session); err != nil {
 		return err
 	}
+	defer session.Close()
 
 	for i := range jobs {
 		if jobs[i].Language == "" {

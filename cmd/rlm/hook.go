@@ -98,12 +98,19 @@ func (f *runFlags) hookTask(e *env, args []string) (rlm.AnswerTask, error) {
 func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error {
 	setTriggers(e.settings, &task)
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
-	view := newView(e, f.quiet)
-	defer view.close()
-	solver := &lazyEngine{e: e, f: f, view: view}
-	defer solver.close()
-	hooked, err := rlm.HookOutput(ctx, e.stdin, task, solver.answer)
-	view.close()
+	var run *started
+	hooked, err := rlm.HookOutput(ctx, e.stdin, task,
+		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {
+			if run, err = f.start(ctx, e, &task); err != nil {
+				return outcome, err
+			}
+			defer run.finish()
+			run.view.note("the output is large: a run condenses it")
+			return run.engine.Answer(ctx, task)
+		})
+	if run != nil {
+		defer run.close()
+	}
 
 	if hooked.Outcome == nil {
 		if err == nil {
@@ -130,56 +137,4 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 	}
 
 	return f.finish(e, *hooked.Outcome, err)
-}
-
-// lazyEngine makes an engine and a registry when a run needs them.
-type lazyEngine struct {
-	e    *env
-	f    *runFlags
-	view *view
-	end  []io.Closer
-}
-
-func (l *lazyEngine) answer(ctx context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
-	models, err := registry(l.e, false)
-	if err != nil {
-		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
-	}
-	l.end = append(l.end, models)
-	if err := l.f.complete(l.e, &task, models); err != nil {
-		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
-	}
-	if err := requireModel(&task); err != nil {
-		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
-	}
-
-	var sent func()
-	if task.Config.Progress, sent, err = observe(ctx, l.e, "run", l.view.event); err != nil {
-		return rlm.AnswerOutcome{}, &rlm.SetupError{Err: err}
-	}
-	defer sent()
-	engine, err := l.e.engine(ctx, l.view.note)
-	if err != nil {
-		return rlm.AnswerOutcome{}, err
-	}
-
-	l.end = append(l.end, engine)
-	tools, err := l.f.tools.open(ctx, l.e)
-	if err != nil {
-		return rlm.AnswerOutcome{}, err
-	}
-	l.end = append(l.end, tools)
-	if err := tools.addTo(&task); err != nil {
-		return rlm.AnswerOutcome{}, err
-	}
-	l.view.note("the output is large: a run condenses it")
-	return engine.Answer(ctx, task)
-}
-
-func (l *lazyEngine) close() {
-	for i := len(l.end) - 1; i >= 0; i-- {
-		if err := l.end[i].Close(); err != nil {
-			l.e.log.Warn("cannot close the engine or the models of the run", "error", err)
-		}
-	}
 }

@@ -98,22 +98,15 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 		return &exitError{exitUsage, err}
 	}
 	defer models.Close()
-	view := newView(e, f.quiet)
-	defer view.close()
-	engine, err := e.engine(ctx, view.note)
+	s, err := e.start(ctx, "reflect", f.quiet, true)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	progress, sent, err := observe(ctx, e, "reflect", view.event)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+	defer s.close()
 
-	task.Config.Progress = progress
-	outcome, err := engine.Reflect(ctx, task)
-	view.close()
-	sent()
+	task.Config.Progress = s.progress
+	outcome, err := s.engine.Reflect(ctx, task)
+	s.finish()
 	return f.finish(e, outcome, err)
 }
 

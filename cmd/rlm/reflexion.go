@@ -105,22 +105,15 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 		return &exitError{exitUsage, err}
 	}
 
-	view := newView(e, f.quiet)
-	defer view.close()
-	engine, err := e.newEngine(view.note)
+	s, err := e.start(ctx, "reflexion", f.quiet, false)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	progress, sent, err := observe(ctx, e, "reflexion", view.event)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+	defer s.close()
 
-	whole.Config.Progress = progress
-	outcome, err := engine.Reflexion(ctx, whole)
-	view.close()
-	sent()
+	whole.Config.Progress = s.progress
+	outcome, err := s.engine.Reflexion(ctx, whole)
+	s.finish()
 	return f.finish(e, &outcome, err)
 }
 

@@ -43,7 +43,7 @@ type shell struct {
 }
 
 func newRepl(e *env) *cobra.Command {
-	f := runFlags{}
+	f := runFlags{modelIsOptional: true}
 	var history string
 	cmd := &cobra.Command{
 		Use:   "repl",
@@ -86,44 +86,15 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if err := f.files.makeOutFolder(); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	view := newView(e, f.quiet)
-	defer view.close()
-
-	if e.settings.Model != "" || len(e.settings.DepthModels) > 0 {
-		models, err := registry(e, false)
-		if err != nil {
-			return &exitError{exitUsage, err}
-		}
-		defer models.Close()
-		if err = f.complete(e, &task, models); err != nil {
-			return &exitError{exitUsage, err}
-		}
-		progress, sent, err := observe(ctx, e, "run", view.event)
-		if err != nil {
-			return &exitError{exitUsage, err}
-		}
-		defer sent()
-		task.Config.Progress, task.Config.Trace = progress, ""
-	}
-
-	engine, err := e.engine(ctx, view.note)
+	loop, err := f.start(ctx, e, &task)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	tools, err := f.tools.open(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer tools.Close()
-	if err := tools.addTo(&task); err != nil {
-		return err
-	}
+	defer loop.close()
+	task.Config.Trace = ""
+
 	reopen := func(ctx context.Context) (*rlm.Session, error) {
-		return openLoaded(ctx, engine, tools, rlm.SessionConfig{
+		return openLoaded(ctx, loop.engine, loop.tools, rlm.SessionConfig{
 			Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
 			Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
 			Out: f.files.out != "",
@@ -133,8 +104,11 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err != nil {
 		return err
 	}
-	view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: session, asks: session.Ask, view: view, flags: f, reopen: reopen}
+
+	loop.view.close() // a live tree would disturb the lines that the user types
+	s := &shell{
+		e: e, session: session, asks: session.Ask, view: loop.view, flags: f, reopen: reopen,
+	}
 	exec := &execFlags{quiet: f.quiet, files: f.files}
 	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
 	s.in = newEditor(e, historyFile(history, "history"), s.complete)
@@ -330,7 +304,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 			"rlm: give a question after the ?, such as ? how many rows are there")
 		return nil
 	}
-	if s.e.settings.Model == "" && len(s.e.settings.DepthModels) == 0 {
+	if !s.e.hasModel() {
 		_, _ = fmt.Fprintln(s.e.stderr,
 			"rlm: no model: restart with one, such as --model openai/gpt-5")
 		return nil

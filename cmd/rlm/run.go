@@ -28,16 +28,18 @@ type runFlags struct {
 	contexts contextFlags
 	session  string // the name of a session to go on with
 	talks    bool   // of rlm chat
-	schema   string
-	kind     string
-	estimate bool
-	json     bool
-	quiet    bool
-	verbose  bool
-	events   bool
-	stream   bool
-	tools    toolFlags
-	files    files // of these, only --out
+	// modelIsOptional is set for rlm repl, most of whose lines ask no model.
+	modelIsOptional bool
+	schema          string
+	kind            string
+	estimate        bool
+	json            bool
+	quiet           bool
+	verbose         bool
+	events          bool
+	stream          bool
+	tools           toolFlags
+	files           files // of these, only --out
 
 	// only of rlm hook, from its caller
 	longHorizon bool
@@ -116,64 +118,32 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	models, err := registry(e, f.estimate)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer models.Close()
-	if err = f.complete(e, &task, models); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	if err := requireModel(&task); err != nil {
-		return &exitError{exitUsage, err}
-	}
 	if f.estimate && f.session != "" {
 		return &exitError{exitUsage, errors.New("--estimate cannot look into a session: omit --session")}
 	}
+	s, err := f.start(ctx, e, &task)
+	if err != nil {
+		return err
+	}
+	defer s.close()
 	if f.estimate {
 		task.Config.Trace = ""
+		return f.showEstimate(ctx, e, s.engine, task)
 	}
 
-	if err := f.files.makeOutFolder(); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	view := newView(e, f.quiet || f.estimate)
-	defer view.close()
-	engine, err := e.engine(ctx, view.note)
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	tools, err := f.tools.open(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer tools.Close()
-	if err := tools.addTo(&task); err != nil {
-		return err
-	}
-	if f.estimate {
-		return f.showEstimate(ctx, e, engine, task)
-	}
-
-	view.verbose = f.verbose
-	made := e.newGallery(f.files.out, view.note)
+	s.view.verbose = f.verbose
+	made := e.newGallery(f.files.out, s.view.note)
 	lines := &eventWriter{w: e.stdout}
-	progress, sent, err := observe(ctx, e, "run", func(event ledger.Event) {
-		view.event(event)
+	task.Config.Progress = func(event ledger.Event) {
+		s.progress(event)
 		made.event(event)
 		if f.events {
 			lines.event(event)
 		}
-	})
-	if err != nil {
-		return &exitError{exitUsage, err}
 	}
-	task.Config.Progress, task.Config.Stream = progress, f.stream && view.isLive()
-	task.Config.Out = f.files.out
-	outcome, err := f.answer(ctx, e, engine, task, view.note)
-	view.close()
-	sent()
+	task.Config.Stream, task.Config.Out = f.stream && s.view.isLive(), f.files.out
+	outcome, err := f.answer(ctx, e, s.engine, task, s.view.note)
+	s.finish()
 	if !f.json {
 		made.drawAnswer()
 	}

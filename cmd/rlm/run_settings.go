@@ -152,3 +152,8 @@ func traceFolder(setting string) (string, error) {
 
 	return setting, nil
 }
+
+// hasModel reports whether the settings name a model.
+func (e *env) hasModel() bool {
+	return e.settings.Model != "" || len(e.settings.DepthModels) > 0
+}

@@ -204,22 +204,15 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 
-	view := newView(e, !f.watch)
-	defer view.close()
-	engine, err := e.engine(ctx, view.note)
+	s, err := e.start(ctx, "workflow", !f.watch, true)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	progress, sent, err := observe(ctx, e, "workflow", view.event)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+	defer s.close()
 
-	task.Config.Progress = progress
-	outcome, err := engine.Workflow(ctx, task)
-	view.close()
-	sent()
+	task.Config.Progress = s.progress
+	outcome, err := s.engine.Workflow(ctx, task)
+	s.finish()
 	return f.finish(e, outcome, err)
 }
 
