@@ -161,14 +161,16 @@ func newRoot(e *env) *cobra.Command {
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
 		newExec(e), newRepl(e), newChat(e), newHook(e), newTrace(e), newExplain(e), newTiers(e), newDoctor(e),
-		newImages(e), newConfig(e), newVersion(e))
+		newImages(e), newConfig(e), newMan(e), newVersion(e))
 	root.InitDefaultCompletionCmd()
+	root.SetUsageFunc(showUsage)
 	for _, cmd := range root.Commands() {
 		if cmd.RunE == nil {
 			cmd.Args = refuseUnknownCommand
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+	completeValues(root)
 
 	return root
 }

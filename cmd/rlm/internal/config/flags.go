@@ -61,11 +61,33 @@ func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 		if s.Default == "0" || s.Default == "false" || s.Default == "none" {
 			flag.DefValue = "" // not worth a word
 		}
+		flag.Annotations = map[string][]string{groupKey: {string(s.Group)}}
+		if c, ok := s.Value.(choice); ok {
+			flag.Annotations[wordsKey] = c.from
+		}
 		if _, ok := s.Value.(toggle); ok {
 			flag.NoOptDefVal = "true"
 		}
 	}
 }
+
+// The keys of what a flag says about its setting.
+const (
+	groupKey = "rlm_group"
+	wordsKey = "rlm_words"
+)
+
+// GroupOf returns the group of a flag's setting. ok is false if the flag is no setting.
+func GroupOf(flag *pflag.Flag) (group Group, ok bool) {
+	found := flag.Annotations[groupKey]
+	if len(found) == 0 {
+		return "", false
+	}
+	return Group(found[0]), true
+}
+
+// WordsOf returns the words that a flag's setting takes, nil if it takes other texts.
+func WordsOf(flag *pflag.Flag) []string { return flag.Annotations[wordsKey] }
 
 // repeatedList is a list as a flag. The first flag replaces the default, and each further
 // one adds to the list.

@@ -101,6 +101,9 @@ const leastMemory = 40 << 20
 // providers are those whose keys and addresses can be set.
 var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "openrouter", "vllm"}
 
+// Providers returns the names of the providers whose models can be asked.
+func Providers() []string { return slices.Clone(providers) }
+
 // The words that some settings take.
 var (
 	isolations = []string{"none", "process", "container", "wasm", "kernel"}

@@ -91,6 +91,12 @@ func Path(name string) (string, error) {
 		return "", fmt.Errorf("%q cannot name a session: use up to 64 letters, digits, dots, "+
 			"underscores and hyphens, the first a letter or a digit", texts.Truncate(name, 80))
 	}
+	dir, err := folder()
+	return filepath.Join(dir, name), err
+}
+
+// folder returns the folder of all sessions.
+func folder() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home, err := os.UserHomeDir()
@@ -99,7 +105,23 @@ func Path(name string) (string, error) {
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(dir, "rlm", "sessions", name), nil
+	return filepath.Join(dir, "rlm", "sessions"), nil
+}
+
+// Names returns the names of the sessions that are kept, sorted.
+func Names() []string {
+	dir, err := folder()
+	if err != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir) // without a folder, none is kept
+	var names []string
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && validName.MatchString(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
 }
 
 // File is the file of a conversation, as it was when it was opened.

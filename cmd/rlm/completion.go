@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+)
+
+// completeValues makes shells complete the values of all flags below a command.
+func completeValues(cmd *cobra.Command) {
+	complete := func(flag *pflag.Flag) {
+		if suggest := suggestValues(flag); suggest != nil {
+			if err := cmd.RegisterFlagCompletionFunc(flag.Name, suggest); err != nil {
+				panic(fmt.Sprintf("--%s of %s: %v", flag.Name, cmd.CommandPath(), err)) // registered twice
+			}
+		}
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(complete)
+	cmd.PersistentFlags().VisitAll(complete)
+
+	for _, child := range cmd.Commands() {
+		completeValues(child)
+	}
+}
+
+// suggestValues returns how a flag's value is completed, nil if it names a file or takes none.
+func suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
+	if words := config.WordsOf(flag); words != nil {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	if suggest := suggestions[flag.Name]; suggest != nil {
+		return suggest
+	}
+
+	value, _ := pflag.UnquoteUsage(flag)
+	if flag.NoOptDefVal != "" || slices.Contains(fileValues, value) || slices.Contains(fileFlags, flag.Name) {
+		return nil
+	}
+	if value == "folder" {
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+	}
+	return cobra.NoFileCompletions
+}
+
+// The flags that take a file: by the name of their value in the help, and by their own.
+var (
+	fileValues = []string{"file", "program", "SRC:DST"}
+	fileFlags  = []string{"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence"}
+)
+
+// suggestions has the flags with values of their own.
+var suggestions = map[string]cobra.CompletionFunc{
+	"lang":             suggestWords("auto", "python", "go"),
+	"tier":             suggestWords("auto", "interp", "wasm", "docker", "local"),
+	"format":           suggestWords(rlm.TraceFormats()...),
+	"output-type":      suggestWords("bool", "int", "float", "str", "list[str]", "list[int]", "dict[str, str]"),
+	"encoding":         suggestWords("utf-8", "utf-16", "latin-1", "windows-1252", "shift_jis", "gb18030", "euc-kr"),
+	"model":            suggestModels,
+	"sub-model":        suggestModels,
+	"depth-models":     suggestModels,
+	"session":          suggestSessions,
+	"max-unpacked":     suggestSizes,
+	"memory":           suggestSizes,
+	"max-output":       suggestSizes,
+	"reasoning-effort": suggestWords("minimal", "low", "medium", "high"),
+}
+
+func suggestWords(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+var suggestSizes = suggestWords("64KiB", "1MiB", "16MiB", "512MiB", "1GiB", "4GiB")
+
+// suggestModels suggests providers: their models are known to their servers.
+func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var words []string
+	for _, provider := range append(config.Providers(), "scripted") {
+		words = append(words, provider+"/")
+	}
+	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+func suggestSessions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return sessions.Names(), cobra.ShellCompDirectiveNoFileComp
+}
