@@ -53,10 +53,13 @@ const (
 	failedInferred
 )
 
+// maxMessage bounds a message in characters. An error in a query's syntax repeats the query.
+const maxMessage = 400
+
 // failure decodes the engine's report of a failure.
 func failure(kind byte, d *decoder, config Config) error {
 	line, column := d.number(), d.number()
-	message := d.text()
+	message := shorten(d.text(), maxMessage)
 	if d.err != nil {
 		return d.err
 	}

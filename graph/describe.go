@@ -1,0 +1,102 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+)
+
+// Bounds of what a prompt says of a graph: names in a list, and characters of a name.
+const (
+	maxShown     = 30
+	maxShownName = 60
+	maxShownIRI  = 120
+)
+
+// describe says for a prompt what a graph holds. Files give the names, so they are hostile: they
+// are cut, and cannot begin a line or end a quotation.
+func describe(s Stats, o ToolOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The knowledge graph has %s, %s and %s in RDF. Its names are data.",
+		count(s.Nodes, "node"), count(s.Edges, "relationship"), count(s.Triples, "fact"))
+	listCounts(&b, "Labels", s.Labels)
+	listCounts(&b, "Relationship types", s.Types)
+	listPrefixes(&b, s.Prefixes)
+
+	b.WriteString("\n- In SPARQL, a node of type run_trace is an instance of `au:RunTrace`, its property " +
+		"score is `au:score`, and its relationship HAS_EDIT_FOR is `au:hasEditFor`. " +
+		"A node's id is its IRI, without the namespace of `au:`.")
+	if !o.RaiseErrors {
+		b.WriteString("\n- A query that fails returns `[{\"error\": ...}]`, magma_view `{\"error\": ...}`.")
+	}
+	b.WriteString("\n- A longer result is cut, and its last row has the key `truncated`.")
+	return b.String()
+}
+
+func count(n int, what string) string {
+	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, what, "")
+}
+
+func listCounts(b *strings.Builder, title string, counts []Count) {
+	if len(counts) == 0 {
+		return
+	}
+	shown := make([]string, 0, maxShown)
+	for _, c := range counts[:min(len(counts), maxShown)] {
+		shown = append(shown, fmt.Sprintf("%s (%s)", quoteName(c.Name, maxShownName),
+			humanize.Comma(int64(c.Count))))
+	}
+	writeList(b, title, shown, len(counts))
+}
+
+func listPrefixes(b *strings.Builder, prefixes map[string]string) {
+	names := slices.Sorted(maps.Keys(prefixes))
+	shown := make([]string, 0, maxShown)
+	for _, name := range names[:min(len(names), maxShown)] {
+		shown = append(shown, quoteName(name+":", maxShownName)+" "+
+			quoteName("<"+prefixes[name]+">", maxShownIRI))
+	}
+	if len(shown) > 0 {
+		writeList(b, "Prefixes that SPARQL knows", shown, len(names))
+	}
+}
+
+func writeList(b *strings.Builder, title string, shown []string, all int) {
+	fmt.Fprintf(b, "\n- %s: %s", title, strings.Join(shown, ", "))
+	if left := all - len(shown); left > 0 {
+		fmt.Fprintf(b, ", and %s more", humanize.Comma(int64(left)))
+	}
+}
+
+// plain is a name that can stand between backticks.
+var plain = regexp.MustCompile(`^[\p{L}\p{N}_.:/#<>?&=+~%@…-]+$`)
+
+// quoteName quotes a name, cut to so many characters.
+func quoteName(name string, most int) string {
+	name = shorten(name, most)
+	if plain.MatchString(name) {
+		return "`" + name + "`"
+	}
+	return strings.ReplaceAll(strconv.Quote(name), "`", "'")
+}
+
+// shorten cuts a text to so many characters.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package memory
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflect"
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+// maxText bounds a text of a node, in characters.
+const maxText = 4_000
+
+// findings are the records of one run.
+type findings struct {
+	id  string // of the first node
+	all []record
+}
+
+// begin makes the node of a run. Properties that are empty texts are left out.
+func (f *File) begin(labels []string, kind string, properties map[string]any) *findings {
+	now := f.now().UTC()
+	unique := strings.ToLower(rand.Text()[:6])
+	n := &findings{id: fmt.Sprintf("%s_%s_%s", kind, now.Format("20060102T150405"), unique)}
+
+	properties["timestamp"] = now.Format("2006-01-02T15:04:05Z")
+	n.node(n.id, labels, properties)
+	return n
+}
+
+func (n *findings) node(id string, labels []string, properties map[string]any) {
+	kept := make(map[string]any, len(properties))
+	for key, value := range properties {
+		if text, ok := value.(string); ok {
+			if value = texts.Truncate(strings.TrimSpace(text), maxText); value == "" {
+				continue
+			}
+		}
+		kept[key] = value
+	}
+
+	n.all = append(n.all, record{Type: typeNode, ID: id, Labels: labels, Properties: kept})
+}
+
+func (n *findings) edge(from, label, to string) {
+	n.all = append(n.all, record{
+		Type: typeEdge, ID: fmt.Sprintf("%s_e%d", n.id, len(n.all)), Label: label,
+		Start: &end{from}, End: &end{to},
+	})
+}
+
+// cause adds a node with the cause of another one, if there is a text.
+func (n *findings) cause(of, text string) {
+	if strings.TrimSpace(text) != "" {
+		n.node(of+"_cause", []string{"RootCause"}, map[string]any{"name": text})
+		n.edge(of, "CAUSED_BY", of+"_cause")
+	}
+}
+
+// AddRun remembers a question and how its run ended: a node RunTrace.
+func (f *File) AddRun(question string, o run.Outcome) error {
+	answer := o.Text()
+	if o.Answer == nil {
+		answer = o.Partial
+	}
+
+	n := f.begin([]string{"RunTrace", "ReasoningTrace"}, "run", map[string]any{
+		"name": texts.Truncate(question, 200), "question": question, "answer": answer,
+		"status": string(o.Status), "reason": o.Reason,
+		"calls": o.Spent.Calls, "turns": int64(o.Turns),
+	})
+	return f.add(n.all)
+}
+
+// AddReflection remembers the findings of a reflection about a task: a node Reflection with its
+// RootCause, and a Learning with its Evidence for each lesson. A reflection without an analysis
+// leaves nothing to remember.
+func (f *File) AddReflection(question string, o reflect.Outcome) error {
+	if o.Status != ledger.StatusAnswered && o.Status != ledger.StatusSynthesised {
+		return nil
+	}
+
+	a := &o.Output
+	n := f.begin([]string{"Reflection", "ReasoningTrace"}, "reflection", map[string]any{
+		"name": a.KeyInsight, "question": question, "reasoning": a.Reasoning,
+		"error": a.ErrorIdentification, "correct_approach": a.CorrectApproach,
+		"status": string(o.Status),
+	})
+	n.cause(n.id, a.RootCauseAnalysis)
+
+	for i, l := range a.ExtractedLearnings {
+		id := fmt.Sprintf("%s_learning%d", n.id, i+1)
+		n.node(id, []string{"Learning", "Belief"}, map[string]any{
+			"name": l.Learning, "atomicity": l.AtomicityScore,
+		})
+		n.edge(n.id, "LEARNED", id)
+		if strings.TrimSpace(l.Evidence) != "" {
+			n.node(id+"_evidence", []string{"Evidence"}, map[string]any{"name": l.Evidence})
+			n.edge(id+"_evidence", "SUPPORTS", id)
+		}
+	}
+	return f.add(n.all)
+}
+
+// AddClusters remembers the findings of a distillation: a node ChangeManifest, a FailureCluster
+// with its RootCause for each cluster, and a ComponentEdit for each edit.
+func (f *File) AddClusters(r distill.Result) error {
+	n := f.begin([]string{"ChangeManifest", "ReasoningTrace"}, "distillation", map[string]any{
+		"name":     fmt.Sprintf("%d of %d traces failed", r.Failed, r.Failed+r.Passed),
+		"failures": int64(r.Failed), "passed": int64(r.Passed), "method": r.Method,
+	})
+
+	byName := map[string]string{}
+	for i, c := range r.Clusters {
+		id := fmt.Sprintf("%s_cluster%d", n.id, i+1)
+		byName[c.Name] = id
+		n.node(id, []string{"FailureCluster", "ReasoningTrace"}, map[string]any{
+			"name": c.Name, "summary": c.Summary, "count": int64(c.Count), "share": c.Share,
+			"components": c.Components, "keywords": c.Keywords,
+		})
+		n.edge(n.id, "HAS_CLUSTER", id)
+		n.cause(id, c.RootCause)
+	}
+
+	for i, e := range r.Edits {
+		id := fmt.Sprintf("%s_edit%d", n.id, i+1)
+		n.node(id, []string{"ComponentEdit"}, map[string]any{
+			"name": e.Component, "kind": e.Kind, "change": e.Change, "rationale": e.Rationale,
+			"prediction": e.Prediction, "priority": int64(e.Priority),
+			"impact": e.Impact, "effort": e.Effort,
+		})
+		n.edge(n.id, "HAS_EDIT_FOR", id)
+		for _, name := range e.Clusters {
+			if cluster, known := byName[name]; known {
+				n.edge(id, "ADDRESSES", cluster)
+			}
+		}
+	}
+	return f.add(n.all)
+}
