@@ -30,6 +30,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/repl"
@@ -197,7 +198,7 @@ func cacheDir(options Options) (string, error) {
 		dir, err := os.UserCacheDir()
 		if err == nil {
 			dir = filepath.Join(dir, "rlm")
-			err = wasm.CheckCacheDir(dir)
+			err = codecache.Check(dir)
 		}
 		if err != nil {
 			options.Log.Warn("cannot use the default cache directory, so each process takes "+
@@ -206,7 +207,7 @@ func cacheDir(options Options) (string, error) {
 		}
 		return dir, nil
 	}
-	return options.CacheDir, wasm.CheckCacheDir(options.CacheDir)
+	return options.CacheDir, codecache.Check(options.CacheDir)
 }
 
 // Tiers returns every tier that the engine may choose, weak and strong. The engine owns

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -31,8 +32,8 @@ const (
 
 // maxSnapshotData bounds the data of one namespace in each format, in bytes.
 var maxSnapshotData = map[string]int64{
-	tiers.FormatPickle: 1 << 30,
-	tiers.FormatReplay: 64 << 20,
+	session.FormatPickle: 1 << 30,
+	session.FormatReplay: 64 << 20,
 }
 
 // snapshotHeader is the header of a snapshot.

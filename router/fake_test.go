@@ -287,7 +287,7 @@ func (r *fakeRun) call(ordinal int, args []string) error {
 }
 
 func (r *fakeRun) need(module string) error {
-	if r.tier.info.Modules.Has(module) {
+	if hasModule(&r.tier.info, module) {
 		return nil
 	}
 	if r.job.Rejectable {

@@ -152,7 +152,7 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 func countLacked(v Verdict, c candidate) int {
 	lacked := map[string]bool{}
 	for _, i := range v.Needs.Imports {
-		if !i.Guarded && !i.Unlikely && c.info.Modules != nil && !c.info.Modules.Has(i.Module) {
+		if !i.Guarded && !i.Unlikely && c.info.Modules != nil && !hasModule(&c.info, i.Module) {
 			lacked[i.Module] = true
 		}
 	}

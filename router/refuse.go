@@ -234,7 +234,13 @@ func runsWholeLanguage(info *tiers.Info) bool { return info.Has(tiers.FeatureDyn
 // lacksModule reports whether a tier is known to lack a Python module. Without a list, it is not
 // known. Tiers check the packages of Go snippets themselves, before they run.
 func lacksModule(info *tiers.Info, language tiers.Language, module string) bool {
-	return language == tiers.Python && info.Modules != nil && !info.Modules.Has(module)
+	return language == tiers.Python && info.Modules != nil && !hasModule(info, module)
+}
+
+// hasModule reports whether a tier has the top-level package of a dotted name.
+func hasModule(info *tiers.Info, module string) bool {
+	top, _, _ := strings.Cut(module, ".")
+	return info.Modules[top]
 }
 
 // lacksMissing reports whether a tier is known to lack what another found missing.

@@ -1,7 +1,6 @@
 package tiers
 
 import (
-	"strings"
 	"time"
 )
 
@@ -16,9 +15,9 @@ type Info struct {
 	Lacks map[Language]string
 	// Features that the tier offers to snippets.
 	Features []Feature
-	// Modules are the Python modules that snippets can import. The set may be complete only
-	// after Probe or Warm.
-	Modules Modules
+	// Modules are the top-level Python modules that snippets can import. The set may be
+	// complete only after Probe or Warm. Nil means that the tier does not know them.
+	Modules map[string]bool
 	// Shown are the folders and files of the host that every sandbox of the tier can read.
 	// Hidden are folders with modules that it does not show, each with the reason.
 	Shown, Hidden []string
@@ -40,21 +39,11 @@ func (i Info) Has(f Feature) bool {
 	return false
 }
 
-// Modules is a set of top-level modules, by their import names.
-type Modules map[string]struct{}
-
-// Has reports whether the set holds the top-level package of a dotted name.
-func (m Modules) Has(name string) bool {
-	top, _, _ := strings.Cut(name, ".")
-	_, ok := m[top]
-	return ok
-}
-
-// ModuleSet makes a set of names.
-func ModuleSet(names ...string) Modules {
-	m := make(Modules, len(names))
+// ModuleSet makes a set of names, as [Info] has them.
+func ModuleSet(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
 	for _, name := range names {
-		m[name] = struct{}{}
+		m[name] = true
 	}
 	return m
 }

@@ -17,7 +17,8 @@ type Exporter interface {
 type State struct {
 	// Language of the session.
 	Language Language
-	// Format names the encoding of Data. A sandbox imports its own format only.
+	// Format names the encoding of Data, "pickle" or "replay" in the tiers of this project. A
+	// sandbox imports its own format only.
 	Format string
 	// From is the tier that exported the state.
 	From string
@@ -28,17 +29,6 @@ type State struct {
 	// Left lists the values that could not be exported.
 	Left []Left
 }
-
-// The formats of a State.
-const (
-	// FormatPickle is the stream that guest/state.py of package pykernel writes: values as
-	// a pickle, functions and classes by value.
-	FormatPickle = "pickle"
-	// FormatReplay is a JSON array of the session's snippets, in order. Running them again
-	// restores the namespace. A snippet is a string, or, if it called the host, an object
-	// with its source and its calls with their answers.
-	FormatReplay = "replay"
-)
 
 // Report describes the outcome of a move.
 type Report struct {

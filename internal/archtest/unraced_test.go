@@ -9,7 +9,7 @@ import (
 )
 
 // underRace is a call that leaves a test out of a run with the race detector.
-var underRace = regexp.MustCompile(`\b(skip\.UnderRace|tiertest\.SkipUnderRace)\(|//go:build !race`)
+var underRace = regexp.MustCompile(`\bskip\.UnderRace\(|//go:build !race`)
 
 // TestWhatTheRaceDetectorSkipsRunsWithoutIt compares the tests that skip under the race
 // detector with the folders that make unraced tests: otherwise no run would have them.

@@ -336,7 +336,7 @@ func (g *Guest) Export(context.Context) (tiers.State, error) {
 // Import continues a Go session of another tier. It runs the snippets again with the answers
 // of their host calls.
 func (g *Guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	if state.Format != tiers.FormatReplay {
+	if state.Format != session.FormatReplay {
 		return tiers.Report{}, g.rejectState(
 			state, fmt.Sprintf("the state has the unknown format %q", state.Format),
 		)

@@ -77,10 +77,10 @@ func TestStatesAreNotAmplified(t *testing.T) {
 	head := `{"files":[` + strings.Repeat("{},", size/3) + `{}]}`
 	for name, state := range map[string]tiers.State{
 		"snippets": {
-			Format: tiers.FormatReplay, Data: []byte("[" + strings.Repeat(`"",`, size/3) + `""]`),
+			Format: FormatReplay, Data: []byte("[" + strings.Repeat(`"",`, size/3) + `""]`),
 		},
 		"texts": {
-			Format: tiers.FormatPickle,
+			Format: FormatPickle,
 			Data:   fmt.Appendf([]byte{byte(len(head)), byte(len(head) >> 8), byte(len(head) >> 16), 0}, "%s", head),
 		},
 	} {

@@ -113,7 +113,7 @@ type snippetRecord struct {
 	Calls  []AnsweredCall `json:"calls"`
 }
 
-// MarshalJSON writes a snippet without calls as a string, as [tiers.FormatReplay] says.
+// MarshalJSON writes a snippet without calls as a string, as [FormatReplay] says.
 func (s snippetRecord) MarshalJSON() ([]byte, error) {
 	if len(s.Calls) == 0 {
 		return json.Marshal(s.Source)
@@ -134,7 +134,7 @@ func (s *snippetRecord) UnmarshalJSON(data []byte) error {
 // Export returns the snippets of one language as a state.
 func (h *History) Export(tier string, language tiers.Language) (tiers.State, error) {
 	state := tiers.State{
-		Language: language, Format: tiers.FormatReplay, From: tier, Snippet: h.accounts.ordinal,
+		Language: language, Format: FormatReplay, From: tier, Snippet: h.accounts.ordinal,
 	}
 	snippets := []snippetRecord{}
 	for _, p := range h.past {

@@ -14,6 +14,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// The formats of a state.
+const (
+	// FormatPickle is the stream that guest/state.py of package pykernel writes: values as
+	// a pickle, functions and classes by value.
+	FormatPickle = "pickle"
+	// FormatReplay is a JSON array of the session's snippets, in order. Running them again
+	// restores the namespace. A snippet is a string, or, if it called the host, an object
+	// with its source and its calls with their answers.
+	FormatReplay = "replay"
+)
+
 // Bounds on a state that moves.
 const (
 	maxState = 1 << 30
@@ -73,7 +84,7 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 	data = append(append(data, head...), a.moving.data...)
 
 	return tiers.State{
-		Language: tiers.Python, Format: tiers.FormatPickle, From: tier, Snippet: a.ordinal,
+		Language: tiers.Python, Format: FormatPickle, From: tier, Snippet: a.ordinal,
 		Data: data, Left: a.moving.left,
 	}, nil
 }
@@ -82,10 +93,10 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 func (a *Accounts) ImportState(
 	ctx context.Context, tier string, state tiers.State, run Runner,
 ) (tiers.Report, error) {
-	if state.Format == tiers.FormatReplay {
+	if state.Format == FormatReplay {
 		return a.runPureSnippets(ctx, tier, state, run)
 	}
-	if state.Format != tiers.FormatPickle {
+	if state.Format != FormatPickle {
 		return tiers.Report{}, &tiers.RejectedError{
 			Tier:    tier,
 			Missing: state.Format,

@@ -37,8 +37,8 @@ type Config struct {
 	NoEdits bool
 }
 
-// Check returns the error with which Run would refuse the configuration before any work.
-func (c Config) Check() error {
+// check returns the error with which Run would refuse the configuration before any work.
+func (c Config) check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
 		return fmt.Errorf(
 			"the maximum number of clusters is %d: give 2 to %d, or 0 for the default", c.Clusters,
@@ -118,7 +118,7 @@ type distiller struct {
 
 // Prepare checks the configuration.
 func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
-	err := d.cfg.Check()
+	err := d.cfg.check()
 	if err == nil && d.result.Failed+d.result.Passed == 0 {
 		err = errors.New("the corpus has no trace")
 	}

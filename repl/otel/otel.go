@@ -168,9 +168,9 @@ func (o *Observer) text(key, text string) attribute.KeyValue {
 // name returns a short, clean text, such as the name of a model.
 func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
-// Flush sends the spans that have ended, and waits until each was sent or failed. It gives up
+// flush sends the spans that have ended, and waits until each was sent or failed. It gives up
 // at the context's deadline, or after 10 seconds if the context has none.
-func (o *Observer) Flush(ctx context.Context) error {
+func (o *Observer) flush(ctx context.Context) error {
 	if o == nil {
 		return nil
 	}

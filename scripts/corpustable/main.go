@@ -109,7 +109,7 @@ func describeTiers(all []corpus.Snippet) []tiers.Tier {
 	for _, s := range all {
 		for _, module := range s.Modules {
 			if truth(s) == local.Name {
-				host.Modules[module] = struct{}{}
+				host.Modules[module] = true
 			}
 		}
 	}

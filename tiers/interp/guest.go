@@ -235,7 +235,7 @@ func (g *guest) Export(context.Context) (tiers.State, error) {
 // Import runs the snippets of a state of this tier.
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	isKnown := state.Language == tiers.Python || state.Language == tiers.Go
-	if state.Format != tiers.FormatReplay || state.From != Name || !isKnown {
+	if state.Format != session.FormatReplay || state.From != Name || !isKnown {
 		return tiers.Report{}, rejectState(
 			state, "it cannot read a state of format %q from %q", state.Format, state.From,
 		)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -287,7 +288,7 @@ func TestPythonMovesAsReplay(t *testing.T) {
 	runOK(t, s, "", "a = [1]")
 	runOK(t, s, "", "b = a\nb.append(2)")
 	state, err := s.(tiers.Exporter).Export(t.Context())
-	if err != nil || state.Format != tiers.FormatReplay ||
+	if err != nil || state.Format != session.FormatReplay ||
 		string(state.Data) != `["a = [1]","b = a\nb.append(2)"]` {
 		t.Fatalf("%+v %s %v", state, state.Data, err)
 	}
@@ -300,7 +301,7 @@ func TestPythonMovesAsReplay(t *testing.T) {
 	}
 	var rejected *tiers.RejectedError
 	third := openSandbox(t, tier, tiers.Config{})
-	state.Format = tiers.FormatPickle
+	state.Format = session.FormatPickle
 	if _, err := third.(tiers.Exporter).Import(t.Context(), state); !errors.As(err, &rejected) {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ type python struct {
 	path    string
 	version [3]int
 	shown   *shown
-	modules tiers.Modules
+	modules map[string]bool
 
 	mu       sync.Mutex // guards what follows
 	started  bool       // a process has been

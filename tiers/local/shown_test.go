@@ -178,7 +178,7 @@ func TestAnEditableInstallIsHidden(t *testing.T) {
 	got := seen(t, tier, python, home, "project/.env", "edited", "sourced", "json")
 	expectSeen(t, got, "json")
 	info := tier.Info()
-	if info.Modules.Has("edited") || info.Modules.Has("sourced") || !info.Modules.Has("json") {
+	if info.Modules["edited"] || info.Modules["sourced"] || !info.Modules["json"] {
 		t.Error("it offers the modules of hidden folders, or not those of others")
 	}
 	if all := strings.Join(info.Hidden, "\n"); !strings.Contains(all, project+": ") ||
@@ -188,7 +188,7 @@ func TestAnEditableInstallIsHidden(t *testing.T) {
 
 	named := newTier(t, local.Options{Python: python, Folders: []string{source}, Warm: -1})
 	expectSeen(t, seen(t, named, python, home, "project/.env", "edited", "sourced"), "sourced")
-	if !named.Info().Modules.Has("sourced") || !slices.Contains(named.Info().Shown, source) {
+	if !named.Info().Modules["sourced"] || !slices.Contains(named.Info().Shown, source) {
 		t.Error("it does not offer the modules of a named folder")
 	}
 }
@@ -248,7 +248,7 @@ func TestSecretsAmongPackagesHideThem(t *testing.T) {
 
 	tier := newTier(t, local.Options{Python: python, Warm: -1})
 	expectSeen(t, seen(t, tier, python, home, inner, "installed", "json"), "json")
-	if tier.Info().Modules.Has("installed") {
+	if tier.Info().Modules["installed"] {
 		t.Error("it offers modules of a hidden folder")
 	}
 }

@@ -69,11 +69,3 @@ func Require(tb testing.TB, tier string, err error) {
 	tb.Helper()
 	skip.WithoutTier(tb, tier, err)
 }
-
-// SkipUnderRace skips a test if the race detector is built in. It is for tests that the
-// detector makes take minutes, and for attacks on a guest, which find no race in the host.
-// `make check` runs them without the detector.
-func SkipUnderRace(tb testing.TB) {
-	tb.Helper()
-	skip.UnderRace(tb)
-}

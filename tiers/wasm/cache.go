@@ -8,11 +8,6 @@ import (
 	"github.com/rlmhq/rlm/internal/cpython"
 )
 
-// CheckCacheDir creates a missing directory for its owner alone. It returns an error if the
-// path cannot be a cache: it is not a directory, other users may write to it, or this process
-// may not.
-func CheckCacheDir(dir string) error { return codecache.Check(dir) }
-
 // cachedImage describes the image in a file of the cache.
 type cachedImage struct {
 	// Size is the image's, Runs are its nonzero parts, one after another in the file.

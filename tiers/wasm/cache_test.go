@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
@@ -200,9 +201,9 @@ func TestCacheOfOthers(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(dir, 0o700), prepare(base, dir)); err != nil {
 			t.Fatal(err)
 		}
-		if err := wasm.CheckCacheDir(dir); err == nil ||
+		if err := codecache.Check(dir); err == nil ||
 			!strings.Contains(err.Error(), "name an empty directory of your own") {
-			t.Errorf("%s: CheckCacheDir: %v", name, err)
+			t.Errorf("%s: Check: %v", name, err)
 		}
 
 		tier := wasm.New(wasm.Options{CacheDir: dir})
@@ -234,14 +235,14 @@ func TestAPrivateCacheIsAccepted(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(base, 0o700), os.Chmod(base, mode)); err != nil {
 			t.Fatal(err)
 		}
-		if err := wasm.CheckCacheDir(dir); err != nil {
+		if err := codecache.Check(dir); err != nil {
 			t.Errorf("%v: %v", mode, err)
 		}
 	}
 	if err := os.Symlink(dir, filepath.Join(base, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := wasm.CheckCacheDir(filepath.Join(base, "link")); err != nil {
+	if err := codecache.Check(filepath.Join(base, "link")); err != nil {
 		t.Errorf("a link: %v", err)
 	}
 }

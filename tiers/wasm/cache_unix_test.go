@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
@@ -103,7 +104,7 @@ func TestUnreadableKey(t *testing.T) {
 	}
 	tier := wasm.New(wasm.Options{CacheDir: dir})
 	defer tier.Close()
-	for _, err := range []error{wasm.CheckCacheDir(dir), tier.Warm(context.Background())} {
+	for _, err := range []error{codecache.Check(dir), tier.Warm(context.Background())} {
 		if err == nil || !strings.Contains(err.Error(), "name an empty directory of your own") ||
 			strings.Contains(err.Error(), "chmod") {
 			t.Errorf("got %v", err)

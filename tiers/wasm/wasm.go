@@ -89,7 +89,7 @@ func (t *Tier) Info() tiers.Info {
 	}
 }
 
-var modules = sync.OnceValue(func() tiers.Modules {
+var modules = sync.OnceValue(func() map[string]bool {
 	return tiers.ModuleSet(append(cpython.Modules(), pykernel.Modules()...)...)
 })
 

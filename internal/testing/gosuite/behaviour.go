@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -239,7 +240,7 @@ fmt.Println(answers, err)`)
 	}
 
 	state, err := s.(tiers.Exporter).Export(t.Context())
-	if err != nil || state.Format != tiers.FormatReplay || state.Language != tiers.Go {
+	if err != nil || state.Format != session.FormatReplay || state.Language != tiers.Go {
 		t.Fatalf("%+v %v", state, err)
 	}
 	other := Open(t, tier, cfg)
@@ -265,7 +266,9 @@ func testMoveFromInterpreter(t *testing.T, tier tiers.Tier) {
 	data := `["import \"fmt\"\nx := 3\nfunc double(n int) int { return 2 * n }",` +
 		`{"source":"a, _ := Query(\"hi\")\nfmt.Println(a)",` +
 		`"calls":[{"call":"` + base64.StdEncoding.EncodeToString(call[:]) + `","value":"cached"}]}]`
-	state := tiers.State{Language: tiers.Go, Format: tiers.FormatReplay, From: "interp", Snippet: 2, Data: []byte(data)}
+	state := tiers.State{
+		Language: tiers.Go, Format: session.FormatReplay, From: "interp", Snippet: 2, Data: []byte(data),
+	}
 	if _, err := s.(tiers.Exporter).Import(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}

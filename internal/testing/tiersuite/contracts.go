@@ -22,7 +22,7 @@ var updateContracts = flag.Bool("update-contracts", false,
 // pydantic, and moves the session between their snippets.
 func (s *suite) testContracts(t *testing.T) {
 	skip.UnderRace(t)
-	if !s.info.Modules.Has("rlm_models") {
+	if !s.info.Modules["rlm_models"] {
 		t.Skipf("tier %s has no runtime for Python's types", s.info.Name)
 	}
 	t.Run("pydantic", func(t *testing.T) { // the real one, or the look-alike
