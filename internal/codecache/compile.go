@@ -83,7 +83,7 @@ func (c *Cache) compileOnce(
 	if desk != nil && mayLoad {
 		group.Go(func() { c.load(desk, key) })
 	}
-	module, err := m.Read()
+	module, hollow, err := m.read()
 	group.Wait()
 	if err != nil {
 		return code, false, err
@@ -97,6 +97,9 @@ func (c *Cache) compileOnce(
 	if err := m.Import(ctx, code.Runtime); err != nil {
 		return code, isCached, err
 	}
+	if isCached {
+		module = hollow
+	}
 	code.Module, err = code.Runtime.CompileModule(
 		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
 	)
@@ -104,10 +107,30 @@ func (c *Cache) compileOnce(
 		return code, isCached, fmt.Errorf("cannot compile it: %w", err)
 	}
 
-	if desk != nil {
-		c.keep(desk, key)
+	switch {
+	case isCached:
+		err = desk.checkUse()
+	case desk != nil:
+		c.keep(ctx, desk, key, func() error { return compileAside(ctx, code.Runtime, hollow) })
 	}
-	return code, isCached, nil
+	return code, isCached, err
+}
+
+// read returns the module, and the module to which its code is bound in the cache.
+func (m Module) read() (module, hollow []byte, err error) {
+	if module, err = m.Read(); err == nil {
+		hollow, err = hollowOut(module)
+	}
+	return module, hollow, err
+}
+
+// compileAside compiles a module only for the file that wazero writes.
+func compileAside(ctx context.Context, r wazero.Runtime, module []byte) error {
+	compiled, err := r.CompileModule(ctx, module)
+	if err != nil {
+		return fmt.Errorf("cannot compile it without bodies: %w", err)
+	}
+	return compiled.Close(ctx)
 }
 
 // desk is a private folder in which wazero reads and writes compiled code. wazero opens its
@@ -119,6 +142,7 @@ type desk struct {
 	folder string // wazero's, whose name has wazero's version
 	loaded string // the name of the copy, empty if none
 	copied *os.File
+	entry  os.FileInfo // of the copy in the folder
 }
 
 const deskPrefix = "work-"
@@ -172,7 +196,7 @@ func (d *desk) remove() {
 // codeKey identifies code for a module, wazero, system and processor.
 func (d *desk) codeKey(module string) string {
 	h := sha256.New()
-	_, _ = io.WriteString(h, "code"+module)
+	_, _ = io.WriteString(h, "code of a hollow module"+module)
 	_, _ = fmt.Fprint(h, filepath.Base(d.folder), cpu.X86, cpu.ARM64)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -193,34 +217,67 @@ func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, codeDi
 func (c *Cache) load(d *desk, key string) {
 	isLoaded := c.Fetch(c.codePath(key), key, func(f *File) (err error) {
 		d.loaded = f.Head.Name
-		if d.copied, err = createCopy(filepath.Join(d.folder, d.loaded)); err == nil {
-			_, err = f.WriteTo(d.copied)
+		if d.copied, err = createCopy(d.path(d.loaded)); err != nil {
+			return err
 		}
+		if d.entry, err = os.Lstat(d.path(d.loaded)); err != nil {
+			return err
+		}
+		_, err = f.WriteTo(d.copied)
 		return err
 	})
 
 	if !isLoaded && d.loaded != "" {
-		_ = os.Remove(filepath.Join(d.folder, d.loaded)) // wazero refuses half of a file
+		_ = os.Remove(d.path(d.loaded)) // wazero refuses half of a file
 		d.loaded = ""
 	}
 }
 
-// keep caches the code that wazero has written to the desk, if it is not from the cache.
-func (c *Cache) keep(d *desk, key string) {
-	files, err := os.ReadDir(d.folder)
-	for _, file := range files {
-		if file.Name() == d.loaded {
-			continue
-		}
-		var code []byte
-		if code, err = os.ReadFile(filepath.Join(d.folder, file.Name())); err == nil {
-			c.Store(c.codePath(key), Head{Key: key, Name: file.Name()}, code)
-		}
+func (d *desk) path(name string) string { return filepath.Join(d.folder, name) }
+
+var errUnused = errors.New("wazero has not used it")
+
+// checkUse returns an error if wazero has compiled the hollow module instead of using the copy.
+// It then has written a file.
+func (d *desk) checkUse() error {
+	entry, err := os.Lstat(d.path(d.loaded))
+	if err != nil || !os.SameFile(entry, d.entry) {
+		return errUnused
+	}
+	if _, err := onlyEntry(d.folder); err != nil {
+		return errUnused
+	}
+	return nil
+}
+
+// keep caches the code that wazero has written to the desk, under the name that it looks for
+// when it gets the hollow module, which compileHollow finds out.
+func (c *Cache) keep(ctx context.Context, d *desk, key string, compileHollow func() error) {
+	path, err := onlyEntry(d.folder)
+	var code []byte
+	if err == nil {
+		code, err = os.ReadFile(path)
+	}
+	if err == nil {
+		err = compileHollow()
+	}
+	var files []os.DirEntry
+	if err == nil {
+		files, err = os.ReadDir(d.folder)
+	}
+	if err != nil {
+		c.Log.WarnContext(ctx, "cannot cache the compiled code", "error", err)
+		return
 	}
 
-	if err != nil {
-		c.Log.Warn("cannot cache the compiled code", "error", err)
+	name := filepath.Base(path) // of a module without functions
+	for _, file := range files {
+		if file.Name() != name {
+			name = file.Name()
+			break
+		}
 	}
+	c.Store(c.codePath(key), Head{Key: key, Name: name}, code)
 }
 
 // deskAge is the age from which a desk belongs to a process that was killed.
