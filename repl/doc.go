@@ -1,6 +1,6 @@
-// Package repl holds what loops between a model and a sandbox share with their users:
-// the [Session] in which snippets run, the [Tools] that snippets find, and the error of
-// a run that cannot begin.
+// Package repl holds what loops between a model and a sandbox share with their users: the
+// [Runner] of snippets, the [Tools] that snippets find, the [Agent] that answers them, and
+// the error of a run that cannot begin.
 //
 // A loop is a folder below this one, named after its command. It asks a model, finds
 // code and answers in its reply, runs the code in a session, and tells the model what

@@ -4,31 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"testing"
 
-	"github.com/rlmhq/rlm/internal/testing/testcache"
-
-	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-var shared *rlm.Engine
-
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
-
-// A snippet calls a function of the host, and hands over what it makes of the answer.
-func ExampleOpenSession() {
+// A tool checks its arguments by a schema, which also binds the positional ones to names.
+func ExampleNewTools() {
 	tools, err := repl.NewTools(repl.Tool{
-		Name: "price", Signature: "price(item)", Doc: "The price of an item.",
+		Name: "price", Doc: "The price of an item.",
+		Schema: json.RawMessage(`{
+			"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]
+		}`),
 		Call: func(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 			return json.Marshal(map[string]any{"item": args["item"], "euros": 3})
 		},
@@ -38,24 +25,13 @@ func ExampleOpenSession() {
 		return
 	}
 
-	ctx := context.Background()
-	session, err := repl.OpenSession(
-		ctx, repl.SessionConfig{Open: shared.Opener(router.Policy{}), Tools: tools},
-	)
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, argument := range []string{`"tea"`, `["tea"]`} {
+		value, err := tools.Call(context.Background(), tiers.Call{
+			Function: "price", Args: []tiers.Value{tiers.Value(argument)},
+		})
+		fmt.Println(string(value), err)
 	}
-	defer session.Close()
-
-	ran, err := session.Run(
-		ctx, repl.Block{Language: tiers.Python, Source: `FINAL(2 * price("tea")["euros"])`},
-	)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(ran.Final.Value))
 	// Output:
-	// 6
+	// {"euros":3,"item":"tea"} <nil>
+	//  price: the arguments do not match the schema: $.item: must be string, is array
 }

@@ -107,11 +107,6 @@ func (t *Tools) Only(names []string) *Tools {
 	return some
 }
 
-func (t *Tools) has(name string) bool {
-	_, ok := t.byName[name]
-	return ok
-}
-
 // add checks a tool and appends it.
 func (t *Tools) add(tool Tool) error {
 	if err := protocol.CheckName(tool.Name); err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -44,7 +44,7 @@ type loop struct {
 	helper  *helper
 	trace   *record.Trace
 
-	session  *repl.Session
+	session  *loopsession.Session
 	executor turns.Executor
 	turn     atomic.Int64
 	log      []iterationRecord

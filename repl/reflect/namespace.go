@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -62,12 +63,12 @@ func describeTools(tools *repl.Tools) string {
 }
 
 // open starts a session with the variables and functions of the snippets.
-func (l *loop) open(ctx context.Context) (*repl.Session, error) {
+func (l *loop) open(ctx context.Context) (*loopsession.Session, error) {
 	tools, err := l.tools()
 	if err != nil {
 		return nil, err
 	}
-	session, err := repl.OpenSession(ctx, repl.SessionConfig{
+	session, err := loopsession.Open(ctx, loopsession.Config{
 		Open: l.cfg.Open, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (l *loop) open(ctx context.Context) (*repl.Session, error) {
 
 // furnishSession gives a session its variables and builtins. It defines the classes of
 // the trace under the stock builtins, even in a session that was furnished before.
-func furnishSession(ctx context.Context, session *repl.Session, s *Subject) error {
+func furnishSession(ctx context.Context, session *loopsession.Session, s *Subject) error {
 	if err := runPreparation(ctx, session, stockNames); err != nil {
 		return err
 	}
@@ -101,13 +102,13 @@ func furnishSession(ctx context.Context, session *repl.Session, s *Subject) erro
 
 // restrictBuiltins sets the builtins of the next snippets. They are not variables, so a
 // session loses them when it moves to another sandbox.
-func restrictBuiltins(ctx context.Context, session *repl.Session) error {
+func restrictBuiltins(ctx context.Context, session *loopsession.Session) error {
 	return runPreparation(ctx, session, namespace)
 }
 
 // runPreparation runs a snippet that sets up the session.
-func runPreparation(ctx context.Context, session *repl.Session, source string) error {
-	ran, err := session.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+func runPreparation(ctx context.Context, session *loopsession.Session, source string) error {
+	ran, err := session.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	if err == nil && record.HasFailed(&ran) {
 		err = fmt.Errorf("the snippet ended as %s %s", ran.Status, record.FormatFailure(&ran))
 	}

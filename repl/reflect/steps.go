@@ -6,9 +6,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -75,7 +75,7 @@ func (l *loop) execute(ctx context.Context, it iteration) (iteration, error) {
 		return it, nil
 	}
 	done, err := l.executor.Execute(
-		ctx, turns.Reply{Blocks: []repl.Block{{Language: tiers.Python, Source: *it.code}}},
+		ctx, turns.Reply{Blocks: []loopsession.Block{{Language: tiers.Python, Source: *it.code}}},
 	)
 
 	if err == nil {

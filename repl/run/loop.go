@@ -17,11 +17,11 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -45,7 +45,7 @@ type loop struct {
 	scope    string // the agent whose tools the loop has, empty for all tools
 	trace    *record.Trace
 
-	session     *repl.Session
+	session     *loopsession.Session
 	executor    turns.Executor
 	answers     *answers.Answers
 	messages    []llm.Message // the system prompt, the question, then the turns
@@ -119,7 +119,7 @@ func (l *loop) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.session, err = repl.OpenSession(ctx, repl.SessionConfig{
+	l.session, err = loopsession.Open(ctx, loopsession.Config{
 		Open: l.cfg.Open, Inputs: l.inputs, Tools: tools,
 		Variables: map[string]tiers.Value{
 			"query": question, "depth": tiers.Value(strconv.Itoa(l.depth)),
@@ -386,7 +386,7 @@ func (l *loop) recoverPartial(ctx context.Context) string {
 	if l.session == nil { // it could not begin again
 		return ""
 	}
-	ran, err := l.session.Run(ctx, repl.Block{
+	ran, err := l.session.Run(ctx, loopsession.Block{
 		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
 		WithoutCalls: true, // answer may be an object whose methods the model wrote
 	})

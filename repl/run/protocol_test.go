@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/inputs"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -532,7 +533,7 @@ func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
 				t.Skip("it is about what a sub-loop sees")
 			}
 			source := "answer = {'content': '', 'ready': False}\n" + row.source
-			ran, err := session.Run(t.Context(), repl.Block{Language: tiers.Python, Source: source})
+			ran, err := session.Run(t.Context(), loopsession.Block{Language: tiers.Python, Source: source})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -543,7 +544,7 @@ func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
 	}
 }
 
-func localSession(t *testing.T) *repl.Session {
+func localSession(t *testing.T) *loopsession.Session {
 	t.Helper()
 	ledger, err := calls.NewLedger(ledger.Budget{})
 	if err != nil {
@@ -575,7 +576,7 @@ func localSession(t *testing.T) *repl.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := repl.OpenSession(t.Context(), repl.SessionConfig{
+	session, err := loopsession.Open(t.Context(), loopsession.Config{
 		Open: shared.Opener(router.Policy{Pin: "local"}), Inputs: inputs, Tools: tools,
 	})
 	if err != nil {

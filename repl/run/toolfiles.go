@@ -12,7 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -50,7 +50,7 @@ var describeFunctions string
 
 // readToolFile runs a file once, in a session of its own, to find its functions.
 func (r *tree) readToolFile(ctx context.Context, file ToolFile) (known toolFile, err error) {
-	s, err := repl.OpenSession(ctx, repl.SessionConfig{Open: r.cfg.Open, Limits: r.cfg.Limits})
+	s, err := loopsession.Open(ctx, loopsession.Config{Open: r.cfg.Open, Limits: r.cfg.Limits})
 	if err != nil {
 		return known, err
 	}
@@ -104,7 +104,7 @@ func (f *toolFile) check() error {
 }
 
 // load runs the file in the session of a loop.
-func (f *toolFile) load(ctx context.Context, s *repl.Session) error {
+func (f *toolFile) load(ctx context.Context, s *loopsession.Session) error {
 	if _, err := runOwn(ctx, s, f.Source); err != nil {
 		return fmt.Errorf("cannot load tool file %s: %w", f.Name, err)
 	}
@@ -113,8 +113,8 @@ func (f *toolFile) load(ctx context.Context, s *repl.Session) error {
 
 // runOwn runs Python of the run's owner, and returns the value of FINAL, nil without one.
 // Each other ending is an error.
-func runOwn(ctx context.Context, s *repl.Session, source string) (tiers.Value, error) {
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+func runOwn(ctx context.Context, s *loopsession.Session, source string) (tiers.Value, error) {
+	ran, err := s.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	switch {
 	case err != nil:
 		return nil, err

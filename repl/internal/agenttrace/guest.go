@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -18,11 +18,11 @@ var guestClasses string
 // Bind gives the snippets of a session the classes TraceStep and TraceContext, and the
 // variable trace: t, or None if t is nil. The trace travels as JSON, and the classes run
 // inside the session: a snippet that changes them harms only itself.
-func Bind(ctx context.Context, s *repl.Session, t *Trace) error {
+func Bind(ctx context.Context, s *loopsession.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err
 	}
-	ran, err := s.Run(ctx, repl.Block{
+	ran, err := s.Run(ctx, loopsession.Block{
 		Language: tiers.Python, Source: guestClasses + "\ntrace = TraceContext._kept(trace)\n",
 	})
 

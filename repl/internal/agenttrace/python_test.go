@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
@@ -388,14 +388,14 @@ func TestTracesInASandbox(t *testing.T) {
 
 // traceSession is a session on the tiers that a policy allows, of which the test needs
 // some.
-func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string) *repl.Session {
+func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string) *loopsession.Session {
 	t.Helper()
 	for _, tier := range e.Tiers() {
 		if name := tier.Info().Name; slices.Contains(needs, name) {
 			tiertest.Require(t, name, tier.Probe(t.Context()))
 		}
 	}
-	s, err := repl.OpenSession(t.Context(), repl.SessionConfig{Open: e.Opener(p)})
+	s, err := loopsession.Open(t.Context(), loopsession.Config{Open: e.Opener(p)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,9 +408,9 @@ func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string)
 }
 
 // final runs a snippet and returns what it hands to FINAL.
-func final(t *testing.T, s *repl.Session, source string) any {
+func final(t *testing.T, s *loopsession.Session, source string) any {
 	t.Helper()
-	ran, err := s.Run(context.Background(), repl.Block{Language: tiers.Python, Source: source})
+	ran, err := s.Run(context.Background(), loopsession.Block{Language: tiers.Python, Source: source})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func final(t *testing.T, s *repl.Session, source string) any {
 	return v
 }
 
-func tracesAreAlike(t *testing.T, s *repl.Session) {
+func tracesAreAlike(t *testing.T, s *loopsession.Session) {
 	t.Helper()
 	if err := agenttrace.Bind(t.Context(), s, nil); err != nil {
 		t.Fatal(err)
@@ -462,7 +462,7 @@ func tracesAreAlike(t *testing.T, s *repl.Session) {
 	}
 }
 
-func aTraceMoves(t *testing.T, s *repl.Session) {
+func aTraceMoves(t *testing.T, s *loopsession.Session) {
 	t.Helper()
 	trace := sample()
 	if err := agenttrace.Bind(t.Context(), s, trace); err != nil {
@@ -487,7 +487,7 @@ func aTraceMoves(t *testing.T, s *repl.Session) {
 	}
 }
 
-func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
+func aLargeTraceIsBound(t *testing.T, s *loopsession.Session) {
 	t.Helper()
 	step := agenttrace.Step{
 		Action: "reasoning", Thought: strings.Repeat("a line of thought\n", 1<<10),
@@ -507,8 +507,8 @@ func aLargeTraceIsBound(t *testing.T, s *repl.Session) {
 }
 
 func BenchmarkBindTrace(b *testing.B) {
-	s, err := repl.OpenSession(
-		b.Context(), repl.SessionConfig{Open: shared.Opener(router.Policy{})},
+	s, err := loopsession.Open(
+		b.Context(), loopsession.Config{Open: shared.Opener(router.Policy{})},
 	)
 	if err != nil {
 		b.Fatal(err)

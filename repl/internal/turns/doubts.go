@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
@@ -38,7 +38,7 @@ const maxDoubt = 200
 
 // compareBlocks refuses the answer of a block if a block behind it, which did not run, has
 // another.
-func (t *Turn) compareBlocks(answered repl.Block, behind []repl.Block) {
+func (t *Turn) compareBlocks(answered loopsession.Block, behind []loopsession.Block) {
 	if t.Final == nil {
 		return
 	}
@@ -68,7 +68,7 @@ func listFinals(source string) (calls []string) {
 
 // compareText refuses the answer of code if the text beside it gives another. A text that
 // gives none does not count.
-func (t *Turn) compareText(ctx context.Context, s *repl.Session, f *textFinal) error {
+func (t *Turn) compareText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	var other Turn
 	if err := other.settleText(ctx, s, f); err != nil || other.Final == nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -25,7 +25,7 @@ var elements = []*regexp.Regexp{
 
 // findElements returns the code between the first of elements that a text has, and the
 // text before, between and behind them.
-func findElements(text string) (blocks []repl.Block, around []string) {
+func findElements(text string) (blocks []loopsession.Block, around []string) {
 	for _, element := range elements {
 		for _, found := range element.FindAllStringSubmatch(text, -1) {
 			if block, ok, _ := blockOf("", strings.Trim(found[1], "\n")); ok {
@@ -41,7 +41,7 @@ func findElements(text string) (blocks []repl.Block, around []string) {
 
 // findCalls returns the code that the tool calls in a text hand over, the names of the
 // tools of all other calls, and the text before, between and behind them.
-func findCalls(text string) (blocks []repl.Block, others, around []string) {
+func findCalls(text string) (blocks []loopsession.Block, others, around []string) {
 	calls, around := texts.CutToolCalls(text)
 	for _, call := range calls {
 		tool, source := readCall(call)
@@ -49,7 +49,7 @@ func findCalls(text string) (blocks []repl.Block, others, around []string) {
 			others = append(others, clipWord(tool))
 			continue
 		}
-		blocks = append(blocks, repl.Block{Language: tiers.Python, Source: source})
+		blocks = append(blocks, loopsession.Block{Language: tiers.Python, Source: source})
 	}
 	return blocks, others, around
 }

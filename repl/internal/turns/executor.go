@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
@@ -13,7 +13,7 @@ import (
 
 // Executor runs the code of a loop's replies and reports it. It belongs to one loop.
 type Executor struct {
-	Session *repl.Session
+	Session *loopsession.Session
 	// Tell takes the events, without the place in the tree.
 	Tell func(ledger.Event)
 

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // Reply has the code and the answer of a model's reply.
 type Reply struct {
 	// Blocks are the code, in order.
-	Blocks []repl.Block
+	Blocks []loopsession.Block
 	// Final is the answer given as text outside of code, nil if there is none.
 	Final *textFinal
 	// Bare are texts without a fence that may be code, the likeliest first. The session
@@ -136,12 +136,12 @@ func ExtractScript(reply string, isCut bool) (source string, ok bool) {
 }
 
 // keepLanguage keeps the blocks of one language.
-func keepLanguage(blocks []repl.Block, language tiers.Language) []repl.Block {
-	return slices.DeleteFunc(blocks, func(b repl.Block) bool { return b.Language != language })
+func keepLanguage(blocks []loopsession.Block, language tiers.Language) []loopsession.Block {
+	return slices.DeleteFunc(blocks, func(b loopsession.Block) bool { return b.Language != language })
 }
 
 // joinScript returns the first of some blocks, or a batch of them.
-func joinScript(blocks []repl.Block) string {
+func joinScript(blocks []loopsession.Block) string {
 	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
 		return blocks[0].Source
 	}

@@ -5,13 +5,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // fenced is what the fences of a reply hold, and what stands outside of them.
 type fenced struct {
-	blocks []repl.Block
+	blocks []loopsession.Block
 	// others are the languages of code that nothing runs.
 	others []string
 	// outside is the text outside of all fences, after the part of it behind the last block.
@@ -241,9 +241,9 @@ func word(info string) string {
 
 // blockOf returns the code of a block, false if it has none that runs. Then other is the
 // language of the code in it, empty for data.
-func blockOf(info, source string) (block repl.Block, ok bool, other string) {
+func blockOf(info, source string) (block loopsession.Block, ok bool, other string) {
 	if strings.TrimSpace(source) == "" {
-		return repl.Block{}, false, ""
+		return loopsession.Block{}, false, ""
 	}
 	name := word(info)
 	language, known := languages[name]
@@ -262,7 +262,7 @@ func blockOf(info, source string) (block repl.Block, ok bool, other string) {
 	default:
 		other = clipWord(name)
 	}
-	return repl.Block{Language: language, Source: source}, known, other
+	return loopsession.Block{Language: language, Source: source}, known, other
 }
 
 // clipWord returns a name of a model's as it is told again, on one line and bounded.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -99,7 +99,7 @@ func hasHole(text string, variables map[string]string) bool {
 // settleText finds the meaning of an answer in text. FINAL(x) is a literal, or Python that
 // the session evaluates. What is no Python at all is text as it stands. An error of the
 // evaluation is for the model: a name that does not exist is never the answer.
-func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) error {
+func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
 		t.reject(f, "it has no answer in it")
 		return nil
@@ -114,7 +114,7 @@ func (t *Turn) settleText(ctx context.Context, s *repl.Session, f *textFinal) er
 		return nil
 	}
 
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+	ran, err := s.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	if err != nil {
 		return t.noteRefusal(err)
 	}
@@ -141,7 +141,7 @@ var noPython = []string{"SyntaxError", "IndentationError"}
 
 // takeText takes a text as the answer, unless it has the name of a variable where the value
 // belongs.
-func (t *Turn) takeText(s *repl.Session, f *textFinal, value json.RawMessage) {
+func (t *Turn) takeText(s *loopsession.Session, f *textFinal, value json.RawMessage) {
 	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
 		t.reject(f, "it names a variable where its value should stand; "+
 			`use an f-string in code: FINAL(f"{name}")`)
@@ -161,7 +161,7 @@ func (f *textFinal) refuse(reason string) string {
 }
 
 // listVariables names the variables of a session.
-func listVariables(s *repl.Session) string {
+func listVariables(s *loopsession.Session) string {
 	names := slices.Sorted(maps.Keys(s.Variables()))
 	if len(names) == 0 {
 		return "There are no variables yet."

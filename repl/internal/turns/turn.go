@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/router"
@@ -86,7 +86,7 @@ func (t *Turn) Shows(list []string) bool {
 //
 // Notes tell the model about code that no tier may run. An error means that the context
 // ended or that a tier broke.
-func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
+func execute(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	switch {
 	case t.Final == nil:
@@ -103,7 +103,7 @@ func execute(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
 }
 
 // settleBare lets the session decide whether a text without a fence is code.
-func (r *Reply) settleBare(ctx context.Context, s *repl.Session) error {
+func (r *Reply) settleBare(ctx context.Context, s *loopsession.Session) error {
 	if len(r.Bare) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (r *Reply) settleBare(ctx context.Context, s *repl.Session) error {
 		return err
 	}
 	source := fmt.Sprintf("FINAL(%s(%s))", protocol.FindCode, list)
-	ran, err := s.Run(ctx, repl.Block{Language: tiers.Python, Source: source})
+	ran, err := s.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	if err != nil && !errors.Is(err, router.ErrNoTier) {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *Reply) settleBare(ctx context.Context, s *repl.Session) error {
 
 // runBare takes a text without a fence for the code of the reply.
 func (r *Reply) runBare(source string) {
-	r.Blocks = []repl.Block{{Language: tiers.Python, Source: source}}
+	r.Blocks = []loopsession.Block{{Language: tiers.Python, Source: source}}
 	r.Final = nil
 }
 
@@ -157,7 +157,7 @@ func isEmptyAnswer(f *tiers.Final) bool {
 	return f.Name == "answer" && (string(f.Value) == `""` || string(f.Value) == "null")
 }
 
-func runReply(ctx context.Context, s *repl.Session, r Reply) (Turn, error) {
+func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error) {
 	var t Turn
 	if err := r.settleBare(ctx, s); err != nil {
 		return t, err
@@ -233,7 +233,7 @@ const NothingDone = "Your reply had neither code nor a final answer, so nothing 
 
 // Feedback returns the feedback on a turn and keeps its output in the session. The run goes
 // on if the session cannot take the output, for example because its memory is full.
-func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions) (string, error) {
+func (t *Turn) Feedback(ctx context.Context, s *loopsession.Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
 		name, err := keepOutput(ctx, s, o.Turn, output)
 		switch {
@@ -252,7 +252,7 @@ func (t *Turn) Feedback(ctx context.Context, s *repl.Session, o FeedbackOptions)
 }
 
 // CodeBlocks returns the records of a turn's code.
-func (t *Turn) CodeBlocks(s *repl.Session) []trajectory.CodeBlock {
+func (t *Turn) CodeBlocks(s *loopsession.Session) []trajectory.CodeBlock {
 	blocks := make([]trajectory.CodeBlock, 0, len(t.Ran))
 	for i := range t.Ran {
 		blocks = append(blocks, record.BlockOf(&t.Ran[i], s.Variables()))
@@ -262,7 +262,7 @@ func (t *Turn) CodeBlocks(s *repl.Session) []trajectory.CodeBlock {
 
 // keepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
 func keepOutput(
-	ctx context.Context, s *repl.Session, turn int, output string,
+	ctx context.Context, s *loopsession.Session, turn int, output string,
 ) (name string, err error) {
 	name = fmt.Sprintf("_stdout_%d", turn)
 	return name, s.Assign(ctx, name, output)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -51,10 +51,10 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ran, err := r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
+	ran, err := r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
 	invalid := err == nil && neverRan(&ran)
 	if invalid { // say what is wrong with the code itself, by its own lines
-		ran, err = r.python.Run(ctx, repl.Block{Language: tiers.Python, Source: body})
+		ran, err = r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body})
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 		return errors.New("cannot run code: set Config.Open")
 	}
 
-	r.python, err = repl.OpenSession(ctx, repl.SessionConfig{
+	r.python, err = loopsession.Open(ctx, loopsession.Config{
 		Open: r.cfg.Open, Limits: r.cfg.Limits, Deterministic: r.cfg.Deterministic,
 	})
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
+	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
@@ -102,7 +103,7 @@ type Run struct {
 	cfg    Config
 	folder string
 	caller *calls.Caller
-	python *repl.Session // nil before the first code
+	python *loopsession.Session // nil before the first code
 
 	node   *Node
 	at     place

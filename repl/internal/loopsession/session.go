@@ -1,4 +1,5 @@
-package repl
+// Package loopsession runs the code of one loop, in a session of its own.
+package loopsession
 
 import (
 	"context"
@@ -12,42 +13,26 @@ import (
 
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Runner runs the snippets of one session, one after another, and keeps its variables.
-type Runner interface {
-	// Run runs a snippet. The endings of a snippet, its exceptions and limits among them,
-	// are results; an error says that no tier could run it or that a tier broke.
-	Run(ctx context.Context, job tiers.Job) (router.Result, error)
-	// Home returns the tier in which the variables of a language live, empty before the
-	// first snippet.
-	Home(language tiers.Language) string
-	// Close ends the session.
-	Close() error
-}
-
-// Opener opens the Runner of a session. The context bounds the opening alone. An engine of
-// the root package has one for each policy.
-type Opener func(ctx context.Context, cfg tiers.Config) (Runner, error)
-
-// SessionConfig describes one session.
-type SessionConfig struct {
+// Config describes one session.
+type Config struct {
 	// Open makes the runner.
-	Open Opener
+	Open repl.Opener
 	// Inputs are the variables context, context_1 and so on. The caller keeps them open
 	// until the session is closed.
 	Inputs []tiers.Input
 	// Tools answer host calls. Nil is none.
-	Tools *Tools
+	Tools *repl.Tools
 	// Variables are values that Python snippets find under these names. A snippet may bind a
 	// name to something else, and keeps that. A tool of the same name wins.
 	Variables map[string]tiers.Value
-	// Limits bound each snippet. A zero Output means [DefaultOutput]: the session keeps
+	// Limits bound each snippet. A zero Output means [repl.DefaultOutput]: the session keeps
 	// output beyond the feedback's cap for later snippets.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
@@ -56,15 +41,12 @@ type SessionConfig struct {
 	Out bool
 }
 
-// DefaultOutput bounds the output of a snippet that a session keeps, in bytes.
-const DefaultOutput = 1 << 20
-
 // Session is the namespace of one loop. It runs snippets, knows their variables, and hands
 // them values from the host. It has one owner; only host calls arrive from other
 // goroutines.
 type Session struct {
-	runner Runner
-	tools  *Tools
+	runner repl.Runner
+	tools  *repl.Tools
 
 	mu    sync.Mutex
 	stash map[string]tiers.Value
@@ -78,13 +60,13 @@ type Session struct {
 // the session's own snippets call it.
 const stashFunction = protocol.Stash
 
-// OpenSession starts a session. The first snippet opens the sandbox.
-func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
+// Open starts a session. The first snippet opens the sandbox.
+func Open(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.Open == nil {
 		return nil, errors.New("cannot open a session: set an Opener")
 	}
 	if cfg.Limits.Output == 0 {
-		cfg.Limits.Output = DefaultOutput
+		cfg.Limits.Output = repl.DefaultOutput
 	}
 
 	s := &Session{tools: cfg.Tools, stash: map[string]tiers.Value{}}
@@ -93,7 +75,7 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 		functions = append(functions, cfg.Tools.Functions()...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Variables)) {
-		if cfg.Tools != nil && cfg.Tools.has(name) {
+		if isTool(functions, name) {
 			continue
 		}
 		functions = append(functions, tiers.Function{Name: name, Value: cfg.Variables[name]})
@@ -107,6 +89,10 @@ func OpenSession(ctx context.Context, cfg SessionConfig) (*Session, error) {
 	}
 	s.runner = runner
 	return s, nil
+}
+
+func isTool(functions []tiers.Function, name string) bool {
+	return slices.ContainsFunc(functions, func(f tiers.Function) bool { return f.Name == name })
 }
 
 // call answers a host call: the session's own or a tool's.
