@@ -209,24 +209,26 @@ func (g *Graph) Contradictions(ctx context.Context) ([]string, error) {
 
 // Count is a name and how many have it.
 type Count struct {
-	Name  string
-	Count int
+	Name  string `json:"name"`
+	Count int    `json:"count"`
 }
 
 // Stats describes a graph.
 type Stats struct {
-	Nodes, Edges int
+	Nodes int `json:"nodes"`
+	Edges int `json:"edges"`
 	// Labels and Types count the nodes of each label and the relationships of each type, the
 	// most frequent first.
-	Labels, Types []Count
+	Labels []Count `json:"labels"`
+	Types  []Count `json:"types"`
 	// Triples are the facts in RDF, without the inferred ones.
-	Triples int
+	Triples int `json:"triples"`
 	// Inferred are the facts that follow from them. IsInferred says that this is known: the
 	// first query of SPARQL computes it.
-	Inferred   int
-	IsInferred bool
+	Inferred   int  `json:"inferred"`
+	IsInferred bool `json:"is_inferred"`
 	// Prefixes are the namespaces of the prefixes that a query of SPARQL need not declare.
-	Prefixes map[string]string
+	Prefixes map[string]string `json:"prefixes"`
 }
 
 // Stats counts what the graph holds.

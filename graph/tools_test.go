@@ -3,6 +3,8 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +203,21 @@ func TestACutResultSaysSo(t *testing.T) {
 	}
 	if got := call("kg_bulk_export", `"*"`, `2`); strings.Contains(got, "truncated") {
 		t.Errorf("a limit that the snippet gave: %s", got)
+	}
+}
+
+// TestThePromptIsGolden shows what a model reads about a graph.
+func TestThePromptIsGolden(t *testing.T) {
+	file := filepath.Join("testdata", "prompt.golden")
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, tools := toolsOf(t, couple(t), graph.ToolOptions{})
+	functions, notes := tools.Prompt()
+	if got := functions + "\n\n" + notes + "\n"; got != string(want) {
+		t.Errorf("%s differs from:\n%s", file, got)
 	}
 }
 

@@ -49,7 +49,8 @@ func newChat(e *env) *cobra.Command {
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the typed questions for the next chat, or none "+
 			"(default: a file in the cache directory)")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -74,7 +75,10 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 	}
 
 	loop.view.close() // a live tree would disturb the lines that the user types
-	s := &shell{e: e, session: talk.session, asks: talk.ask, view: loop.view, flags: f}
+	s := &shell{
+		e: e, session: talk.session, asks: talk.ask, view: loop.view, flags: f,
+		known: loop.tools.known,
+	}
 	s.in = newEditor(e, historyFile(history, "chat-history"), func(string) []string { return nil })
 	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
 	return s.chat(ctx)

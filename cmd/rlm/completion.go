@@ -53,7 +53,10 @@ func suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 // The flags that take a file: by the name of their value in the help, and by their own.
 var (
 	fileValues = []string{"file", "program", "SRC:DST"}
-	fileFlags  = []string{"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence"}
+	fileFlags  = []string{
+		"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence",
+		"graph", "remember",
+	}
 )
 
 // suggestions has the flags with values of their own.

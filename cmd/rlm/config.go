@@ -43,7 +43,7 @@ func newConfig(e *env) *cobra.Command {
 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	config.AddFlags(cmd.Flags(), config.In(config.Routing, config.Limits, config.Models,
-		config.Run, config.Reflect, config.Triggers))
+		config.Run, config.Graphs, config.Reflect, config.Triggers))
 
 	return cmd
 }

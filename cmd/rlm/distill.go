@@ -61,7 +61,8 @@ func newDistill(e *env) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs,
+			config.Triggers))
 
 	return cmd
 }
@@ -88,10 +89,17 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	}
 	defer s.close()
 
+	known, err := s.openKnowledge(ctx, e)
+	if err != nil {
+		return err
+	}
+	if task.Config.Run.Tools, err = known.addTo(task.Config.Run.Tools); err != nil {
+		return err
+	}
 	task.Config.Run.Progress = s.progress
 	outcome, err := s.engine.Distill(ctx, task)
 	s.finish()
-	return f.finish(e, &outcome, err)
+	return joinExit(f.finish(e, &outcome, err), known.rememberClusters(outcome))
 }
 
 // complete copies the flags and the settings into a task.

@@ -88,7 +88,7 @@ func newExec(e *env) *cobra.Command {
 
 	flags := cmd.Flags()
 	f.addCode(flags)
-	config.AddFlags(flags, config.In(config.Limits))
+	config.AddFlags(flags, config.In(config.Limits, config.Graphs))
 	f.files.add(flags)
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
@@ -139,12 +139,12 @@ func withEngine(
 		return err
 	}
 	defer engine.Close()
-	tools, err := f.tools.open(ctx, e)
+	tools, err := f.tools.open(ctx, e, f.note(e))
 	if err != nil {
 		return err
 	}
 	defer tools.Close()
-	if cfg.Ask.Tools, err = tools.ofPrograms(); err != nil {
+	if cfg.Ask.Tools, err = tools.ofHost(); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	session, err := openLoaded(ctx, engine, tools, cfg)

@@ -20,7 +20,7 @@ var commandGroups = []struct {
 	title string
 	names []string
 }{
-	{"Run code", []string{"exec", "repl", "explain"}},
+	{"Run code", []string{"exec", "repl", "explain", "graph"}},
 	{"Ask models", []string{"run", "chat", "reflect", "reflexion", "distill", "workflow", "hook", "trace"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
 }
@@ -36,7 +36,7 @@ const (
 
 var flagTitles = []string{
 	ownFlags, inputFlags, outputFlags, titleOf[config.Routing], titleOf[config.Limits], titleOf[config.Models],
-	titleOf[config.Run], titleOf[config.Reflect], titleOf[config.Triggers], programFlags,
+	titleOf[config.Run], titleOf[config.Graphs], titleOf[config.Reflect], titleOf[config.Triggers], programFlags,
 }
 
 // titleOf has the title of each group of settings.
@@ -45,6 +45,7 @@ var titleOf = map[config.Group]string{
 	config.Limits:   "Limits of each snippet",
 	config.Models:   "Models",
 	config.Run:      "Budget and course of a run",
+	config.Graphs:   "Knowledge graphs",
 	config.Reflect:  "Reflection",
 	config.Triggers: "Triggers",
 	config.Program:  programFlags,

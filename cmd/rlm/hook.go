@@ -55,7 +55,8 @@ func newHook(e *env) *cobra.Command {
 	flags.Int64Var(&f.nodes, "nodes", 0,
 		"number of graph `nodes` in the output: see node_threshold")
 	config.AddFlags(flags,
-		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Triggers))
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs,
+			config.Triggers))
 	return cmd
 }
 
@@ -98,7 +99,15 @@ func (f *runFlags) hookTask(e *env, args []string) (rlm.AnswerTask, error) {
 func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error {
 	setTriggers(e.settings, &task)
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
+	if len(e.settings.Graph) > 0 {
+		if err := f.countGraph(ctx, e, &task.Signal); err != nil {
+			return err
+		}
+		defer f.tools.known.Close()
+	}
+
 	var run *started
+	var remembered error
 	hooked, err := rlm.HookOutput(ctx, e.stdin, task,
 		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {
 			if run, err = f.start(ctx, e, &task); err != nil {
@@ -106,7 +115,9 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 			}
 			defer run.finish()
 			run.view.note("the output is large: a run condenses it")
-			return run.engine.Answer(ctx, task)
+			outcome, err = run.engine.Answer(ctx, task)
+			remembered = run.tools.known.rememberRun(task.Config.Question, outcome)
+			return outcome, err
 		})
 	if run != nil {
 		defer run.close()
@@ -136,5 +147,21 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 		return exit
 	}
 
-	return f.finish(e, *hooked.Outcome, err)
+	return joinExit(f.finish(e, *hooked.Outcome, err), remembered)
+}
+
+// countGraph loads the graph, whose nodes may trigger a run.
+func (f *runFlags) countGraph(ctx context.Context, e *env, signal *loop.Signal) error {
+	known, err := e.openKnowledge(ctx, e.noteUnless(f.quiet))
+	if err != nil {
+		return err
+	}
+	f.tools.known = known
+	stats, err := known.graph.Stats(ctx)
+	if err != nil {
+		return &exitError{exitBroken, errors.Join(err, known.Close())}
+	}
+
+	signal.Nodes = max(signal.Nodes, int64(stats.Nodes))
+	return nil
 }

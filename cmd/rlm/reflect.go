@@ -84,7 +84,7 @@ func isReflectSetting(s config.Setting) bool {
 		return false
 	}
 
-	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Reflect)
+	ofGroup := config.In(config.Routing, config.Limits, config.Models, config.Graphs, config.Reflect)
 	byName := config.Named("max_tokens", "max_input_tokens", "max_output_tokens", "max_usd",
 		"max_time", "calls_at_once", "synthesis", "trace", "otel")
 
@@ -104,10 +104,18 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	}
 	defer s.close()
 
+	known, err := s.openKnowledge(ctx, e)
+	if err != nil {
+		return err
+	}
+	if task.Config.Tools, err = known.addTo(task.Config.Tools); err != nil {
+		return err
+	}
 	task.Config.Progress = s.progress
 	outcome, err := s.engine.Reflect(ctx, task)
 	s.finish()
-	return f.finish(e, outcome, err)
+	remembered := known.rememberReflection(task.Subject.Question, outcome)
+	return joinExit(f.finish(e, outcome, err), remembered)
 }
 
 // task makes a task from the flags and settings. Close the models, a registry, after it.

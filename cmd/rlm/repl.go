@@ -32,6 +32,7 @@ type shell struct {
 	in      editor
 	session *rlm.Session
 	asks    func(ctx context.Context, question string) (rlm.AnswerOutcome, error)
+	known   *knowledge
 	// reopen opens a fresh session in place of this one. It is nil in a chat.
 	reopen func(ctx context.Context) (*rlm.Session, error)
 	last   tiers.Usage // of the last snippet
@@ -73,7 +74,8 @@ func newRepl(e *env) *cobra.Command {
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the lines for the next session, or none "+
 			"(default: a file in the cache directory)")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -108,6 +110,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	loop.view.close() // a live tree would disturb the lines that the user types
 	s := &shell{
 		e: e, session: session, asks: session.Ask, view: loop.view, flags: f, reopen: reopen,
+		known: loop.tools.known,
 	}
 	exec := &execFlags{quiet: f.quiet, files: f.files}
 	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
@@ -316,6 +319,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return err
 	})
 	s.addCost(outcome.Spent)
+	err = errors.Join(err, s.known.rememberRun(question, outcome))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -167,21 +166,13 @@ func (s *shell) addCost(spent ledger.Spending) {
 }
 
 // save writes the variables to a file, which it replaces as a whole.
-func (s *shell) save(ctx context.Context, name string) (err error) {
+func (s *shell) save(ctx context.Context, name string) error {
 	if name == "" {
 		return errors.New("cannot save the variables: give a file, such as :save notes.rlm")
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), ".rlm-save-")
+	err := replaceFile(name, func(w io.Writer) error { return s.session.Snapshot(ctx, w) })
 	if err != nil {
 		return fmt.Errorf("cannot save the variables: %w", err)
-	}
-
-	err = errors.Join(s.session.Snapshot(ctx, file), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot save the variables: %w", errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
 }

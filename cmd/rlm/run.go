@@ -102,7 +102,8 @@ func newRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.events, "events", false,
 		"print each event of the run as a line of JSON on stdout; the last line is that of --json")
 	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
-	config.AddFlags(flags, config.In(config.Routing, config.Limits, config.Models, config.Run))
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 	return cmd
 }
 
@@ -154,7 +155,8 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if lines.err != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write an event: %w", lines.err)}
 	}
-	return f.finish(e, outcome, errors.Join(err, made.failed))
+	remembered := s.tools.known.rememberRun(task.Config.Question, outcome)
+	return joinExit(f.finish(e, outcome, errors.Join(err, made.failed)), remembered)
 }
 
 // answer answers the question of a task, in its session if it has one.

@@ -61,12 +61,21 @@ func (f *runFlags) open(ctx context.Context, e *env, task *rlm.AnswerTask, s *st
 	if err := s.openEngine(ctx, e, true); err != nil {
 		return err
 	}
-	tools, err := f.tools.open(ctx, e)
+	tools, err := f.tools.open(ctx, e, s.view.note)
 	if err != nil {
 		return err
 	}
 	s.tools, s.closers = tools, append(s.closers, tools)
 	return tools.addTo(task)
+}
+
+// openKnowledge loads the graphs of the settings for a loop without tools of the user.
+func (s *started) openKnowledge(ctx context.Context, e *env) (*knowledge, error) {
+	known, err := e.openKnowledge(ctx, s.view.note)
+	if err == nil {
+		s.closers = append(s.closers, known)
+	}
+	return known, err
 }
 
 // openModels gives a task its models and the settings.

@@ -20,6 +20,7 @@ const maxToolFile = 1 << 20
 type toolFlags struct {
 	files    []string
 	commands []string
+	known    *knowledge // if it is open already
 }
 
 func (f *toolFlags) add(flags *pflag.FlagSet) {
@@ -33,10 +34,13 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 type tools struct {
 	files    []loop.ToolFile
 	programs []*toolprogram.Program
+	known    *knowledge // nil without a graph
 }
 
-// open reads the files and starts the programs. Close the tools after use.
-func (f *toolFlags) open(ctx context.Context, e *env) (_ *tools, err error) {
+// open reads the files, starts the programs and loads the graphs. Close the tools after use.
+func (f *toolFlags) open(
+	ctx context.Context, e *env, note func(string, ...any),
+) (_ *tools, err error) {
 	t := &tools{}
 	defer func() {
 		if err != nil {
@@ -59,28 +63,31 @@ func (f *toolFlags) open(ctx context.Context, e *env) (_ *tools, err error) {
 		}
 		t.programs = append(t.programs, program)
 	}
-	return t, nil
+	if t.known = f.known; t.known == nil {
+		t.known, err = e.openKnowledge(ctx, note)
+	}
+	return t, err
 }
 
 // addTo gives the tools to a task.
 func (t *tools) addTo(task *rlm.AnswerTask) (err error) {
 	task.Config.ToolFiles = t.files
-	task.Config.Tools, err = t.ofPrograms()
+	task.Config.Tools, err = t.ofHost()
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return nil
 }
 
-// ofPrograms returns the tools of all programs, nil for none.
-func (t *tools) ofPrograms() (*repl.Tools, error) {
-	if len(t.programs) == 0 {
-		return nil, nil //nolint:nilnil // documented: no tools
-	}
-
-	var all []repl.Tool
+// ofHost returns the tools that run on the host: those of all programs and of the graph. It
+// returns nil for none.
+func (t *tools) ofHost() (*repl.Tools, error) {
+	all := t.known.tools()
 	for _, program := range t.programs {
 		all = append(all, program.Tools()...)
+	}
+	if len(all) == 0 {
+		return nil, nil //nolint:nilnil // documented: no tools
 	}
 	return repl.NewTools(all...)
 }
@@ -100,9 +107,9 @@ func (t *tools) load(ctx context.Context, session *rlm.Session) error {
 	return nil
 }
 
-// Close ends the programs.
+// Close ends the programs and frees the graph.
 func (t *tools) Close() error {
-	var errs []error
+	errs := []error{t.known.Close()}
 	for _, program := range t.programs {
 		errs = append(errs, program.Close())
 	}

@@ -42,6 +42,11 @@ type Config struct {
 	System                                               string
 	Agents                                               map[string]Agent
 
+	Graph                              []string
+	GraphErrors, Remember              string
+	GraphRows, GraphBytes, GraphMemory int64
+	GraphTimeout                       time.Duration
+
 	MaxIterations, MaxLLMCalls, MaxContextChars, MaxOutputChars int64
 	EnableLLMQuery, EnableSubagent                              bool
 	SubagentMaxTokens                                           int64
@@ -64,6 +69,7 @@ const (
 	Limits   Group = "limits"
 	Models   Group = "models"
 	Run      Group = "run"
+	Graphs   Group = "graphs"
 	Reflect  Group = "reflect"
 	Triggers Group = "triggers"
 	Program  Group = "program"
@@ -119,6 +125,7 @@ func Settings(c *Config) []Setting {
 		limitSettings(c),
 		modelSettings(c),
 		runSettings(c),
+		graphSettings(c),
 		reflectSettings(c),
 		triggerSettings(c),
 		programSettings(c),
@@ -265,6 +272,25 @@ func runSettings(c *Config) []Setting {
 			"new folder for the run's record; auto: a folder below the cache directory; none: no record"),
 		row(Run, "otel", choice{&c.OTel, []string{"none", "otlp", "opik"}}, "none",
 			"destination of the run's spans: none, otlp (set OTEL_EXPORTER_OTLP_*) or opik (set OPIK_*)"),
+	}
+}
+
+func graphSettings(c *Config) []Setting {
+	return []Setting{
+		row(Graphs, "graph", list{&c.Graph}, "",
+			"knowledge graphs that snippets query: files, or folders of files; repeatable"),
+		row(Graphs, "graph_errors", choice{&c.GraphErrors, []string{"return", "raise"}}, "return",
+			"what a failed query of a graph does in a snippet: return the error, or raise it"),
+		row(Graphs, "graph_rows", whole{&c.GraphRows, 1, 10_000_000}, "10000",
+			"maximum rows of a query's result; more are cut"),
+		row(Graphs, "graph_bytes", size{&c.GraphBytes, false, 1 << 10}, "16MiB",
+			"maximum memory of a query's result; more is cut"),
+		row(Graphs, "graph_timeout", span{&c.GraphTimeout, false}, "30s",
+			"time limit of a query"),
+		row(Graphs, "graph_memory", size{&c.GraphMemory, false, leastMemory}, "2GiB",
+			"memory limit of a graph, 40MiB to 4GiB"),
+		row(Graphs, "remember", text{&c.Remember}, "",
+			"memory file (.jsonl) that keeps the findings, for this and the next runs"),
 	}
 }
 

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/graph"
+)
+
+const graphLong = `Load, query and convert knowledge graphs, without a model.
+
+Files are RDF (Turtle, N-Triples, N-Quads, TriG, RDF/XML, JSON-LD) or property graphs
+(JSON Lines, as Neo4j exports them). A folder stands for all its graph files. Without
+files, the setting graph names them.
+
+Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is no graph; 4 a
+limit was passed; 5 the output could not be written.`
+
+func newGraph(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "graph",
+		Short: "Load, query and convert knowledge graphs",
+		Long:  graphLong,
+	}
+	cmd.AddCommand(newGraphLoad(e), newGraphQuery(e), newGraphSPARQL(e), newGraphExport(e), newGraphStats(e))
+	return cmd
+}
+
+// graphFlags are the flags of the commands below rlm graph.
+type graphFlags struct {
+	json, quiet bool
+	params      []string
+	format      string
+	output      string
+}
+
+// command makes a command that loads files and uses the graph. With a query, the first
+// argument is the query, - for stdin.
+func (f *graphFlags) command(
+	e *env, use, short, example string, hasQuery bool,
+	run func(ctx context.Context, g *graph.Graph, query string) error,
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := ""
+			if hasQuery {
+				if len(args) == 0 {
+					return &exitError{exitUsage, errors.New("give a query in quotes, or - to read it from stdin")}
+				}
+				var err error
+				if query, err = readQuery(e, args[0]); err != nil {
+					return &exitError{exitUsage, err}
+				}
+				args = args[1:]
+			}
+			return f.withGraph(cmd.Context(), e, args, func(g *graph.Graph) error {
+				return run(cmd.Context(), g, query)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
+	config.AddFlags(cmd.Flags(), func(s config.Setting) bool {
+		return config.In(config.Graphs)(s) && !config.Named("graph_errors", "remember")(s) ||
+			config.Named("cache_dir")(s)
+	})
+	return cmd
+}
+
+// maxGraphQuery bounds a query, in bytes.
+const maxGraphQuery = 1 << 20
+
+func readQuery(e *env, arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	return readAll(e.stdin, maxGraphQuery, "the query")
+}
+
+// withGraph loads the files of a command.
+func (f *graphFlags) withGraph(
+	ctx context.Context, e *env, paths []string, use func(*graph.Graph) error,
+) error {
+	paths = slices.Concat(e.settings.Graph, paths)
+	if len(paths) == 0 {
+		return &exitError{exitUsage, errors.New("no graph: name files or folders")}
+	}
+	note := (&execFlags{quiet: f.quiet}).note(e)
+	g, err := e.openGraph(ctx, note)
+	if err != nil {
+		return &exitError{exitBroken, err}
+	}
+	defer g.Close()
+	if err := loadGraphs(ctx, g, paths); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return exitForQuery(use(g))
+}
+
+// exitForQuery returns an error with the exit code for the failure of a query.
+func exitForQuery(err error) error {
+	var exit *exitError
+	var wrong *graph.QueryError
+	var limit *graph.LimitError
+	switch {
+	case err == nil, errors.As(err, &exit):
+		return err
+	case errors.As(err, &limit):
+		return &exitError{exitLimit, err}
+	case errors.As(err, &wrong), errors.Is(err, graph.ErrReadOnly):
+		return &exitError{exitRaised, err}
+	}
+	return &exitError{exitBroken, err}
+}
+
+func newGraphLoad(e *env) *cobra.Command {
+	f := &graphFlags{}
+	return f.command(e, "load FILE...", "Check that files are a graph, and say what is in it",
+		"  rlm graph load people.ttl ontology.ttl", false,
+		func(ctx context.Context, g *graph.Graph, _ string) error { return f.showStats(ctx, e, g) })
+}
+
+func newGraphStats(e *env) *cobra.Command {
+	f := &graphFlags{}
+	cmd := f.command(e, "stats FILE...", "Count nodes, relationships, facts and what follows from them",
+		"  rlm graph stats data.ttl --json", false,
+		func(ctx context.Context, g *graph.Graph, _ string) error {
+			if _, err := g.SPARQL(ctx, "ASK {}"); err != nil { // computes what follows
+				return err
+			}
+			return f.showStats(ctx, e, g)
+		})
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// showStats prints what a graph holds.
+func (f *graphFlags) showStats(ctx context.Context, e *env, g *graph.Graph) error {
+	s, err := g.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return printLine(e.stdout, s)
+	}
+
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	show := func(name string, n int) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, humanize.Comma(int64(n)))
+	}
+	show("nodes", s.Nodes)
+	show("relationships", s.Edges)
+	show("facts in RDF", s.Triples)
+	if s.IsInferred {
+		show("inferred facts", s.Inferred)
+	}
+	for _, c := range s.Labels {
+		show("label "+escape(c.Name), c.Count)
+	}
+	for _, c := range s.Types {
+		show("type "+escape(c.Name), c.Count)
+	}
+	return w.Flush()
+}
+
+func newGraphQuery(e *env) *cobra.Command {
+	f := &graphFlags{}
+	cmd := f.command(e, "query CYPHER FILE...", "Run a Cypher query",
+		`  rlm graph query 'MATCH (p:Person) RETURN p.name, p.age LIMIT 5' people.ttl
+  rlm graph query 'MATCH (p {id: $id}) RETURN p' graph.jsonl --param id='"ada"' --json`, true,
+		func(ctx context.Context, g *graph.Graph, query string) error {
+			params, err := f.readParams()
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			rows, err := g.Cypher(ctx, query, params)
+			if err != nil {
+				return err
+			}
+			return f.showRows(e, rows.Columns, rows.Rows, rows.Truncated)
+		})
+	cmd.Flags().StringArrayVar(&f.params, "param", nil,
+		"parameter of the query, as `NAME=JSON`; repeatable")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each row")
+	return cmd
+}
+
+// readParams reads the values of --param.
+func (f *graphFlags) readParams() (map[string]any, error) {
+	params := map[string]any{}
+	for _, given := range f.params {
+		name, text, ok := strings.Cut(given, "=")
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		var value any
+		if !ok || name == "" || decoder.Decode(&value) != nil || decoder.More() {
+			return nil, fmt.Errorf(`--param %q: give NAME=JSON, such as id='"ada"' or n=3`, given)
+		}
+		if number, isNumber := value.(json.Number); isNumber {
+			if whole, err := number.Int64(); err == nil {
+				value = whole
+			} else if value, err = number.Float64(); err != nil {
+				return nil, fmt.Errorf("--param %q: the number is out of range", given)
+			}
+		}
+		params[name] = value
+	}
+	return params, nil
+}
+
+func newGraphSPARQL(e *env) *cobra.Command {
+	f := &graphFlags{}
+	cmd := f.command(e, "sparql QUERY FILE...", "Run a SPARQL query over the graph and what follows from it",
+		`  rlm graph sparql 'SELECT ?c { ?c rdfs:subClassOf* ?d }' ontology.ttl
+  rlm graph sparql 'CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }' data.ttl`, true,
+		func(ctx context.Context, g *graph.Graph, query string) error {
+			a, err := g.SPARQL(ctx, query)
+			switch {
+			case err != nil:
+				return err
+			case a.Kind == "boolean":
+				_, err = fmt.Fprintln(e.stdout, a.Boolean)
+				return err
+			case a.Kind == "triples":
+				_, err = io.WriteString(e.stdout, escapeKeepingLines(a.Triples))
+				return joinExit(err, truncation(a.Truncated))
+			}
+			return f.showRows(e, a.Columns, a.Rows, a.Truncated)
+		})
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each row")
+	return cmd
+}
+
+// showRows prints rows as a table, or each as a JSON object.
+func (f *graphFlags) showRows(e *env, columns []string, rows []map[string]any, isCut bool) error {
+	if f.json {
+		for _, row := range rows {
+			if err := printLine(e.stdout, row); err != nil {
+				return err
+			}
+		}
+		return truncation(isCut)
+	}
+
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	line := func(cells []string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
+	cells := make([]string, len(columns))
+	for i, column := range columns {
+		cells[i] = shorten(column, 60)
+	}
+	line(cells)
+	for _, row := range rows {
+		for i, column := range columns {
+			cells[i] = shorten(showCell(row[column]), 80)
+		}
+		line(cells)
+	}
+	return joinExit(w.Flush(), truncation(isCut))
+}
+
+// showCell returns a value as text: a string as it is, anything else as JSON.
+func showCell(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	data, err := json.Marshal(value)
+	if err != nil { // a float without a name in JSON
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
+// truncation is the error of a result that was cut.
+func truncation(isCut bool) error {
+	if !isCut {
+		return nil
+	}
+	return &exitError{exitLimit, errors.New("the result was cut: ask for fewer rows, with LIMIT")}
+}
+
+func newGraphExport(e *env) *cobra.Command {
+	f := &graphFlags{}
+	cmd := f.command(e, "export FILE...", "Write a graph in another format",
+		`  rlm graph export people.ttl --format turtle
+  rlm graph export data.ttl --output data.nt`, false,
+		func(ctx context.Context, g *graph.Graph, _ string) error { return f.export(ctx, e, g) })
+	cmd.Flags().StringVar(&f.format, "format", "",
+		"`format` of the output: "+strings.Join(dumpFormats, ", ")+" (default: that of the name of --output)")
+	cmd.Flags().StringVar(&f.output, "output", "", "`file` for the graph (default: stdout)")
+	return cmd
+}
+
+// dumpFormats are the formats that a graph can be written in, and their file names.
+var (
+	dumpFormats = []string{"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"}
+	dumpNames   = map[string]string{
+		".ttl": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
+		".jsonld": "jsonld",
+	}
+)
+
+// dumpFormat returns the format of a file's name.
+func dumpFormat(path string) (string, error) {
+	format, ok := dumpNames[filepath.Ext(path)]
+	if !ok {
+		return "", fmt.Errorf("cannot write %q: its name must end in .ttl, .nt, .nq, .trig, .rdf or .jsonld", path)
+	}
+	return format, nil
+}
+
+func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err error) {
+	format := f.format
+	switch {
+	case format == "" && f.output == "":
+		format = dumpFormats[0]
+	case format == "":
+		format, err = dumpFormat(f.output)
+	case !slices.Contains(dumpFormats, format):
+		err = fmt.Errorf("--format %q: give one of %s", format, strings.Join(dumpFormats, ", "))
+	}
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+
+	if f.output == "" {
+		return g.Dump(ctx, e.stdout, format)
+	}
+	return replaceFile(f.output, func(w io.Writer) error { return g.Dump(ctx, w, format) })
+}
