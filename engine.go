@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/router"
@@ -76,6 +78,10 @@ type Options struct {
 	// DockerImage pins the image of tier docker by its ID, "sha256:…". Empty means the
 	// image that this version builds. DockerGoImage pins the image for Go in the same way.
 	DockerImage, DockerGoImage string
+	// Packages is a folder of pure-Python packages that snippets can import, such as
+	// `pip install --target` makes: os.DirFS(folder). They come before packages of the same
+	// name that a tier has. The caller keeps the folder as it is until Close.
+	Packages fs.FS
 	// Containers is the number of containers that tier docker keeps started for the next
 	// sessions. With zero, a session waits for its container to start.
 	Containers int
@@ -108,6 +114,7 @@ type Engine struct {
 	analyser  *python.Analyser
 	analysers map[tiers.Language]router.Analyser
 	probes    *router.Probes
+	packages  fs.FS
 	log       *slog.Logger
 
 	turns  *turns.Turns
@@ -143,6 +150,11 @@ func New(options Options) (*Engine, error) {
 		wasm: wasm.New(wasm.Options{
 			CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log,
 		}),
+	}
+	if options.Packages != nil {
+		if e.packages, err = pyfolder.Open(options.Packages); err != nil {
+			return nil, err
+		}
 	}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	e.closing = sync.OnceValue(e.close)
@@ -270,6 +282,7 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 }
 
 func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, error) {
+	cfg.Packages = e.packages
 	return router.NewRunner(router.RunnerConfig{
 		Tiers:     e.tiers,
 		Analysers: e.analysers,

@@ -50,7 +50,7 @@ func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*M
 		return nil, err
 	}
 
-	r.candidates[i].info = tier.Info() // what it has may be known only now
+	r.candidates[i].info = r.describe(tier) // what it has may be known only now
 	old := *s
 	s.sandbox, s.tier = next, name
 	if old.sandbox == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -37,7 +38,8 @@ type RunnerConfig struct {
 // has one owner: its methods must not be called concurrently.
 type Runner struct {
 	cfg        RunnerConfig
-	host       tiers.Host // the caller's; tiers get a door to it
+	packages   *pyfolder.Folder // of the session, nil for none
+	host       tiers.Host       // the caller's; tiers get a door to it
 	gate       *hostcall.Gate
 	candidates []candidate // of cfg.Tiers, same order
 	probed     []bool
@@ -103,8 +105,17 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	cfg.Config.Inputs = slices.Clone(cfg.Config.Inputs)
 	cfg.Config.Functions = slices.Clone(cfg.Config.Functions)
 
+	var packages *pyfolder.Folder
+	if cfg.Config.Packages != nil {
+		var err error
+		if packages, err = pyfolder.Open(cfg.Config.Packages); err != nil {
+			return nil, err
+		}
+		cfg.Config.Packages = packages // the tiers need not list it again
+	}
+
 	r := &Runner{
-		cfg: cfg, host: cfg.Config.Host,
+		cfg: cfg, packages: packages, host: cfg.Config.Host,
 		gate:   hostcall.New(cfg.Config.Limits.WithDefaults()),
 		spaces: map[tiers.Language]*space{},
 	}
@@ -113,7 +124,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	}
 
 	for _, tier := range cfg.Tiers {
-		info := tier.Info()
+		info := r.describe(tier)
 		if _, twice := r.findTier(info.Name); twice {
 			return nil, fmt.Errorf("two tiers have the name %q", info.Name)
 		}
@@ -122,6 +133,19 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 
 	r.probed = make([]bool, len(r.candidates))
 	return r, nil
+}
+
+// describe returns what a tier offers to the session, with the modules of its packages.
+func (r *Runner) describe(tier tiers.Tier) tiers.Info {
+	info := tier.Info()
+	if r.packages == nil || info.Modules == nil || !info.Has(tiers.FeaturePackages) {
+		return info
+	}
+	info.Modules = maps.Clone(info.Modules) // all sessions share the tier's
+	for _, name := range r.packages.Modules() {
+		info.Modules[name] = true
+	}
+	return info
 }
 
 // findTier returns the index of a tier.
@@ -278,7 +302,7 @@ func (r *Runner) planUsable(
 		}
 
 		// Its modules may be known only now.
-		r.candidates[i] = candidate{info: r.cfg.Tiers[i].Info(), unusable: unusable}
+		r.candidates[i] = candidate{info: r.describe(r.cfg.Tiers[i]), unusable: unusable}
 		r.probed[i] = true
 	}
 }
@@ -303,7 +327,7 @@ func (r *Runner) Fork(ctx context.Context) (*Runner, error) {
 	}
 	defer leave()
 	forked := &Runner{
-		cfg: r.cfg, host: r.host, adopted: r.adopted,
+		cfg: r.cfg, packages: r.packages, host: r.host, adopted: r.adopted,
 		gate:       hostcall.New(r.cfg.Config.Limits.WithDefaults()),
 		spaces:     map[tiers.Language]*space{},
 		candidates: slices.Clone(r.candidates), probed: slices.Clone(r.probed),

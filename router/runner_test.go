@@ -231,7 +231,10 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 		"not usable on this machine: no daemon: start it\n"+
 		"tier local has the module numpy: policy does not allow this tier: pass --allow-local, or set AllowLocal\n")
 	s.misses("wasm", "# import nosuch\nneed nosuch",
-		"no tier has the module nosuch: install it for the Python of tier local\n")
+		"no tier is known to have the module nosuch: if it is pure Python, add its package "+
+			"with --with nosuch\n")
+	s.misses("wasm", "# import sklearn\nneed sklearn", "no tier is known to have the module sklearn: "+
+		"if it is pure Python, add its package with --with scikit-learn\n")
 
 	t.Run("a guarded one is not asked for", func(t *testing.T) {
 		s := start(t, RunnerConfig{}, newWasm(), newDocker())

@@ -59,6 +59,7 @@ const (
 	FeatureSockets     Feature = "sockets"      // connections, to Config.Hosts
 	FeatureFiles       Feature = "files"        // a file system to write to
 	FeatureOut         Feature = "out"          // the folder OutFolder, for sessions with Config.Out
+	FeaturePackages    Feature = "packages"     // the modules of Config.Packages
 	FeatureNative      Feature = "native"       // native extension modules
 	FeatureFork        Feature = "fork"         // live sandboxes can be copied
 	FeatureMove        Feature = "move"         // namespaces move to and from other tiers

@@ -26,6 +26,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -143,6 +144,10 @@ type Config struct {
 	Deterministic bool
 	// Mounts are files and folders of the host that snippets can read.
 	Mounts []Mount
+	// Packages is a folder of pure-Python packages that snippets can import, such as
+	// `pip install --target` makes. Tiers with FeaturePackages have them; they come before
+	// packages of the same name that the tier has.
+	Packages fs.FS
 	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
 	// Labels say for whom the sandbox works, such as tenant and request. There are at

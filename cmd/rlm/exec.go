@@ -162,13 +162,20 @@ func withEngine(
 }
 
 // newEngine returns an engine with the settings. It prepares no tier.
-func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
+func (e *env) newEngine(
+	ctx context.Context, note func(string, ...any),
+) (*rlm.Engine, error) {
+	packages, err := openPackages(ctx, e.settings, note)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
 	engine, err := rlm.New(rlm.Options{
 		CacheDir:     e.settings.CacheDir,
 		Python:       e.settings.Python,
 		LocalFolders: e.settings.LocalFolder,
 		AllowSampled: e.settings.AllowSampled,
 		DockerHost:   dockerHost(),
+		Packages:     packages,
 		Log:          e.log,
 		Progress:     func(what string) { note("%s", what) },
 	})
@@ -183,7 +190,7 @@ func (e *env) newEngine(note func(string, ...any)) (*rlm.Engine, error) {
 
 // engine returns an engine with the settings, ready for snippets.
 func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
-	engine, err := e.newEngine(note)
+	engine, err := e.newEngine(ctx, note)
 	if err != nil {
 		return nil, err
 	}

@@ -144,6 +144,7 @@ func TestScripts(t *testing.T) {
 			"receive":   receive,
 			"spans":     spans,
 			"tree":      tree,
+			"index":     index,
 		},
 	})
 }

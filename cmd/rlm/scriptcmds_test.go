@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rlmhq/rlm/internal/testing/wheelindex"
 )
 
 // jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. It looks into
@@ -168,4 +170,30 @@ func program(ts *testscript.TestScript, neg bool, args []string) {
 	if err := ts.Exec("rlm", args...); (err != nil) != neg {
 		ts.Fatalf("rlm ends with %v", err)
 	}
+}
+
+// index is the script command `index`: it starts a package index and names it in PIP_INDEX_URL.
+// The index has iniconfig as PyPI has it, greet, which needs it, and native, which is compiled.
+func index(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 || neg {
+		ts.Fatalf("usage: index")
+	}
+	greet := map[string]string{
+		"greet/__init__.py": "import iniconfig\nfrom . import words\nfrom importlib.resources import files\n" +
+			"def hello(): return words.WORD\n" +
+			"def text(): return (files(__name__) / 'data' / 'a.txt').read_text()\n",
+		"greet/words.py": "WORD = 'hello'\n", "greet/data/a.txt": "from data\n",
+		"json/__init__.py": "raise ImportError('a package replaced a standard module')\n",
+	}
+	server := wheelindex.Start(
+		wheelindex.Official(),
+		wheelindex.Make("greet-1.5-py3-none-any.whl",
+			[]string{"iniconfig>=2", `gone; python_version < "3"`}, greet),
+		wheelindex.Make("greet-1.0-py3-none-any.whl", nil,
+			map[string]string{"greet.py": "def hello(): return 'old'\n"}),
+		wheelindex.Make("native-1.0-cp313-abi3-manylinux_2_17_x86_64.whl", nil,
+			map[string]string{"native.abi3.so": ""}),
+	)
+	ts.Defer(server.Close)
+	ts.Setenv("PIP_INDEX_URL", server.URL)
 }

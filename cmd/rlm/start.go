@@ -109,7 +109,7 @@ func (s *started) observe(ctx context.Context, e *env, loop string) error {
 }
 
 func (s *started) openEngine(ctx context.Context, e *env, runsSnippets bool) (err error) {
-	if s.engine, err = e.newEngine(s.view.note); err != nil {
+	if s.engine, err = e.newEngine(ctx, s.view.note); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.engine)

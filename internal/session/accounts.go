@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
@@ -24,11 +25,12 @@ import (
 // They have one owner. Only the host functions that they call run on goroutines of
 // their own.
 type Accounts struct {
-	cfg     tiers.Config
-	files   files
-	paths   []string // where the guest can read the inputs' files: see ShowFiles
-	mapper  TextMapper
-	version int // of what the guest is configured with: see Configuration
+	cfg      tiers.Config
+	files    files
+	paths    []string // where the guest can read the inputs' files: see ShowFiles
+	mapper   TextMapper
+	packages *pyfolder.Folder // of the session, nil for none
+	version  int              // of what the guest is configured with: see Configuration
 
 	ordinal   int // of the snippet that runs or ran last
 	language  tiers.Language
@@ -71,6 +73,14 @@ func NewAccounts(ctx context.Context, cfg tiers.Config) (*Accounts, error) {
 	a := &Accounts{gate: hostcall.New(cfg.Limits)}
 	if cfg.Out {
 		a.version++ // a guest without files has to make the folder
+	}
+	if cfg.Packages != nil {
+		folder, err := pyfolder.Open(cfg.Packages)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Packages, a.packages = folder, folder
+		a.version++ // the guest has to look there
 	}
 	inputs, functions := cfg.Inputs, cfg.Functions
 	a.cfg = cfg

@@ -50,6 +50,8 @@ import (
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go
 //	k<name>                              the data of a time zone; without a name, all names, one a line
+//	m                                    the paths of all files of the session's packages
+//	m<path>                              one of these files
 //	n                                    the next variable of a state begins
 //	n!                                   it was interrupted -> why it is left behind, "" to give the move up
 func (a *Accounts) Handle(request []byte) Reply {
@@ -101,6 +103,8 @@ func (a *Accounts) Handle(request []byte) Reply {
 		return a.noteMissing(body)
 	case 'k':
 		return readZone(string(body))
+	case 'm':
+		return a.readPackages(string(body))
 	}
 	return fail(errRequest)
 }
@@ -205,6 +209,21 @@ func readZone(name string) Reply {
 		return ok(strings.Join(zones.Names(), "\n"))
 	}
 	data, err := zones.Read(name)
+	if err != nil {
+		return fail(err)
+	}
+	return Reply{Data: data}
+}
+
+// readPackages returns a file of the session's packages, or the paths of all files.
+func (a *Accounts) readPackages(name string) Reply {
+	if a.packages == nil {
+		return fail(errRequest)
+	}
+	if name == "" {
+		return okJSON(a.packages.Files())
+	}
+	data, err := a.packages.Read(name) // the snippet pays for the time
 	if err != nil {
 		return fail(err)
 	}

@@ -129,7 +129,14 @@ func (a *Accounts) describe() Reply {
 		Inputs    []textInfo        `json:"inputs"`
 		Memory    int64             `json:"memory"` // the limit, in bytes
 		Out       bool              `json:"out"`    // snippets have the folder for files
-	}{[]function{}, map[string]string{}, []textInfo{}, a.cfg.Limits.Memory, a.cfg.Out}
+		Packages  bool              `json:"packages"`
+	}{
+		[]function{},
+		map[string]string{},
+		[]textInfo{},
+		a.cfg.Limits.Memory, a.cfg.Out,
+		a.packages != nil,
+	}
 	for _, f := range a.cfg.Functions {
 		if f.Value != nil {
 			config.Variables[f.Name] = string(f.Value)

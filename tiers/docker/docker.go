@@ -117,7 +117,7 @@ func (t *Tier) Info() tiers.Info {
 		Features: append([]tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
 			tiers.FeatureThreads, tiers.FeatureProcesses, tiers.FeatureSockets, tiers.FeatureFiles,
-			tiers.FeatureOut,
+			tiers.FeatureOut, tiers.FeaturePackages,
 			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		}, features.All()...),
 		Modules:   tiers.ModuleSet(t.recipe.Modules...),

@@ -78,7 +78,7 @@ func (t *Tier) Info() tiers.Info {
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
 			tiers.FeatureThreads, tiers.FeatureFork, tiers.FeatureMove, tiers.FeatureHugeContext, tiers.FeatureFuel,
-			tiers.FeatureDeterminism, tiers.FeatureOut,
+			tiers.FeatureDeterminism, tiers.FeatureOut, tiers.FeaturePackages,
 		},
 		Modules:   modules(),
 		Isolation: tiers.IsolationWasm,

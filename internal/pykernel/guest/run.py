@@ -209,6 +209,8 @@ def _configure():
     if config["out"] and not getattr(_rlm, "native", False):
         outfolder.provide()
         _stock_builtins["open"] = builtins.open
+    if config["packages"]:
+        lazy.load("packages").install()
     inputs = [contexts.open_input(i) for i in config["inputs"]]
     names = {f"context_{n}": value for n, value in enumerate(inputs)}
     named = {i["variable"]: value for i, value in zip(config["inputs"], inputs) if "variable" in i}

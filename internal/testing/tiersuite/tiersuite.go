@@ -122,6 +122,7 @@ func Run(t *testing.T, tier tiers.Tier, opt Options) {
 		{name: "Finish", run: s.testFinish},
 		{name: "Results", needs: tiers.FeatureDynamic, run: s.testResults},
 		{name: "OutFolder", needs: tiers.FeatureOut, run: s.testOutFolder},
+		{name: "Packages", needs: tiers.FeaturePackages, run: s.testPackages},
 		{name: "Limits", run: s.testLimits},
 		{name: "Fuel", needs: tiers.FeatureFuel, run: s.testFuel},
 		{name: "Hostile", run: s.testHostile},

@@ -11,7 +11,8 @@ type Config struct {
 	Tier, MinIsolation, Python, CacheDir string
 	AllowLocal, Deterministic            bool
 	AllowSampled                         bool
-	AllowHost, LocalFolder               []string
+	AllowHost, LocalFolder, With         []string
+	IndexURL                             string
 	Timeout                              time.Duration
 	Memory, MaxOutput, Fuel              int64
 
@@ -159,8 +160,12 @@ func routingSettings(c *Config) []Setting {
 			"folders that tier local also shows, read-only"),
 		row(Routing, "allow_sampled", toggle{&c.AllowSampled}, "false",
 			"also allow tier local without a cgroup: its memory is sampled"),
+		row(Routing, "with", list{&c.With}, "",
+			"pure-Python packages that snippets can import, each as NAME or NAME==VERSION; fetched from PyPI"),
+		row(Routing, "index_url", text{&c.IndexURL}, "",
+			"package index to use instead of PyPI (default: PIP_INDEX_URL, as for pip)"),
 		row(Routing, "cache_dir", text{&c.CacheDir}, "",
-			"folder for compiled code, or none (default: the user's cache directory)"),
+			"folder for compiled code and packages, or none (default: the user's cache directory)"),
 	}
 }
 

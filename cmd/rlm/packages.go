@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/wheels"
+)
+
+// openPackages returns the packages of --with, nil for none. They are read as long as the
+// process lives.
+func openPackages(
+	ctx context.Context, c *config.Loaded, note func(string, ...any),
+) (fs.FS, error) {
+	if len(c.With) == 0 {
+		return nil, nil //nolint:nilnil // documented: none
+	}
+	options, remove, err := wheelOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	defer remove() // the open files stay
+	options.Progress = noteWriter(note)
+
+	pins, err := wheels.Resolve(ctx, wheels.Target{
+		Python: cpython.Manifest().Python, Help: adviseOnCompiled,
+	}, c.With, options)
+	if err != nil {
+		return nil, fmt.Errorf("--with: %w", err)
+	}
+	tree, err := wheels.Open(pins)
+	if err != nil {
+		return nil, fmt.Errorf("--with: %w", err)
+	}
+	return tree, nil
+}
+
+// wheelOptions say where packages come from, and where they are kept until remove is called.
+func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err error) {
+	options.Index = cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
+	if c.CacheDir == "none" {
+		dir, err := os.MkdirTemp("", "rlm-packages-")
+		options.CacheDir = dir
+		return options, func() { _ = os.RemoveAll(dir) }, err // it is temporary
+	}
+
+	dir := c.CacheDir
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return options, nil, fmt.Errorf("cannot keep packages: %w; name a folder with --cache-dir", err)
+		}
+		dir = filepath.Join(user, "rlm")
+	}
+	options.CacheDir = filepath.Join(dir, "packages")
+	return options, func() {}, nil
+}
+
+// adviseOnCompiled says which tier may run a package that is not pure Python.
+func adviseOnCompiled(name string) string {
+	recipe, err := images.Find(images.Python)
+	module := strings.ReplaceAll(name, "-", "_")
+	if err == nil && slices.Contains(recipe.Modules, module) {
+		return "tier docker has it without --with"
+	}
+	return "tier local can run it, if the host's Python has it: --allow-local"
+}
+
+// noteWriter writes each line as a note.
+func noteWriter(note func(string, ...any)) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		note("%s", strings.TrimSpace(string(b)))
+		return len(b), nil
+	})
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
