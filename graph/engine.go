@@ -53,6 +53,9 @@ const (
 	opReadyFacts
 	opView
 	opContradictions
+	opAddKnownEdges
+	opWriteNodes
+	opWriteEdges
 )
 
 // engine is the compiled module, which all graphs of a process share.

@@ -15,7 +15,7 @@ var ErrReadOnly = errors.New("the graph is read-only here")
 type QueryError struct {
 	// Message is a sentence without a position.
 	Message string
-	// Line and Column count from 1. They are 0 if the engine does not know them.
+	// Line and Column count from 1. They are 0 if they are not known.
 	Line, Column int
 	// IsSyntax reports whether the text is not in its language at all.
 	IsSyntax bool
@@ -23,8 +23,11 @@ type QueryError struct {
 
 // Error gives the position, if it is known, and the message.
 func (e *QueryError) Error() string {
-	if e.Line == 0 {
+	switch {
+	case e.Line == 0:
 		return e.Message
+	case e.Column == 0:
+		return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 	}
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }

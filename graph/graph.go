@@ -237,36 +237,45 @@ func (g *Graph) isReady(need readiness) (bool, error) {
 	return g.ready&need == need, nil
 }
 
-// read runs a query in a view of the last state. It first makes ready what the query needs.
-func (g *Graph) read(ctx context.Context, need readiness, job job) ([]byte, error) {
+// read runs a query in a view of the last state.
+func (g *Graph) read(ctx context.Context, need readiness, job job) (answer []byte, err error) {
+	err = g.readAll(ctx, need, func(in *instance) error {
+		answer, err = in.call(ctx, job)
+		return err
+	})
+	return answer, err
+}
+
+// readAll runs several queries in one view of the last state. It first makes ready what they
+// need.
+func (g *Graph) readAll(ctx context.Context, need readiness, use func(*instance) error) error {
 	for {
 		if err := g.turn.Acquire(ctx, 1); err != nil {
-			return nil, err
+			return err
 		}
 		isReady, err := g.isReady(need)
-		var answer []byte
 		if isReady {
-			answer, err = g.run(ctx, job)
+			err = g.run(ctx, use)
 		}
 		g.turn.Release(1)
 
 		if isReady || err != nil {
-			return answer, err
+			return err
 		}
 		if err := g.prepare(ctx, need); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-func (g *Graph) run(ctx context.Context, job job) ([]byte, error) {
+func (g *Graph) run(ctx context.Context, use func(*instance) error) error {
 	in, err := g.take(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	answer, err := in.call(ctx, job)
+	err = use(in)
 	g.put(in, in.isBroken)
-	return answer, err
+	return err
 }
 
 // write runs use with an instance, makes its memory the new state, and the views that use

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestDeepNestingEndsOneCall overflows the engine's stack in each of its parsers.
+// TestDeepNestingEndsOneCall overflows the engine's stack in its parsers of queries, and nests RDF.
 func TestDeepNestingEndsOneCall(t *testing.T) {
 	g := open(t, graph.Config{Timeout: 5 * time.Second, LoadTimeout: 20 * time.Second})
 	if err := g.Update(t.Context(), traces); err != nil {
@@ -30,11 +30,25 @@ func TestDeepNestingEndsOneCall(t *testing.T) {
 		"turtle": "<http://a/b> <http://a/c> " + strings.Repeat("(", deep),
 		"rdfxml": strings.Repeat("<a>", deep),
 	} {
-		if err := g.LoadRDF(t.Context(), strings.NewReader(text), format, ""); err == nil && format != "jsonld" {
-			t.Errorf("%s: no error", format)
-		}
+		err := g.LoadRDF(t.Context(), strings.NewReader(text), format, "")
+		wantError(t, err, "line 1: more than 1000 brackets or elements are open")
 	}
 	expect(t, rows(t, g, "MATCH (n:run_trace) RETURN count(*) AS n", nil), "[n] [map[n:2]]")
+}
+
+// TestHalfADocumentIsRefused loads RDF/XML that ends where the engine's parser does not mind.
+func TestHalfADocumentIsRefused(t *testing.T) {
+	g := open(t, graph.Config{})
+	const half = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">` +
+		`<rdf:Description rdf:about="http://x/s"><x:p>a</x:p></rdf:Description>`
+	err := g.LoadRDF(t.Context(), strings.NewReader(half), "rdfxml", "")
+	wantError(t, err, "line 1: the document ends within an element")
+	if err := g.LoadRDF(t.Context(), strings.NewReader(half+"</rdf:RDF>"), "rdfxml", ""); err != nil {
+		t.Error(err)
+	}
+	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:1]]")
+
+	wantError(t, g.LoadRDF(t.Context(), strings.NewReader(half), "jsonl", ""), "not a format of RDF")
 }
 
 func TestNothingIsFetched(t *testing.T) {

@@ -259,16 +259,3 @@ func (d *decoder) counts() []Count {
 	}
 	return all
 }
-
-// Dump writes the graph without inferred facts: in a format of RDF, see Update.RDF, all facts.
-func (g *Graph) Dump(ctx context.Context, w io.Writer, format string) error {
-	var e encoder
-	e.text(format)
-	if e.err != nil {
-		return e.err
-	}
-
-	job := job{operation: opWriteRDF, request: e.data, output: w, isLoad: true}
-	_, err := g.read(ctx, readyFacts, job)
-	return err
-}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
 // Node is a node of the property graph.
@@ -83,13 +86,15 @@ func (u *Update) AddEdge(edge Edge) error {
 		return fmt.Errorf("the edge from %q to %q needs a Type", edge.From, edge.To)
 	}
 
-	return u.add(opAddEdges, func(e *encoder) {
-		e.text(edge.ID)
-		e.text(edge.From)
-		e.text(edge.To)
-		e.text(edge.Type)
-		e.mapping(edge.Properties, 0)
-	})
+	return u.add(opAddEdges, func(e *encoder) { e.edge(edge) })
+}
+
+func (e *encoder) edge(edge Edge) {
+	e.text(edge.ID)
+	e.text(edge.From)
+	e.text(edge.To)
+	e.text(edge.Type)
+	e.mapping(edge.Properties, 0)
 }
 
 func (u *Update) add(operation uint32, write func(*encoder)) error {
@@ -134,21 +139,54 @@ func (u *Update) call(job job) ([]byte, error) {
 }
 
 // RDF adds the facts of a text in a format: turtle, ntriples, trig, nquads, rdfxml or jsonld.
-// The base resolves relative IRIs and may be empty. JSON-LD with a remote context is an error:
-// nothing is fetched.
-func (u *Update) RDF(r io.Reader, format, base string) error {
+// The base resolves relative IRIs and may be empty. A text may not have more than 1000 brackets
+// or elements within one another. JSON-LD with a remote context is an error: nothing is fetched.
+func (u *Update) RDF(r io.Reader, formatName, base string) error {
 	if err := u.flush(); err != nil {
 		return err
 	}
+	content, f, err := guardRDF(r, formatName)
+	if err != nil {
+		u.failed = explainRDF(err)
+		return u.failed
+	}
+
 	var e encoder
-	e.text(format)
+	e.text(f)
 	e.text(base)
 	if e.err != nil {
 		return e.err
 	}
+	_, err = u.call(job{operation: opReadRDF, request: e.data, input: content})
+	return explainRDF(err)
+}
 
-	_, err := u.call(job{operation: opReadRDF, request: e.data, input: r})
+// explainRDF says what to change in a document that was refused.
+func explainRDF(err error) error {
+	var refused *format.DocumentError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return &QueryError{Message: refused.Reason.Error(), Line: refused.Line}
+	case strings.Contains(err.Error(), "LoadDocumentCallback"):
+		const message = "it names a remote context, which is never fetched: write the context into the file"
+		return &QueryError{Message: message}
+	}
 	return err
+}
+
+// guardRDF returns the content without what a parser could not bear, and the format's own name.
+func guardRDF(r io.Reader, formatName string) (io.Reader, string, error) {
+	f, err := format.Parse(formatName)
+	if err != nil {
+		return nil, "", err
+	}
+	if !f.IsRDF() {
+		return nil, "", fmt.Errorf("%s is not a format of RDF: use Graph.Load", f)
+	}
+	content, err := format.GuardRDF(f, r)
+	return content, string(f), err
 }
 
 // Cypher runs a query that may write, and returns its rows.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +21,9 @@ import (
 
 const graphLong = `Load, query and convert knowledge graphs, without a model.
 
-Files are RDF (Turtle, N-Triples, N-Quads, TriG, RDF/XML, JSON-LD) or property graphs
-(JSON Lines, as Neo4j exports them). A folder stands for all its graph files. Without
-files, the setting graph names them.
+Files are RDF (Turtle, N-Triples, N-Quads, TriG, RDF/XML, JSON-LD) or property graphs (JSON
+Lines, JSON of networkx, CSV of Neo4j's import, GraphML), also packed with gzip. A folder
+stands for all its graph files. Without files, the setting graph names them.
 
 Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is no graph; 4 a
 limit was passed; 5 the output could not be written.`
@@ -102,7 +103,7 @@ func (f *graphFlags) withGraph(
 		return &exitError{exitBroken, err}
 	}
 	defer g.Close()
-	if err := loadGraphs(ctx, g, paths); err != nil {
+	if err := loadGraphs(ctx, g, paths, note); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return exitForQuery(use(g))
@@ -303,10 +304,12 @@ func newGraphExport(e *env) *cobra.Command {
 
 // dumpFormats are the formats that a graph can be written in, and their file names.
 var (
-	dumpFormats = []string{"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"}
-	dumpNames   = map[string]string{
+	dumpFormats = []string{
+		"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "jsonl", "json", "graphml",
+	}
+	dumpNames = map[string]string{
 		".ttl": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
-		".jsonld": "jsonld",
+		".jsonld": "jsonld", ".jsonl": "jsonl", ".json": "json", ".graphml": "graphml",
 	}
 )
 
@@ -314,7 +317,8 @@ var (
 func dumpFormat(path string) (string, error) {
 	format, ok := dumpNames[filepath.Ext(path)]
 	if !ok {
-		return "", fmt.Errorf("cannot write %q: its name must end in .ttl, .nt, .nq, .trig, .rdf or .jsonld", path)
+		return "", fmt.Errorf("cannot write %q: its name must end in one of %s", path,
+			strings.Join(slices.Sorted(maps.Keys(dumpNames)), ", "))
 	}
 	return format, nil
 }
@@ -333,8 +337,19 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		return &exitError{exitUsage, err}
 	}
 
-	if f.output == "" {
-		return g.Dump(ctx, e.stdout, format)
+	var notes []string
+	dump := func(w io.Writer) error {
+		notes, err = g.Dump(ctx, w, format)
+		return err
 	}
-	return replaceFile(f.output, func(w io.Writer) error { return g.Dump(ctx, w, format) })
+	if f.output == "" {
+		err = dump(e.stdout)
+	} else {
+		err = replaceFile(f.output, dump)
+	}
+	note := (&execFlags{quiet: f.quiet}).note(e)
+	for _, what := range notes {
+		note("%s", escape(what))
+	}
+	return err
 }

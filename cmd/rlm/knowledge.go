@@ -3,13 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/graph"
@@ -49,7 +44,7 @@ func (e *env) openKnowledge(
 	if k.graph, err = e.openGraph(ctx, note); err != nil {
 		return nil, err
 	}
-	if err := loadGraphs(ctx, k.graph, s.Graph); err != nil {
+	if err := loadGraphs(ctx, k.graph, s.Graph, note); err != nil {
 		return nil, err
 	}
 	if k.memory != nil {
@@ -163,88 +158,17 @@ func joinExit(err, more error) error {
 	return errors.Join(err, more)
 }
 
-// rdfNames are the endings of the names of RDF files, with their formats.
-var rdfNames = map[string]string{
-	".ttl": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
-	".owl": "rdfxml", ".jsonld": "jsonld",
-}
-
-// memoryName is the ending of the names of property graphs: a memory is one.
-const memoryName = ".jsonl"
-
-// loadGraphs loads files, and folders with the graph files in them. A name decides on the
-// format. The graph takes each file wholly or not at all.
-func loadGraphs(ctx context.Context, g *graph.Graph, paths []string) error {
-	for _, path := range paths {
-		files, err := findGraphs(path)
-		if err != nil {
-			return fmt.Errorf("cannot load the graph: %w", err)
-		}
-		for _, file := range files {
-			if err := loadGraph(ctx, g, file); err != nil {
-				return fmt.Errorf("cannot load the graph %s: %w", file, err)
-			}
-		}
+// loadGraphs loads files, and folders with the graph files in them. The graph takes all or none.
+// A note says what it does not hold of them.
+func loadGraphs(
+	ctx context.Context, g *graph.Graph, paths []string, note func(string, ...any),
+) error {
+	if len(paths) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// findGraphs returns a file itself, and the graph files in a folder and below. Links in a
-// folder are not followed.
-func findGraphs(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
+	loaded, err := g.Load(ctx, graph.LoadOptions{}, paths...)
+	for _, what := range loaded.Notes {
+		note("%s", escape(what))
 	}
-
-	var files []string
-	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && isGraphName(name) {
-			files = append(files, name)
-		}
-		return err
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s has no file whose name ends in %s", path, graphNames())
-	}
-	return files, err
-}
-
-func isGraphName(path string) bool {
-	ending := filepath.Ext(path)
-	return rdfNames[ending] != "" || ending == memoryName
-}
-
-func graphNames() string {
-	names := []string{memoryName}
-	for name := range rdfNames {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-func loadGraph(ctx context.Context, g *graph.Graph, path string) error {
-	if !isGraphName(path) {
-		return fmt.Errorf("its format is not known: its name must end in one of %s", graphNames())
-	}
-	if filepath.Ext(path) == memoryName {
-		file, err := memory.Open(path)
-		if err != nil {
-			return err
-		}
-		return file.Load(ctx, g)
-	}
-
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	base := "file://" + (&url.URL{Path: filepath.ToSlash(absolute)}).EscapedPath()
-	return g.LoadRDF(ctx, file, rdfNames[filepath.Ext(path)], base)
+	return err
 }

@@ -7,6 +7,7 @@ mod closure;
 mod codec;
 mod cypher;
 mod dataset;
+mod dump;
 mod failure;
 mod host;
 mod names;
@@ -115,6 +116,9 @@ const CYPHER_WRITE: u32 = 12;
 const READY_FACTS: u32 = 13;
 const VIEW: u32 = 14;
 const CONTRADICTIONS: u32 = 15;
+const ADD_KNOWN_EDGES: u32 = 16;
+const WRITE_NODES: u32 = 17;
+const WRITE_EDGES: u32 = 18;
 
 impl State {
     fn answer(
@@ -132,6 +136,12 @@ impl State {
                 self.is_written = true;
                 self.graph.add_edges(request)
             }
+            ADD_KNOWN_EDGES => {
+                self.is_written = true;
+                self.graph.add_known_edges(request, out)
+            }
+            WRITE_NODES => self.graph.write_nodes(),
+            WRITE_EDGES => self.graph.write_edges(),
             READ_RDF => self.read_rdf(request.text()?, request.text()?),
             READY_CYPHER => self.ready_cypher(),
             READY_FACTS => {

@@ -76,22 +76,42 @@ impl PropertyGraph {
     /// Adds the edges of a request: id, both ends, type and properties of each.
     pub fn add_edges(&self, request: &mut Reader) -> Result<(), Failure> {
         while !request.is_empty() {
-            let (id, from, to) = (request.text()?, request.text()?, request.text()?);
-            let edge_type = request.text()?;
-            let mut properties = request.map()?;
-            if !id.is_empty() {
-                properties.insert(PropertyKey::new(ID), Value::String(id.into()));
+            if let Some(id) = self.add_edge(request)? {
+                let message = format!("an edge names the node {id:?}, which is missing");
+                return Err(Failure::new(Kind::Request, message));
             }
-            let [from, to] = [self.end(from)?, self.end(to)?];
-            self.db.create_edge_with_props(from, to, edge_type, properties)?;
         }
         Ok(())
     }
 
-    fn end(&self, id: &str) -> Result<NodeId, Failure> {
-        self.find(id).ok_or_else(|| {
-            Failure::new(Kind::Request, format!("an edge names the node {id:?}, which is missing"))
-        })
+    /// Adds the edges of a request whose nodes exist, and writes the numbers of the others.
+    pub fn add_known_edges(&self, request: &mut Reader, out: &mut Writer) -> Result<(), Failure> {
+        let mut unknown = Vec::new();
+        for number in 0.. {
+            if request.is_empty() {
+                break;
+            }
+            if self.add_edge(request)?.is_some() {
+                unknown.push(number);
+            }
+        }
+        out.length(unknown.len());
+        unknown.into_iter().for_each(|number| out.number(number));
+        Ok(())
+    }
+
+    /// Adds the next edge of a request, or returns a node of it that is missing.
+    fn add_edge<'a>(&self, request: &mut Reader<'a>) -> Result<Option<&'a str>, Failure> {
+        let (id, from, to) = (request.text()?, request.text()?, request.text()?);
+        let edge_type = request.text()?;
+        let mut properties = request.map()?;
+        if !id.is_empty() {
+            properties.insert(PropertyKey::new(ID), Value::String(id.into()));
+        }
+        let Some(start) = self.find(from) else { return Ok(Some(from)) };
+        let Some(end) = self.find(to) else { return Ok(Some(to)) };
+        self.db.create_edge_with_props(start, end, edge_type, properties)?;
+        Ok(None)
     }
 
     /// Runs a query and writes its columns and rows.

@@ -1,0 +1,61 @@
+// Package format reads and writes property graphs as files: JSON Lines, JSON documents,
+// CSV in the form of Neo4j's import, and GraphML.
+//
+// Files are hostile. A reader bounds the bytes of a record before it decodes them, holds
+// one record at a time, and ends at the first that is not well-formed. The error says
+// where the record is and what to change. Where a format has something that a property
+// graph lacks, such as the ports of GraphML, the reader calls [Sink.Note].
+package format
+
+// Node is a node of a property graph. A property is a bool, an int64, a finite float64, a
+// string, a []any or a map[string]any of these. Lists may contain nil.
+type Node struct {
+	ID         string
+	Labels     []string
+	Properties map[string]any
+	Line       int // in the file, from 1; in a JSON document, the number of its list's element
+}
+
+// Edge is a relationship of a property graph. From and To are identifiers of nodes.
+type Edge struct {
+	ID         string // empty if the file gives none
+	Type       string
+	From, To   string
+	Properties map[string]any
+	Line       int
+}
+
+// Sink receives what a reader finds, in the order of the file. An edge may come before
+// its nodes. A reader does not decode what it need not pass on: Node or Edge may be nil.
+type Sink struct {
+	Node func(Node) error
+	Edge func(Edge) error
+	Note func(what string) // once for each occurrence
+}
+
+// Options say how to read a file.
+type Options struct {
+	// Comma separates the fields of CSV. 0 takes the comma, tab, semicolon or bar
+	// that the header has.
+	Comma rune
+	// ListComma separates the labels and the elements of lists in CSV. 0 means a
+	// semicolon, or a bar if fields are separated by semicolons.
+	ListComma rune
+	// Header is the first row of a CSV file that has none.
+	Header string
+	// Labels are given to nodes without a label.
+	Labels []string
+	// Type is given to edges without a type, by default [UntypedEdge].
+	Type string
+}
+
+// UntypedEdge is the type of edges whose file gives none. Neo4j's import of GraphML uses
+// the same.
+const UntypedEdge = "RELATED"
+
+// Source gives a graph to writers: each function passes on all nodes or edges, and ends with
+// the first error. Some writers go through it twice.
+type Source struct {
+	Nodes func(func(Node) error) error
+	Edges func(func(Edge) error) error
+}

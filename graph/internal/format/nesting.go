@@ -1,0 +1,258 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxNesting bounds the brackets of RDF within one another. Parsers take quadratic time for
+// them.
+const maxNesting = 1000
+
+// DocumentError says that a document of RDF is refused.
+type DocumentError struct {
+	Line   int
+	Reason error
+}
+
+// Error gives the line and the reason.
+func (e *DocumentError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Reason) }
+
+// Unwrap returns the reason.
+func (e *DocumentError) Unwrap() error { return e.Reason }
+
+var (
+	errNesting  = fmt.Errorf("more than %d brackets or elements are open", maxNesting)
+	errUnclosed = errors.New("the document ends within an element")
+)
+
+// GuardRDF returns a reader of RDF that ends with an error where a parser would take quadratic
+// time, expand or fetch something, or miss the end of a document.
+func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
+	if f == RDFXML {
+		var err error
+		if in, err = checkRDFXML(in); err != nil {
+			return nil, err
+		}
+	}
+	return boundNesting(f, in), nil
+}
+
+// boundNesting returns a reader of a format of RDF that ends with an error where too many
+// brackets or elements are open. In RDF/XML, an end within an element is an error as well,
+// which the parser does not see.
+func boundNesting(f Format, in io.Reader) io.Reader {
+	switch f {
+	case Turtle, TriG:
+		return &nesting{in: in, scan: scanTurtle}
+	case JSONLD:
+		return &nesting{in: in, scan: scanJSON}
+	case RDFXML:
+		return &nesting{in: in, scan: scanXML, isXML: true}
+	default:
+		return in
+	}
+}
+
+// nesting counts the brackets or elements that are open. It knows texts, IRIs and comments.
+// Where a document is not well-formed, it may count wrongly, and the parser says so.
+type nesting struct {
+	in    io.Reader
+	scan  func(n *nesting, c byte)
+	isXML bool
+	depth int
+	line  int
+
+	inside  token
+	quote   byte
+	quotes  int    // that were read one after another
+	escaped bool   // the next byte is a part of a text or a name
+	subset  bool   // a bracket of a document type is open
+	recent  []byte // the last bytes of a token of XML
+}
+
+// token is what a byte belongs to.
+type token int
+
+const (
+	noToken token = iota
+	anIRI
+	aComment // in XML also a processing instruction, a section CDATA and a document type
+	aQuote   // one or two quotes, which may begin a long text
+	aText
+	aLongText
+	aTag
+)
+
+func (n *nesting) Read(p []byte) (int, error) {
+	count, err := n.in.Read(p)
+	for _, c := range p[:count] {
+		if c == '\n' {
+			n.line++
+		}
+		if n.scan(n, c); n.depth > maxNesting {
+			return 0, &DocumentError{n.line + 1, errNesting}
+		}
+	}
+
+	if errors.Is(err, io.EOF) && n.isXML && (n.depth > 0 || n.inside != noToken) {
+		return 0, &DocumentError{n.line + 1, errUnclosed}
+	}
+
+	return count, err
+}
+
+func (n *nesting) bracket(c byte) {
+	switch c {
+	case '(', '[', '{':
+		n.depth++
+	case ')', ']', '}':
+		n.depth = max(0, n.depth-1)
+	}
+}
+
+func scanJSON(n *nesting, c byte) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.inside == aText && c == '\\':
+		n.escaped = true
+	case c == '"' && n.inside == aText:
+		n.inside = noToken
+	case c == '"':
+		n.inside = aText
+	case n.inside == noToken:
+		n.bracket(c)
+	}
+}
+
+func scanTurtle(n *nesting, c byte) {
+	if n.escaped {
+		n.escaped = false
+		return
+	}
+	if n.inside == aQuote {
+		if c == n.quote {
+			if n.quotes++; n.quotes == 3 {
+				n.inside, n.quotes = aLongText, 0
+			}
+			return
+		}
+		n.inside = aText
+		if n.quotes == 2 { // an empty text has ended
+			n.inside = noToken
+		}
+	}
+
+	switch n.inside {
+	case anIRI:
+		if c == '>' || c == '\n' {
+			n.inside = noToken
+		}
+	case aComment:
+		if c == '\n' {
+			n.inside = noToken
+		}
+	case aText:
+		n.escaped = c == '\\'
+		if c == n.quote || c == '\n' {
+			n.inside = noToken
+		}
+	case aLongText:
+		n.escaped = c == '\\'
+		if c != n.quote {
+			n.quotes = 0
+		} else if n.quotes++; n.quotes == 3 {
+			n.inside = noToken
+		}
+	default:
+		n.scanBetween(c)
+	}
+}
+
+// scanBetween looks at a byte that is in no token yet.
+func (n *nesting) scanBetween(c byte) {
+	switch c {
+	case '<':
+		n.inside = anIRI
+	case '#':
+		n.inside = aComment
+	case '"', '\'':
+		n.inside, n.quote, n.quotes = aQuote, c, 1
+	case '\\':
+		n.escaped = true
+	default:
+		n.bracket(c)
+	}
+}
+
+// scanXML counts the elements that are open.
+func scanXML(n *nesting, c byte) {
+	switch n.inside {
+	case noToken:
+		if c == '<' {
+			n.inside, n.recent = aTag, n.recent[:0]
+		}
+	case aText: // the value of an attribute
+		if c == n.quote {
+			n.inside = aTag
+		}
+	case aComment:
+		n.remember(c)
+		if c == '[' || c == ']' {
+			n.subset = c == '['
+		}
+		if c == '>' && n.endsComment() {
+			n.inside = noToken
+		}
+	default:
+		n.scanTag(c)
+	}
+}
+
+// scanTag looks at a byte between < and >.
+func (n *nesting) scanTag(c byte) {
+	first := len(n.recent) == 0
+	n.remember(c)
+	switch {
+	case first && (c == '!' || c == '?'):
+		n.inside, n.subset = aComment, false
+	case c == '"', c == '\'':
+		n.inside, n.quote = aText, c
+	case c != '>':
+	case n.recent[0] == '/':
+		n.inside, n.depth = noToken, max(0, n.depth-1)
+	default:
+		n.inside = noToken
+		if !bytes.HasSuffix(n.recent, []byte("/>")) {
+			n.depth++
+		}
+	}
+}
+
+// remember keeps the first eight bytes of a token and its last three.
+func (n *nesting) remember(c byte) {
+	const most = 11
+	if len(n.recent) == most {
+		copy(n.recent[most-3:], n.recent[most-2:])
+		n.recent = n.recent[:most-1]
+	}
+	n.recent = append(n.recent, c)
+}
+
+// endsComment reports whether > ends what began with <! or <?.
+func (n *nesting) endsComment() bool {
+	t := n.recent
+	switch {
+	case t[0] == '?':
+		return bytes.HasSuffix(t, []byte("?>"))
+	case bytes.HasPrefix(t, []byte("!--")):
+		return len(t) >= len("!---->") && bytes.HasSuffix(t, []byte("-->"))
+	case bytes.HasPrefix(t, []byte("![CDATA[")):
+		return bytes.HasSuffix(t, []byte("]]>"))
+	}
+
+	return !n.subset // a document type, which has no brackets or has closed them
+}
