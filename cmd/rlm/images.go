@@ -15,7 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/images"
 )
 
 // dockerHost returns the address of the Docker daemon, from the variable that all its

@@ -48,8 +48,8 @@ func TestThePublicSurfaceIsSmall(t *testing.T) {
 // isPublic reports whether programs of others may import the package in a folder.
 func isPublic(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
-	switch {
-	case first == "cmd", first == "scripts", first == "examples", strings.HasPrefix(folder, "images/go/"):
+	switch first {
+	case "cmd", "scripts", "examples":
 		return false
 	}
 	return !slices.Contains(strings.Split(folder, "/"), "internal")
