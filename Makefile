@@ -42,7 +42,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -83,6 +83,10 @@ smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; need
 	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
 	RLM_SMOLLM='$(SMOLLM)/bin/python' go test -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
 
+graph-native: ## Ask graphs and other engines the same queries; needs python3
+	RLM_GRAPH_PYTHON="$$(scripts/graph/venv.sh | tail -n 1)" go test -count=1 \
+		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
+
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 
@@ -98,6 +102,10 @@ huge: ## Compare snippets and operations over 1 GiB with CPython; it takes an ho
 kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
 	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
 	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/moves.md; exit $$status
+
+graph-tally: ## Run the suites of the W3C and openCypher, write docs/graph-suites.md and print its tally
+	@status=0; RLM_SUITES_UPDATE=1 go test -count=1 -run '^TestSuites' ./internal/testing/graphtruth || status=$$?; \
+	sed -n '/^## Tally/,/^## What fails/p' docs/graph-suites.md; exit $$status
 
 parallel: ## Measure all styles of parallel programs in the tiers, write docs/parallel.md and print its table
 	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \

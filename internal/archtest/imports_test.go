@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"repl":     {"router", "schema", "tiers", "internal"},
 	"graph":    {"repl", "tiers", "internal"},
 	"root":     {"graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "internal"},
-	"testing":  {"root", "repl", "tiers", "internal"},
+	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
 	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "internal"},
 	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs"},

@@ -6,6 +6,7 @@
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
+//	go run ./scripts/bench -only graph -python VENV/bin/python
 //	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
@@ -32,7 +33,10 @@ type bench struct {
 	docker string // address of the Docker daemon, empty for the system's
 
 	pyodide string // a folder in which npm has installed pyodide
-	rows    []row
+
+	graph, folder string // of a process that measureGraphs starts
+
+	rows []row
 }
 
 // row is one line of the table.
@@ -48,8 +52,10 @@ func main() {
 	flag.StringVar(&b.texts, "texts", "", "the text of the operations on long texts")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
 	flag.StringVar(&b.pyodide, "pyodide", "", "a folder in which npm has installed pyodide")
+	flag.StringVar(&b.graph, "graph", "", "what the process of -only graph-child answers")
+	flag.StringVar(&b.folder, "folder", "", "the data of -only graph-child")
 	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
-		" beside its model, peers the table of the README")
+		" beside its model, graph graphs beside other engines, peers the table of the README")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -69,9 +75,13 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.containers)
 	case "loops":
 		return b.runAll(b.loops)
+	case "graph":
+		return b.runAll(b.measureGraphs)
+	case "graph-child":
+		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, loops, peers and texts", only)
+		return fmt.Errorf("-only %s: there are docker, graph, loops, peers and texts", only)
 	}
 
 	switch {
