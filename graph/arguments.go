@@ -14,7 +14,7 @@ import (
 // Bounds of what snippets pass, in bytes; of views, their number.
 const (
 	maxQuery  = 256 << 10
-	maxParams = 8 << 20
+	maxParams = 2 << 20
 	maxName   = 1_000
 	maxViews  = 20
 )
@@ -103,50 +103,7 @@ func (args arguments) params(name string) (map[string]any, error) {
 	if decoder.Decode(&params) != nil {
 		return nil, fmt.Errorf("%s must be a dict, not %s", name, clip(value))
 	}
-	for key, param := range params {
-		number, err := readNumbers(param)
-		if err != nil {
-			return nil, fmt.Errorf("the parameter %.80q: %w", key, err)
-		}
-		params[key] = number
-	}
-
 	return params, nil
-}
-
-// readNumbers replaces the numbers in a decoded value by int64 and float64.
-func readNumbers(value any) (_ any, err error) {
-	switch v := value.(type) {
-	case json.Number:
-		return readNumber(v)
-	case []any:
-		for i := range v {
-			if v[i], err = readNumbers(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for key := range v {
-			if v[key], err = readNumbers(v[key]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return value, nil
-}
-
-func readNumber(n json.Number) (any, error) {
-	if whole, err := n.Int64(); err == nil {
-		return whole, nil
-	}
-	if !strings.ContainsAny(string(n), ".eE") {
-		return nil, fmt.Errorf("the int %s has more than 64 bits: pass a str", shorten(string(n), 40))
-	}
-	float, err := n.Float64()
-	if err != nil {
-		return nil, fmt.Errorf("the float %s is out of range", shorten(string(n), 40))
-	}
-	return float, nil
 }
 
 func clip(value tiers.Value) string {

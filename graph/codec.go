@@ -2,10 +2,12 @@ package graph
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -94,6 +96,8 @@ func (e *encoder) value(v any, depth int) {
 	case string:
 		e.data = append(e.data, tagString)
 		e.text(v)
+	case json.Number:
+		e.number(v)
 	case time.Time:
 		e.value(v.Format(time.RFC3339Nano), depth)
 	case map[string]any:
@@ -108,6 +112,22 @@ func (e *encoder) value(v any, depth int) {
 	default:
 		e.reflected(reflect.ValueOf(v), depth)
 	}
+}
+
+// number writes a number of JSON. An int that is too large would be another one as a float.
+func (e *encoder) number(n json.Number) {
+	if whole, err := n.Int64(); err == nil {
+		e.word(tagInteger, uint64(whole))
+		return
+	}
+	float, err := n.Float64()
+	switch {
+	case !strings.ContainsAny(string(n), ".eE"):
+		e.fail("the int %s has more than 64 bits: use a text", shorten(string(n), 40))
+	case err != nil:
+		e.fail("the float %s is out of range", shorten(string(n), 40))
+	}
+	e.word(tagFloat, math.Float64bits(float))
 }
 
 // reflected writes a value of another type: other numbers, slices and maps.

@@ -208,13 +208,6 @@ func (f *graphFlags) readParams() (map[string]any, error) {
 		if !ok || name == "" || decoder.Decode(&value) != nil || decoder.More() {
 			return nil, fmt.Errorf(`--param %q: give NAME=JSON, such as id='"ada"' or n=3`, given)
 		}
-		if number, isNumber := value.(json.Number); isNumber {
-			if whole, err := number.Int64(); err == nil {
-				value = whole
-			} else if value, err = number.Float64(); err != nil {
-				return nil, fmt.Errorf("--param %q: the number is out of range", given)
-			}
-		}
 		params[name] = value
 	}
 	return params, nil
@@ -234,7 +227,7 @@ func newGraphSPARQL(e *env) *cobra.Command {
 				_, err = fmt.Fprintln(e.stdout, a.Boolean)
 				return err
 			case a.Kind == "triples":
-				_, err = io.WriteString(e.stdout, escapeKeepingLines(a.Triples))
+				_, err = io.WriteString(e.stdout, e.harmless(e.stdout, a.Triples))
 				return joinExit(err, truncation(a.Truncated))
 			}
 			return f.showRows(e, a.Columns, a.Rows, a.Truncated)
@@ -343,9 +336,11 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		return err
 	}
 	if f.output == "" {
-		err = dump(e.stdout)
-	} else {
-		err = replaceFile(f.output, dump)
+		stdout, _ := e.snippetOutput() // a graph may hold control sequences, too
+		err = dump(stdout)
+		stdout.flush()
+	} else if err = replaceFile(f.output, dump); err != nil {
+		err = fmt.Errorf("cannot write the graph to %s: %w", f.output, err)
 	}
 	note := (&execFlags{quiet: f.quiet}).note(e)
 	for _, what := range notes {

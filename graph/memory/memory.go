@@ -110,7 +110,11 @@ func (r *record) check() error {
 
 // sequence is the place of a run's first node among all runs, 0 for other records.
 func (r *record) sequence() int64 {
-	n, _ := r.Properties["sequence"].(int64)
+	number, _ := r.Properties["sequence"].(json.Number)
+	n, err := number.Int64()
+	if err != nil { // also for none
+		return 0
+	}
 	return n
 }
 
@@ -165,7 +169,7 @@ func (f *File) read(w io.Writer, use func(*record) error) (sequence int64, err e
 	return sequence, lines.Err()
 }
 
-// parse reads a line. Whole numbers become int64.
+// parse reads a line.
 func parse(line []byte) (*record, error) {
 	if !utf8.Valid(line) {
 		return nil, errors.New("it is not UTF-8")
@@ -181,40 +185,10 @@ func parse(line []byte) (*record, error) {
 		return nil, errors.New("more text follows the object")
 	}
 
-	var err error
-	for key, value := range r.Properties {
-		if r.Properties[key], err = toNumbers(value); err != nil {
-			return nil, fmt.Errorf("the property %.80q: %w", key, err)
-		}
-	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// toNumbers replaces the numbers in a value by int64 or float64.
-func toNumbers(value any) (_ any, err error) {
-	switch v := value.(type) {
-	case json.Number:
-		if whole, err := v.Int64(); err == nil {
-			return whole, nil
-		}
-		return v.Float64()
-	case []any:
-		for i := range v {
-			if v[i], err = toNumbers(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for key := range v {
-			if v[key], err = toNumbers(v[key]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return value, nil
 }
 
 // add appends records to the file. The first, a node, gets the next sequence.

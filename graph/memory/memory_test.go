@@ -213,7 +213,7 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 		`{"type":"node","id":"a"}}`:                     "more text follows",
 		`{"type":"node","id":"a"} {}`:                   "more text follows",
 		`{"type":"node","id":"a` + "\xff" + `"}`:        "not UTF-8",
-		withProperty("x", "1e999"):                      `property "x"`,
+		withProperty("x", "1e999"):                      "out of range",
 		withProperty("sequence", "9223372036854775807"): "sequence is greater",
 		withProperty("x", deep):                         "levels deep",
 		`{"type":"relationship","id":"e","label":"X","start":{"id":"a"}}`:                  "nor a relationship",
