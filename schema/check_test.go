@@ -37,8 +37,12 @@ func outcome(value json.RawMessage, violations []Violation, err error) string {
 	return "=> " + string(value)
 }
 
-func TestChecks(t *testing.T) {
-	text, err := os.ReadFile("testdata/checks.txt")
+// eachCase gives a function each line of a file, with its number and the contract above it:
+// the first line of each paragraph. Comments begin with #.
+func eachCase(t *testing.T, file string, check func(number int, c *Contract, line string)) {
+	t.Helper()
+
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,20 +57,26 @@ func TestChecks(t *testing.T) {
 			fresh = false
 			c = mustParse(t, line)
 		default:
-			mark := " => "
-			if !strings.Contains(line, mark) {
-				mark = " ! "
-			}
-			value, want, _ := strings.Cut(line, mark)
-			for range 3 { // the order is stable
-				if got := outcome(c.Check(json.RawMessage(value))); got != strings.TrimLeft(mark,
-					" ")+want {
-					t.Errorf("line %d: %s of %s\n got %s\nwant %s%s", i+1, value, c, got, mark,
-						want)
-				}
-			}
+			check(i+1, c, line)
 		}
 	}
+}
+
+func TestChecks(t *testing.T) {
+	eachCase(t, "testdata/checks.txt", func(number int, c *Contract, line string) {
+		mark := " => "
+		if !strings.Contains(line, mark) {
+			mark = " ! "
+		}
+		value, want, _ := strings.Cut(line, mark)
+		want = strings.TrimLeft(mark, " ") + want
+
+		for range 3 { // the order is stable
+			if got := outcome(c.Check(json.RawMessage(value))); got != want {
+				t.Errorf("line %d: %s of %s\n got %s\nwant %s", number, value, c, got, want)
+			}
+		}
+	})
 }
 
 func TestAValueThatNeedsNoCoercionIsNotTouched(t *testing.T) {

@@ -51,32 +51,18 @@ func TestTypeTextsAreBounded(t *testing.T) {
 }
 
 func TestReplies(t *testing.T) {
-	text, err := os.ReadFile("testdata/replies.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c *Contract
-	fresh := true
-	for i, line := range strings.Split(string(text), "\n") {
-		switch {
-		case line == "":
-			fresh = true
-		case line[0] == '#':
-		case fresh:
-			fresh = false
-			c = mustParse(t, line)
-		default:
-			var reply string
-			d := json.NewDecoder(strings.NewReader(line))
-			if err := d.Decode(&reply); err != nil {
-				t.Fatalf("line %d: %v", i+1, err)
-			}
-			want := strings.TrimSpace(line[d.InputOffset():])
-			if got := outcome(c.CheckReply(reply)); got != want {
-				t.Errorf("line %d: %q for %s\n got %s\nwant %s", i+1, reply, c, got, want)
-			}
+	eachCase(t, "testdata/replies.txt", func(number int, c *Contract, line string) {
+		var reply string
+		d := json.NewDecoder(strings.NewReader(line))
+		if err := d.Decode(&reply); err != nil {
+			t.Fatalf("line %d: %v", number, err)
 		}
-	}
+
+		want := strings.TrimSpace(line[d.InputOffset():])
+		if got := outcome(c.CheckReply(reply)); got != want {
+			t.Errorf("line %d: %q for %s\n got %s\nwant %s", number, reply, c, got, want)
+		}
+	})
 }
 
 // TestHostileReplies has replies over which a careless search would take minutes.

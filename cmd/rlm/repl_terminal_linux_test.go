@@ -61,9 +61,7 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	for _, columns := range []uint16{80, 0} {
 		t.Run(fmt.Sprintf("%d columns", columns), func(t *testing.T) {
 			cmd := command(t, t.TempDir(), "repl", "--quiet", "--history", "none")
-			person := terminal(t, cmd, columns)
-			screen := bufio.NewReader(person)
-			for _, said := range []struct{ typed, shown string }{
+			converse(t, cmd, columns, []said{
 				{"", ">>> "},
 				{"x = 41\r", "\n"},
 				{"", ">>> "},
@@ -73,16 +71,29 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 				{"print(x + 1)\r", "42\r\n"},
 				{"", ">>> "},
 				{"\x04", "\r\n"},
-			} {
-				if _, err := person.WriteString(said.typed); err != nil {
-					t.Fatal(err)
-				}
-				readUntil(t, screen, said.shown)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			})
 		})
+	}
+}
+
+// said is what a person types, and what the terminal then shows.
+type said struct{ typed, shown string }
+
+// converse has a dialogue with a command in a terminal, until the command ends well.
+func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
+	t.Helper()
+
+	person := terminal(t, cmd, columns)
+	screen := bufio.NewReader(person)
+	for _, said := range dialogue {
+		if _, err := person.WriteString(said.typed); err != nil {
+			t.Fatal(err)
+		}
+		readUntil(t, screen, said.shown)
+	}
+
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -98,9 +109,7 @@ func TestAChatInATerminalOutlivesCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := command(t, dir, "chat", "--history", "none", "--model", "scripted/"+script)
-	person := terminal(t, cmd, 80)
-	screen := bufio.NewReader(person)
-	for _, said := range []struct{ typed, shown string }{
+	converse(t, cmd, 80, []said{
 		{"", "? "},
 		{"one\r", "first\r\n"},
 		{"", "? "},
@@ -110,15 +119,7 @@ func TestAChatInATerminalOutlivesCtrlC(t *testing.T) {
 		{"two\r", "kept\r\n"},
 		{"", "? "},
 		{"\x04", "\r\n"},
-	} {
-		if _, err := person.WriteString(said.typed); err != nil {
-			t.Fatal(err)
-		}
-		readUntil(t, screen, said.shown)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 // TestAnAnswerDoesNothingToATerminal: a model may write control sequences.

@@ -3,12 +3,9 @@ package reflect_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -20,12 +17,7 @@ import (
 
 var shared *rlm.Engine
 
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
+func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
 // models is a registry of one provider: the model "main" plays a script, and "sub"
 // repeats what it is asked. The last reply of a script is played again and again.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/bigtext"
@@ -23,12 +20,7 @@ import (
 
 var shared *rlm.Engine
 
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
+func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
 // models is a registry of one provider: root plays a script, sub answers by a
 // function.

@@ -29,9 +29,15 @@ import (
 //	told N       lines that the message after reply N must hold; "! x" must not
 //	outcome      status, answer (as text), reason, partial: parts they must hold
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/transcripts/*.txtar")
+	playAll(t, "testdata/transcripts")
+}
+
+// playAll plays the files of a folder.
+func playAll(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no transcripts: %v", err)
+		t.Fatalf("%s has no transcripts: %v", folder, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {

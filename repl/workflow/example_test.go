@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -17,12 +14,7 @@ import (
 
 var shared *rlm.Engine
 
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
+func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
 // A loop whose strategy is raise ends in an error that has every attempt.
 func ExampleNodeError() {

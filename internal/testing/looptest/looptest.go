@@ -4,23 +4,26 @@ package looptest
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Main runs the tests of a package over one engine, ends the process, and fails if a
-// goroutine is left behind. It is the whole of a TestMain. Open makes the engine.
-func Main(m *testing.M, open func() (io.Closer, error)) {
-	engine, err := open()
+// Main makes the engine of a package's tests, runs the tests, ends the process, and fails if
+// a goroutine is left behind. It is the whole of a TestMain.
+func Main(m *testing.M, shared **rlm.Engine, options rlm.Options) {
+	options.CacheDir = testcache.Dir()
+	engine, err := rlm.New(options)
 	if err != nil {
 		panic(err)
 	}
+	*shared = engine
 
 	code := m.Run()
 	if err := engine.Close(); err != nil {

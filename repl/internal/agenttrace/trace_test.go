@@ -3,13 +3,10 @@ package agenttrace_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -112,12 +109,7 @@ func brief(trace *agenttrace.Trace) []string {
 var shared *rlm.Engine
 
 func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(
-			rlm.Options{CacheDir: testcache.Dir(), Python: os.Getenv("RLM_LOCAL_PYTHON")},
-		)
-		return shared, err
-	})
+	looptest.Main(m, &shared, rlm.Options{Python: os.Getenv("RLM_LOCAL_PYTHON")})
 }
 
 func TestFactoryMethods(t *testing.T) {

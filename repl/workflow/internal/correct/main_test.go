@@ -2,11 +2,8 @@ package correct_test
 
 import (
 	"encoding/json"
-	"io"
 	"sync"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -18,12 +15,7 @@ import (
 
 var shared *rlm.Engine
 
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
+func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
 // script is a registry whose every model gives the replies in their order, the
 // last again and again, and remembers what it was asked.

@@ -1,11 +1,8 @@
 package flow_test
 
 import (
-	"io"
 	"sync"
 	"testing"
-
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
@@ -16,12 +13,7 @@ import (
 
 var shared *rlm.Engine
 
-func TestMain(m *testing.M) {
-	looptest.Main(m, func() (_ io.Closer, err error) {
-		shared, err = rlm.New(rlm.Options{CacheDir: testcache.Dir()})
-		return shared, err
-	})
-}
+func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
 // asked is a registry whose every model answers by a function, and remembers.
 type asked struct {
