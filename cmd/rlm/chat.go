@@ -79,7 +79,7 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 		e: e, session: talk.session, asks: talk.ask, view: loop.view, flags: f,
 		known: loop.tools.known,
 	}
-	s.in = newEditor(e, historyFile(history, "chat-history"), func(string) []string { return nil })
+	s.in = newEditor(e, historyFile(history, "chat-history"), nil)
 	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
 	return s.chat(ctx)
 }
@@ -92,7 +92,7 @@ func (s *shell) chat(ctx context.Context) error {
 	}
 
 	for {
-		question, err := s.in.Line("? ")
+		question, err := s.in.Line("? ", "")
 		switch {
 		case errors.Is(err, errAborted):
 			continue

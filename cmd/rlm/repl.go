@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -114,7 +114,9 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	}
 	exec := &execFlags{quiet: f.quiet, files: f.files}
 	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
-	s.in = newEditor(e, historyFile(history, "history"), s.complete)
+	s.in = newEditor(e, historyFile(history, "history"), func(line string) (string, []string) {
+		return s.complete(ctx, line)
+	})
 	defer func() { err = errors.Join(err, s.in.Close(), s.session.Close()) }()
 
 	ended := s.loop(ctx)
@@ -185,7 +187,7 @@ const maxTyped = 1 << 20
 
 // read reads a whole snippet or command, of as many lines as it has.
 func (s *shell) read(ctx context.Context) (string, error) {
-	source, err := s.in.Line(">>> ")
+	source, err := s.in.Line(">>> ", "")
 	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) {
 		return source, err
 	}
@@ -194,7 +196,7 @@ func (s *shell) read(ctx context.Context) (string, error) {
 		if err != nil || !more {
 			return source, err
 		}
-		line, err := s.in.Line("... ")
+		line, err := s.in.Line("... ", indentAfter(source))
 		if errors.Is(err, io.EOF) {
 			return source, nil // the end of a pipe ends the last block
 		}
@@ -206,6 +208,23 @@ func (s *shell) read(ctx context.Context) (string, error) {
 	}
 
 	return "", fmt.Errorf("the snippet is longer than %d bytes", maxTyped)
+}
+
+// indentAfter returns the spaces with which the line after some lines begins: those of the last
+// line, four more after a colon, and four fewer after a statement that ends a block.
+func indentAfter(source string) string {
+	last := source[strings.LastIndexByte(source, '\n')+1:]
+	statement := strings.TrimLeft(last, " ")
+	indent := last[:len(last)-len(statement)]
+	word, _, _ := strings.Cut(statement, " ")
+
+	switch {
+	case strings.HasSuffix(strings.TrimSpace(statement), ":"):
+		return indent + "    "
+	case slices.Contains([]string{"return", "raise", "pass", "break", "continue"}, word):
+		return strings.TrimSuffix(indent, "    ")
+	}
+	return indent
 }
 
 // isCommand reports whether a line is for the shell.
@@ -339,43 +358,4 @@ func (s *shell) ask(ctx context.Context, question string) error {
 	}
 
 	return nil
-}
-
-// complete returns the completions of the last word of a line.
-func (s *shell) complete(line string) []string {
-	start := strings.LastIndexFunc(line, func(r rune) bool {
-		return r != '_' && r != ':' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
-			(r < 'a' || r > 'z')
-	}) + 1
-	head, word := line[:start], line[start:]
-	if word == "" {
-		return nil
-	}
-
-	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
-	for _, f := range protocol.Functions() {
-		candidates = append(candidates, f.Name+"(")
-	}
-	for _, v := range s.session.Variables() {
-		candidates = append(candidates, v.Name)
-	}
-
-	if start == 0 {
-		candidates = append(candidates, shellCommands...)
-	}
-	var out []string
-	for _, c := range candidates {
-		if strings.HasPrefix(c, word) && escape(c) == c {
-			out = append(out, head+c)
-		}
-	}
-
-	return out
-}
-
-// pythonWords are the words of Python that completion offers.
-var pythonWords = []string{
-	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(",
-	"len(", "range(", "enumerate(", "sorted(", "isinstance(", "True", "False", "None", "await ",
-	"async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/peterh/liner"
 )
@@ -17,14 +19,15 @@ var errAborted = errors.New("interrupted")
 // editor reads lines.
 type editor interface {
 	// Line returns a line without its end, io.EOF at the end of the input, or
-	// errAborted.
-	Line(prompt string) (string, error)
+	// errAborted. A terminal shows the indent as if it was typed.
+	Line(prompt, indent string) (string, error)
 	Close() error
 }
 
 // newEditor returns a line editor if stdin and stdout are a terminal, and a plain reader
-// otherwise.
-func newEditor(e *env, history string, complete func(string) []string) editor {
+// otherwise. complete gets a line up to the cursor, and returns its beginning and what may
+// follow that.
+func newEditor(e *env, history string, complete func(string) (string, []string)) editor {
 	if !e.terminal || !isTerminal(e.stdout) {
 		return &pipeEditor{bufio.NewReaderSize(e.stdin, 64<<10)}
 	}
@@ -37,7 +40,12 @@ func newEditor(e *env, history string, complete func(string) []string) editor {
 
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
-	t.state.SetCompleter(complete)
+	if complete != nil {
+		t.state.SetWordCompleter(func(line string, at int) (string, []string, string) {
+			head, words := complete(string([]rune(line)[:at]))
+			return head, words, string([]rune(line)[at:])
+		})
+	}
 	if t.history == "" {
 		return t
 	}
@@ -72,7 +80,7 @@ func historyFile(flag, name string) string {
 // pipeEditor reads lines from a pipe or a file.
 type pipeEditor struct{ in *bufio.Reader }
 
-func (p *pipeEditor) Line(string) (string, error) {
+func (p *pipeEditor) Line(string, string) (string, error) {
 	var line []byte
 	for {
 		piece, err := p.in.ReadSlice('\n')
@@ -95,6 +103,9 @@ func (p *pipeEditor) Line(string) (string, error) {
 
 func (p *pipeEditor) Close() error { return nil }
 
+// fastestTyped is less than a person takes for a line. Pasted lines come faster.
+const fastestTyped = 50 * time.Millisecond
+
 // lineEditor is a terminal with history and completion.
 type lineEditor struct {
 	state      *liner.State
@@ -103,11 +114,15 @@ type lineEditor struct {
 	interrupts *interrupts
 }
 
-func (t *lineEditor) Line(prompt string) (string, error) {
+func (t *lineEditor) Line(prompt, indent string) (string, error) {
 	// If the terminal is too narrow for editing, or has no known size, Ctrl-C arrives as a
 	// signal. The system has dropped the line by then.
 	defer t.interrupts.take(func() { _, _ = fmt.Fprint(t.out, "\n"+prompt) })()
-	line, err := t.state.Prompt(prompt)
+	began := time.Now()
+	line, err := t.state.PromptWithSuggestion(prompt, indent, len(indent))
+	if time.Since(began) < fastestTyped {
+		line = strings.TrimPrefix(line, indent) // a pasted line has its own
+	}
 	if errors.Is(err, io.EOF) {
 		_, _ = fmt.Fprintln(t.out) // the next output begins a line
 	}

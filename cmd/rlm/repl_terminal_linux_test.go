@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,6 +87,7 @@ func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
 	person := terminal(t, cmd, columns)
 	screen := bufio.NewReader(person)
 	for _, said := range dialogue {
+		time.Sleep(2 * fastestTyped) // as a person, who looks first
 		if _, err := person.WriteString(said.typed); err != nil {
 			t.Fatal(err)
 		}
@@ -94,6 +96,51 @@ func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
 
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestATerminalCompletesAndIndents types as a person does, and pastes a block.
+func TestATerminalCompletesAndIndents(t *testing.T) {
+	converse(t, command(t, t.TempDir(), "repl", "--quiet", "--history", "none"), 80, []said{
+		{"", ">>> "},
+		{"import json, collect\t", "collections"},
+		{"\r", ">>> "},
+		{"from json import loa\t\t", "\r\nload loads \r\n"},
+		{"", "import load"},
+		{"\r", ">>> "},
+		{"class C: size = property(lambda self: 1 / 0)\r", ">>> "},
+		{"box = {'c': C()}; c = C()\r", ">>> "},
+		{"box.setd\t", "box.setdefault("},
+		{"\x03", ">>> "},
+		{"c.si\t", "c.size"}, // the property did not run
+		{"\x03", ">>> "},
+		{"json.decoder.JSONDecodeE\t", "JSONDecodeError("},
+		{"\x03", ">>> "},
+
+		// A person's lines are indented, and an untouched indent ends the block.
+		{"def f():\r", "...     "},
+		{"return 40\r", "... "},
+		{"\r", ">>> "},
+
+		// A pasted block has its own indents.
+		{"for i in range(2):\r    for j in range(1):\r        print(f() + i + 1)\r\r", "42\r\n"},
+		{"", ">>> "},
+		{"\x04", "\r\n"},
+	})
+}
+
+func TestIndentsFollowTheLineBefore(t *testing.T) {
+	for source, want := range map[string]string{
+		"if x:":                          "    ",
+		"for i in y:\n    if i:":         "        ",
+		"def f():\n    a = 1":            "    ",
+		"def f():\n    return 1":         "",
+		"if x:\n    if y:\n        pass": "    ",
+		"x = [":                          "",
+	} {
+		if got := indentAfter(source); got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
 	}
 }
 
