@@ -145,6 +145,46 @@ func TestWithoutInference(t *testing.T) {
 	expect(t, ask(t, g, "PREFIX : <http://family/> ASK { :eve a :Parent }"), "false")
 }
 
+// TestInverseFunctionalProperties has a value that two subjects share and one that they do not:
+// only those that share it are the same.
+func TestInverseFunctionalProperties(t *testing.T) {
+	g := open(t, graph.Config{})
+	load(t, g, `@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+		:mail a owl:InverseFunctionalProperty .
+		:ada :mail "ada@x" . :lovelace :mail "ada@x" ; :born 1815 . :bob :mail "bob@x" .
+		:cyd :mail "cyd@x" . :cyd owl:differentFrom :bob .`)
+	expect(t, ask(t, g, "PREFIX : <http://x/> ASK { :ada owl:sameAs :lovelace ; :born 1815 }"), "true")
+	expect(t, ask(t, g, "PREFIX : <http://x/> ASK { { :ada owl:sameAs :bob } UNION { :bob owl:sameAs ?x } }"), "false")
+	expect(t, ask(t, g, "ASK { ?s a owl:InverseFunctionalProperty }"), "true")
+	if found, err := g.Contradictions(t.Context()); err != nil || len(found) > 0 {
+		t.Errorf("%q (%v)", found, err)
+	}
+}
+
+func TestWhatDiffersByItsProperties(t *testing.T) {
+	g := open(t, graph.Config{})
+	load(t, g, `@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+		@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+		:father owl:propertyDisjointWith :mother . :stewie :father :peter ; :mother :lois .
+		:born a owl:FunctionalProperty . :a :born :y1 . :b :born :y2 . :y1 owl:differentFrom :y2 .
+		:near owl:propertyChainAxiom (:near :near) . :p :near :q . :q :near :r .
+		:knows a owl:ReflexiveProperty . :a a owl:NamedIndividual .
+		:size rdfs:range xsd:short, xsd:unsignedInt .`)
+	for _, fact := range []string{
+		":peter owl:differentFrom :lois", ":a owl:differentFrom :b", ":near a owl:TransitiveProperty",
+		":p :near :r", ":a :knows :a", ":size rdfs:range xsd:unsignedShort",
+	} {
+		if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "true" {
+			t.Errorf("%s does not follow", fact)
+		}
+	}
+	for _, fact := range []string{":y1 owl:differentFrom :a", ":b :knows :b", ":size rdfs:range xsd:byte"} {
+		if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "false" {
+			t.Errorf("%s follows", fact)
+		}
+	}
+}
+
 func TestAnUpdateIsAllOrNothing(t *testing.T) {
 	g := open(t, graph.Config{})
 	broken := errors.New("changed my mind")

@@ -1,7 +1,7 @@
 //! The facts that follow from the default graph by RDFS and OWL 2 RL.
 
 use oxigraph::model::vocab::{rdf, rdfs};
-use oxigraph::model::{GraphName, NamedOrBlankNode, Term, Triple};
+use oxigraph::model::{GraphName, NamedNode, NamedOrBlankNode, Term, Triple};
 use reasonable::reasoner::Reasoner;
 
 use crate::dataset::{DEFAULT_GRAPH, Dataset, Quad, TermId};
@@ -32,7 +32,9 @@ pub fn infer(dataset: &mut Dataset, most: usize) -> bool {
     }
 
     let mut reasoner = Reasoner::new();
-    reasoner.load_triples(triples);
+    let hidden = (inverse_functional(), NamedNode::new_unchecked(rules::INVERSE_FUNCTIONAL));
+    reasoner.load_triples(triples.into_iter().map(|triple| replace(triple, &hidden)).collect());
+    let shown = (hidden.1, hidden.0);
     for _ in 0..MOST_ROUNDS {
         reasoner.reason();
         let found = rules::apply(reasoner.view_output());
@@ -49,7 +51,8 @@ pub fn infer(dataset: &mut Dataset, most: usize) -> bool {
         if is_noise(triple) {
             continue;
         }
-        let quad = dataset.terms.quad(triple.clone().in_graph(GraphName::DefaultGraph));
+        let triple = replace(triple.clone(), &shown);
+        let quad = dataset.terms.quad(triple.in_graph(GraphName::DefaultGraph));
         let known = [&dataset.base, &dataset.projected]
             .into_iter()
             .any(|facts| facts.binary_search(&quad).is_ok());
@@ -67,6 +70,21 @@ pub fn infer(dataset: &mut Dataset, most: usize) -> bool {
     true
 }
 
+fn inverse_functional() -> NamedNode {
+    NamedNode::new_unchecked(format!("{OWL}InverseFunctionalProperty"))
+}
+
+/// Replaces a name by another where it is the subject or the object.
+fn replace(mut triple: Triple, (from, to): &(NamedNode, NamedNode)) -> Triple {
+    if matches!(&triple.subject, NamedOrBlankNode::NamedNode(name) if name == from) {
+        triple.subject = to.clone().into();
+    }
+    if matches!(&triple.object, Term::NamedNode(name) if name == from) {
+        triple.object = to.clone().into();
+    }
+    triple
+}
+
 /// The facts that a rule can use. Most facts of a large graph have a property or a class of
 /// which the schema says nothing, so nothing follows from them.
 fn relevant(dataset: &Dataset) -> Vec<Triple> {
@@ -79,7 +97,7 @@ fn relevant(dataset: &Dataset) -> Vec<Triple> {
     let equality: Vec<TermId> = EQUALITY
         .iter()
         .filter_map(|name| {
-            let iri = oxigraph::model::NamedNode::new_unchecked(format!("{OWL}{name}"));
+            let iri = NamedNode::new_unchecked(format!("{OWL}{name}"));
             dataset.terms.find(&iri.into())
         })
         .collect();

@@ -6,9 +6,35 @@ use oxigraph::model::vocab::{rdf, rdfs, xsd};
 use oxigraph::model::{NamedNode, NamedOrBlankNode, Term, Triple};
 
 const OWL: &str = "http://www.w3.org/2002/07/owl#";
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
+/// The types of integers, with their least and greatest values.
+const INTEGERS: [(&str, i128, i128); 13] = [
+    ("integer", i128::MIN, i128::MAX),
+    ("nonPositiveInteger", i128::MIN, 0),
+    ("negativeInteger", i128::MIN, -1),
+    ("nonNegativeInteger", 0, i128::MAX),
+    ("positiveInteger", 1, i128::MAX),
+    ("long", i64::MIN as i128, i64::MAX as i128),
+    ("int", i32::MIN as i128, i32::MAX as i128),
+    ("short", i16::MIN as i128, i16::MAX as i128),
+    ("byte", i8::MIN as i128, i8::MAX as i128),
+    ("unsignedLong", 0, u64::MAX as i128),
+    ("unsignedInt", 0, u32::MAX as i128),
+    ("unsignedShort", 0, u16::MAX as i128),
+    ("unsignedByte", 0, u8::MAX as i128),
+];
 
 /// The most contradictions that are told.
 const MOST_TOLD: usize = 100;
+
+/// The most pairs for one value of which a rule says that they differ. What follows from more is
+/// left out: nothing else needs it, and it could be all pairs of a large graph.
+const MOST_PAIRS: usize = 1000;
+
+/// What stands for owl:InverseFunctionalProperty among the facts of the reasoner, whose rule
+/// prp-ifp takes all subjects of such a property for the same. It is no IRI, so nobody uses it.
+pub const INVERSE_FUNCTIONAL: &str = "http://www.w3.org/2002/07/owl#InverseFunctionalProperty ";
 
 /// What the rules find.
 #[derive(Default)]
@@ -25,6 +51,10 @@ pub fn apply(triples: &[Triple]) -> Findings {
     rules.enumerations();
     rules.keys();
     rules.cardinalities();
+    rules.inverse_functional();
+    rules.chains();
+    rules.reflexive();
+    rules.ranges();
     rules.differences();
     rules.negations();
     rules.disjoint_classes();
@@ -54,7 +84,7 @@ struct Facts<'a> {
 }
 
 /// The properties and classes by which a rule concerns more than the schema.
-const WIDE: [&str; 13] = [
+const WIDE: [&str; 15] = [
     "oneOf",
     "hasKey",
     "maxCardinality",
@@ -68,12 +98,15 @@ const WIDE: [&str; 13] = [
     "propertyDisjointWith",
     "FunctionalProperty",
     "distinctMembers",
+    "propertyChainAxiom",
+    "ReflexiveProperty",
 ];
 
 impl<'a> Facts<'a> {
     /// Sorts facts. Of a graph without the words above, which may be large, the schema is enough.
     fn new(triples: &'a [Triple]) -> Self {
-        let wide: HashSet<NamedNode> = WIDE.iter().map(|name| owl(name)).collect();
+        let mut wide: HashSet<NamedNode> = WIDE.iter().map(|name| owl(name)).collect();
+        wide.insert(NamedNode::new_unchecked(INVERSE_FUNCTIONAL));
         let is_wide = triples.iter().any(|triple| {
             wide.contains(&triple.predicate)
                 || triple.predicate == rdf::TYPE
@@ -83,6 +116,7 @@ impl<'a> Facts<'a> {
             is_wide
                 || triple.predicate == rdfs::SUB_CLASS_OF
                 || triple.predicate == rdfs::SUB_PROPERTY_OF
+                || triple.predicate == rdfs::RANGE
                 || triple.predicate.as_str() == format!("{OWL}equivalentProperty")
         };
 
@@ -116,6 +150,10 @@ impl<'a> Facts<'a> {
 
     fn owl_instances(&self, name: &str) -> &[&'a NamedOrBlankNode] {
         self.instances(&owl(name).into())
+    }
+
+    fn inverse_functional(&self) -> &[&'a NamedOrBlankNode] {
+        self.instances(&NamedNode::new_unchecked(INVERSE_FUNCTIONAL).into())
     }
 
     /// The first value of a property of OWL or of lists.
@@ -152,6 +190,19 @@ impl<'a> Facts<'a> {
         }
         values
     }
+}
+
+/// The subjects of a property by value.
+fn by_value<'a>(
+    values: &HashMap<&'a NamedOrBlankNode, Vec<&'a Term>>,
+) -> HashMap<&'a Term, Vec<&'a NamedOrBlankNode>> {
+    let mut subjects: HashMap<_, Vec<_>> = HashMap::new();
+    for (subject, all) in values {
+        for value in all {
+            subjects.entry(*value).or_default().push(*subject);
+        }
+    }
+    subjects
 }
 
 fn owl(name: &str) -> NamedNode {
@@ -298,6 +349,58 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// prp-ifp.
+    fn inverse_functional(&mut self) {
+        for property in self.facts.inverse_functional().to_vec() {
+            let subjects = by_value(&self.facts.values(&property.clone().into()));
+            for same in subjects.into_values() {
+                for other in &same[1..] {
+                    self.fact(same[0], owl("sameAs"), (*other).clone());
+                    self.fact(other, owl("sameAs"), same[0].clone());
+                }
+            }
+        }
+    }
+
+    /// A property that is implied by two steps of itself is transitive.
+    fn chains(&mut self) {
+        for (property, list) in self.facts.owl("propertyChainAxiom").to_vec() {
+            let own: Term = property.clone().into();
+            if self.facts.list(list) == [&own, &own] {
+                self.fact(property, rdf::TYPE.into(), owl("TransitiveProperty"));
+            }
+        }
+    }
+
+    /// A reflexive property leads from each named individual to itself.
+    fn reflexive(&mut self) {
+        for property in self.facts.owl_instances("ReflexiveProperty").to_vec() {
+            let NamedOrBlankNode::NamedNode(property) = property else { continue };
+            for individual in self.facts.owl_instances("NamedIndividual").to_vec() {
+                self.fact(individual, property.clone(), individual.clone());
+            }
+        }
+    }
+
+    /// The ranges of a property that are integers of some size: a range is also every type that
+    /// has all their common values.
+    fn ranges(&mut self) {
+        let mut common: HashMap<&NamedOrBlankNode, (i128, i128)> = HashMap::new();
+        for &(property, range) in self.facts.of(rdfs::RANGE.as_str()) {
+            let Some((least, most)) = integers(range) else { continue };
+            let bounds = common.entry(property).or_insert((i128::MIN, i128::MAX));
+            *bounds = (bounds.0.max(least), bounds.1.min(most));
+        }
+        for (property, (least, most)) in common {
+            for (name, from, to) in INTEGERS {
+                if from <= least && most <= to {
+                    let range = NamedNode::new_unchecked(format!("{XSD}{name}"));
+                    self.fact(property, rdfs::RANGE.into(), range);
+                }
+            }
+        }
+    }
+
     /// eq-diff1 to eq-diff3. What differs from something, from that it differs, too.
     fn differences(&mut self) {
         let mut different: Vec<(NamedOrBlankNode, NamedOrBlankNode)> = Vec::new();
@@ -315,6 +418,7 @@ impl<'a> Rules<'a> {
                 }
             }
         }
+        self.different_ends(&different);
 
         let same: HashSet<_> = self.facts.owl("sameAs").iter().copied().collect();
         let clashes: Vec<_> = different
@@ -323,6 +427,45 @@ impl<'a> Rules<'a> {
             .collect();
         for (a, b) in clashes {
             self.contradiction("eq-diff1", format!("{a} and {b} are the same and different"));
+        }
+    }
+
+    /// prp-fp and prp-ifp, told of what differs: two things have different values of a functional
+    /// property, so they differ.
+    fn different_ends(&mut self, different: &[(NamedOrBlankNode, NamedOrBlankNode)]) {
+        if different.is_empty() {
+            return;
+        }
+        for property in self.facts.owl_instances("FunctionalProperty").to_vec() {
+            let subjects = by_value(&self.facts.values(&property.clone().into()));
+            for (a, b) in different {
+                let (a, b): (Term, Term) = (a.clone().into(), b.clone().into());
+                let ends = (subjects.get(&a), subjects.get(&b));
+                let (Some(left), Some(right)) = ends else { continue };
+                let nodes = |all: &[&NamedOrBlankNode]| all.iter().map(|&n| n.clone()).collect();
+                self.all_differ(nodes(left), nodes(right));
+            }
+        }
+        for property in self.facts.inverse_functional().to_vec() {
+            let values = self.facts.values(&property.clone().into());
+            for (a, b) in different {
+                let (Some(left), Some(right)) = (values.get(a), values.get(b)) else { continue };
+                let nodes = |all: &[&Term]| all.iter().filter_map(|&term| node(term)).collect();
+                self.all_differ(nodes(left), nodes(right));
+            }
+        }
+    }
+
+    /// Everything on the left differs from everything on the right.
+    fn all_differ(&mut self, left: Vec<NamedOrBlankNode>, right: Vec<NamedOrBlankNode>) {
+        if left.len().saturating_mul(right.len()) > MOST_PAIRS {
+            return;
+        }
+        for a in &left {
+            for b in right.iter().filter(|b| *b != a) {
+                self.fact(a, owl("differentFrom"), b.clone());
+                self.fact(b, owl("differentFrom"), a.clone());
+            }
         }
     }
 
@@ -374,15 +517,27 @@ impl<'a> Rules<'a> {
         pairs
     }
 
-    /// prp-pdw and prp-adp.
+    /// prp-pdw and prp-adp. What disjoint properties lead to, or lead from, differs.
     fn disjoint_properties(&mut self) {
         let mut pairs = self.disjoint_members("AllDisjointProperties");
         for (a, b) in self.facts.owl("propertyDisjointWith") {
             pairs.push(((*a).clone().into(), (*b).clone()));
         }
         for (a, b) in pairs {
-            let others = self.facts.values(&b);
-            let clash = self.facts.values(&a).into_iter().find_map(|(subject, values)| {
+            let (own, others) = (self.facts.values(&a), self.facts.values(&b));
+            for (subject, values) in &own {
+                let Some(other) = others.get(subject) else { continue };
+                let nodes = |all: &[&Term]| all.iter().filter_map(|&term| node(term)).collect();
+                self.all_differ(nodes(values), nodes(other));
+            }
+            let other_subjects = by_value(&others);
+            for (value, subjects) in by_value(&own) {
+                let Some(other) = other_subjects.get(value) else { continue };
+                let nodes = |all: &[&NamedOrBlankNode]| all.iter().map(|&n| n.clone()).collect();
+                self.all_differ(nodes(&subjects), nodes(other));
+            }
+
+            let clash = own.into_iter().find_map(|(subject, values)| {
                 let other = others.get(subject)?;
                 values.into_iter().find(|value| other.contains(value)).map(|value| (subject, value))
             });
@@ -412,4 +567,11 @@ impl<'a> Rules<'a> {
 /// Whether a term is text, of which equal values have equal forms.
 fn is_text(term: &Term) -> bool {
     matches!(term, Term::Literal(literal) if literal.datatype() == xsd::STRING)
+}
+
+/// The bounds of a type of integers.
+fn integers(range: &Term) -> Option<(i128, i128)> {
+    let Term::NamedNode(name) = range else { return None };
+    let name = name.as_str().strip_prefix(XSD)?;
+    INTEGERS.iter().find(|(known, _, _)| *known == name).map(|&(_, least, most)| (least, most))
 }

@@ -292,7 +292,7 @@ func parseCSV(text []byte) (answer, error) {
 func readResultSet(facts []triple) answer {
 	const ns = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 	d := newDescription(facts)
-	sets := d.subjects(rdfNS+"type", term{kind: iri, value: ns + "ResultSet"})
+	sets := d.instances(term{kind: iri, value: ns + "ResultSet"})
 	if len(sets) == 0 {
 		return answer{facts: facts, isGraph: true}
 	}
@@ -353,10 +353,10 @@ func (d description) one(subject term, property string) (term, bool) {
 	return term{}, false
 }
 
-func (d description) subjects(property string, object term) []term {
+func (d description) instances(class term) []term {
 	var found []term
 	for _, fact := range d.facts {
-		if fact[1].value == property && fact[2] == object {
+		if fact[1].value == rdfNS+"type" && fact[2] == class {
 			found = append(found, fact[0])
 		}
 	}

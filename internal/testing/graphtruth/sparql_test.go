@@ -80,7 +80,7 @@ func (s sparqlSuite) manifest(t *testing.T, dir, suite string) []sparqlTest {
 	}
 	d := newDescription(facts)
 	var tests []sparqlTest
-	for _, manifest := range d.subjects(rdfNS+"type", term{kind: iri, value: manifestNS + "Manifest"}) {
+	for _, manifest := range d.instances(term{kind: iri, value: manifestNS + "Manifest"}) {
 		entries, _ := d.one(manifest, manifestNS+"entries")
 		for _, entry := range d.list(entries) {
 			if test, ok := readEntry(d, entry, suite); ok {
