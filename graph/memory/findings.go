@@ -35,22 +35,35 @@ func (f *File) begin(labels []string, kind string, properties map[string]any) *f
 func (n *findings) node(id string, labels []string, properties map[string]any) {
 	kept := make(map[string]any, len(properties))
 	for key, value := range properties {
-		if text, ok := value.(string); ok {
-			if value = texts.Truncate(strings.TrimSpace(text), maxText); value == "" {
+		switch v := value.(type) {
+		case string:
+			if value = shorten(v); value == "" {
 				continue
 			}
+		case []string:
+			cut := make([]string, len(v))
+			for i := range v {
+				cut[i] = shorten(v[i])
+			}
+			value = cut
 		}
 		kept[key] = value
 	}
 
-	n.all = append(n.all, record{Type: typeNode, ID: id, Labels: labels, Properties: kept})
+	n.all = append(n.all, record{Type: "node", ID: id, Labels: labels, Properties: kept})
 }
 
 func (n *findings) edge(from, label, to string) {
 	n.all = append(n.all, record{
-		Type: typeEdge, ID: fmt.Sprintf("%s_e%d", n.id, len(n.all)), Label: label,
+		Type: "relationship", ID: fmt.Sprintf("%s_e%d", n.id, len(n.all)), Label: label,
 		Start: &end{from}, End: &end{to},
 	})
+}
+
+// shorten cuts a text. A graph has no NUL and no broken UTF-8.
+func shorten(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	return texts.Truncate(strings.TrimSpace(text), maxText)
 }
 
 // cause adds a node with the cause of another one, if there is a text.

@@ -25,6 +25,9 @@ const (
 	maxLine = 4 << 20
 )
 
+// maxSequence leaves room for further runs, also as a float.
+const maxSequence = 1 << 52
+
 // File is a graph file that runs write to.
 type File struct {
 	path string
@@ -41,6 +44,7 @@ func Open(path string) (*File, error) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("cannot remember in %q: its folder does not exist", path)
 	}
+
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link stays
 	}
@@ -50,28 +54,31 @@ func Open(path string) (*File, error) {
 // Load adds to a graph what is remembered until now. A damaged file is an error that names the
 // line, and the graph is then as it was.
 func (f *File) Load(ctx context.Context, g *graph.Graph) error {
-	err := g.Update(ctx, func(u *graph.Update) error {
-		var edges []graph.Edge // their nodes may come later
-		_, err := f.read(io.Discard, func(r *record) error {
-			if r.Type == typeEdge {
-				edges = append(edges, r.edge())
-				return nil
-			}
-			return u.AddNode(r.node())
-		})
-
-		for i := 0; i < len(edges) && err == nil; i++ {
-			err = u.AddEdge(edges[i])
-		}
-		return err
-	})
+	isThere, err := f.check()
+	if isThere && err == nil {
+		_, err = g.Load(ctx, graph.LoadOptions{Format: "jsonl", MaxBytes: maxFile}, f.path)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read the memory %q: %w", f.path, err)
 	}
 	return nil
 }
 
-// record is a line.
+// check reports whether the file exists. It does not open it: a pipe would wait.
+func (f *File) check() (isThere bool, err error) {
+	info, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return false, fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)
+	}
+	return true, nil
+}
+
+// record is a line that is added.
 type record struct {
 	Type       string         `json:"type"` // node or relationship
 	ID         string         `json:"id"`
@@ -85,110 +92,6 @@ type record struct {
 // end is a node of a relationship.
 type end struct {
 	ID string `json:"id"`
-}
-
-const (
-	typeNode = "node"
-	typeEdge = "relationship"
-)
-
-// maxSequence leaves room for further runs, also as a float.
-const maxSequence = 1 << 52
-
-func (r *record) check() error {
-	switch {
-	case r.sequence() > maxSequence:
-		return fmt.Errorf("its sequence is greater than %d", maxSequence)
-	case r.Type == typeNode && r.ID != "":
-		return nil
-	case r.Type == typeEdge && r.Label != "" && r.Start != nil && r.End != nil:
-		return nil
-	}
-
-	return errors.New("it is neither a node with an id nor a relationship with label, start and end")
-}
-
-// sequence is the place of a run's first node among all runs, 0 for other records.
-func (r *record) sequence() int64 {
-	number, _ := r.Properties["sequence"].(json.Number)
-	n, err := number.Int64()
-	if err != nil { // also for none
-		return 0
-	}
-	return n
-}
-
-func (r *record) node() graph.Node {
-	return graph.Node{ID: r.ID, Labels: r.Labels, Properties: r.Properties}
-}
-
-func (r *record) edge() graph.Edge {
-	return graph.Edge{
-		ID: r.ID, From: r.Start.ID, To: r.End.ID, Type: r.Label, Properties: r.Properties,
-	}
-}
-
-// read copies the file to w and passes its records to use. It returns the greatest sequence.
-func (f *File) read(w io.Writer, use func(*record) error) (sequence int64, err error) {
-	info, err := os.Stat(f.path) // before it is opened: a pipe would wait
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return 0, fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)
-	}
-	file, err := os.Open(f.path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxLine)
-	for number := 1; lines.Scan(); number++ {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-
-		r, err := parse(line)
-		if err == nil {
-			err = use(r)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("line %d: %w", number, err)
-		}
-
-		sequence = max(sequence, r.sequence())
-		if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
-			return 0, err
-		}
-	}
-	return sequence, lines.Err()
-}
-
-// parse reads a line.
-func parse(line []byte) (*record, error) {
-	if !utf8.Valid(line) {
-		return nil, errors.New("it is not UTF-8")
-	}
-
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.UseNumber()
-	r := &record{}
-	if err := decoder.Decode(r); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more text follows the object")
-	}
-
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // add appends records to the file. The first, a node, gets the next sequence.
@@ -216,16 +119,10 @@ func (f *File) add(found []record) (err error) {
 	return os.Rename(temp.Name(), f.path)
 }
 
-// write writes the old records and the new ones.
+// write writes the old lines and the new records.
 func (f *File) write(temp *os.File, found []record) error {
-	if info, err := os.Stat(f.path); err == nil {
-		if err := temp.Chmod(info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-
 	w := bufio.NewWriter(temp)
-	last, err := f.read(w, func(*record) error { return nil })
+	last, err := f.copyTo(w)
 	if err != nil {
 		return err
 	}
@@ -248,5 +145,72 @@ func (f *File) write(temp *os.File, found []record) error {
 		full := fmt.Errorf("it would have more than %d MiB: begin another file", maxFile>>20)
 		return errors.Join(err, full)
 	}
-	return nil
+	return f.keepMode(temp)
+}
+
+// keepMode gives the new file the rights of the old one.
+func (f *File) keepMode(temp *os.File) error {
+	info, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return temp.Chmod(info.Mode().Perm())
+}
+
+// copyTo copies the file, and returns the greatest sequence of its lines.
+func (f *File) copyTo(w io.Writer) (last int64, err error) {
+	if isThere, err := f.check(); !isThere {
+		return 0, err
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxLine)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		sequence, err := readSequence(line)
+		if err != nil {
+			return 0, fmt.Errorf("line %d: %w", number, err)
+		}
+		last = max(last, sequence)
+		if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+			return 0, err
+		}
+	}
+	return last, lines.Err()
+}
+
+// readSequence returns the sequence of a line, 0 for none. A line may be empty.
+func readSequence(line []byte) (int64, error) {
+	if len(line) == 0 {
+		return 0, nil
+	}
+	if line[0] != '{' || !utf8.Valid(line) {
+		return 0, errors.New("it is no JSON object in UTF-8")
+	}
+	var node struct {
+		Sequence   any // of a node without Properties
+		Properties struct{ Sequence any }
+	}
+	if err := json.Unmarshal(line, &node); err != nil {
+		return 0, err
+	}
+
+	most := 0.0
+	for _, value := range []any{node.Sequence, node.Properties.Sequence} {
+		if number, ok := value.(float64); ok {
+			most = max(most, number)
+		}
+	}
+	if most > maxSequence {
+		return 0, fmt.Errorf("its sequence is greater than %d", int64(maxSequence))
+	}
+	return int64(most), nil
 }

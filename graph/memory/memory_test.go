@@ -148,7 +148,7 @@ func TestFindingsOfReflectionsAndDistillations(t *testing.T) {
 	err = f.AddClusters(distill.Result{
 		Method: "keywords", Failed: 2,
 		Clusters: []distill.FailureCluster{
-			{Name: "ports", Count: 2, RootCause: "a firewall", Keywords: []string{"tcp"}},
+			{Name: "ports", Count: 2, RootCause: "a firewall", Keywords: []string{"tcp\x00"}},
 		},
 		Edits: []distill.ComponentEdit{
 			{Component: "net", Change: "open it", Clusters: []string{"ports", "none"}},
@@ -177,7 +177,7 @@ func TestFindingsOfReflectionsAndDistillations(t *testing.T) {
 		},
 		{
 			"MATCH (:ChangeManifest)-[:HAS_EDIT_FOR]->()-[:ADDRESSES]->(c) RETURN c.keywords AS k",
-			"[map[k:[tcp]]]",
+			"[map[k:[tcp\uFFFD]]]",
 		},
 		{
 			"MATCH (:ChangeManifest {sequence: 2})-[:HAS_CLUSTER]->()-[:CAUSED_BY]->(c) RETURN c.name",
@@ -205,20 +205,20 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 	node := `{"type":"node","id":"a","labels":["X"]}` + "\n"
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	for damaged, want := range map[string]string{
-		node + `{"type":"node","id":"b","prop`:          "line 2: unexpected EOF",
-		"no json":                                       "line 1: ",
-		node + "[1]":                                    "line 2: ",
-		node + "null":                                   "neither a node",
-		`{"type":"node","id":""}`:                       "neither a node",
-		`{"type":"node","id":"a"}}`:                     "more text follows",
-		`{"type":"node","id":"a"} {}`:                   "more text follows",
-		`{"type":"node","id":"a` + "\xff" + `"}`:        "not UTF-8",
-		withProperty("x", "1e999"):                      "out of range",
-		withProperty("sequence", "9223372036854775807"): "sequence is greater",
-		withProperty("x", deep):                         "levels deep",
-		`{"type":"relationship","id":"e","label":"X","start":{"id":"a"}}`:                  "nor a relationship",
+		node + `{"type":"node","id":"b","prop`:                   "line 2: it is not valid JSON",
+		"no json":                                                "line 1: ",
+		node + "[1]":                                             "line 2: ",
+		node + "null":                                            "expected an object",
+		`{"type":"node","id":""}`:                                `needs an "id"`,
+		`{"type":"node","id":"a"}}`:                              "text follows",
+		`{"type":"node","id":"a"} {}`:                            "text follows",
+		`{"type":"node","id":"a` + "\xff" + `"}`:                 "not valid UTF-8",
+		withProperty("x", "1e999"):                               "does not fit",
+		withProperty("x", `"\u0000"`):                            "NUL",
+		withProperty("x", deep):                                  "64 levels",
+		`{"type":"relationship","label":"X","start":{"id":"a"}}`: `"from" and "to"`,
 		node + `{"type":"relationship","label":"X","start":{"id":"a"},"end":{"id":"zoe"}}`: "zoe",
-		`{"type":"node","id":"` + strings.Repeat("a", 5<<20) + `"}`:                        "too long",
+		`{"type":"node","id":"` + strings.Repeat("a", 5<<20) + `"}`:                        "line 1: ",
 	} {
 		path := filepath.Join(t.TempDir(), "memory.jsonl")
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
@@ -232,9 +232,58 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 		if got := ask(t, g, "MATCH (n) RETURN count(n) AS n"); got != "[map[n:0]]" {
 			t.Errorf("%.80q: half of it is in the graph: %s", damaged, got)
 		}
-		_ = f.AddRun("q", answered("a")) // only the graph can tell about edges and depth
+		_ = f.AddRun("q", answered("a")) // only the graph can tell about edges and properties
 		if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), damaged) {
 			t.Errorf("%.80q: the file was changed to %.200q, %v", damaged, now, err)
+		}
+	}
+}
+
+func TestPeopleMayWriteLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.jsonl")
+	lines := `{"id":"note","type":"Belief","text":"ports are closed","sequence":7}
+
+		{"from":"note","to":"note","type":"ABOUT"}`
+	if err := os.WriteFile(path, []byte(lines), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	f := openFile(t, path)
+	if err := f.AddRun("q", answered("a")); err != nil {
+		t.Fatal(err)
+	}
+
+	g, err := recall(t, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ask(t, g, "MATCH (n) RETURN n.sequence AS n ORDER BY n")
+	if got != "[map[n:7] map[n:8]]" {
+		t.Errorf("the sequences: %s", got)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the rights have changed: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestNoRunIsAddedToALineThatIsNone(t *testing.T) {
+	for damaged, want := range map[string]string{
+		`{"type":"node","id":"b","prop`: "line 2: unexpected end", "null": "line 2: it is no JSON object",
+		"[]": "line 2: it is no", "{\"id\":\"\xff\"}": "line 2: it is no",
+		withProperty("sequence", "9223372036854775807"): "sequence is greater",
+		`{"id":"a","sequence":1e300}`:                   "sequence is greater",
+		`{"id":"` + strings.Repeat("a", 5<<20) + `"}`:   "too long",
+	} {
+		path := filepath.Join(t.TempDir(), "memory.jsonl")
+		old := `{"id":"a","type":"X"}` + "\n" + damaged
+		if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := openFile(t, path).AddRun("q", answered("a"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: %v, want %s", damaged, err, want)
+		}
+		if now, err := os.ReadFile(path); err != nil || string(now) != old {
+			t.Errorf("%.80q: the file was changed: %v", damaged, err)
 		}
 	}
 }
@@ -313,6 +362,11 @@ func FuzzMemory(f *testing.F) {
 		}
 		before := ask(t, g, "MATCH (n) RETURN count(n) AS n")
 		if err := file.Load(t.Context(), g); err == nil {
+			if file.AddRun("q", answered("a")) == nil {
+				if err := file.Load(t.Context(), g); err != nil {
+					t.Errorf("a run made the memory useless: %v", err)
+				}
+			}
 			return
 		}
 		if after := ask(t, g, "MATCH (n) RETURN count(n) AS n"); after != before {
