@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
@@ -28,6 +31,9 @@ type Toolbox struct {
 	graph   *Graph
 	options ToolOptions
 	notes   string
+	// turn lets as many calls decode and encode results as the graph runs queries at a time. A
+	// snippet may start many more calls, and a result takes several times its size meanwhile.
+	turn *semaphore.Weighted
 
 	mu      sync.Mutex
 	scratch map[string]*Graph // by namespace
@@ -44,6 +50,7 @@ func NewToolbox(ctx context.Context, g *Graph, o ToolOptions) (*Toolbox, error) 
 	}
 	return &Toolbox{
 		graph: g, options: o, notes: describe(stats, o), scratch: map[string]*Graph{},
+		turn: semaphore.NewWeighted(g.readers),
 	}, nil
 }
 
@@ -96,13 +103,24 @@ func (b *Toolbox) tool(
 	return repl.Tool{
 		Name: name, Signature: signature, Doc: doc, Notes: b.notes,
 		Call: func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
-			value, err := call(ctx, args)
+			value, err := b.inTurn(ctx, func() (tiers.Value, error) { return call(ctx, args) })
 			if err != nil {
 				return b.tell(ctx, name, err)
 			}
 			return value, nil
 		},
 	}
+}
+
+func (b *Toolbox) inTurn(
+	ctx context.Context, call func() (tiers.Value, error),
+) (tiers.Value, error) {
+	if err := b.turn.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer b.turn.Release(1)
+	value, err := call()
+	return bytes.Clone(value), err // without the room to grow
 }
 
 // tell returns an error as data, if snippets want it so. The end of the session or of the graph
