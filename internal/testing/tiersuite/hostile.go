@@ -35,6 +35,7 @@ func (s *suite) testHostile(t *testing.T) {
 
 	t.Run("Oddities", func(t *testing.T) {
 		skip.UnderRace(t)
+		skip.Short(t, "it runs dozens of attacks")
 		s.testSurvival(t, l, oddities)
 	})
 	t.Run("Forgery", s.testForgery)
