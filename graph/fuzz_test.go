@@ -30,6 +30,7 @@ func fuzzQueries(f *testing.F, query func(*testing.T, *graph.Graph, string) erro
 func FuzzCypher(f *testing.F) {
 	for _, seed := range []string{
 		"MATCH (a)-[r*1..3]->(b) WHERE a.score > 1 RETURN a, collect(b.id) ORDER BY a.id LIMIT 3",
+		"MATCH (a {é: 'ü'})-->(b {id: 'run-1'})<-[r:T]-(c) WHERE c.id = 'edit' RETURN a",
 		"UNWIND [1, 2] AS x WITH x RETURN sum(x)", "CREATE (:A {x: 1})", "RETURN é, `a b` AS c",
 	} {
 		f.Add(seed)

@@ -260,6 +260,72 @@ func TestSyntaxErrorsHaveAPosition(t *testing.T) {
 	}
 }
 
+// TestPathsBeginAtIDs asks for the same paths from both ends: the engine may turn the one that
+// has an id at its end, but not the one with a name.
+func TestPathsBeginAtIDs(t *testing.T) {
+	g := open(t, graph.Config{})
+	err := g.Update(t.Context(), func(u *graph.Update) error {
+		var errs []error
+		for i := range 40 {
+			node := graph.Node{ID: fmt.Sprint("n", i), Labels: []string{"N", fmt.Sprint("M", i%3)}}
+			node.Properties = map[string]any{"i": i, "é": "ü"}
+			errs = append(errs, u.AddNode(node))
+		}
+		for i := range 200 {
+			edge := graph.Edge{From: fmt.Sprint("n", i*7%40), To: fmt.Sprint("n", i*i%40), Type: fmt.Sprint("T", i%2)}
+			edge.Properties = map[string]any{"w": i}
+			errs = append(errs, u.AddEdge(edge))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, path := range []string{
+		"(a)-[r:T0]->(b {id: 'n1'})", "(a:N)<-[r]-(b:N {id: $id, i: 9})", `(a)-[r]-(b {id: "n4"})`,
+		"(a)-->()<-[r:T1]-(b {id: 'n9'})", "(a:M1)-[:T0*1..2]->(c)--(b {id: 'n1'})", "(a {é: 'ü'}) --> (b {id: 'n4'})",
+		"(a)-[r:T0|T1 {w: 8}]->(b) WHERE b.id = 'n16'", "(a)-->(b) WHERE a.i > 3 AND b.id = $id",
+		"(a)-->(b) WHERE b.id = 'n1' OR a.i = 3", "(a)-->(b) WHERE NOT b.id = 'n1'",
+		"(a)-->(a {id: 'n1'})", "(a)-->(b {id: 'n1'}), (b)-->(c)", "(a) // (\n-->(b {id: 'n1'}) ",
+		"(a)-->(b {id: 'n1'}) OPTIONAL MATCH (b)-->(c)", "(a)-[r*1..2]->(b {id: 'n1'})",
+	} {
+		const end = " RETURN a.id AS a, count(*) AS n ORDER BY a"
+		params := map[string]any{"id": "n9"}
+		want := rows(t, g, "MATCH p = "+path+end, params)
+		if got := rows(t, g, "MATCH "+path+end, params); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", path, got, want)
+		}
+	}
+}
+
+// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a look at all nodes takes. The
+// path with a name is the control.
+func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
+	g := open(t, graph.Config{Fuel: 50_000})
+	err := g.Update(t.Context(), func(u *graph.Update) error {
+		var errs []error
+		for i := range 20_000 {
+			errs = append(errs, u.AddNode(graph.Node{ID: fmt.Sprint("n", i), Labels: []string{"N"}}))
+		}
+		return errors.Join(append(errs, u.AddEdge(graph.Edge{From: "n7", To: "n8", Type: "T"}))...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, query := range []string{
+		"MATCH (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a", "MATCH (a:N)-->(b) WHERE b.id = 'n8' RETURN a.id AS a",
+	} {
+		expect(t, rows(t, g, query, nil), "[a] [map[a:n7]]")
+	}
+	var limit *graph.LimitError
+	_, err = g.Cypher(t.Context(), "MATCH p = (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a", nil)
+	if !errors.As(err, &limit) || limit.Limit != "Fuel" {
+		t.Errorf("the control: %v", err)
+	}
+}
+
 func TestARunawayQueryIsStopped(t *testing.T) {
 	const endless = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH a, b WHERE a = b RETURN count(*)"
 	for limit, config := range map[string]graph.Config{

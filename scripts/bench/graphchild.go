@@ -32,7 +32,7 @@ func serveGraph(ctx context.Context, kind, folder string, input io.Reader, outpu
 	}
 	config := graph.Config{
 		NoInference: kind != "closure", CacheDir: filepath.Join(cache, "rlm"),
-		MaxMemory: 4 << 30, MaxRows: 1_000_000, MaxBytes: 1 << 30,
+		MaxMemory: 4 << 30, MaxRows: 1_000_000, MaxBytes: 1 << 30, Timeout: 5 * time.Minute,
 	}
 	g, err := graph.Open(ctx, config)
 	if err != nil {
