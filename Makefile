@@ -22,7 +22,8 @@ SOAKTIME ?= 10m
 SOAKFLAGS ?=
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
-PACKAGES ?= ./...
+# The packages that take longest come first, so that none of them runs alone at the end.
+PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
 # Below these folders make race skips some tests, see internal/testing/skip.
