@@ -75,8 +75,9 @@ type Options struct {
 	// DockerHost is the address of the Docker daemon, in the form of the variable
 	// DOCKER_HOST. Empty means the socket of the system.
 	DockerHost string
-	// DockerImage pins the image of tier docker by its ID, "sha256:…". Empty means the
-	// image that this version builds. DockerGoImage pins the image for Go in the same way.
+	// DockerImage is the image of tier docker for Python: the name of one that was built with
+	// further packages, or an ID, "sha256:…", which pins it. Empty means the image that this
+	// version builds. DockerGoImage pins the image for Go by its ID.
 	DockerImage, DockerGoImage string
 	// Packages is a folder of pure-Python packages that snippets can import, such as
 	// `pip install --target` makes: os.DirFS(folder). They come before packages of the same

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -46,11 +47,24 @@ func (e *escalation) adviseOn(module string) string {
 		fmt.Fprintf(&b, "tier %s %s the module %s: %s\n", info.Name, has, module, reason)
 	}
 
-	if !isKnown {
-		fmt.Fprintf(&b, "no tier is known to have the module %s: "+
-			"if it is pure Python, add its package with --with %s\n", module, packageOf(module))
+	switch {
+	case isKnown:
+	case slices.Contains(absentStandard, module):
+		fmt.Fprintf(&b, "no sandbox has the module %s of the standard library\n", module)
+	default:
+		name := packageOf(module)
+		fmt.Fprintf(&b, "no tier is known to have the module %s: add a pure-Python package with "+
+			"--with %s, or build an image with rlm images build --with %s and pass --image %s\n",
+			module, name, name, name)
 	}
 	return b.String()
+}
+
+// absentStandard are modules of the standard library that need a screen, another system, or a
+// program that no sandbox has. A package of such a name is not what a snippet wants.
+var absentStandard = []string{
+	"_winapi", "ensurepip", "idlelib", "msvcrt", "nt", "tkinter", "turtle", "turtledemo", "venv",
+	"winreg", "winsound",
 }
 
 // packageNames are the packages of popular modules that have another name than their package.

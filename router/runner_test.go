@@ -231,10 +231,13 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 		"not usable on this machine: no daemon: start it\n"+
 		"tier local has the module numpy: policy does not allow this tier: pass --allow-local, or set AllowLocal\n")
 	s.misses("wasm", "# import nosuch\nneed nosuch",
-		"no tier is known to have the module nosuch: if it is pure Python, add its package "+
-			"with --with nosuch\n")
+		"no tier is known to have the module nosuch: add a pure-Python package with --with nosuch, "+
+			"or build an image with rlm images build --with nosuch and pass --image nosuch\n")
 	s.misses("wasm", "# import sklearn\nneed sklearn", "no tier is known to have the module sklearn: "+
-		"if it is pure Python, add its package with --with scikit-learn\n")
+		"add a pure-Python package with --with scikit-learn, "+
+		"or build an image with rlm images build --with scikit-learn and pass --image scikit-learn\n")
+	s.misses("wasm", "# import tkinter\nneed tkinter",
+		"no sandbox has the module tkinter of the standard library\n")
 
 	t.Run("a guarded one is not asked for", func(t *testing.T) {
 		s := start(t, RunnerConfig{}, newWasm(), newDocker())

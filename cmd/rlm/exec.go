@@ -166,6 +166,9 @@ func (e *env) newEngine(
 	ctx context.Context, note func(string, ...any),
 ) (*rlm.Engine, error) {
 	packages, err := openPackages(ctx, e.settings, note)
+	if err == nil {
+		err = checkImageName(e.settings.Image)
+	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
@@ -175,6 +178,7 @@ func (e *env) newEngine(
 		LocalFolders: e.settings.LocalFolder,
 		AllowSampled: e.settings.AllowSampled,
 		DockerHost:   dockerHost(),
+		DockerImage:  e.settings.Image,
 		Packages:     packages,
 		Log:          e.log,
 		Progress:     func(what string) { note("%s", what) },

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/images"
 )
 
@@ -47,6 +48,7 @@ func newImagesBuild(e *env) *cobra.Command {
 			"kept; --again and --latest rebuild them.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			options.Host = dockerHost()
+			options.Index = indexURL(e.settings)
 			if !quiet {
 				options.Progress = e.stderr
 			}
@@ -58,6 +60,13 @@ func newImagesBuild(e *env) *cobra.Command {
 	flags.BoolVar(&options.Again, "again", false, "rebuild existing images")
 	flags.BoolVar(&options.Latest, "latest", false,
 		"rebuild with the packages that Debian offers today, not the locked ones")
+	flags.StringSliceVar(&options.With, "with", nil,
+		"build an image of its own with further Python `packages`, as NAME or NAME==VERSION; repeatable")
+	flags.StringVar(&options.Name, "name", "",
+		"`name` of the image with further packages, for --image (default: from the packages)")
+	flags.StringVar(&options.Lock, "lock", "",
+		"`file` with the packages' versions and digests: followed if it exists, else written")
+	config.AddFlags(flags, config.Named("index_url"))
 	flags.BoolVar(&quiet, "quiet", false, "print no progress on stderr")
 	flags.StringVar(&options.WorkDir, "work-dir", "",
 		"`folder` that keeps the downloads (default: a temporary folder)")
@@ -69,6 +78,9 @@ func newImagesBuild(e *env) *cobra.Command {
 
 // buildImages builds the images of the named kinds, or all if none is named.
 func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
+	if err := checkPackages(&kinds, &options); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	if len(kinds) == 0 || slices.Contains(kinds, "all") {
 		kinds = []string{images.Python, images.Go}
 	}
@@ -84,7 +96,7 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 	for _, recipe := range recipes {
 		built, err := images.Build(ctx, recipe, options)
 		if err == nil {
-			err = showBuilt(out, recipe.Name, built)
+			err = showBuilt(out, built)
 		}
 		if err != nil {
 			return imagesError(err)
@@ -92,6 +104,36 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 	}
 
 	return nil
+}
+
+// checkPackages checks the flags about further packages.
+func checkPackages(kinds *[]string, options *images.Options) error {
+	switch {
+	case len(options.With) == 0 && (options.Name != "" || options.Lock != ""):
+		return errors.New("--name and --lock are for an image with further packages: add --with")
+	case len(options.With) == 0:
+		return nil
+	case options.Latest:
+		return errors.New("--latest is for Debian's packages: use --again to take new releases of --with")
+	case len(*kinds) == 0:
+		*kinds = []string{images.Python}
+	case !slices.Equal(*kinds, []string{images.Python}):
+		return errors.New("--with adds packages to the image python, and to no other")
+	}
+	return checkImageName(options.Name)
+}
+
+// checkImageName checks the name of an image with further packages, empty for the default, or
+// an image's ID.
+func checkImageName(name string) error {
+	if name == "" || strings.HasPrefix(name, "sha256:") {
+		return nil
+	}
+	recipe, err := images.Find(images.Python)
+	if err == nil {
+		_, err = recipe.Extended(name)
+	}
+	return err
 }
 
 // imagesError adds the exit code to a failure. An unusable Docker host is a usage error.
@@ -102,12 +144,15 @@ func imagesError(err error) error {
 	return &exitError{exitBroken, err}
 }
 
-func showBuilt(out io.Writer, name string, b images.Image) error {
+func showBuilt(out io.Writer, b images.Image) error {
 	took := "already built"
 	if b.Took > 0 {
 		took = "built in " + b.Took.Round(100*time.Millisecond).String()
 	}
-	_, err := fmt.Fprintf(out, "%s %s %s (%s)\n", name, b.ID, b.Version, took)
+	_, err := fmt.Fprintf(out, "%s %s %s (%s)\n", strings.Join(b.Names, ", "), b.ID, b.Version, took)
+	if err == nil && len(b.Packages) > 0 {
+		_, err = fmt.Fprintln(out, "packages:", strings.Join(b.Packages, ", "))
+	}
 	return err
 }
 
@@ -117,8 +162,10 @@ type listedImage struct {
 	ID      string   `json:"id,omitempty"`
 	Names   []string `json:"names"`
 	Version string   `json:"version,omitempty"`
-	Bytes   int64    `json:"bytes,omitempty"`
-	Created string   `json:"created,omitempty"`
+	// Packages are further packages of an image python, each as NAME==VERSION.
+	Packages []string `json:"packages,omitempty"`
+	Bytes    int64    `json:"bytes,omitempty"`
+	Created  string   `json:"created,omitempty"`
 	// Used says that this version of the program uses the image.
 	Used bool `json:"used"`
 }
@@ -151,7 +198,7 @@ func newImagesList(e *env) *cobra.Command {
 // describeImage returns an image as --json shows it.
 func describeImage(image images.Image) listedImage {
 	listed := listedImage{
-		Kind: image.Kind, ID: image.ID, Names: image.Names, Version: image.Version,
+		Kind: image.Kind, ID: image.ID, Names: image.Names, Version: image.Version, Packages: image.Packages,
 		Bytes: image.Size, Used: image.Used,
 	}
 	if image.ID != "" {
@@ -171,7 +218,7 @@ func showImages(out io.Writer, list []listedImage) error {
 		case image.ID == "":
 			size, note = "", "not built yet: rlm images build "+image.Kind
 		case image.Used:
-			note = ""
+			note = notePackages(image.Packages)
 		}
 
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", image.Kind,
@@ -179,4 +226,16 @@ func showImages(out io.Writer, list []listedImage) error {
 	}
 
 	return w.Flush()
+}
+
+// shownPackages is how many packages of an image the table names; --json has all.
+const shownPackages = 4
+
+// notePackages names the further packages of an image.
+func notePackages(packages []string) string {
+	if len(packages) <= shownPackages {
+		return strings.Join(packages, ", ")
+	}
+	return fmt.Sprintf("%s and %d more packages",
+		strings.Join(packages[:shownPackages], ", "), len(packages)-shownPackages)
 }

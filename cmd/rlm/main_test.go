@@ -145,6 +145,7 @@ func TestScripts(t *testing.T) {
 			"spans":     spans,
 			"tree":      tree,
 			"index":     index,
+			"newimage":  newImage,
 		},
 	})
 }

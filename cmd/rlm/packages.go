@@ -33,7 +33,7 @@ func openPackages(
 	options.Progress = noteWriter(note)
 
 	pins, err := wheels.Resolve(ctx, wheels.Target{
-		Python: cpython.Manifest().Python, Help: adviseOnCompiled,
+		Python: cpython.Manifest().Python, Help: adviser(c.With),
 	}, c.With, options)
 	if err != nil {
 		return nil, fmt.Errorf("--with: %w", err)
@@ -45,9 +45,14 @@ func openPackages(
 	return tree, nil
 }
 
+// indexURL returns the package index of the settings or of pip, empty for PyPI.
+func indexURL(c *config.Loaded) string {
+	return cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
+}
+
 // wheelOptions say where packages come from, and where they are kept until remove is called.
 func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err error) {
-	options.Index = cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
+	options.Index = indexURL(c)
 	if c.CacheDir == "none" {
 		dir, err := os.MkdirTemp("", "rlm-packages-")
 		options.CacheDir = dir
@@ -66,14 +71,18 @@ func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err 
 	return options, func() {}, nil
 }
 
-// adviseOnCompiled says which tier may run a package that is not pure Python.
-func adviseOnCompiled(name string) string {
-	recipe, err := images.Find(images.Python)
-	module := strings.ReplaceAll(name, "-", "_")
-	if err == nil && slices.Contains(recipe.Modules, module) {
-		return "tier docker has it without --with"
+// adviser returns a function that says which tier runs a package that is not pure Python, but
+// that the wanted packages need.
+func adviser(wanted []string) func(name string) string {
+	return func(name string) string {
+		recipe, err := images.Find(images.Python)
+		module := strings.ReplaceAll(name, "-", "_")
+		if err == nil && slices.Contains(recipe.Modules, module) {
+			return "tier docker has it without --with"
+		}
+		return fmt.Sprintf("tier docker runs it in an image: "+
+			"rlm images build --name NAME --with '%s', then --image NAME", strings.Join(wanted, ","))
 	}
-	return "tier local can run it, if the host's Python has it: --allow-local"
 }
 
 // noteWriter writes each line as a note.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/testing/wheelindex"
 )
 
@@ -182,6 +186,7 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 		"greet/__init__.py": "import iniconfig\nfrom . import words\nfrom importlib.resources import files\n" +
 			"def hello(): return words.WORD\n" +
 			"def text(): return (files(__name__) / 'data' / 'a.txt').read_text()\n",
+		"greet.pth": "import os; os._exit(3)\n", "sitecustomize.py": "raise SystemExit(3)\n",
 		"greet/words.py": "WORD = 'hello'\n", "greet/data/a.txt": "from data\n",
 		"json/__init__.py": "raise ImportError('a package replaced a standard module')\n",
 	}
@@ -196,4 +201,25 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 	)
 	ts.Defer(server.Close)
 	ts.Setenv("PIP_INDEX_URL", server.URL)
+}
+
+// newImage is the script command `newimage`: it sets IMAGE to a name for an image, which is
+// removed after the script.
+func newImage(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 || neg {
+		ts.Fatalf("usage: newimage")
+	}
+	name := "test-" + strings.ToLower(rand.Text())
+	ts.Setenv("IMAGE", name)
+	recipe, err := images.Find(images.Python)
+	ts.Check(err)
+	reference, err := recipe.Extended(name)
+	ts.Check(err)
+
+	ts.Defer(func() {
+		docker, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
+		ts.Check(err)
+		defer docker.Close()
+		ts.Check(docker.RemoveImage(context.Background(), reference))
+	})
 }

@@ -24,6 +24,7 @@ func newDiagnosis(
 			engine, err := rlm.New(rlm.Options{
 				Python: e.settings.Python, LocalFolders: e.settings.LocalFolder,
 				AllowSampled: e.settings.AllowSampled, DockerHost: dockerHost(), Log: e.log,
+				DockerImage: e.settings.Image,
 			})
 			if err != nil {
 				return &exitError{exitUsage, err}
@@ -41,7 +42,7 @@ func newDiagnosis(
 	}
 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	config.AddFlags(cmd.Flags(), config.Named("python", "local_folder", "allow_sampled"))
+	config.AddFlags(cmd.Flags(), config.Named("python", "local_folder", "allow_sampled", "image"))
 	return cmd
 }
 

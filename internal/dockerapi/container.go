@@ -145,6 +145,15 @@ func (c *Container) Export(ctx context.Context) (io.ReadCloser, error) {
 	return files, nil
 }
 
+// Put writes the files of a tar stream into the container, whose root must be writable.
+func (c *Container) Put(ctx context.Context, files io.Reader) error {
+	err := c.client.api.CopyToContainer(ctx, c.ID, "/", files, container.CopyToContainerOptions{})
+	if err != nil {
+		return c.client.explain("put files into a container", err)
+	}
+	return nil
+}
+
 // End kills and removes the container and closes its streams.
 func (c *Container) End(ctx context.Context) error {
 	return errors.Join(c.client.Remove(ctx, c.ID), c.Close())

@@ -15,9 +15,12 @@ import (
 
 // The labels of this project's images.
 const (
-	labelKind    = "rlm.image"
-	labelRecipe  = "rlm.recipe"
-	labelVersion = "rlm.version"
+	labelKind     = "rlm.image"
+	labelRecipe   = "rlm.recipe"
+	labelVersion  = "rlm.version"
+	labelPackages = "rlm.packages"
+	labelModules  = "rlm.modules"
+	labelWith     = "rlm.with"
 )
 
 // Image is an image that the daemon has.
@@ -29,6 +32,8 @@ type Image struct {
 	// Kind, Recipe and Version are what it was imported with, see ImageSpec. They are
 	// empty for other images than this project's.
 	Kind, Recipe, Version string
+	// Packages, Modules and With are what the image has beyond its recipe, as in ImageSpec.
+	Packages, Modules, With string
 	// Size is in bytes.
 	Size    int64
 	Created time.Time
@@ -37,6 +42,8 @@ type Image struct {
 // withLabels takes what labels say.
 func (i Image) withLabels(labels map[string]string) Image {
 	i.Kind, i.Recipe, i.Version = labels[labelKind], labels[labelRecipe], labels[labelVersion]
+	i.Packages, i.Modules = labels[labelPackages], labels[labelModules]
+	i.With = labels[labelWith]
 	return i
 }
 
@@ -91,6 +98,10 @@ type ImageSpec struct {
 	// Kind is the purpose of the image, Recipe the hash of its recipe, Version the version of
 	// its interpreter or compiler.
 	Kind, Recipe, Version string
+	// Packages are further packages, each as NAME==VERSION, and Modules the names that they
+	// let Python import, with blanks between them. With is what was asked for. They must not
+	// need quotes.
+	Packages, Modules, With string
 	// Program is what starts when nothing else is asked for.
 	Program string
 }
@@ -101,8 +112,9 @@ func (s ImageSpec) changes() []string {
 		fmt.Sprintf("USER %d:%d", User, User),
 		"WORKDIR " + workDir,
 		fmt.Sprintf("ENTRYPOINT [%q]", s.Program),
-		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s",
-			labelKind, s.Kind, labelRecipe, s.Recipe, labelVersion, s.Version),
+		fmt.Sprintf("LABEL %s=%s %s=%s %s=%s %s=%q %s=%q %s=%q",
+			labelKind, s.Kind, labelRecipe, s.Recipe, labelVersion, s.Version,
+			labelPackages, s.Packages, labelModules, s.Modules, labelWith, s.With),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wheels"
 )
 
 // Options say how to build. The zero value works.
@@ -28,6 +29,16 @@ type Options struct {
 	// verified by the hashes of the lock, or with Latest by Debian's keys. Empty means
 	// Debian's own. Go's toolchain comes from where the go command takes modules.
 	Mirror string
+	// With are further packages of PyPI for the image python, each as NAME or NAME==VERSION.
+	// Build then makes another image, with the packages and all that these require.
+	With []string
+	// Name is the name of that image. Empty means the names of With, joined.
+	Name string
+	// Lock is a file with the versions and digests of the packages. Build follows it if it
+	// exists, and writes it otherwise. Empty means none. The image has it, too.
+	Lock string
+	// Index is the URL of the index of packages. Empty means PyPI.
+	Index string
 	// Progress receives the messages of the build.
 	Progress io.Writer
 }
@@ -41,9 +52,15 @@ func Build(ctx context.Context, r Recipe, options Options) (Image, error) {
 	}
 	defer docker.Close()
 
-	if !options.Again && !options.Latest {
-		if there, err := docker.Image(ctx, r.Name); err == nil {
-			return describeOne(there), nil
+	b := &imageBuild{docker: docker, recipe: r, options: options}
+	if len(options.With) > 0 {
+		if err := b.name(); err != nil {
+			return Image{}, err
+		}
+	}
+	if !options.Again && (!options.Latest || b.base != "") {
+		if there, err := docker.Image(ctx, b.recipe.Name); err == nil {
+			return describeOne(there), b.checkWanted(there.With)
 		}
 	}
 
@@ -61,7 +78,8 @@ func Build(ctx context.Context, r Recipe, options Options) (Image, error) {
 		defer func() { _ = os.RemoveAll(dir) }() // it is temporary
 		options.WorkDir = dir
 	}
-	return (&imageBuild{docker: docker, recipe: r, options: options}).run(ctx)
+	b.options = options
+	return b.run(ctx)
 }
 
 // imageBuild is one build of an image.
@@ -69,6 +87,12 @@ type imageBuild struct {
 	docker  *dockerapi.Client
 	recipe  Recipe
 	options Options
+
+	// Of an image with further packages: the image below, what was chosen, and the names that
+	// can be imported.
+	base    string
+	pins    []wheels.Pin
+	modules []string
 }
 
 // run fetches, finishes and tidies up.
@@ -77,6 +101,11 @@ func (b *imageBuild) run(ctx context.Context) (Image, error) {
 	facts, err := b.docker.Check(ctx)
 	if err != nil {
 		return Image{}, err
+	}
+	if b.base != "" {
+		built, err := b.extend(ctx, facts)
+		built.Took = time.Since(began)
+		return built, err
 	}
 	draft, err := b.fetch(ctx)
 	if err != nil {
@@ -94,7 +123,16 @@ func (b *imageBuild) run(ctx context.Context) (Image, error) {
 // importLayer makes an image of what write writes.
 func (b *imageBuild) importLayer(
 	ctx context.Context, spec dockerapi.ImageSpec, write func(*layer) error,
-) (string, error) {
+) (id string, err error) {
+	err = b.writeLayer(func(files io.Reader) (err error) {
+		id, err = b.docker.Import(ctx, files, spec)
+		return err
+	}, write)
+	return id, err
+}
+
+// writeLayer passes what write writes to the daemon.
+func (*imageBuild) writeLayer(send func(io.Reader) error, write func(*layer) error) error {
 	in, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
@@ -107,26 +145,31 @@ func (b *imageBuild) importLayer(
 		out.CloseWithError(err)
 	}()
 
-	id, err := b.docker.Import(ctx, in, spec)
+	err := send(in)
 	in.CloseWithError(errors.New("the daemon stopped reading the image"))
 	if written := <-done; written != nil && err != nil {
-		return "", errors.Join(written, err)
+		return errors.Join(written, err)
 	}
-	return id, err
+	return err
 }
 
 // finishSpec is the container in which an image is finished.
 func (b *imageBuild) finishSpec(draft string, facts dockerapi.Facts) (dockerapi.Spec, error) {
-	command, env, err := b.recipe.finishCommand()
+	spec := b.buildSpec(draft, facts)
+	var err error
+	spec.Command, spec.Env, err = b.recipe.finishCommand()
+	return spec, err
+}
+
+// buildSpec is a container of the build, which can be written.
+func (b *imageBuild) buildSpec(image string, facts dockerapi.Facts) dockerapi.Spec {
 	return dockerapi.Spec{
-		Image:     draft,
-		Command:   command,
-		Env:       env,
+		Image:     image,
 		Labels:    map[string]string{"rlm.image": b.recipe.Kind, "rlm.build": "yes"},
 		Memory:    2 << 30,
 		CPUs:      int64(1000 * runtime.NumCPU()),
 		Processes: 256,
 		Root:      true,
 		Systemd:   facts.Systemd,
-	}, err
+	}
 }

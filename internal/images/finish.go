@@ -16,7 +16,12 @@ import (
 type inventory struct {
 	Version string   `json:"version"`
 	Modules []string `json:"modules"`
+	// Packages are versions by name, for a build with further packages.
+	Packages map[string]string `json:"packages"`
 }
+
+// maxInventory bounds what such a command says, in bytes.
+const maxInventory = 1 << 20
 
 // finishIn bounds the work of the finishing command.
 const finishIn = 15 * time.Minute
@@ -68,30 +73,44 @@ func (b *imageBuild) finish(
 		return Image{}, err
 	}
 	id, err := b.importFinished(ctx, box, has.Version)
+	return b.describe(id, has.Version), err
+}
+
+// describe describes the image that was built.
+func (b *imageBuild) describe(id, version string) Image {
+	packages, _ := b.labels()
 	return Image{
-		Kind: b.recipe.Kind, ID: id, Names: []string{b.recipe.Name}, Version: has.Version,
-		Used: true,
-	}, err
+		Kind: b.recipe.Kind, ID: id, Names: []string{b.recipe.Name}, Version: version,
+		Packages: strings.Fields(packages), Used: true,
+	}
 }
 
 // readInventory waits for the finishing command and reads what it says.
 func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory, err error) {
 	defer context.AfterFunc(ctx, func() { _ = box.Close() })() // ends the reading
-	said, err := io.ReadAll(io.LimitReader(box, 1<<20))
+	said, err := io.ReadAll(io.LimitReader(box, maxInventory))
 	if err != nil {
 		return has, fmt.Errorf("cannot finish the image: %w", errors.Join(err, ctx.Err()))
 	}
 
-	if code, err := box.Wait(ctx); err != nil || code != 0 {
-		failed := fmt.Errorf("cannot finish the image: the finishing script ended with code %d: %.2000s",
-			code, said)
-		return has, errors.Join(failed, err)
+	if err := checkEnd(ctx, box, said); err != nil {
+		return has, err
 	}
 	if err := json.Unmarshal(said, &has); err != nil {
 		return has, fmt.Errorf("cannot finish the image: the finishing script printed %.200q: %w",
 			said, err)
 	}
 	return has, nil
+}
+
+// checkEnd reports that the script in a container, which said this, failed.
+func checkEnd(ctx context.Context, box *dockerapi.Container, said []byte) error {
+	if code, err := box.Wait(ctx); err != nil || code != 0 {
+		failed := fmt.Errorf("cannot finish the image: the finishing script ended with code %d: %.2000s",
+			code, said)
+		return errors.Join(failed, err)
+	}
+	return nil
 }
 
 // importFinished makes the image of a container that has been finished.
@@ -105,6 +124,8 @@ func (b *imageBuild) importFinished(
 		Version: version,
 		Program: b.recipe.Program,
 	}
+	spec.Packages, spec.Modules = b.labels()
+	spec.With = b.wanted()
 	return b.importLayer(ctx, spec, func(l *layer) error {
 		files, err := box.Export(ctx)
 		if err != nil {

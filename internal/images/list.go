@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
@@ -16,6 +17,8 @@ type Image struct {
 	ID string
 	// Names are its references.
 	Names []string
+	// Packages are the further packages of an image python, each as NAME==VERSION.
+	Packages []string
 	// Version is the version of what runs in it.
 	Version string
 	// Size is in bytes.
@@ -51,7 +54,7 @@ func describe(found []dockerapi.Image) ([]Image, error) {
 	}
 
 	for _, kind := range kinds {
-		used := func(i Image) bool { return i.Kind == kind && i.Used }
+		used := func(i Image) bool { return i.Kind == kind && i.Used && len(i.Packages) == 0 }
 		if slices.ContainsFunc(list, used) {
 			continue
 		}
@@ -68,12 +71,13 @@ func describe(found []dockerapi.Image) ([]Image, error) {
 func describeOne(is dockerapi.Image) Image {
 	recipe, err := Find(is.Kind)
 	return Image{
-		Kind:    is.Kind,
-		ID:      is.ID,
-		Names:   is.Names,
-		Version: is.Version,
-		Size:    is.Size,
-		Created: is.Created,
-		Used:    err == nil && is.Recipe == recipe.Hash && len(is.Names) > 0,
+		Kind:     is.Kind,
+		ID:       is.ID,
+		Names:    is.Names,
+		Packages: strings.Fields(is.Packages),
+		Version:  is.Version,
+		Size:     is.Size,
+		Created:  is.Created,
+		Used:     err == nil && is.Recipe == recipe.Hash && len(is.Names) > 0,
 	}
 }

@@ -134,7 +134,7 @@ func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 		return false, fmt.Errorf("extra is compared with %q", name)
 	}
 
-	has := slices.Contains(m.extras, normalise(name[1:len(name)-1]))
+	has := slices.Contains(m.extras, Normalise(name[1:len(name)-1]))
 	switch operator {
 	case "==":
 		return has, nil

@@ -28,8 +28,8 @@ var (
 	separator = regexp.MustCompile(`[-_.]+`)
 )
 
-// normalise returns the one spelling of a package's name.
-func normalise(name string) string {
+// Normalise returns the one spelling of a package's name.
+func Normalise(name string) string {
 	return strings.ToLower(separator.ReplaceAllString(name, "-"))
 }
 
@@ -46,13 +46,13 @@ func parseRequirement(text string) (requirement, error) {
 	}
 
 	r := requirement{
-		name:   normalise(parts[1]),
+		name:   Normalise(parts[1]),
 		spec:   strings.TrimSpace(parts[3] + parts[4]),
 		marker: strings.TrimSpace(parts[5]),
 	}
 	for extra := range strings.SplitSeq(parts[2], ",") {
 		if extra = strings.TrimSpace(extra); extra != "" {
-			r.extras = append(r.extras, normalise(extra))
+			r.extras = append(r.extras, Normalise(extra))
 		}
 	}
 

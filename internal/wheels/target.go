@@ -141,7 +141,7 @@ func parseWheelName(file string) (wheelName, bool) {
 	}
 	last := parts[len(parts)-3:]
 	return wheelName{
-		name: normalise(parts[0]), version: parts[1],
+		name: Normalise(parts[0]), version: parts[1],
 		tags: wheelTags{
 			python: strings.Split(last[0], "."), abi: strings.Split(last[1], "."),
 			platform: strings.Split(last[2], "."),

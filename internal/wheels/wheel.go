@@ -19,15 +19,15 @@ import (
 
 // Bounds of a wheel, checked before anything of it is unpacked.
 const (
-	maxWheel    = 1 << 30 // bytes, packed
-	maxUnpacked = 4 << 30 // bytes, of all files
-	maxFile     = 1 << 30 // bytes, of one
-	maxEntries  = 50_000  // files
-	maxName     = 400     // bytes of a path
-	maxDepth    = 30      // folders inside one another
-	maxRatio    = 200     // unpacked to packed, of a file above freeRatio
-	freeRatio   = 1 << 20
-	maxMetadata = 4 << 20 // bytes
+	maxWheel    = 1 << 30  // bytes, packed
+	maxUnpacked = 4 << 30  // bytes, of all files
+	maxFile     = 1 << 30  // bytes, of one
+	maxEntries  = 50_000   // files
+	maxName     = 400      // bytes of a path
+	maxDepth    = 30       // folders inside one another
+	maxRatio    = 200      // unpacked to packed, of a file above freeRatio
+	freeRatio   = 16 << 20 // libraries have padding
+	maxMetadata = 4 << 20  // bytes
 	maxRequires = 2_000
 )
 
@@ -181,7 +181,7 @@ func (w *wheelReader) readMetadata() error {
 	if err != nil {
 		return fmt.Errorf("its METADATA has the version %.50q", fields.Get("Version"))
 	}
-	w.name, w.version = normalise(fields.Get("Name")), v.String()
+	w.name, w.version = Normalise(fields.Get("Name")), v.String()
 	if w.requires = fields["Requires-Dist"]; len(w.requires) > maxRequires {
 		return fmt.Errorf("it requires %d packages", len(w.requires))
 	}

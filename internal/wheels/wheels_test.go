@@ -226,7 +226,7 @@ func TestHostileWheelsAreRefused(t *testing.T) {
 			{name: "a.py"}, {name: "a-1.data/purelib/a.py"},
 		},
 		`"a" is a file and a folder`: {{name: "a"}, {name: "a/b.py"}},
-		"grows by more than":         {{name: "a.py", text: strings.Repeat("#", 8<<20)}},
+		"grows by more than":         {{name: "a.py", text: strings.Repeat("#", 32<<20)}},
 		"two folders with metadata":  {{name: "b-1.dist-info/METADATA"}},
 		"the name \"x/x/x":           {{name: strings.Repeat("x/", 40) + "y"}},
 	} {
@@ -427,6 +427,57 @@ func FuzzWheel(f *testing.F) {
 			for _, name := range folder.Files() {
 				_, _ = folder.Read(name)
 			}
+		}
+	})
+}
+
+func TestALockIsFollowed(t *testing.T) {
+	server := wheelindex.Start(wheelindex.Official(), wheelindex.Make("a-1.0-py3-none-any.whl", nil, nil))
+	defer server.Close()
+	options := Options{Index: server.URL, CacheDir: t.TempDir()}
+	pins, err := Resolve(t.Context(), pure(), []string{"iniconfig", "a"}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	lock := FormatLock(pins)
+	options.CacheDir = t.TempDir()
+	target := pure()
+	target.Has = map[string]string{"there": "1.5"}
+	again, err := ReadLock(t.Context(), "# a comment\n\n"+lock, target, []string{"a>=1", "there"}, options)
+	if err != nil || FormatLock(again) != lock {
+		t.Errorf("%q %v", FormatLock(again), err)
+	}
+
+	for want, text := range map[string]string{
+		"cannot read the line":      lock + "b\n",
+		"is no wheel of a":          strings.Replace(lock, "# a-1.0-py3", "# b-1.0-py3", 1),
+		"its SHA-256 is":            strings.Replace(lock, pins[0].SHA256, strings.Repeat("1", 64), 1),
+		"use https":                 strings.Replace(lock, server.URL, "http://192.0.2.1", 1),
+		"the lock does not have a>": strings.Replace(lock, "a==1.0", "a==0.9", 1),
+		"does not run on Python":    strings.Replace(lock, "a-1.0-py3-none-any", "a-1.0-py2-none-any", 1),
+		"more than 1048576 bytes":   strings.Repeat("#\n", 1<<20),
+	} {
+		_, err := ReadLock(t.Context(), text, pure(), []string{"a>=1"}, options)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// FuzzLock reads locks, which are files of users.
+func FuzzLock(f *testing.F) {
+	f.Add("a==1 --hash=sha256:" + strings.Repeat("0", 64) + " # a-1-py3-none-any.whl https://example.com/a\n")
+	target := pure()
+	f.Fuzz(func(t *testing.T, text string) {
+		pins, err := parseLock(text)
+		if err != nil {
+			return
+		}
+		_ = checkLock(pins, &target, nil)
+		again, err := parseLock(FormatLock(pins))
+		if err != nil || !slices.Equal(again, pins) {
+			t.Errorf("%v %+v %+v", err, pins, again)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Package docker is the tier that runs CPython, and compiled Go, in hardened
 // containers.
 //
-// It has native speed and a fixed set of packages: NumPy, pandas, SciPy and more, and Go's
+// It has native speed and the packages of its image: NumPy, pandas, SciPy and more, and Go's
 // whole standard library. A container has no network, a read-only file tree, no
 // capabilities, a seccomp profile, and limits. Its first process attests the wall from
 // inside, and the tier never uses a container whose attestation shows a gap. Package
@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,8 +40,9 @@ const Name = "docker"
 type Options struct {
 	// Host is the daemon's address, as in DOCKER_HOST. Empty means the system's socket.
 	Host string
-	// Image pins the image by its ID, "sha256:…". Empty means the image that this program's
-	// recipe built. GoImage pins the image for Go.
+	// Image is the name of an image with further packages, or an ID, "sha256:…", which pins an
+	// image. Empty means the image that this program's recipe built. GoImage pins the image
+	// for Go.
 	Image, GoImage string
 	// Warm is the number of containers kept ready for sessions with the default limits.
 	// Zero means one, -1 none.
@@ -120,7 +122,7 @@ func (t *Tier) Info() tiers.Info {
 			tiers.FeatureOut, tiers.FeaturePackages,
 			tiers.FeatureNative, tiers.FeatureMove, tiers.FeatureHugeContext,
 		}, features.All()...),
-		Modules:   tiers.ModuleSet(t.recipe.Modules...),
+		Modules:   t.modules(),
 		Isolation: tiers.IsolationContainer,
 		Cost:      tiers.Cost{Start: 600 * time.Millisecond, Snippet: 4 * time.Millisecond},
 	}
@@ -130,6 +132,7 @@ func (t *Tier) Info() tiers.Info {
 	if t.setup == nil {
 		return info
 	}
+	info.Modules = tiers.ModuleSet(slices.Concat(t.recipe.Modules, strings.Fields(t.setup.image.Modules))...)
 	if t.setup.facts.GVisor {
 		info.Isolation = tiers.IsolationKernel
 	}
@@ -143,6 +146,15 @@ func (t *Tier) Info() tiers.Info {
 	}
 
 	return info
+}
+
+// modules returns the modules that are known before the daemon was asked. Those of an image with
+// further packages are not.
+func (t *Tier) modules() map[string]bool {
+	if t.options.Image != "" {
+		return nil
+	}
+	return tiers.ModuleSet(t.recipe.Modules...)
 }
 
 // Probe asks the daemon whether it can build the wall, and for the images. The tier runs
@@ -204,15 +216,22 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 func (t *Tier) image(
 	ctx context.Context, recipe images.Recipe, pin string,
 ) (dockerapi.Image, error) {
-	name := pin
-	if name == "" {
-		name = recipe.Name
-	}
-	image, err := t.docker.Image(ctx, name)
-	build := "rlm images build"
+	name, build := recipe.Name, "rlm images build"
 	if recipe.Kind != images.Python {
 		build += " " + recipe.Kind
 	}
+
+	isID := strings.HasPrefix(pin, "sha256:")
+	if isID {
+		name = pin
+	} else if pin != "" {
+		var err error
+		if name, err = recipe.Extended(pin); err != nil {
+			return dockerapi.Image{}, err
+		}
+		build += fmt.Sprintf(" --name %s --with PACKAGE", pin)
+	}
+	image, err := t.docker.Image(ctx, name)
 
 	switch {
 	case errors.Is(err, dockerapi.ErrNoImage):
@@ -221,7 +240,7 @@ func (t *Tier) image(
 		)
 	case err != nil:
 		return dockerapi.Image{}, fmt.Errorf("tier docker cannot work here: %w", err)
-	case pin != "" && image.ID != pin:
+	case isID && image.ID != pin:
 		return dockerapi.Image{}, fmt.Errorf(
 			"tier docker is pinned to the image %s, but the daemon's image has the ID %s: pin that ID",
 			name, image.ID,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
@@ -23,7 +24,7 @@ var guestSource string
 
 // guestOptions make the runtime use two pipes and the guest's first process.
 const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
-	"stock='/usr/lib/rlm/kernel'"
+	"stock='/usr/lib/rlm/kernel', packages='" + images.PackageFolder + "'"
 
 // ownMemory is the memory of a container beyond the snippet's: the first process, the
 // runtime, and the files in memory.
@@ -89,6 +90,9 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp",
 		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4",
 		fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
+	}
+	if setup.image.Modules != "" { // for children; the first process ignores it
+		spec.Env = append(spec.Env, "PYTHONPATH="+images.PackageFolder)
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
 	var way *gate

@@ -536,11 +536,12 @@ def compiled_ahead(path):
         return {}
 
 
-def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=None):
+def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=None, packages=None):
     """Loads the runtime, says so and serves. The connection is descriptor 3, and
     output if that is another; life is one that is open as long as the session
     lives. The first process runs hold, if that is given. compiled is code, and stock
-    a file of code, that is used instead of compiling the same source."""
+    a file of code, that is used instead of compiling the same source. packages is a
+    folder of further ones, which come before those that this Python has."""
     global _keeping, _announce, _ends, OUTPUT
     memory = int(os.environ.pop("RLM_MEMORY", 0))
     OUTPUT = output
@@ -559,6 +560,8 @@ def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=N
     )
     sys.modules["_rlm"] = module
     signal.signal(signal.SIGINT, connection.interrupt)
+    if packages and os.path.isdir(packages):
+        sys.path.insert(next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path)), packages)
     exec(compile(boot, "<rlm boot.py>", "exec"), {"__name__": "boot"})
     os.register_at_fork(before=before_fork, after_in_child=after_fork_in_child)
     _keeping = True

@@ -12,7 +12,7 @@ type Config struct {
 	AllowLocal, Deterministic            bool
 	AllowSampled                         bool
 	AllowHost, LocalFolder, With         []string
-	IndexURL                             string
+	IndexURL, Image                      string
 	Timeout                              time.Duration
 	Memory, MaxOutput, Fuel              int64
 
@@ -162,6 +162,8 @@ func routingSettings(c *Config) []Setting {
 			"also allow tier local without a cgroup: its memory is sampled"),
 		row(Routing, "with", list{&c.With}, "",
 			"pure-Python packages that snippets can import, each as NAME or NAME==VERSION; fetched from PyPI"),
+		row(Routing, "image", text{&c.Image}, "",
+			"image of tier docker: the name of one built with rlm images build --with, or an ID"),
 		row(Routing, "index_url", text{&c.IndexURL}, "",
 			"package index to use instead of PyPI (default: PIP_INDEX_URL, as for pip)"),
 		row(Routing, "cache_dir", text{&c.CacheDir}, "",
