@@ -63,7 +63,7 @@ var (
 var suggestions = map[string]cobra.CompletionFunc{
 	"lang":             suggestWords("auto", "python", "go"),
 	"tier":             suggestWords("auto", "interp", "wasm", "docker", "local"),
-	"format":           suggestWords(rlm.TraceFormats()...),
+	"format":           suggestFormats,
 	"output-type":      suggestWords("bool", "int", "float", "str", "list[str]", "list[int]", "dict[str, str]"),
 	"encoding":         suggestWords("utf-8", "utf-16", "latin-1", "windows-1252", "shift_jis", "gb18030", "euc-kr"),
 	"model":            suggestModels,
@@ -81,6 +81,16 @@ func suggestWords(words ...string) cobra.CompletionFunc {
 }
 
 var suggestSizes = suggestWords("64KiB", "1MiB", "16MiB", "512MiB", "1GiB", "4GiB")
+
+// suggestFormats suggests the formats of graphs or of traces.
+func suggestFormats(
+	cmd *cobra.Command, args []string, begun string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if cmd.Parent().Name() == "graph" {
+		return suggestWords(dumpFormats...)(cmd, args, begun)
+	}
+	return suggestWords(rlm.TraceFormats()...)(cmd, args, begun)
+}
 
 // suggestModels suggests providers: their models are known to their servers.
 func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
