@@ -80,7 +80,9 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 		known: loop.tools.known,
 	}
 	s.in = newEditor(e, historyFile(history, "chat-history"), nil)
-	defer func() { err = errors.Join(err, s.in.Close(), talk.session.Close()) }()
+	defer func() {
+		err = joinExit(errors.Join(err, s.in.Close(), talk.session.Close()), s.known.keep(ctx))
+	}()
 	return s.chat(ctx)
 }
 

@@ -55,7 +55,7 @@ var (
 	fileValues = []string{"file", "program", "SRC:DST"}
 	fileFlags  = []string{
 		"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence",
-		"graph", "remember",
+		"graph", "graph-write", "remember",
 	}
 )
 

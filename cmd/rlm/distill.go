@@ -99,7 +99,8 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	task.Config.Run.Progress = s.progress
 	outcome, err := s.engine.Distill(ctx, task)
 	s.finish()
-	return joinExit(f.finish(e, &outcome, err), known.rememberClusters(outcome))
+	kept := errors.Join(known.rememberClusters(outcome), known.keep(ctx))
+	return joinExit(f.finish(e, &outcome, err), kept)
 }
 
 // complete copies the flags and the settings into a task.

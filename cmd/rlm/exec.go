@@ -158,7 +158,11 @@ func withEngine(
 			jobs[i].Language = engine.Detect(ctx, jobs[i].Source)
 		}
 	}
-	return use(session, jobs)
+	err = use(session, jobs)
+	if f.runs {
+		err = joinExit(err, tools.known.keep(ctx))
+	}
+	return err
 }
 
 // newEngine returns an engine with the settings. It prepares no tier.

@@ -107,7 +107,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 	}
 
 	var run *started
-	var remembered error
+	var kept error
 	hooked, err := rlm.HookOutput(ctx, e.stdin, task,
 		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {
 			if run, err = f.start(ctx, e, &task); err != nil {
@@ -116,7 +116,8 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 			defer run.finish()
 			run.view.note("the output is large: a run condenses it")
 			outcome, err = run.engine.Answer(ctx, task)
-			remembered = run.tools.known.rememberRun(task.Config.Question, outcome)
+			known := run.tools.known
+			kept = errors.Join(known.rememberRun(task.Config.Question, outcome), known.keep(ctx))
 			return outcome, err
 		})
 	if run != nil {
@@ -147,7 +148,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 		return exit
 	}
 
-	return joinExit(f.finish(e, *hooked.Outcome, err), remembered)
+	return joinExit(f.finish(e, *hooked.Outcome, err), kept)
 }
 
 // countGraph loads the graph, whose nodes may trigger a run.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -12,12 +14,14 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// knowledge is the graph of a command, and the file in which it remembers its findings. Nil is
-// a command without both.
+// knowledge is the graph of a command, and the files that get its findings and its changes. Nil
+// is a command without a graph.
 type knowledge struct {
 	graph  *graph.Graph
 	box    *graph.Toolbox
 	memory *memory.File // nil without --remember
+	out    string       // the file of --graph-write
+	note   func(string, ...any)
 }
 
 // openKnowledge loads the graphs of the settings. It returns nil if they name none. Close the
@@ -26,16 +30,19 @@ func (e *env) openKnowledge(
 	ctx context.Context, note func(string, ...any),
 ) (_ *knowledge, err error) {
 	s := e.settings
-	if len(s.Graph) == 0 && s.Remember == "" {
+	if len(s.Graph) == 0 && s.Remember == "" && s.GraphWrite == "" {
 		return nil, nil //nolint:nilnil // documented: no graph
 	}
-	k := &knowledge{}
+	k := &knowledge{out: s.GraphWrite, note: note}
 	defer func() {
 		if err != nil {
 			err = &exitError{exitUsage, errors.Join(err, k.Close())}
 		}
 	}()
 
+	if err := checkGraphWrite(s.GraphWrite, s.Remember); err != nil {
+		return nil, err
+	}
 	if s.Remember != "" {
 		if k.memory, err = memory.Open(s.Remember); err != nil {
 			return nil, err
@@ -54,9 +61,48 @@ func (e *env) openKnowledge(
 	}
 
 	k.box, err = graph.NewToolbox(ctx, k.graph, graph.ToolOptions{
-		RaiseErrors: s.GraphErrors == "raise",
+		Writable: s.GraphWrite != "", RaiseErrors: s.GraphErrors == "raise",
 	})
 	return k, err
+}
+
+// checkGraphWrite refuses a file that cannot be written at the end.
+func checkGraphWrite(path, remember string) error {
+	if path == "" {
+		return nil
+	}
+	if path == remember {
+		return fmt.Errorf("--remember and --graph-write name the same file %s: use two", path)
+	}
+	if _, err := dumpFormat(path); err != nil {
+		return fmt.Errorf("--graph-write: %w", err)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--graph-write %s: its folder does not exist", path)
+	}
+	return nil
+}
+
+// keep writes the graph to the file of --graph-write. It does so also after a failure or an
+// interrupt: the changes until then may have been paid for.
+func (k *knowledge) keep(ctx context.Context) error {
+	if k == nil || k.out == "" {
+		return nil
+	}
+	format, err := dumpFormat(k.out)
+	if err == nil {
+		err = replaceFile(k.out, func(w io.Writer) error {
+			notes, err := k.graph.Dump(context.WithoutCancel(ctx), w, format)
+			for _, lost := range notes {
+				k.note("%s: %s", k.out, lost)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return &exitError{exitBroken, fmt.Errorf("cannot write the graph to %s: %w", k.out, err)}
+	}
+	return nil
 }
 
 // openGraph returns an empty graph within the bounds of the settings.

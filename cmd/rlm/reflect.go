@@ -114,8 +114,8 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	task.Config.Progress = s.progress
 	outcome, err := s.engine.Reflect(ctx, task)
 	s.finish()
-	remembered := known.rememberReflection(task.Subject.Question, outcome)
-	return joinExit(f.finish(e, outcome, err), remembered)
+	kept := errors.Join(known.rememberReflection(task.Subject.Question, outcome), known.keep(ctx))
+	return joinExit(f.finish(e, outcome, err), kept)
 }
 
 // task makes a task from the flags and settings. Close the models, a registry, after it.

@@ -117,7 +117,9 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	s.in = newEditor(e, historyFile(history, "history"), func(line string) (string, []string) {
 		return s.complete(ctx, line)
 	})
-	defer func() { err = errors.Join(err, s.in.Close(), s.session.Close()) }()
+	defer func() {
+		err = joinExit(errors.Join(err, s.in.Close(), s.session.Close()), s.known.keep(ctx))
+	}()
 
 	ended := s.loop(ctx)
 	return s.shown.finish(ctx, s.session, ended)

@@ -155,8 +155,9 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	if lines.err != nil {
 		return &exitError{exitBroken, fmt.Errorf("cannot write an event: %w", lines.err)}
 	}
-	remembered := s.tools.known.rememberRun(task.Config.Question, outcome)
-	return joinExit(f.finish(e, outcome, errors.Join(err, made.failed)), remembered)
+	known := s.tools.known
+	kept := errors.Join(known.rememberRun(task.Config.Question, outcome), known.keep(ctx))
+	return joinExit(f.finish(e, outcome, errors.Join(err, made.failed)), kept)
 }
 
 // answer answers the question of a task, in its session if it has one.

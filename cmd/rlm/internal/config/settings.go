@@ -44,7 +44,7 @@ type Config struct {
 	Agents                                               map[string]Agent
 
 	Graph                              []string
-	GraphErrors, Remember              string
+	GraphErrors, GraphWrite, Remember  string
 	GraphRows, GraphBytes, GraphMemory int64
 	GraphTimeout                       time.Duration
 
@@ -288,6 +288,8 @@ func graphSettings(c *Config) []Setting {
 			"knowledge graphs that snippets query: files, or folders of files; repeatable"),
 		row(Graphs, "graph_errors", choice{&c.GraphErrors, []string{"return", "raise"}}, "return",
 			"what a failed query of a graph does in a snippet: return the error, or raise it"),
+		row(Graphs, "graph_write", text{&c.GraphWrite}, "",
+			"file for the whole graph at the end; snippets may then change the graph"),
 		row(Graphs, "graph_rows", whole{&c.GraphRows, 1, 10_000_000}, "10000",
 			"maximum rows of a query's result; more are cut"),
 		row(Graphs, "graph_bytes", size{&c.GraphBytes, false, 1 << 10}, "16MiB",
