@@ -152,11 +152,12 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 		return err
 	}
 
-	if lines.err != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write an event: %w", lines.err)}
-	}
 	known := s.tools.known
 	kept := errors.Join(known.rememberRun(task.Config.Question, outcome), known.keep(ctx))
+	if lines.err != nil {
+		failed := fmt.Errorf("cannot write an event: %w", lines.err)
+		return joinExit(&exitError{exitBroken, failed}, kept)
+	}
 	return joinExit(f.finish(e, outcome, errors.Join(err, made.failed)), kept)
 }
 
