@@ -186,7 +186,9 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 		"greet/__init__.py": "import iniconfig\nfrom . import words\nfrom importlib.resources import files\n" +
 			"def hello(): return words.WORD\n" +
 			"def text(): return (files(__name__) / 'data' / 'a.txt').read_text()\n",
-		"greet.pth": "import os; os._exit(3)\n", "sitecustomize.py": "raise SystemExit(3)\n",
+		// What Python or its standard library may import before a snippet does.
+		"org/__init__.py": "import os; os._exit(3)\n",
+		"greet.pth":       "import os; os._exit(3)\n", "sitecustomize.py": "raise SystemExit(3)\n",
 		"greet/words.py": "WORD = 'hello'\n", "greet/data/a.txt": "from data\n",
 		"json/__init__.py": "raise ImportError('a package replaced a standard module')\n",
 	}

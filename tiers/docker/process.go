@@ -91,8 +91,10 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 		"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4",
 		fmt.Sprint("RLM_MEMORY=", n.limits.Memory),
 	}
-	if setup.image.Modules != "" { // for children; the first process ignores it
-		spec.Env = append(spec.Env, "PYTHONPATH="+images.PackageFolder)
+	if setup.image.Modules != "" {
+		// For children; the first process ignores the path. Joblib's processes would ignore it,
+		// too, and wait for one another: without them, it works in this process.
+		spec.Env = append(spec.Env, "PYTHONPATH="+images.PackageFolder, "JOBLIB_MULTIPROCESSING=0")
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
 	var way *gate

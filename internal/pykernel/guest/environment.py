@@ -50,6 +50,13 @@ def begin():
     patches.begin()
 
 
+def find_packages(folder):
+    """Has the packages of a folder found before those that this Python has, as if it had begun so."""
+    at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+    sys.path.insert(at, folder)
+    _stock["sys.path"].insert(at, folder)
+
+
 keep = patches.keep  # takes what a module has now for its own
 
 

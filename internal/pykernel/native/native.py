@@ -560,15 +560,16 @@ def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=N
     )
     sys.modules["_rlm"] = module
     signal.signal(signal.SIGINT, connection.interrupt)
-    if packages and os.path.isdir(packages):
-        sys.path.insert(next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path)), packages)
-    exec(compile(boot, "<rlm boot.py>", "exec"), {"__name__": "boot"})
+    kernel = {"__name__": "boot"}
+    exec(compile(boot, "<rlm boot.py>", "exec"), kernel)
     os.register_at_fork(before=before_fork, after_in_child=after_fork_in_child)
     _keeping = True
     if os.fork():
         close_private()
         (hold or wait_for_ever)()
     _keeping = False
+    if packages and os.path.isdir(packages):  # not before: the first process must not import what is there
+        kernel["loaded"]["environment"].find_packages(packages)
     connection.renew()
     capture.open()
     gc.collect()
