@@ -260,6 +260,51 @@ func TestSyntaxErrorsHaveAPosition(t *testing.T) {
 	}
 }
 
+// TestVariablesHaveOneKind asks queries that use a variable as two kinds of things, and some that
+// only seem to.
+func TestVariablesHaveOneKind(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{
+		"MATCH (r) MATCH ()-[r]->() RETURN r",
+		"MATCH ()-[n:T]->(n) RETURN n",
+		"WITH 1 AS n MATCH (n) RETURN n",
+		"MATCH p = ()-[p]->() RETURN p",
+		"MATCH (p) MATCH p = ()-->() RETURN p",
+		"WITH {a: 1} AS r MATCH ()<-[r]-() RETURN r",
+		"MATCH (a) WITH a AS b, 2 AS c MATCH ()-[b]->() RETURN b",
+		"MATCH (a) WITH DISTINCT a OPTIONAL MATCH ()-[a]-() RETURN a",
+	} {
+		var query *graph.QueryError
+		_, err := g.Cypher(t.Context(), wrong, nil)
+		if !errors.As(err, &query) || !query.IsSyntax || !strings.Contains(query.Message, "cannot be") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	_, err := g.Cypher(t.Context(), "MATCH (a)\nWITH *\nMATCH ()-[é:T]->(), ()-[a]->() RETURN a", nil)
+	wantError(t, err, "line 3, column 25: the variable a is a node and cannot be a relationship, too")
+
+	for _, fine := range []string{
+		"MATCH (a)-[r]->(b) MATCH (a)-[q]->(c) RETURN count(*) AS n",
+		"MATCH ()-[r]->() WITH r MATCH (a)-[r]->(b) RETURN r",
+		"MATCH (n) WITH count(n) AS n MATCH (m) RETURN n",
+		"MATCH (a) WITH a.id AS x MATCH (b {id: x}) RETURN x",
+		"UNWIND [1] AS n WITH n MATCH (m) RETURN n",
+		"MATCH (a) RETURN [a IN [1] | a] AS n",
+		"MATCH p = (a)-->(b) RETURN (p)",
+		"MATCH (x) RETURN x.id AS i UNION MATCH ()-[x]->() RETURN x.id AS i",
+		"MATCH (a) WITH 1 AS b MATCH ()-[a]-() RETURN b",
+		"MATCH (a) WHERE (a)-->() RETURN a", "WITH null AS n OPTIONAL MATCH (n) RETURN n",
+	} {
+		_, err := g.Cypher(t.Context(), fine, nil)
+		if err != nil && strings.Contains(err.Error(), "cannot be") {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
+}
+
 // TestPathsBeginAtIDs asks for the same paths from both ends: the engine may turn the one that
 // has an id at its end, but not the one with a name.
 func TestPathsBeginAtIDs(t *testing.T) {
@@ -315,7 +360,8 @@ func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
 	}
 
 	for _, query := range []string{
-		"MATCH (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a", "MATCH (a:N)-->(b) WHERE b.id = 'n8' RETURN a.id AS a",
+		"MATCH (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a",
+		"MATCH (a:N)-->(b) WHERE b.id = 'n8' RETURN a.id AS a",
 	} {
 		expect(t, rows(t, g, query, nil), "[a] [map[a:n7]]")
 	}

@@ -6,19 +6,19 @@ use std::ops::Range;
 use grafeo_adapters::query::cypher::Lexer;
 
 /// A token's text, in upper case, and its place.
-struct Token {
-    text: String,
-    start: usize,
-    end: usize,
+pub struct Token {
+    pub text: String,
+    pub start: usize,
+    pub end: usize,
 }
 
 impl Token {
-    fn is(&self, texts: &[&str]) -> bool {
+    pub fn is(&self, texts: &[&str]) -> bool {
         texts.contains(&self.text.as_str())
     }
 }
 
-fn tokens(query: &str) -> Vec<Token> {
+pub fn tokens(query: &str) -> Vec<Token> {
     let mut lexer = Lexer::new(query);
     let mut all = Vec::new();
     loop {
@@ -33,7 +33,7 @@ fn tokens(query: &str) -> Vec<Token> {
     }
 }
 
-fn depth_after(depth: i32, token: &Token) -> i32 {
+pub fn depth_after(depth: i32, token: &Token) -> i32 {
     if token.is(&["(", "[", "{"]) {
         depth + 1
     } else if token.is(&[")", "]", "}"]) {

@@ -10,6 +10,7 @@ mod dataset;
 mod dump;
 mod failure;
 mod host;
+mod kinds;
 mod names;
 mod projection;
 mod property;
@@ -229,6 +230,7 @@ impl State {
             let message = format!("a path may have {most} relationships at most: see MaxPathDepth");
             return Err(Failure::new(Kind::Query, message));
         }
+        kinds::check(text)?;
         let parameters: HashMap<_, _> =
             request.map()?.into_iter().map(|(key, value)| (key.as_str().to_owned(), value)).collect();
         self.graph.query(text, parameters, may_write, &bounds, out)
