@@ -86,11 +86,10 @@ def anchored(pattern, text, start, end, whole):
         found = text.find("\n", start, stop)
         stop = stop if found < 0 else min(stop, found + 2)  # what follows tells $ that more does
     base = max(0, start - translation.behind - 2)
-    if stop - base > contexts._WHOLE:
-        raise _unbounded()
     if whole and stop < end:
         return None  # no match is as long
-    match = (pattern.fullmatch if whole else pattern.match)(_view(text, base, stop).text(), start - base, min(end, max(1, end - base)))
+    part = _as_str(text, base, stop)
+    match = (pattern.fullmatch if whole else pattern.match)(part, start - base, min(end, max(1, end - base)))
     return flat(match, base) if match else None
 
 
@@ -110,8 +109,15 @@ def _view(text, start, end):
     return text if (start, end) == (0, text.size) else LazyText(text._info, text._a + start, text._a + end)
 
 
-def _unbounded():
-    return TypeError(
+def _as_str(text, start, end):
+    """Returns the characters from start to end as a str: a copy if they are few."""
+    part = _view(text, start, end)
+    if end - start <= contexts._WHOLE:
+        return part.text()
+    real = part.real()
+    if isinstance(real, str):
+        return real
+    raise TypeError(
         "this pattern needs Python's own re (lookaround, backreference, \\b on text beyond ASCII or a count above 1000) "
         "and may run over line ends without bound: search in context.chunks(size) or use a pattern that stays within "
         "a line")
@@ -130,12 +136,10 @@ def _python_spans(pattern, translation, text, start):
         yield from _line_spans(pattern, translation, text, start)
     elif translation.reach is not None:
         yield from _window_spans(pattern, translation.reach, text, start)
-    elif text.size - start <= contexts._WHOLE:
-        base = max(0, start - translation.behind)
-        for match in pattern.finditer(_view(text, base, text.size).text(), start - base):
-            yield flat(match, base)
     else:
-        raise _unbounded()
+        base = max(0, start - translation.behind)
+        for match in pattern.finditer(_as_str(text, base, text.size), start - base):
+            yield flat(match, base)
 
 
 def _candidates(translation, text, start):
