@@ -135,6 +135,7 @@ func TestANoteIsOneLine(t *testing.T) {
 // TestATerminalGetsTheRepliesAsTheyArrive breaks the first stream, and redirects stdout.
 func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
 	needCache(t)
+	t.Setenv("TERM", "xterm") // a dumb terminal gets no live view
 	final := "The text begins.\n```repl\nFINAL('done')\n```\n"
 	script, err := scripted.New(scripted.Rule{Reply: &final})
 	if err != nil {
