@@ -3,6 +3,7 @@ package tiersuite_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,16 +96,24 @@ func TestTheNotebook(t *testing.T) {
 // askCPython runs a script in native CPython and decodes the JSON that it prints.
 func askCPython(t *testing.T, python string, into any, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), python, append([]string{"-I", "-X", "utf8"}, args...)...)
+	if err := runCPython(t.Context(), python, into, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runCPython reads the JSON that a script in CPython prints.
+func runCPython(ctx context.Context, python string, into any, args ...string) error {
+	cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-X", "utf8"}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", args[0], err, stderr.Bytes())
+		return fmt.Errorf("%s: %w\n%s", args[0], err, stderr.Bytes())
 	}
 	if err := json.Unmarshal(out, into); err != nil {
-		t.Fatalf("%s: %v", args[0], err)
+		return fmt.Errorf("%s: %w", args[0], err)
 	}
+	return nil
 }
 
 // openOver opens a sandbox with the text of a file as its context.
