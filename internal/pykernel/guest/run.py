@@ -193,8 +193,14 @@ def _awaitable_names(tree):
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
+_is_outdated = False  # the host has changes for which this process has not asked
+
+
 def _configure():
-    """Asks the host for the session's inputs and functions."""
+    """Asks the host for the session's inputs and functions. An interrupt may cut it short: the
+    next snippet then asks again."""
+    global _is_outdated
+    _is_outdated = True
     config = wire.decode(wire.text("i"))
     for function in config["functions"]:
         name = function["name"]
@@ -219,6 +225,7 @@ def _configure():
     if inputs:
         names["context"] = inputs[0]
     _reserve(names)
+    _is_outdated = False
 
 
 def _settle_inputs(source):
@@ -305,7 +312,7 @@ def _enter(flags):
         sys.modules["__main__"] = _main
     if flags & RESEED:
         random.seed()
-    if flags & CONFIGURE:
+    if flags & CONFIGURE or _is_outdated:
         _configure()
     if not output.installed():
         output.install()
