@@ -56,8 +56,8 @@ images: build ## Build the container images of tier docker, from Debian's packag
 
 images-relock: ## Lock the versions that Debian offers now for the image python
 	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
-		sh internal/images/python/lock.sh "$$work" trixie $$arch http://deb.debian.org $$(<internal/images/python/packages.txt) >"$$work/lock"; \
-		cp "$$work/lock" internal/images/python/packages.$$arch.lock; done
+		sh images/python/lock.sh "$$work" trixie $$arch http://deb.debian.org $$(<images/python/packages.txt) >"$$work/lock"; \
+		cp "$$work/lock" images/python/packages.$$arch.lock; done
 	git diff --stat images/python
 
 demo: build ## Show what it does, on a text of 1 GiB

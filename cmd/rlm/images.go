@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/images"
+	"github.com/rlmhq/rlm/images"
 )
 
 // dockerHost returns the address of the Docker daemon, from the variable that all its

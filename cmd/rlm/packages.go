@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/wheels"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/testing/wheelindex"
 )
 

@@ -13,7 +13,7 @@ import (
 // The contract, package tiers, lies at the bottom: it imports nothing of the module. So
 // code in internal may use the words of the contract and serve several tiers.
 var layers = []string{
-	"tiers", "internal", "schema", "inputs", "a tier", "router", "repl", "graph", "root",
+	"tiers", "internal", "schema", "images", "inputs", "a tier", "router", "repl", "graph", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
 	"cmd", "examples", "scripts",
@@ -25,17 +25,18 @@ var arrows = map[string][]string{
 	"tiers":    {},
 	"internal": {"tiers"},
 	"schema":   {"internal"},
+	"images":   {"internal"},
 	"inputs":   {"tiers", "internal"},
-	"a tier":   {"tiers", "internal"},
+	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
 	"graph":    {"repl", "tiers", "internal"},
-	"root":     {"graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "internal"},
+	"root":     {"graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
-	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "internal"},
+	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs"},
-	"scripts":  {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "internal", "testing"},
+	"scripts":  {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
 }
 
 // suite is the folder of the shared tests of tiers.

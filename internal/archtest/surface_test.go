@@ -19,7 +19,7 @@ import (
 
 // mostNames bounds the exported names of all public packages together: top-level names, and
 // methods of exported types. A feature that needs a few more raises it in the same change.
-const mostNames = 490
+const mostNames = 492
 
 func TestThePublicSurfaceIsSmall(t *testing.T) {
 	perFolder, sum := map[string]int{}, 0
@@ -40,8 +40,8 @@ func TestThePublicSurfaceIsSmall(t *testing.T) {
 // isPublic reports whether programs of others may import the package in a folder.
 func isPublic(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
-	switch first {
-	case "cmd", "scripts", "examples":
+	switch {
+	case first == "cmd", first == "scripts", first == "examples", strings.HasPrefix(folder, "images/go/"):
 		return false
 	}
 	return !slices.Contains(strings.Split(folder, "/"), "internal")

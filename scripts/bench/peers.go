@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/tiers"
 )
 

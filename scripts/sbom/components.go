@@ -11,8 +11,8 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
-	"github.com/rlmhq/rlm/internal/images"
 )
 
 // goModules are the modules in a binary, and the standard library.
@@ -66,7 +66,7 @@ func interpreter(m manifest.Manifest) cdx.Component {
 
 // imageContents are the container images, with the locked packages of each architecture.
 func imageContents(root string) ([]cdx.Component, error) {
-	locks, err := filepath.Glob(filepath.Join(root, "internal/images/python/packages.*.lock"))
+	locks, err := filepath.Glob(filepath.Join(root, "images/python/packages.*.lock"))
 	if err != nil || len(locks) == 0 {
 		return nil, fmt.Errorf("cannot find the locks of the image python below %s: %w", root, err)
 	}
@@ -81,7 +81,7 @@ func imageContents(root string) ([]cdx.Component, error) {
 		all = append(all, image(images.Python, arch, packages))
 	}
 
-	toolchain, err := os.ReadFile(filepath.Join(root, "internal/images/go/toolchain.txt"))
+	toolchain, err := os.ReadFile(filepath.Join(root, "images/go/toolchain.txt"))
 	if err != nil {
 		return nil, err
 	}

@@ -134,11 +134,11 @@ func wantedParts(t *testing.T) []string {
 		all = append(all, "pkg:deb/debian/"+name+"@"+escape(version))
 	}
 
-	packages, err := os.ReadFile("../../internal/images/python/packages.txt")
+	packages, err := os.ReadFile("../../images/python/packages.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.ReadFile("../../internal/images/python/packages.arm64.lock")
+	lock, err := os.ReadFile("../../images/python/packages.arm64.lock")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/images"
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 )

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/images"
 )
 
 // Deadlines of operations that no caller bounds.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/testing/gosuite"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
-	"github.com/rlmhq/rlm/internal/images"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"

@@ -32,7 +32,7 @@ func (b *imageBuild) fetchScript(
 		return "python/fetch.sh", []string{work, lock, b.options.Mirror, snapshots}, err
 	case r.sum == "":
 		return "", nil, fmt.Errorf("cannot fetch Go's toolchain: "+
-			"internal/images/go/toolchain.txt has no checksum for %s", runtime.GOARCH)
+			"images/go/toolchain.txt has no checksum for %s", runtime.GOARCH)
 	}
 	return "go/fetch.sh", []string{work, runtime.GOARCH, r.toolchain, r.sum}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/images"
+	"github.com/rlmhq/rlm/images"
 )
 
 // A recipe says what an image holds before any image has been built.
