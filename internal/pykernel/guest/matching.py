@@ -11,6 +11,7 @@ import wire
 
 LazyText = contexts.LazyText
 _BATCH = 512
+_FEW_LINES = 16 * _BATCH
 _stock_compile = re.compile
 _translations = collections.OrderedDict()
 
@@ -174,8 +175,14 @@ def _line_spans(pattern, translation, text, start):
     with some characters more on either side so that anchors and lookbehinds see
     what is there."""
     last = -1
-    for low, high in _candidates(translation, text, start):
+    for count, (low, high) in enumerate(_candidates(translation, text, start)):
         low = max(low, start)
+        if count == _FEW_LINES and isinstance(real := text.real(), str):
+            # So many lines can hold a match that the host's choice saves nothing.
+            for match in pattern.finditer(real, low):
+                if match.span() != (last, last):
+                    yield flat(match, 0)
+            return
         base, end = max(0, low - translation.behind), min(text.size, high + 1)
         block = text._slice(base, end) if end > base else ""
         for match in pattern.finditer(block, low - base):
