@@ -139,9 +139,11 @@ func withEngine(
 		return err
 	}
 	defer engine.Close()
-	tools, err := f.tools.open(ctx, e, f.note(e))
-	if err != nil {
-		return err
+	tools := &tools{} // a plan needs none
+	if f.runs {
+		if tools, err = f.tools.open(ctx, e, f.note(e)); err != nil {
+			return err
+		}
 	}
 	defer tools.Close()
 	if cfg.Ask.Tools, err = tools.ofHost(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ type graphFlags struct {
 	params      []string
 	format      string
 	output      string
+	missing     int
 }
 
 // command makes a command that loads files and uses the graph. With a query, the first
@@ -72,6 +74,8 @@ func (f *graphFlags) command(
 		},
 	}
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
+	cmd.Flags().IntVar(&f.missing, "missing", 0,
+		"leave out at most `N` edges whose nodes no file has, instead of none")
 	config.AddFlags(cmd.Flags(), func(s config.Setting) bool {
 		return config.In(config.Graphs)(s) && !config.Named("graph_errors", "remember")(s) ||
 			config.Named("cache_dir")(s)
@@ -94,6 +98,9 @@ func (f *graphFlags) withGraph(
 	ctx context.Context, e *env, paths []string, use func(*graph.Graph) error,
 ) error {
 	paths = slices.Concat(e.settings.Graph, paths)
+	if f.missing < 0 {
+		return &exitError{exitUsage, fmt.Errorf("--missing %d: give a number from 0", f.missing)}
+	}
 	if len(paths) == 0 {
 		return &exitError{exitUsage, errors.New("no graph: name files or folders")}
 	}
@@ -103,7 +110,7 @@ func (f *graphFlags) withGraph(
 		return &exitError{exitBroken, err}
 	}
 	defer g.Close()
-	if err := loadGraphs(ctx, g, paths, note); err != nil {
+	if err := loadGraphs(ctx, g, graph.LoadOptions{MaxMissing: f.missing}, paths, note); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return exitForQuery(use(g))
@@ -182,6 +189,9 @@ func newGraphQuery(e *env) *cobra.Command {
   rlm graph query 'MATCH (p {id: $id}) RETURN p' graph.jsonl --param id='"ada"' --json`, true,
 		func(ctx context.Context, g *graph.Graph, query string) error {
 			params, err := f.readParams()
+			if err == nil {
+				err = f.checkFormat()
+			}
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -193,7 +203,7 @@ func newGraphQuery(e *env) *cobra.Command {
 		})
 	cmd.Flags().StringArrayVar(&f.params, "param", nil,
 		"parameter of the query, as `NAME=JSON`; repeatable")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each row")
+	f.addRowFormat(cmd.Flags())
 	return cmd
 }
 
@@ -208,9 +218,36 @@ func (f *graphFlags) readParams() (map[string]any, error) {
 		if !ok || name == "" || decoder.Decode(&value) != nil || decoder.More() {
 			return nil, fmt.Errorf(`--param %q: give NAME=JSON, such as id='"ada"' or n=3`, given)
 		}
+		if err := checkNumbers(value); err != nil {
+			return nil, fmt.Errorf("--param %q: %w", given, err)
+		}
 		params[name] = value
 	}
 	return params, nil
+}
+
+// checkNumbers refuses numbers of JSON that no graph can hold.
+func checkNumbers(value any) error {
+	var errs []error
+	switch v := value.(type) {
+	case json.Number:
+		_, err := v.Int64()
+		if strings.ContainsAny(string(v), ".eE") {
+			_, err = v.Float64()
+		}
+		if err != nil {
+			return fmt.Errorf("the number %s does not fit in 64 bits", shorten(string(v), 40))
+		}
+	case []any:
+		for _, item := range v {
+			errs = append(errs, checkNumbers(item))
+		}
+	case map[string]any:
+		for _, item := range v {
+			errs = append(errs, checkNumbers(item))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func newGraphSPARQL(e *env) *cobra.Command {
@@ -219,6 +256,9 @@ func newGraphSPARQL(e *env) *cobra.Command {
 		`  rlm graph sparql 'SELECT ?c { ?c rdfs:subClassOf* ?d }' ontology.ttl
   rlm graph sparql 'CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }' data.ttl`, true,
 		func(ctx context.Context, g *graph.Graph, query string) error {
+			if err := f.checkFormat(); err != nil {
+				return &exitError{exitUsage, err}
+			}
 			a, err := g.SPARQL(ctx, query)
 			switch {
 			case err != nil:
@@ -232,66 +272,21 @@ func newGraphSPARQL(e *env) *cobra.Command {
 			}
 			return f.showRows(e, a.Columns, a.Rows, a.Truncated)
 		})
-	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each row")
+	f.addRowFormat(cmd.Flags())
 	return cmd
-}
-
-// showRows prints rows as a table, or each as a JSON object.
-func (f *graphFlags) showRows(e *env, columns []string, rows []map[string]any, isCut bool) error {
-	if f.json {
-		for _, row := range rows {
-			if err := printLine(e.stdout, row); err != nil {
-				return err
-			}
-		}
-		return truncation(isCut)
-	}
-
-	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	line := func(cells []string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
-	cells := make([]string, len(columns))
-	for i, column := range columns {
-		cells[i] = shorten(column, 60)
-	}
-	line(cells)
-	for _, row := range rows {
-		for i, column := range columns {
-			cells[i] = shorten(showCell(row[column]), 80)
-		}
-		line(cells)
-	}
-	return joinExit(w.Flush(), truncation(isCut))
-}
-
-// showCell returns a value as text: a string as it is, anything else as JSON.
-func showCell(value any) string {
-	if text, ok := value.(string); ok {
-		return text
-	}
-	data, err := json.Marshal(value)
-	if err != nil { // a float without a name in JSON
-		return fmt.Sprint(value)
-	}
-	return string(data)
-}
-
-// truncation is the error of a result that was cut.
-func truncation(isCut bool) error {
-	if !isCut {
-		return nil
-	}
-	return &exitError{exitLimit, errors.New("the result was cut: ask for fewer rows, with LIMIT")}
 }
 
 func newGraphExport(e *env) *cobra.Command {
 	f := &graphFlags{}
 	cmd := f.command(e, "export FILE...", "Write a graph in another format",
 		`  rlm graph export people.ttl --format turtle
-  rlm graph export data.ttl --output data.nt`, false,
+  rlm graph export data.ttl --output data.nt
+  rlm graph export people.ttl --format csv --output people`, false,
 		func(ctx context.Context, g *graph.Graph, _ string) error { return f.export(ctx, e, g) })
 	cmd.Flags().StringVar(&f.format, "format", "",
-		"`format` of the output: "+strings.Join(dumpFormats, ", ")+" (default: that of the name of --output)")
-	cmd.Flags().StringVar(&f.output, "output", "", "`file` for the graph (default: stdout)")
+		"`format` of the output: "+strings.Join(dumpFormats, ", ")+", csv (default: that of the name of --output)")
+	cmd.Flags().StringVar(&f.output, "output", "",
+		"`file` for the graph (default: stdout); for csv the folder of nodes.csv and edges.csv")
 	return cmd
 }
 
@@ -323,8 +318,10 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		format = dumpFormats[0]
 	case format == "":
 		format, err = dumpFormat(f.output)
-	case !slices.Contains(dumpFormats, format):
-		err = fmt.Errorf("--format %q: give one of %s", format, strings.Join(dumpFormats, ", "))
+	case format == "csv" && f.output == "":
+		err = errors.New("--format csv writes two files: name a folder for them by --output")
+	case format != "csv" && !slices.Contains(dumpFormats, format):
+		err = fmt.Errorf("--format %q: give one of %s", format, strings.Join(append(dumpFormats, "csv"), ", "))
 	}
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -335,11 +332,17 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		notes, err = g.Dump(ctx, w, format)
 		return err
 	}
-	if f.output == "" {
+	switch {
+	case format == "csv":
+		notes, err = exportCSV(ctx, g, f.output)
+	case f.output == "":
 		stdout, _ := e.snippetOutput() // a graph may hold control sequences, too
 		err = dump(stdout)
 		stdout.flush()
-	} else if err = replaceFile(f.output, dump); err != nil {
+	default:
+		err = replaceFile(f.output, dump)
+	}
+	if err != nil && f.output != "" {
 		err = fmt.Errorf("cannot write the graph to %s: %w", f.output, err)
 	}
 	note := (&execFlags{quiet: f.quiet}).note(e)
@@ -347,4 +350,18 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		note("%s", escape(what))
 	}
 	return err
+}
+
+// exportCSV writes a graph as nodes.csv and edges.csv into a folder.
+func exportCSV(ctx context.Context, g *graph.Graph, folder string) (notes []string, err error) {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	err = replaceFile(filepath.Join(folder, "nodes.csv"), func(nodes io.Writer) error {
+		return replaceFile(filepath.Join(folder, "edges.csv"), func(edges io.Writer) error {
+			notes, err = g.DumpCSV(ctx, nodes, edges)
+			return err
+		})
+	})
+	return notes, err
 }

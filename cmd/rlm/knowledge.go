@@ -51,7 +51,7 @@ func (e *env) openKnowledge(
 	if k.graph, err = e.openGraph(ctx, note); err != nil {
 		return nil, err
 	}
-	if err := loadGraphs(ctx, k.graph, s.Graph, note); err != nil {
+	if err := loadGraphs(ctx, k.graph, graph.LoadOptions{}, s.Graph, note); err != nil {
 		return nil, err
 	}
 	if k.memory != nil {
@@ -207,12 +207,13 @@ func joinExit(err, more error) error {
 // loadGraphs loads files, and folders with the graph files in them. The graph takes all or none.
 // A note says what it does not hold of them.
 func loadGraphs(
-	ctx context.Context, g *graph.Graph, paths []string, note func(string, ...any),
+	ctx context.Context, g *graph.Graph, options graph.LoadOptions, paths []string,
+	note func(string, ...any),
 ) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	loaded, err := g.Load(ctx, graph.LoadOptions{}, paths...)
+	loaded, err := g.Load(ctx, options, paths...)
 	for _, what := range loaded.Notes {
 		note("%s", escape(what))
 	}

@@ -1,6 +1,6 @@
 // Package hostcall makes the host calls of a session. A host function is the caller's code:
 // [Call] and [Go] contain its panics. [Gate] bounds the calls that are under way: their
-// number, and the bytes of their arguments. A guest can start calls much faster than the
+// number, and the bytes of their arguments and results. A guest can start calls much faster than the
 // host answers them, and the host must not hold more for it than the guest itself could.
 package hostcall
 
@@ -21,7 +21,7 @@ type Gate struct {
 }
 
 // New returns a gate for complete limits: HostCallsAtOnce calls run at a time,
-// and all arguments together take no more than Memory.
+// and all arguments and results together take no more than Memory.
 func New(limits tiers.Limits) *Gate {
 	return &Gate{
 		places: semaphore.NewWeighted(int64(limits.HostCallsAtOnce)),
@@ -29,14 +29,14 @@ func New(limits tiers.Limits) *Gate {
 	}
 }
 
-// Hold counts the bytes of a call's arguments from the request on. Unless there is an
-// error, Free must be called when the call is over.
+// Hold counts the bytes of a call's arguments from the request on, or of its result until
+// the guest has it. Unless there is an error, Free must be called afterwards.
 func (g *Gate) Hold(bytes int) error {
 	if g.bytes.TryAcquire(int64(bytes)) {
 		return nil
 	}
 	return fmt.Errorf(
-		"the arguments of the host calls in flight would take more than %s in total: "+
+		"the arguments and results of the host calls in flight would take more than %s in total: "+
 			"wait for some of the calls first",
 		humanize.IBytes(uint64(g.most)),
 	)

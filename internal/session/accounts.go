@@ -286,7 +286,7 @@ func (a *Accounts) forget() { a.ordinal-- }
 // not end in order.
 func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
-	a.calls.end()
+	a.endCalls()
 	usage.HostCalls, usage.OutputBytes = a.calls.made, a.output.total
 	usage.Queued = max(a.queued, a.turn.Waited())
 

@@ -72,7 +72,7 @@ func begun(tb testing.TB, cfg tiers.Config) *Accounts {
 	if err := s.Begin(context.Background(), tiers.Job{}); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { s.calls.end() })
+	tb.Cleanup(func() { s.endCalls() })
 	return s
 }
 
@@ -330,4 +330,32 @@ func FuzzHandle(f *testing.F) {
 		}
 		s.End(0)
 	})
+}
+
+func TestResultsTakeNoMoreThanTheMemory(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.Memory, cfg.Limits.HostCalls = 1<<20, 20
+	large := tiers.Value(`"` + strings.Repeat("x", 600<<10) + `"`)
+	cfg.Functions = []tiers.Function{{Name: "large"}}
+	cfg.Host = tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) { return large, nil })
+	s := begun(t, cfg)
+
+	for round := range 2 { // what the guest got is free again
+		for range 2 {
+			if r := s.Handle([]byte("slarge\x00[[],{}]")); r.Failed {
+				t.Fatalf("cannot start a call: %s", r.Data)
+			}
+		}
+		s.calls.running.Wait()
+		got := string(s.Handle([]byte("w0")).Data)
+		if strings.Count(got, "xxx\"]") != 1 || !strings.Contains(got, "results of the host calls in flight") {
+			t.Errorf("round %d: two results of 600 KiB in a memory of 1 MiB: %.300s", round, got)
+		}
+	}
+	s.Handle([]byte("slarge\x00[[],{}]"))
+	s.endCalls() // the guest never asks for this result
+	if err := s.gate.Hold(1 << 20); err != nil {
+		t.Error(err)
+	}
+	s.gate.Free(1 << 20)
 }

@@ -32,6 +32,7 @@ type calls struct {
 	cancels map[int]context.CancelFunc
 	done    []callResult
 	wake    chan struct{}
+	kept    int // bytes of results that the guest has not got; the gate counts them
 }
 
 // callResult is the outcome of a started call.
@@ -47,11 +48,17 @@ func (c *calls) begin(ctx context.Context, snippet int) {
 	c.cancels, c.done, c.wake = nil, nil, nil
 }
 
-// end cancels the calls that still run and waits for them: a Host returns soon once
-// its context has ended.
-func (c *calls) end() {
+// endCalls cancels the calls that still run and waits for them: a Host returns soon once
+// its context has ended. It forgets results that the guest has not got.
+func (a *Accounts) endCalls() {
+	c := &a.calls
 	c.stop()
 	c.running.Wait()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.gate.Free(c.kept)
+	c.kept, c.done = 0, nil
 }
 
 // finish hands the result of a started call to whoever waits for one.
@@ -204,7 +211,8 @@ func (a *Accounts) call(body []byte) Reply {
 
 	a.turn.Pause()
 	begun := time.Now()
-	value, err := a.callHost(a.calls.ctx, call)
+	value, err := a.callAndKeep(a.calls.ctx, call)
+	defer a.release(value)
 	a.meter.hostWait += time.Since(begun)
 	a.resumeTurn()
 
@@ -216,6 +224,30 @@ func valueReply(value tiers.Value, err error) Reply {
 		return fail(err)
 	}
 	return Reply{Data: value, ASCII: isASCII(value)}
+}
+
+// callAndKeep makes the call and counts the result until release.
+func (a *Accounts) callAndKeep(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	value, err := a.callHost(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.gate.Hold(len(value)); err != nil {
+		return nil, err
+	}
+
+	a.calls.mu.Lock()
+	defer a.calls.mu.Unlock()
+	a.calls.kept += len(value)
+	return value, nil
+}
+
+// release takes back what callAndKeep has counted: the guest has the value.
+func (a *Accounts) release(value tiers.Value) {
+	a.calls.mu.Lock()
+	defer a.calls.mu.Unlock()
+	a.calls.kept -= len(value)
+	a.gate.Free(len(value))
 }
 
 // callHost makes the call as soon as the gate lets it, or finds the answer in the
@@ -271,7 +303,7 @@ func (a *Accounts) startCall(body []byte) Reply {
 
 	c.running.Go(func() {
 		defer a.gate.Free(held)
-		value, err := a.callHost(ctx, call)
+		value, err := a.callAndKeep(ctx, call)
 		c.finish(callResult{call.Ordinal, value, err})
 	})
 	return okInt(int64(call.Ordinal))
@@ -307,6 +339,11 @@ func (a *Accounts) waitForCalls(body []byte) Reply {
 		a.pause(ms)
 		done = a.calls.takeResults()
 	}
+	defer func() {
+		for _, r := range done {
+			a.release(r.value)
+		}
+	}()
 	return resultsReply(done)
 }
 

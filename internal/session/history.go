@@ -95,7 +95,7 @@ func (h *History) RunAgain(
 	a.calls.journal = newReplay(p.Calls, h.canonical)
 	verdict, ended := run(p)
 	took := a.meter.wall()
-	a.calls.end()
+	a.endCalls()
 
 	if !ended {
 		return false, false

@@ -14,6 +14,7 @@ type pendingCall struct {
 	number  uint32
 	cancel  context.CancelFunc
 	reply   Reply
+	value   tiers.Value // what the reply holds, until it is sent
 	isSleep bool
 }
 
@@ -87,9 +88,9 @@ func (c *Connection) beginCall(a *Accounts, number uint32, body []byte) {
 	}
 
 	c.begin(a, &pendingCall{number: number}, func(ctx context.Context, p *pendingCall) {
-		value, err := a.callHost(ctx, call)
+		value, err := a.callAndKeep(ctx, call)
 		a.gate.Free(held)
-		p.reply = valueReply(value, err)
+		p.value, p.reply = value, valueReply(value, err)
 	})
 }
 
@@ -148,6 +149,7 @@ func (c *Connection) finishCall(a *Accounts, call *pendingCall) error {
 	}
 
 	delete(c.pending, call.number)
+	defer a.release(call.value)
 	if err := c.answer(call.number, call.reply); err != nil {
 		a.Fail(err)
 		return err
