@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -79,26 +78,24 @@ func (c *Cache) compileOnce(
 		key, code.cache = desk.codeKey(m.ID), desk.cache
 		config = config.WithCompilationCache(desk.cache)
 	}
-	var group sync.WaitGroup
-	if desk != nil && mayLoad {
-		group.Go(func() { c.load(desk, key) })
-	}
-	module, hollow, err := m.read()
-	group.Wait()
-	if err != nil {
+	code.Runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := m.Import(ctx, code.Runtime); err != nil {
 		return code, false, err
 	}
 
-	isCached = desk != nil && desk.loaded != ""
-	if !isCached && m.Announce != nil {
-		m.Announce()
-	}
-	code.Runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := m.Import(ctx, code.Runtime); err != nil {
-		return code, isCached, err
+	var module, hollow []byte
+	if desk != nil && mayLoad {
+		isCached = c.load(desk, key)
 	}
 	if isCached {
-		module = hollow
+		module = desk.hollow
+	} else {
+		if module, hollow, err = m.read(); err != nil {
+			return code, false, err
+		}
+		if m.Announce != nil {
+			m.Announce()
+		}
 	}
 	code.Module, err = code.Runtime.CompileModule(
 		experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module,
@@ -111,7 +108,7 @@ func (c *Cache) compileOnce(
 	case isCached:
 		err = desk.checkUse()
 	case desk != nil:
-		c.keep(ctx, desk, key, func() error { return compileAside(ctx, code.Runtime, hollow) })
+		c.keep(ctx, desk, key, hollow, code.Runtime)
 	}
 	return code, isCached, err
 }
@@ -140,7 +137,8 @@ type desk struct {
 	dir    string
 	cache  wazero.CompilationCache
 	folder string // wazero's, whose name has wazero's version
-	loaded string // the name of the copy, empty if none
+	hollow []byte // the module of the loaded code
+	loaded string // the name of the code's copy
 	copied *os.File
 	entry  os.FileInfo // of the copy in the folder
 }
@@ -196,7 +194,7 @@ func (d *desk) remove() {
 // codeKey identifies code for a module, wazero, system and processor.
 func (d *desk) codeKey(module string) string {
 	h := sha256.New()
-	_, _ = io.WriteString(h, "code of a hollow module"+module)
+	_, _ = io.WriteString(h, "hollow module and code"+module)
 	_, _ = fmt.Fprint(h, filepath.Base(d.folder), cpu.X86, cpu.ARM64)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -213,9 +211,13 @@ func (c *Cache) HasCode(id string) bool {
 
 func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, codeDir, key[:32]) }
 
-// load copies the cached code to the desk, if there is some and it is unchanged.
-func (c *Cache) load(d *desk, key string) {
+// load copies the cached code to the desk, and reports whether there is some that is unchanged.
+func (c *Cache) load(d *desk, key string) bool {
 	isLoaded := c.Fetch(c.codePath(key), key, func(f *File) (err error) {
+		if f.Head.Hollow < 0 || f.Head.Hollow > f.Head.Length {
+			return errChanged
+		}
+
 		d.loaded = f.Head.Name
 		if d.copied, err = createCopy(d.path(d.loaded)); err != nil {
 			return err
@@ -223,14 +225,34 @@ func (c *Cache) load(d *desk, key string) {
 		if d.entry, err = os.Lstat(d.path(d.loaded)); err != nil {
 			return err
 		}
-		_, err = f.WriteTo(d.copied)
+
+		parts := divider{first: make([]byte, 0, f.Head.Hollow), rest: d.copied}
+		_, err = f.WriteTo(&parts)
+		d.hollow = parts.first
 		return err
 	})
 
 	if !isLoaded && d.loaded != "" {
 		_ = os.Remove(d.path(d.loaded)) // wazero refuses half of a file
-		d.loaded = ""
 	}
+	return isLoaded
+}
+
+// divider fills first, and writes what follows to rest.
+type divider struct {
+	first []byte
+	rest  io.Writer
+}
+
+func (d *divider) Write(p []byte) (int, error) {
+	n := min(len(p), cap(d.first)-len(d.first))
+	d.first = append(d.first, p[:n]...)
+	if n == len(p) {
+		return n, nil
+	}
+
+	m, err := d.rest.Write(p[n:])
+	return n + m, err
 }
 
 func (d *desk) path(name string) string { return filepath.Join(d.folder, name) }
@@ -250,16 +272,16 @@ func (d *desk) checkUse() error {
 	return nil
 }
 
-// keep caches the code that wazero has written to the desk, under the name that it looks for
-// when it gets the hollow module, which compileHollow finds out.
-func (c *Cache) keep(ctx context.Context, d *desk, key string, compileHollow func() error) {
+// keep caches a hollow module and, behind it, the code that wazero has written to the desk. The
+// code's name is the one that wazero looks for when it gets the hollow module.
+func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r wazero.Runtime) {
 	path, err := onlyEntry(d.folder)
 	var code []byte
 	if err == nil {
 		code, err = os.ReadFile(path)
 	}
 	if err == nil {
-		err = compileHollow()
+		err = compileAside(ctx, r, hollow)
 	}
 	var files []os.DirEntry
 	if err == nil {
@@ -277,7 +299,8 @@ func (c *Cache) keep(ctx context.Context, d *desk, key string, compileHollow fun
 			break
 		}
 	}
-	c.Store(c.codePath(key), Head{Key: key, Name: name}, code)
+	head := Head{Key: key, Name: name, Hollow: int64(len(hollow))}
+	c.Store(c.codePath(key), head, append(hollow, code...))
 }
 
 // deskAge is the age from which a desk belongs to a process that was killed.

@@ -72,7 +72,12 @@ func TestCachedCodeRunsWithoutBodies(t *testing.T) {
 	desk := cache.newDesk()
 	key := desk.codeKey("answer")
 	desk.remove()
-	cache.Store(cache.codePath(key), Head{Key: key, Name: strings.Repeat("0", 64)}, []byte("code"))
+	hollow, err := hollowOut(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := Head{Key: key, Name: strings.Repeat("0", 64), Hollow: int64(len(hollow))}
+	cache.Store(cache.codePath(key), head, append(hollow, "code"...))
 	if value, _, logged := call(t, dir); value != 42 || !strings.Contains(logged, errUnused.Error()) {
 		t.Errorf("with another name: %d, log: %s", value, logged)
 	}

@@ -42,8 +42,10 @@ type seal struct{ aead cipher.AEAD }
 type Head struct {
 	// Key identifies what the file holds, and for which version of the program.
 	Key string
-	// Name is the name of wazero's file. Only code has it.
-	Name string `json:",omitempty"`
+	// Name is the name of wazero's file. Hollow is the length of the hollow module before the
+	// code. Only code has them.
+	Name   string `json:",omitempty"`
+	Hollow int64  `json:",omitempty"`
 	// About is what the writer says of the data.
 	About json.RawMessage `json:",omitempty"`
 	// Length is the data's. Tags are those of its chunks. Store sets both.
