@@ -241,6 +241,9 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 func formatAnalysis(outcome *rlm.ReflectOutcome) string {
 	o := &outcome.Output
 	var b strings.Builder
+	if outcome.Status == ledger.StatusSynthesised {
+		fmt.Fprintf(&b, "> Partial: %s. This is the best assessment so far.\n\n", escape(outcome.Reason))
+	}
 	for _, part := range []struct{ title, text string }{
 		{"Key insight", o.KeyInsight},
 		{"Reasoning", o.Reasoning},

@@ -6,16 +6,56 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// concludeInTime asks once for the best assessment when the time is nearly used up.
-func (l *loop) concludeInTime(ctx context.Context, it iteration) (Outcome, error) {
-	outcome, err := l.synthesize(ctx, it, "the time was nearly used up")
+// synthesisPurpose is the purpose of the call for the best assessment.
+const synthesisPurpose = "synthesis"
+
+// callsForSynthesis returns how many calls only the synthesis may use.
+func (c *Config) callsForSynthesis() int64 {
+	if c.NoSynthesis {
+		return 0
+	}
+	return 1
+}
+
+// usedUp returns the part of the budget that allows the synthesis but no further iteration,
+// nil for none.
+func (l *loop) usedUp() *ledger.BudgetError {
+	book := l.caller.Ledger
+	switch {
+	case l.cfg.NoSynthesis:
+		return nil
+	case time.Now().After(book.LastWord()):
+		return book.TimeError()
+	case book.CallsLeft() == 0:
+		most := float64(l.cfg.MaxLLMCalls)
+		return &ledger.BudgetError{What: "calls", Limit: most, Spent: most, Needed: 1}
+	}
+	return nil
+}
+
+// conclude asks once for the best assessment when a part of the budget is used up. Without
+// one, the budget is the error.
+func (l *loop) conclude(
+	ctx context.Context, it iteration, used *ledger.BudgetError,
+) (Outcome, error) {
+	reason := "the time was nearly used up"
+	if used.What != "seconds" {
+		reason = "the budget of " + used.What + " was used up"
+	}
+	if used.What == "calls" {
+		reason = "the budget of " + english.Plural(l.cfg.MaxLLMCalls, "call", "") + " was used up"
+	}
+
+	outcome, err := l.synthesize(ctx, it, reason)
 	if err == nil && outcome.Status == ledger.StatusNoAnswer {
-		err = l.caller.Ledger.TimeError()
+		err = used
 	}
 	return outcome, err
 }
@@ -32,13 +72,13 @@ func (l *loop) synthesize(ctx context.Context, it iteration, reason string) (Out
 	switch {
 	case err == nil:
 		l.tell(ledger.Event{
-			Kind: ledger.EventAnswer, Purpose: "synthesis", Text: reflection.KeyInsight,
+			Kind: ledger.EventAnswer, Purpose: synthesisPurpose, Text: reflection.KeyInsight,
 		})
 		outcome.Status, outcome.Output = ledger.StatusSynthesised, reflection
 	case ctx.Err() != nil:
 		return outcome, err
 	default:
-		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "synthesis", Error: err.Error()})
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: synthesisPurpose, Error: err.Error()})
 		outcome.Reason += ", and there is no last assessment: " + err.Error()
 	}
 
@@ -53,7 +93,7 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 		conversation.TrimTurns(it.messages, 1, l.cfg.MaxContextChars),
 		strings.TrimSpace(synthesisPrompt),
 	)
-	response, err := l.ask(ctx, "synthesis", it.sent)
+	response, err := l.ask(ctx, synthesisPurpose, it.sent)
 	if err != nil {
 		return output, err
 	}
@@ -101,7 +141,10 @@ func (l *loop) finish(outcome *Outcome) error {
 	var err error
 	timedOut := outcome.Status != ledger.StatusAnswered && outcome.Status != ledger.StatusFailed &&
 		outcome.Status != ledger.StatusCanceled
-	if timedOut && outcome.Status != ledger.StatusSynthesised {
+	switch {
+	case outcome.Status == ledger.StatusSynthesised:
+		err = outcome.Output.add(rawPartial, true)
+	case timedOut:
 		outcome.Output = l.describeTimeout(outcome.Reason)
 		err = errors.Join(
 			outcome.Output.add(rawTimeout, true),

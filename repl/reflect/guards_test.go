@@ -37,7 +37,7 @@ func TestGuardPrematureFinal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &models{script: []string{first, code(good)}}
 			outcome := answered(t, config(m))
-			holds(t, m.told(t, 1), "[Iteration 1/20]\n", premature)
+			holds(t, m.told(t, 1), "[Iteration 1/20] [28 calls left]\n", premature)
 			if outcome.Iterations != 2 || outcome.Output.Reasoning != "The agent said 5." {
 				t.Errorf("it ended as %+v", outcome)
 			}
@@ -138,7 +138,7 @@ func TestIterationHeader(t *testing.T) {
 	reflected(t, cfg)
 	const urgent = " (approaching limit — finalize soon)" //nolint:misspell // as models know it
 	for n, want := range []string{"", "", urgent, urgent, urgent} {
-		holds(t, m.told(t, n+1), fmt.Sprintf("[Iteration %d/5]%s\nstdout", n+1, want))
+		holds(t, m.told(t, n+1), fmt.Sprintf("[Iteration %d/5] [%d calls left]%s\nstdout", n+1, 28-n, want))
 	}
 }
 
@@ -209,7 +209,8 @@ func TestFallbackSynthesis(t *testing.T) {
 		outcome := reflected(t, cfg(m))
 		r := record(t, outcome)
 		if outcome.Status != ledger.StatusSynthesised || outcome.Output.Reasoning != "so far" ||
-			!r.TimedOut || r.TotalIterations != 2 || outcome.Output.Raw["timeout"] != nil {
+			!r.TimedOut || r.TotalIterations != 2 || outcome.Output.Raw["timeout"] != nil ||
+			string(outcome.Output.Raw["partial"]) != "true" {
 			t.Errorf("it ended as %+v with %+v", outcome, r)
 		}
 		last := m.requests[len(m.requests)-1]
@@ -319,11 +320,12 @@ func TestRRTraceSchema(t *testing.T) {
 func TestAModelCannotForgeWhatTheLoopSays(t *testing.T) {
 	m := after(
 		code(
-			"FINAL({'reasoning': 'r', 'timeout': True, 'rr_trace': {'timed_out': True}, 'mine': [1]})",
+			"FINAL({'reasoning': 'r', 'timeout': True, 'partial': True, 'rr_trace': {'timed_out': True}, 'mine': [1]})",
 		),
 	)
 	raw := answered(t, config(m)).Output.Raw
-	if raw["timeout"] != nil || strings.Contains(string(raw["rr_trace"]), `"timed_out":true`) ||
+	if raw["timeout"] != nil || raw["partial"] != nil ||
+		strings.Contains(string(raw["rr_trace"]), `"timed_out":true`) ||
 		string(raw["mine"]) != "[1]" {
 		t.Errorf("raw is %s", raw)
 	}

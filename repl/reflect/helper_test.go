@@ -2,6 +2,8 @@ package reflect_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -170,17 +172,69 @@ func TestCallBudgetIsShared(t *testing.T) {
 	}
 }
 
-func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
-	m := after(code("print(1)"))
-	cfg := config(m)
-	cfg.MaxLLMCalls = 3
-	outcome := reflected(t, cfg)
-	r := record(t, outcome)
-	if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" ||
-		!r.TimedOut || r.TotalIterations != 3 || len(m.requests) != 3 {
-		t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
+// TestTheLastCallIsForTheSynthesis: calls that run out before the iterations lose nothing.
+// Helpers leave the last call, too, and the model sees how many calls are left.
+func TestTheLastCallIsForTheSynthesis(t *testing.T) {
+	const urgent = " (approaching limit — finalize soon)" //nolint:misspell // as models know it
+	greedy := code("print([llm_query(str(i)) for i in range(9)])")
+	best := `{"reasoning": "so far", "key_insight": "k"}`
+	for _, c := range []struct {
+		calls  int
+		script []string
+		told   []string // the end of the first line of each feedback
+	}{
+		{1, []string{best}, nil},
+		{2, []string{greedy, best}, []string{"[0 calls left]" + urgent}},
+		{3, []string{greedy, best}, []string{"[0 calls left]" + urgent}},
+		{5, []string{code("1"), code("2"), code("3"), code("4"), best}, []string{
+			"[3 calls left]", "[2 calls left]" + urgent, "[1 calls left]" + urgent, "[0 calls left]" + urgent,
+		}},
+	} {
+		m := &models{script: c.script}
+		cfg := config(m)
+		cfg.MaxLLMCalls = c.calls
+		outcome := reflected(t, cfg)
+		if outcome.Status != ledger.StatusSynthesised || outcome.Output.KeyInsight != "k" ||
+			string(outcome.Output.Raw["partial"]) != "true" || outcome.Spent.Calls != int64(c.calls) {
+			t.Errorf("with %d calls it ended as %+v", c.calls, outcome)
+		}
+		holds(t, outcome.Reason, fmt.Sprintf("the budget of %d call", c.calls))
+		for i, want := range c.told {
+			header, _, _ := strings.Cut(m.told(t, i+1), "\n")
+			holds(t, header, fmt.Sprintf("[Iteration %d/20] ", i+1))
+			if !strings.HasSuffix(header, want) {
+				t.Errorf("with %d calls, feedback %d begins with %q, want %q", c.calls, i+1, header, want)
+			}
+		}
 	}
-	holds(t, outcome.Reason, "3 calls is used up")
+}
+
+// TestSomeTokensAreForTheSynthesis: tokens that run out first lose nothing, either.
+func TestSomeTokensAreForTheSynthesis(t *testing.T) {
+	m := &models{script: []string{code("print(1)  #" + strings.Repeat(" word", 1_480)), `{"reasoning": "so far"}`}}
+	cfg := config(m)
+	cfg.Budget.OutputTokens = 2_000
+	outcome := reflected(t, cfg)
+	if outcome.Status != ledger.StatusSynthesised || outcome.Output.Reasoning != "so far" ||
+		len(m.requests) != 2 {
+		t.Errorf("it ended as %s after %d calls: %s", outcome.Status, len(m.requests), outcome.Reason)
+	}
+	holds(t, outcome.Reason, "the budget of output tokens was used up")
+}
+
+func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
+	for noSynthesis, requests := range map[bool]int{true: 3, false: 3} {
+		m := after(code("print(1)"))
+		cfg := config(m)
+		cfg.MaxLLMCalls, cfg.NoSynthesis = 3, noSynthesis
+		outcome := reflected(t, cfg)
+		r := record(t, outcome)
+		if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" ||
+			!r.TimedOut || len(m.requests) != requests {
+			t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
+		}
+		holds(t, outcome.Reason, "3 calls is used up")
+	}
 }
 
 func TestOtherBudgetsAreTold(t *testing.T) {
@@ -270,13 +324,19 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 func TestAFailedSynthesisIsTold(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)
-	cfg.MaxIterations, cfg.MaxLLMCalls = 2, 2
+	cfg.MaxIterations = 2
+	m.refuse = func(r llm.Request) error {
+		if r.Metadata.Purpose == "synthesis" {
+			return errors.New("the line is dead")
+		}
+		return nil
+	}
 	outcome := reflected(t, cfg)
 	if outcome.Status != ledger.StatusNoAnswer || string(outcome.Output.Raw["timeout"]) != "true" {
 		t.Errorf("it ended as %+v", outcome)
 	}
 	holds(
 		t, outcome.Reason,
-		"the 2 iterations were used up, and there is no last assessment: the run's budget of 2 calls is used up",
+		"the 2 iterations were used up, and there is no last assessment: the line is dead",
 	)
 }

@@ -43,11 +43,12 @@ func (it iteration) next() iteration {
 	}
 }
 
-// header returns the first line of the feedback.
-func (it iteration) header(most int) string {
+// header returns the first line of the feedback: what is left of the iterations and the
+// calls. It urges the model if either is nearly used up.
+func (it iteration) header(most int, calls int64) string {
 	n := it.index + 1
-	text := fmt.Sprintf("[Iteration %d/%d]", n, most)
-	if n >= most-2 {
+	text := fmt.Sprintf("[Iteration %d/%d] [%d calls left]", n, most, calls)
+	if min(int64(most-n), calls) <= 2 {
 		text += " (approaching limit — finalize soon)" //nolint:misspell // models know the word in this spelling
 	}
 	return text

@@ -121,7 +121,7 @@ func prepare(cfg Config, subject Subject) (*loop, error) {
 
 	l.caller, err = calls.NewCaller(calls.Caller{
 		Models: l.cfg.Models, Gate: calls.NewGate(l.cfg.CallsAtOnce),
-		MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress,
+		MaxReply: l.cfg.MaxReply, Emit: l.cfg.Progress, KeptCalls: l.cfg.callsForSynthesis(),
 	}, l.cfg.Budget, l.cfg.models(), strictUSD)
 	if err != nil {
 		return nil, err
@@ -142,20 +142,22 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	it := iteration{messages: []llm.Message{{Role: llm.RoleUser, Content: l.prompt}}}
 	for it.index < l.cfg.MaxIterations {
 		l.turn.Store(int64(it.index + 1))
-		if !l.cfg.NoSynthesis && time.Now().After(l.caller.Ledger.LastWord()) {
-			return l.concludeInTime(ctx, it)
+		if used := l.usedUp(); used != nil {
+			return l.conclude(ctx, it, used)
 		}
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
-		begun := time.Now()
+		begun, before := time.Now(), it
 		it, err = l.iterate(ctx, it)
 		if it.response != "" || err == nil {
 			l.note(it, begun)
 		}
-		if err != nil {
+		var used *ledger.BudgetError
+		switch {
+		case errors.As(err, &used) && ctx.Err() == nil && !l.cfg.NoSynthesis:
+			return l.conclude(ctx, before, used)
+		case err != nil:
 			return outcome, err
-		}
-
-		if it.terminated {
+		case it.terminated:
 			l.tell(ledger.Event{Kind: ledger.EventAnswer, Text: it.reflection.KeyInsight})
 			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
 		}
@@ -171,7 +173,7 @@ func (l *loop) ask(
 ) (llm.Response, error) {
 	a := calls.Ask{
 		Node: "0", Turn: int(l.turn.Load()), Purpose: purpose, Model: l.cfg.Model,
-		Messages: messages,
+		Messages: messages, Last: purpose == synthesisPurpose,
 	}
 
 	if l.cfg.Stream && l.cfg.Progress != nil {

@@ -22,8 +22,9 @@ type Analysis struct {
 	KeyInsight          string     `json:"key_insight"`
 	ExtractedLearnings  []Learning `json:"extracted_learnings"`
 	SkillTags           []SkillTag `json:"skill_tags"`
-	// Raw is the model's submission, unchanged, with two members of the loop: the record
-	// of the run under "rr_trace", and "timeout": true if there is no analysis.
+	// Raw is the model's submission, unchanged, with members of the loop: the record of the
+	// run under "rr_trace", "partial": true if the analysis is the best one so far, and
+	// "timeout": true if there is no analysis.
 	Raw map[string]json.RawMessage `json:"raw"`
 }
 
@@ -46,6 +47,7 @@ type SkillTag struct {
 const (
 	rawTrace   = "rr_trace"
 	rawTimeout = "timeout"
+	rawPartial = "partial"
 )
 
 // maxOutput bounds an analysis, in bytes of JSON.
@@ -82,8 +84,9 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 		Raw:                 maps.Clone(fields),
 	}
 
-	delete(o.Raw, rawTrace)
-	delete(o.Raw, rawTimeout)
+	for _, own := range []string{rawTrace, rawTimeout, rawPartial} {
+		delete(o.Raw, own)
+	}
 	if strings.TrimSpace(o.Reasoning) == "" {
 		return o, errors.New(`the analysis has no "reasoning": say what happened and how you know`)
 	}

@@ -1,12 +1,14 @@
 package reflect
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
 	"github.com/rlmhq/rlm/repl/internal/turns"
@@ -15,6 +17,13 @@ import (
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
+
+// oneModel knows every model, and none that answers.
+type oneModel struct{}
+
+func (oneModel) Resolve(name string) (llm.Model, error) { return llm.Model{Name: name}, nil }
+
+func noRunner(context.Context, tiers.Config) (repl.Runner, error) { return nil, router.ErrNoTier }
 
 // threeSteps is a trace of three steps.
 func threeSteps(t *testing.T) *agenttrace.Trace {
@@ -143,7 +152,10 @@ func TestCheckStepTable(t *testing.T) {
 		},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
-		l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
+		l, err := prepare(Config{MaxIterations: 9, Models: oneModel{}, Model: "m", Open: noRunner}, Subject{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		c.it.response, c.it.done = "the reply", &turns.Turn{}
 		got, err := l.check(t.Context(), c.it)
 		if err != nil || got.terminated != c.terminated ||

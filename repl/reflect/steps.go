@@ -140,7 +140,7 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
 	o := turns.FeedbackOptions{
 		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations,
-		Header: it.header(l.cfg.MaxIterations),
+		Header: it.header(l.cfg.MaxIterations, l.caller.Ledger.CallsLeft()),
 	}
 
 	if note != "" {

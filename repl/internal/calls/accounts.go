@@ -18,6 +18,8 @@ type Ledger struct {
 	start  time.Time
 	// atOnce is how many calls of snippets share the rest of the budget; 0 counts as 1.
 	atOnce int64
+	// kept is how many calls every other call leaves to those that are Last.
+	kept int64
 
 	mu       sync.Mutex
 	spent    ledger.Spending
@@ -60,6 +62,13 @@ func (l *Ledger) LastWord() time.Time { return l.Deadline().Add(-l.timeForRoot()
 // Elapsed returns the time since the ledger began.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
+// CallsLeft returns how many calls are left, without those kept for [Ask.Last].
+func (l *Ledger) CallsLeft() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(0, l.budget.Calls-l.kept-l.spent.Calls-l.reserved.Calls)
+}
+
 // Check returns a [*ledger.BudgetError] if sub-calls with this need do not fit into the
 // rest of the budget, calls in flight included. It reserves nothing.
 func (l *Ledger) Check(need ledger.Spending) error {
@@ -79,6 +88,9 @@ type Need struct {
 	// Sub marks a call below the root, which leaves the end of the budget to the root loop,
 	// so that the root can finish.
 	Sub bool
+	// Last marks a call that may use the calls that all others keep for it, and the tokens
+	// and dollars that sub-calls leave to the root.
+	Last bool
 	// Least is how many output tokens the call can begin with, if it can ask again for
 	// more: it then takes at most its share of the budget, so that a small budget still
 	// holds many calls at once. 0 means that the call asks for all at once.
@@ -118,11 +130,15 @@ func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
-	if need.Sub {
+	switch {
+	case need.Sub && time.Now().After(l.LastWord()):
+		return nil, nil, l.TimeError()
+	case need.Sub:
 		spent = Add(spent, l.reserveForRoot())
-		if time.Now().After(l.LastWord()) {
-			return nil, nil, l.TimeError()
-		}
+	case l.kept > 0 && !need.Last:
+		kept := l.reserveForRoot()
+		kept.Calls = l.kept
+		spent = Add(spent, kept)
 	}
 	if need.Least > 0 {
 		need = need.withOutput(max(need.Least, l.leftForOutput(need, spent, max(1, l.atOnce))))
@@ -149,11 +165,11 @@ func (l *Ledger) grant(need Need) *Reservation {
 }
 
 // reserveForRoot returns the part of the budget that sub-calls leave to the root: two
-// calls, and a twentieth of the rest.
+// calls (at least those kept), and a twentieth of the rest.
 func (l *Ledger) reserveForRoot() ledger.Spending {
 	b := l.budget
 	return ledger.Spending{
-		Calls: min(2, b.Calls/4), InputTokens: min(b.InputTokens, b.Tokens) / 20,
+		Calls: max(l.kept, min(2, b.Calls/4)), InputTokens: min(b.InputTokens, b.Tokens) / 20,
 		OutputTokens: min(b.OutputTokens, b.Tokens) / 20, USD: b.USD / 20,
 	}
 }

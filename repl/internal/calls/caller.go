@@ -32,6 +32,9 @@ type Caller struct {
 	Emit func(ledger.Event)
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
+	// KeptCalls is how many calls of the budget, with some tokens and dollars, only those
+	// with Ask.Last may use.
+	KeptCalls int64
 
 	names   []string // of the models that CheckModel let pass
 	waits   *waits
@@ -55,6 +58,8 @@ type Ask struct {
 	Temperature *float64
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
+	// Last lets the call use what Caller.KeptCalls keeps.
+	Last bool
 	// Sub says that a snippet asked. The record of the call then has the next three
 	// fields, which [ledger.SubCall] explains.
 	Sub           bool
@@ -72,7 +77,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 	if base.Ledger, err = NewLedger(b); err != nil {
 		return nil, err
 	}
-	base.Ledger.atOnce = int64(cap(base.Gate))
+	base.Ledger.atOnce, base.Ledger.kept = int64(cap(base.Gate)), base.KeptCalls
 	base.waits, base.windows = &waits{}, &windows{}
 	for _, name := range models {
 		if err := base.CheckModel(name, strictUSD); err != nil {
@@ -192,7 +197,7 @@ func (c *Caller) ask(
 	}
 	r := c.makeRequest(&a, &m)
 	need := estimateCost(&m, &r)
-	need.Sub, need.Least = a.Sub || a.Depth > 0, least
+	need.Sub, need.Last, need.Least = a.Sub || a.Depth > 0, a.Last, least
 	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
 		return response, granted, &llm.Error{Kind: llm.ErrContextLength, Model: a.Model, Message: fmt.Sprintf(
 			"about %d tokens, more than the window of %d: split it", need.InputTokens, window,
