@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"context"
 	"fmt"
 	"io"
 )
@@ -14,6 +15,27 @@ func (t *Text) Raw(a, b int64) (data []byte, err error) {
 	}
 	err = t.run(func() error { data = t.data[a:b:b]; return nil })
 	return data, err
+}
+
+// ByteRange returns the byte offsets of the characters [a,b).
+func (t *Text) ByteRange(ctx context.Context, a, b int64) (lo, hi int64, err error) {
+	err = t.withIndex(ctx, func(x *index) error {
+		lo, hi, err = x.bytesOf(t.random, "find", a, b)
+		return err
+	})
+	return lo, hi, err
+}
+
+// CharOffset returns the offset of the character that begins at a byte offset.
+func (t *Text) CharOffset(ctx context.Context, byteOff int64) (off int64, err error) {
+	if byteOff < 0 || byteOff > t.Size() {
+		return 0, rangeError("find byte", byteOff, byteOff, t.Size())
+	}
+	err = t.withIndex(ctx, func(x *index) error {
+		off = x.charOf(t.random, byteOff)
+		return nil
+	})
+	return off, err
 }
 
 // ReadAt copies bytes of the text from the byte offset off on, as [io.ReaderAt] says.

@@ -47,6 +47,9 @@ import (
 //	ti<text>                             a text's description
 //	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
+//	tj<text>,<a>,<b>,<line>,             the next rows of JSON Lines, see rowrequests.go
+//	tv<text>,<a>,<b>,<line>,<n>,<limit>,<dialect>  up to n rows of CSV
+//	tw<text>,<a>,<b>,                    what kind of table the text is
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
 //	p<state>, g, l<json>                 give and take a state: see state.go
 //	k<name>                              the data of a time zone; without a name, all names, one a line

@@ -63,6 +63,8 @@ func (a *Accounts) text(body []byte) Reply {
 		return parts(ctx, t, op, from, to, rest)
 	case 'x', 'g':
 		return matches(ctx, t, op, from, to, rest)
+	case 'j', 'v', 'w':
+		return rows(ctx, t, op, from, to, rest)
 	}
 	return fail(errRequest)
 }

@@ -6,6 +6,7 @@ the same whatever the text's size.
 """
 
 import collections.abc
+import io
 import re
 import sys
 
@@ -42,7 +43,20 @@ def open_text(info):
     if info["chars"] > LAZY or info["bytes"] > LAZY:
         _install()
         return LazyText(info, 0, info["chars"])
-    return wire.text(f"ts{info['id']},0,{info['chars']}")
+    if info["type"] == "csv":
+        lazy.load("tables").install()
+    return _short(info)
+
+
+def _short(info):
+    text = ShortText(wire.text(f"ts{info['id']},0,{info['chars']}"))
+    text._info = info
+    return text
+
+
+def short_again(number):
+    """Returns the short text that had this number before the session moved."""
+    return _short(wire.decode(wire.text(f"ti{number}")))
 
 
 def again(number, start, end):
@@ -56,7 +70,7 @@ def again(number, start, end):
 # the variables meets the contexts without their names. A forked process cannot ask the host.
 _USE = (
     r"(?<!\w)(?:(?:context(?:_\d+)?%s)(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
-    r"type|encoding|ascii|invalid_bytes|chunks|lines|search|findall|finditer|bytes)\b)"
+    r"type|encoding|ascii|invalid_bytes|chunks|lines|json_lines|table|search|findall|finditer|bytes)\b)"
     r"|(?:globals|locals|vars|eval|exec|__main__|f_globals|fork|multiprocessing|ProcessPoolExecutor)(?!\w))"
 )
 
@@ -74,6 +88,7 @@ def _install():
     if not _installed:
         _installed = True
         adapters.install()
+        lazy.load("tables").install()
         if realtexts is None:
             try:
                 realtexts = lazy.load("realtexts")
@@ -161,6 +176,7 @@ class LazyText:
       chunks(size, overlap=0)   consecutive parts
       search findall finditer   as re's, with the pattern first
       open()                    a file-like object for csv.reader and the like
+      json_lines(), table()     the rows of JSON Lines or CSV
       bytes, bytes(a, b)        the bytes of the file, or a part of them
       text()                    the whole as a str, if it fits
       path                      a file with the same bytes, where the sandbox has one, else None
@@ -464,6 +480,15 @@ class LazyText:
         for start in range(0, self.size, _STREAM):
             yield from self._slice(start, start + _STREAM)
 
+    def json_lines(self, errors="raise"):
+        """The rows of JSON Lines, decoded. Lines of white space are left out; errors="skip" also
+        leaves out lines that are not JSON, and counts them in skipped."""
+        return lazy.load("tables").json_lines(self, errors)
+
+    def table(self, delimiter=None):
+        """The rows of CSV or JSON Lines as dicts. The names of the columns are in columns."""
+        return lazy.load("tables").table(self, delimiter)
+
     def _strip(self, chars, left, right):
         start, end, step = 0, self.size, 64  # most texts have little to strip
         while left and start < end:
@@ -554,6 +579,59 @@ def fits_whole(text):
 
 def _list(parts):
     return list(parts) if fits(parts._text, parts) else parts
+
+
+class ShortText(str):
+    """A text that is in the guest's memory, with what a long text has beyond a str."""
+
+    _a = 0
+
+    @property
+    def _id(self):
+        return self._info["id"]
+
+    @property
+    def _b(self):
+        return len(self)
+
+    size = _b
+
+    def real(self):
+        return self
+
+    text = real
+
+    def _slice(self, start, end):
+        return self[start:end]
+
+    def lines(self, start=None, end=None, keepends=False):
+        """Lines as a file has them, ended by \\n or \\r\\n; a part of them if
+        start or end is given."""
+        lines = lazy.load("tables").Lines(self, keepends)
+        return lines if start is None and end is None else lines[start:end]
+
+    def open(self):
+        """A file-like object over the text."""
+        return io.StringIO(self, newline="")
+
+    def search(self, pattern, flags=0):
+        return re.search(pattern, self, flags)
+
+    def findall(self, pattern, flags=0):
+        return re.findall(pattern, self, flags)
+
+    def finditer(self, pattern, flags=0):
+        return re.finditer(pattern, self, flags)
+
+    def __reduce_ex__(self, protocol):
+        return str, (str.__str__(self),)
+
+
+for _name in ("nbytes", "name", "path", "type", "encoding", "ascii", "invalid_bytes", "chunks", "bytes", "json_lines",
+              "table"):
+    setattr(ShortText, _name, LazyText.__dict__[_name])
+ShortText.__name__ = ShortText.__qualname__ = "str"
+ShortText.__module__ = "builtins"
 
 
 LONG = {LazyText}  # the types of long texts

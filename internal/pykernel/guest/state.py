@@ -217,6 +217,8 @@ class _Pickler(pickle.Pickler):
             return _coverage, obj.fields()
         if kind in contexts.LONG:
             return _text, (obj._id, obj._a, obj._b)
+        if kind is contexts.ShortText:
+            return contexts.short_again, (obj._id,)
         if kind in _LAZY:
             return _lazy, (_LAZY.index(kind), *obj.again())
         if kind is binaries.Bytes or kind is binaries.LongBytes:

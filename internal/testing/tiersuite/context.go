@@ -68,11 +68,11 @@ func (s *suite) testSmallText(t *testing.T) {
 	for name, row := range map[string]struct{ text, source, want string }{
 		"ASCII": {
 			"one\ntwo\n",
-			"print(type(context) is str, len(context), context.splitlines(), context == context_0)",
+			"print(isinstance(context, str), len(context), context.splitlines(), context == context_0)",
 			"True 8 ['one', 'two'] True\n",
 		},
 		"wide": {
-			"é日😀", "print(type(context) is str, len(context), context[1:], context.upper())",
+			"é日😀", "print(isinstance(context, str), len(context), context[1:], context.upper())",
 			"True 3 日😀 É日😀\n",
 		},
 		"empty":        {"", "print(repr(context), len(context), bool(context))", "'' 0 False\n"},
@@ -261,7 +261,7 @@ func (s *suite) testForeignInputs(t *testing.T) {
 		{Name: "long", Text: strings.NewReader(strings.Repeat("x", 9<<20) + "end")},
 		{Name: "folder", Dir: folder{"a.txt": "alpha", "sub/b.md": "beta"}},
 	}})
-	box.mustPrint(t, "print(type(context) is str, context.splitlines())", "True ['one', 'twö']\n")
+	box.mustPrint(t, "print(isinstance(context, str), context.splitlines())", "True ['one', 'twö']\n")
 	box.mustPrint(t, "print(len(context_1), context_1.find('end'), context_1[-3:])", "9437187 9437184 end\n")
 	box.mustPrint(t, "print({name: text for name, text in sorted(context_2.items())})",
 		"{'a.txt': 'alpha', 'sub/b.md': 'beta'}\n")

@@ -343,9 +343,9 @@ func suggestParser(kind bigtext.Kind, name string, n int64) string {
 	case kind == bigtext.KindJSON && n < small:
 		return fmt.Sprintf(", `json.loads(%s)`", name)
 	case kind == bigtext.KindJSONL:
-		return fmt.Sprintf(", `json.loads` on each line of `%s.splitlines()`", name)
+		return fmt.Sprintf(", `for row in %s.json_lines()`", name)
 	case kind == bigtext.KindCSV:
-		return fmt.Sprintf(", `csv.DictReader(io.StringIO(%s))`", name)
+		return fmt.Sprintf(", `for row in %s.table()` for dicts of str", name)
 	}
 
 	return ""

@@ -85,7 +85,7 @@ func TestDescriptionsAreShortAndOnTheirOwnLines(t *testing.T) {
 	}
 	for _, want := range []string{
 		"`context`: a str of 35 characters, type csv", `it begins with this data: "a,b\n1,2\n\nQuestion`,
-		"csv.DictReader", "`context_1`: a mapping of 1 paths", "one.txt",
+		"context.table()", "`context_1`: a mapping of 1 paths", "one.txt",
 		"`context_2`: a dict of 1 keys", "`context_3`: a list of 3 items",
 	} {
 		if !strings.Contains(got, want) {

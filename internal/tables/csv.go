@@ -1,0 +1,174 @@
+package tables
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Dialect is how the rows of a text are written.
+type Dialect struct {
+	Delimiter, Quote byte // ASCII
+	// Limit is how many characters a field may have.
+	Limit int
+}
+
+// Check returns an error for a dialect that no text can have.
+func (d Dialect) Check() error {
+	for _, c := range []byte{d.Delimiter, d.Quote} {
+		if c >= utf8.RuneSelf || c == 0 || c == '\r' || c == '\n' {
+			return fmt.Errorf("%q cannot separate or quote fields", c)
+		}
+	}
+	if d.Delimiter == d.Quote {
+		return fmt.Errorf("%q cannot both separate and quote fields", d.Quote)
+	}
+	return nil
+}
+
+// MaxFields is how many fields a row may have that the host reads.
+const MaxFields = 100_000
+
+// errLong says that a row or a field of it is too long.
+var errLong = errors.New("a row is too long")
+
+// rowReader reads rows as CPython's csv.reader does over a file opened with newline="".
+type rowReader struct {
+	Dialect
+
+	data []byte
+	at   int   // where the next row begins
+	line int64 // the number of its first line
+
+	fields [][]byte // of the row, until the next one
+	joined []byte   // the bytes of fields that have a quote in them
+}
+
+// next reads a row and reports whether there was one. A blank line is a row without fields. After
+// an error, the reader stays where it was.
+func (r *rowReader) next() (isRow bool, err error) {
+	if r.at >= len(r.data) {
+		return false, nil
+	}
+	r.fields, r.joined = r.fields[:0], r.joined[:0]
+	if isLineEnd(r.data[r.at]) {
+		r.at, r.line = skipLineEnd(r.data, r.at), r.line+1
+		return true, nil
+	}
+
+	end := min(len(r.data), r.at+maxRow)
+	lines := int64(1)
+	for at := r.at; ; at++ {
+		var field []byte
+		if at < end && r.data[at] == r.Quote {
+			var more int
+			field, at, more = r.readQuoted(at, end)
+			lines += int64(more)
+		} else {
+			from := at
+			at = r.skipPlain(at, end)
+			field = r.data[from:at]
+		}
+
+		switch err := r.add(field, at, end); {
+		case err != nil:
+			return false, err
+		case at == len(r.data):
+			if isLineEnd(r.data[at-1]) { // within a quote that is not closed: no further line begins
+				lines--
+			}
+			r.at, r.line = at, r.line+lines
+			return true, nil
+		case r.data[at] != r.Delimiter:
+			r.at, r.line = skipLineEnd(r.data, at), r.line+lines
+			return true, nil
+		}
+	}
+}
+
+// add adds a field to the row. The place at which it ends must be within the bound.
+func (r *rowReader) add(field []byte, at, end int) error {
+	if at == end && end < len(r.data) || len(r.fields) == MaxFields ||
+		len(field) > r.Limit && utf8.RuneCount(field) > r.Limit {
+		return errLong
+	}
+	r.fields = append(r.fields, field)
+	return nil
+}
+
+// skipPlain returns the place of the next delimiter or line end.
+func (r *rowReader) skipPlain(at, end int) int {
+	for at < end {
+		if c := r.data[at]; c == r.Delimiter || c == '\n' || c == '\r' {
+			break
+		}
+		at++
+	}
+	return at
+}
+
+// readQuoted reads a field that begins with a quote. It returns the place behind the field, and
+// how many line ends the field has.
+func (r *rowReader) readQuoted(at, end int) (field []byte, next, lines int) {
+	from := at + 1
+	var joined []byte // what of the field came before from
+	for {
+		i := bytes.IndexByte(r.data[from:end], r.Quote)
+		if i < 0 { // it is not closed
+			field, next = r.join(joined, r.data[from:end]), end
+			break
+		}
+
+		closing := from + i
+		next = closing + 1
+		if next < end && r.data[next] == r.Quote {
+			joined = r.join(joined, r.data[from:next])
+			from = next + 1
+			continue
+		}
+
+		field = r.join(joined, r.data[from:closing])
+		if rest := r.skipPlain(next, end); rest > next { // more text behind the quote
+			field, next = r.join(field, r.data[next:rest]), rest
+		}
+		break
+	}
+	return field, next, countLineEnds(field)
+}
+
+// join returns two parts of a field as one. The first is nil, or the last that join made, or a
+// part of the data.
+func (r *rowReader) join(first, second []byte) []byte {
+	if first == nil {
+		return second
+	}
+
+	start := len(r.joined)
+	if n := len(first); n > 0 && start >= n && &r.joined[start-n] == &first[0] {
+		start -= n
+	} else {
+		r.joined = append(r.joined, first...)
+	}
+	r.joined = append(r.joined, second...)
+	return r.joined[start:]
+}
+
+func isLineEnd(c byte) bool { return c == '\n' || c == '\r' }
+
+// skipLineEnd returns the place behind the line end at a place.
+func skipLineEnd(data []byte, at int) int {
+	if data[at] == '\r' && at+1 < len(data) && data[at+1] == '\n' {
+		return at + 2
+	}
+	return at + 1
+}
+
+// countLineEnds counts the line ends in a field: \n, \r, and both as one.
+func countLineEnds(field []byte) int {
+	n := bytes.Count(field, []byte{'\n'})
+	if bytes.IndexByte(field, '\r') >= 0 {
+		n += bytes.Count(field, []byte{'\r'}) - bytes.Count(field, []byte("\r\n"))
+	}
+	return n
+}

@@ -1,0 +1,110 @@
+package tables
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// The bounds of a batch, in bytes of text.
+const (
+	batchSize = 256 << 10
+	// maxRow is how long a row may be that the host decodes.
+	maxRow = 8 << 20
+	// maxLine is how long a line may be that the guest decodes.
+	maxLine = 64 << 20
+)
+
+// Batch is what a guest gets: a list of five items in the format of marshal.
+//
+//   - the rows;
+//   - the number of the next line;
+//   - what the host has left to the guest, or None;
+//   - whether the next row is too long for a batch;
+//   - the offset at which the rest begins.
+type Batch struct {
+	// Next is where the rest begins, in bytes, and Line the number of its line.
+	Next int
+	Line int64
+	// Stuck says that the next row is too long for a batch.
+	Stuck bool
+
+	writer
+	whole, list int // where the two lists are
+	seen        *repeats
+	era         uint32 // of the texts in seen: what was written before may have been cut off
+}
+
+// begin begins the list of rows.
+func (b *Batch) begin() {
+	b.out, b.seen = make([]byte, 0, 2*batchSize), &repeats{}
+	b.whole = b.beginList()
+	b.list = b.beginList()
+}
+
+// Encode returns the batch, with the offset of the rest as the guest counts.
+func (b *Batch) Encode(next int64) []byte {
+	b.bool(b.Stuck)
+	b.int(next)
+	b.endList(b.whole, 5)
+	return b.out
+}
+
+// JSONLines decodes the next lines of data, which begin at the byte from. The guest has to decode
+// some of them; for each, it gets a list of the place among the rows, the number of the line, and
+// its text. Lines of white space are no rows. The first line has the number line.
+func JSONLines(data []byte, from int, line int64) (*Batch, error) {
+	d := &jsonDecoder{keys: map[string]int{}}
+	d.begin()
+	var odd []oddLine
+	rows, at := 0, from
+
+	for at < len(data) && at-from < batchSize {
+		end := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			end = at + i
+		}
+		text := bytes.Trim(data[at:end], " \t\r")
+		if at == 0 {
+			text = bytes.TrimPrefix(text, byteOrderMark)
+		}
+
+		switch {
+		case len(text) == 0:
+			rows-- // no row
+		case len(text) > maxLine:
+			return nil, fmt.Errorf("line %d has %d bytes, more than a row may have (%d): use "+
+				"context.lines()", line, len(text), maxLine)
+		case len(text) > maxRow || !d.decode(text):
+			odd = append(odd, oddLine{rows, line, text})
+			d.mark(typeNone)
+		}
+		rows, at, line = rows+1, end+1, line+1
+	}
+
+	d.endList(d.list, rows)
+	d.int(line)
+	d.writeOdd(odd)
+	d.Next, d.Line = min(at, len(data)), line
+	return &d.Batch, nil
+}
+
+var byteOrderMark = []byte("\uFEFF")
+
+// oddLine is a line that the guest decodes.
+type oddLine struct {
+	row  int
+	line int64
+	text []byte
+}
+
+func (w *writer) writeOdd(odd []oddLine) {
+	list := w.beginList()
+	for _, o := range odd {
+		one := w.beginList()
+		w.int(int64(o.row))
+		w.int(o.line)
+		w.text(o.text, 0)
+		w.endList(one, 3)
+	}
+	w.endList(list, len(odd))
+}

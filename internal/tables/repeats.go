@@ -1,0 +1,57 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// repeats finds texts of ASCII that a batch already has. The values of a column often repeat, and
+// a guest takes a reference faster than one more str.
+type repeats [1 << 12]repeat
+
+// repeat is a text that was written, by its place in the batch.
+type repeat struct {
+	at, size uint32
+	ref      uint32
+	era      uint32
+}
+
+// The lengths of texts that are looked up, in bytes. CPython has one str for each shorter one.
+const (
+	minRepeat = 2
+	maxRepeat = 32
+)
+
+// value writes a text that is a value of a row, or a reference to one that is equal.
+func (b *Batch) value(text []byte) {
+	if len(text) < minRepeat || len(text) > maxRepeat {
+		b.text(text, 0)
+		return
+	}
+
+	place := &b.seen[hash(text)%uint64(len(b.seen))]
+	if at, size := place.at, place.size; size > 0 && place.era == b.era && bytes.Equal(b.out[at:at+size], text) {
+		b.ref(place.ref)
+		return
+	}
+
+	ref := b.shared(text)
+	if at := len(b.out) - len(text); isASCII(text) { // others may have been decoded
+		*place = repeat{uint32(at), uint32(len(text)), ref, b.era} //nolint:gosec // bounded by a batch
+	}
+}
+
+// hash returns a number that differs for most short texts.
+func hash(text []byte) uint64 {
+	const prime = 0x9E3779B97F4A7C15
+	h := uint64(len(text))
+	for ; len(text) >= 8; text = text[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(text)) * prime
+		h ^= h >> 29
+	}
+
+	for _, c := range text {
+		h = (h ^ uint64(c)) * prime
+	}
+	return h ^ h>>32
+}

@@ -1,0 +1,203 @@
+package tiersuite
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// testTables compares the rows that the host reads with those of CPython's own csv and json.
+func (s *suite) testTables(t *testing.T) {
+	t.Run("Short", s.testShortTables)
+	t.Run("Long", s.testLongTables)
+	t.Run("Layouts", s.testLayouts)
+	t.Run("Refused", s.testTablesRefused)
+}
+
+// tableScript compares the rows of the texts that are called .csv and .jsonl.
+const tableScript = `
+import csv, io, itertools, json
+def outcome(make):
+    rows, reader = [], None
+    try:
+        reader = make()
+        for row in reader:
+            rows.append((row, reader.line_num))
+        end = None
+    except Exception as error:
+        end = type(error).__name__, str(error)
+    return rows, end, getattr(reader, "fieldnames", None) if end is None else None
+def whole(text):
+    return "".join(text[i:i + (1 << 20)] for i in range(0, text.size, 1 << 20))
+WAYS = [{}, {"delimiter": ";"}, {"quotechar": "'"}, {"dialect": "excel-tab"},
+        {"skipinitialspace": True}, {"strict": True}, {"escapechar": "\\"}, {"quoting": csv.QUOTE_NONE},
+        {"quoting": csv.QUOTE_ALL}, {"doublequote": False, "escapechar": "'"}]
+KEYS = [{}, {"fieldnames": ["p", "q"]}, {"restkey": "more"}, {"restval": "none"}, {"fieldnames": "xyz"}]
+def check_csv(text, ways, keys):
+    plain = whole(text)
+    assert type(plain) is str and io.StringIO(plain).read(1) == plain[:1]
+    for way in ways:
+        want = outcome(lambda: csv.reader(io.StringIO(plain, newline=""), **way))
+        for lines in (text.lines(), text.lines(keepends=True)):
+            assert outcome(lambda: csv.reader(lines, **way)) == want, (plain[:300], way)
+        for key in keys:
+            want = outcome(lambda: csv.DictReader(io.StringIO(plain, newline=""), **key, **way))
+            assert outcome(lambda: csv.DictReader(text.lines(), **key, **way)) == want, (plain[:300], way, key)
+            assert isinstance(csv.DictReader(text.lines()), csv.DictReader)
+def loads(line):
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return error
+def check_json(text):
+    lines = [line.strip(" \t\r") for line in whole(text).removeprefix("\ufeff").split("\n")]
+    want = [loads(line) for line in lines if line]
+    good = [row for row in want if not isinstance(row, Exception)]
+    bad = next((n for n, row in enumerate(want) if isinstance(row, Exception)), None)
+    rows, raised = [], None
+    try:
+        for row in text.json_lines():
+            rows.append(row)
+    except (ValueError, RecursionError) as error:
+        raised = error
+    assert repr(rows) == repr(want[:bad]), ascii(whole(text)[:300])
+    assert repr(raised) == repr(None if bad is None else want[bad]), (raised, bad)
+    if not any(isinstance(row, RecursionError) for row in want):
+        skipping = text.json_lines(errors="skip")
+        assert repr(list(skipping)) == repr(good) and skipping.skipped == len(want) - len(good)
+`
+
+var (
+	csvPieces = []string{
+		"a", "é", "中", "\xff", ",", ",", ",", ";", "\t", `"`, `"`, `""`, `"x,y"`, "\n", "\n", "\r\n", "\r", "\x00", " ",
+		"'", "\u2028", "\x0b", "\ufeff", "a field", "a field", `\`,
+	}
+	jsonPieces = []string{
+		`{"a": 1, "b": "x"}`, `{"b":[1,2,{"c":null}],"a":true}`, "\n", "\n", "\n", "\r\n", " ", "{", "}", "[", "]",
+		",", ":", `"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\""`, `"\x"`, "\"\x01\"", "\"\xff\"", `"é中"`, "1", "-0",
+		"-0.0", "01", "1.", "1e5", "1E+400", "123456789012345678", "1234567890123456789012", "2147483648", "NaN",
+		"-Infinity", "nul", "\ufeff", "\u2028", `{"a":1,"a":2}`, strings.Repeat("9", 5000),
+		strings.Repeat("[", 200) + strings.Repeat("]", 200),
+	}
+)
+
+func pickPieces(r *rand.Rand, pieces []string, most int) string {
+	var text strings.Builder
+	for range r.IntN(most) {
+		text.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return text.String()
+}
+
+func (s *suite) testShortTables(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	inputs := []tiers.Input{
+		makeTextInput(t, "quoted.csv", "id,note\r\n1,\"two\r\nlines\"\r\n\r\n2,\"a \"\"b\"\"\"\r\n3\r\n4,x,y,z\r\n"),
+		makeTextInput(t, "field.csv", "a,b\n1,2\n3,"+strings.Repeat("x", 140_000)+"\n5,6\n"),
+		makeTextInput(t, "empty.csv", ""),
+		makeTextInput(t, "header.csv", strings.Repeat("h", 140_000)+",b\n1,2\n"),
+		makeTextInput(t, "rows.jsonl", "\ufeff{\"a\": 1}\r\n\n  \n{\"a\": [1.5, \"x\"]}\n{\"b\": 1"),
+	}
+	for range 40 {
+		inputs = append(inputs, makeTextInput(t, "random.csv", pickPieces(r, csvPieces, 40)),
+			makeTextInput(t, "random.jsonl", pickPieces(r, jsonPieces, 12)))
+	}
+	box := s.open(t, tiers.Config{Inputs: inputs, Limits: tiers.Limits{Wall: s.opt.Patience}})
+	box.mustPrint(t, tableScript+`
+texts = [value for name, value in globals().items() if name.startswith("context_")]
+for text in texts:
+    if text.name.endswith(".csv"):
+        check_csv(text, WAYS, KEYS)
+    else:
+        check_json(text)
+print(len(texts))`, "85\n")
+}
+
+// testLongTables reads texts that need several batches.
+func (s *suite) testLongTables(t *testing.T) {
+	skip.Short(t, "it reads long tables in each way there is")
+	r := rand.New(rand.NewPCG(5, 6))
+	var csv, json strings.Builder
+	csv.WriteString("id,name,note\n")
+	for csv.Len() < lazy {
+		csv.WriteString("1,Zoë,\"two\nlines\"\n2,plain,\"a, b\"\n")
+		if r.IntN(100) == 0 {
+			csv.WriteString(pickPieces(r, csvPieces[:9], 30) + "\n\n")
+		}
+	}
+	for json.Len() < lazy {
+		json.WriteString(`{"id": 1, "name": "Zoë", "tags": ["a", "b"], "x": 1.5}` + "\n")
+		if r.IntN(1000) == 0 {
+			json.WriteString(`{"id": 123456789012345678901234567890}` + "\n")
+		}
+	}
+
+	box := s.open(t, tiers.Config{
+		Inputs: []tiers.Input{
+			makeTextInput(t, "long.csv", csv.String()), makeTextInput(t, "long.jsonl", json.String()),
+		},
+		Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience},
+	})
+	box.mustPrint(t, tableScript+`
+check_csv(context, WAYS[:1], KEYS[:1])
+check_json(context_1)
+some, rest = context.lines()[99:99999], context[1000:]
+print(list(csv.reader(some)) == list(csv.reader(io.StringIO("\n".join(some), newline=""))))
+print(list(csv.reader(rest.lines())) == list(csv.reader(io.StringIO(whole(rest), newline=""))))
+reader = csv.DictReader(context.lines())
+reader.fieldnames = [name.upper() for name in reader.fieldnames]
+first = next(reader)
+print(first, reader.line_num, len([first, *reader]) > 1000)
+del context, rest
+print(sum(row["x"] for row in context_1.json_lines() if "x" in row) > 1000)`,
+		"True\nTrue\n{'ID': '1', 'NAME': 'Zoë', 'NOTE': 'two\\nlines'} 3 True\nTrue\n")
+}
+
+// testLayouts finds out how texts are tables.
+func (s *suite) testLayouts(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, prints string }{
+		"comma":     {"a.csv", "a,b\n1,2\n\n3\n", "['a', 'b'] [{'a': '1', 'b': '2'}, {'a': '3', 'b': None}]"},
+		"semicolon": {"a.csv", "a;b\n1,5;2\n2,5;3\n", "['a', 'b'] [{'a': '1,5', 'b': '2'}, {'a': '2,5', 'b': '3'}]"},
+		"tab":       {"a.tsv", "a\tb\n1,5\t2\n", "['a', 'b'] [{'a': '1,5', 'b': '2'}]"},
+		"quoted": {
+			"a.csv", "\ufeff\"a,x\",b\n\"1\n2\",\"|\"\n", `['a,x', 'b'] [{'a,x': '1\n2', 'b': '|'}]`,
+		},
+		"names": {
+			"a.csv", "a,,a,a_2,A\n1,2,3,4,5\n",
+			"['a', 'column_2', 'a_3', 'a_2', 'A'] [{'a': '1', 'column_2': '2', 'a_3': '3', 'a_2': '4', 'A': '5'}]",
+		},
+		"one column": {"a.csv", "a\n1\n", "['a'] [{'a': '1'}]"},
+		"more":       {"a.csv", "a,b\n1,2,3,4\n", "['a', 'b'] [{'a': '1', 'b': '2', None: ['3', '4']}]"},
+		"JSON Lines": {"a.jsonl", "{\"a\": 1}\n{\"b\": [2], \"a\": 3}\n", "['a', 'b'] [{'a': 1}, {'b': [2], 'a': 3}]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := s.open(t, tiers.Config{Inputs: []tiers.Input{makeTextInput(t, c.file, c.text)}})
+			box.mustPrint(t, "rows = context.table()\nprint(rows.columns, list(rows))", c.prints+"\n")
+		})
+	}
+}
+
+func (s *suite) testTablesRefused(t *testing.T) {
+	box := s.open(t, tiers.Config{Inputs: []tiers.Input{
+		makeTextInput(t, "prose.txt", "Call me Ishmael."), makeTextInput(t, "empty.csv", "\n\n"),
+	}})
+	for _, c := range []struct{ source, says string }{
+		{"context.table()", "prose.txt seems to be text, which is no table"},
+		{"context_1.table()", "the table has no rows"},
+		{"context.table('ab')", "one character of ASCII"},
+		{"context.table('\\n')", "cannot separate or quote"},
+		{"context.table('\"')", "both separate and quote"},
+		{"context.json_lines(errors='other')", `"raise" or "skip"`},
+		{"list(context.json_lines())", "Expecting value"},
+	} {
+		r := box.run(t, c.source)
+		if r.Exception == nil || !strings.Contains(r.Exception.Traceback, c.says) {
+			t.Errorf("%s: want an exception that says %q\n%s", c.source, c.says, describe(r))
+		}
+	}
+	box.mustPrint(t, "try:\n    list(context.json_lines())\nexcept ValueError as e:\n    print(e.__notes__)",
+		"['in line 1 of prose.txt; json_lines(errors=\"skip\") leaves such lines out']\n")
+}
