@@ -38,7 +38,11 @@ func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 		{person, `{"name": "", "email": "a"}`, "0.3333"},
 		{person, `"so: {\"name\": \"Ann\", \"email\": \"a@b\"}"`, "0.5"},
 		{person, `{"name": "Ann", "email": "a@b", "address": {"city": "Rom"}}`, "0.8333"},
-		{person, `{"name": "Ann", "email": "a@b", "address": {"city": "Rom", "zip": "1"}, "tags": ["x", {}]}`, "0.8889"},
+		{
+			person,
+			`{"name": "Ann", "email": "a@b", "address": {"city": "Rom", "zip": "1"}, "tags": ["x", {}]}`,
+			"0.8889",
+		},
 		{`{type: array, minItems: 2, items: {type: integer}}`, `[]`, "0.0"},
 		{`{type: array, minItems: 2, items: {type: integer}}`, `[1]`, "0.5"},
 		{`{type: array, items: {type: integer}}`, `[1, "x", 3]`, "0.75"},
