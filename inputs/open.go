@@ -74,9 +74,24 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 			return tiers.Input{}, err
 		}
 		return r.openText(ctx, text)
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return r.openUnsized(ctx, path)
 	}
 
 	text, err := bigtext.Open(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.openText(ctx, text)
+}
+
+// openUnsized opens a file that tells no size: it is empty, or the kernel's, as /proc/cpuinfo is.
+func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	text, err := bigtext.Spooled(ctx, path, file, r.MaxUnpacked, file.Close)
 	if err != nil {
 		return tiers.Input{}, err
 	}
