@@ -58,6 +58,17 @@ def importable(obj, name=None):
         return False
 
 
+def overrides(kind, *names):
+    """Reports whether a class that is not importable defines one of the methods."""
+    for name in names:
+        for base in kind.__mro__:
+            if name in base.__dict__:
+                if not importable(base):
+                    return True
+                break
+    return False
+
+
 def forget():
     """Forgets what is known while a state is written or read."""
     global changed

@@ -32,7 +32,7 @@ import weakref
 import _locale
 
 import definitions
-import instances
+import library
 import outfolder
 import patches
 import sessionloop
@@ -258,7 +258,7 @@ _LOGGER = ("level", "propagate", "disabled", "handlers", "filters")
 
 def _logger_parts(logger):
     parts = {name: list(value) if isinstance(value := getattr(logger, name), list) else value for name in _LOGGER}
-    return {**parts, "own": {name: value for name, value in vars(logger).items() if name not in instances.OF_LOGGER}}
+    return {**parts, "own": {name: value for name, value in vars(logger).items() if name not in library.OF_LOGGER}}
 
 
 def _take_logging():

@@ -26,9 +26,11 @@ import contexts
 import coverage
 import definitions
 import environment
+import exceptions
 import failures
 import hostcall
 import instances
+import library
 import parts
 import patches
 import queries
@@ -226,8 +228,8 @@ class _Pickler(pickle.Pickler):
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:
-            name = instances.stream_name(obj)
-            return (instances.make_stream, (name,)) if name else self._leave(obj, kind.__name__, _KINDS[kind])
+            name = library.stream_name(obj)
+            return (library.make_stream, (name,)) if name else self._leave(obj, kind.__name__, _KINDS[kind])
         return self._instance(obj, kind)
 
     def name_again(self, name, value):
@@ -247,7 +249,7 @@ class _Pickler(pickle.Pickler):
 
     def _of_module(self, obj):
         if obj is not main and getattr(obj, "__spec__", None) is None:
-            return instances.reduce_module(obj)
+            return library.reduce_module(obj)
         if sys.modules.get(obj.__name__) is not obj:
             return self._leave(obj, "module", f"{obj.__name__} is another one than sys.modules has")
         return _module, (obj.__name__,)
@@ -262,7 +264,7 @@ class _Pickler(pickle.Pickler):
         if way.constants:
             name = way.constants.get(id(obj))
             if name is not None:
-                return instances.make_constant, (kind.__module__, name)
+                return library.make_constant, (kind.__module__, name)
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
         except Exception as error:
@@ -291,12 +293,12 @@ def _of_argparse(found, kind):
     if kind.__name__ == "Namespace":
         return found
     mark = sys.modules["argparse"].SUPPRESS
-    reference = _Reference(instances.make_constant, ("argparse", "SUPPRESS"))
+    reference = _Reference(library.make_constant, ("argparse", "SUPPRESS"))
     if len(found) < 3 or type(found[2]) is not dict:
         return _guarded(found, kind)
     function, args, state, *rest = found
     state = {name: reference if value is mark else value for name, value in state.items()}
-    return _attempt, (instances.make_of_version, sys.version_info[:2], function, *args), state, *rest
+    return _attempt, (library.make_of_version, sys.version_info[:2], function, *args), state, *rest
 
 
 # Modules whose instances any tier can read.
@@ -310,7 +312,7 @@ class _Way:
 
     def __init__(self, kind):
         self.reduce = _reducer(kind)
-        self.constants = instances.constants(kind)
+        self.constants = library.constants(kind)
         self.guard = _of_argparse if kind.__module__ == "argparse" else _guarded
         is_known = self.reduce is not None or kind.__module__ in _SAFE or _is_plain(kind)
         self.is_safe = is_known and self.guard is _guarded
@@ -320,7 +322,7 @@ def _reducer(kind):
     """Returns the function that takes instances apart, None for their own way."""
     reduce = definitions.SPECIAL.get(kind) or copyreg.dispatch_table.get(kind)
     if reduce is None and issubclass(kind, BaseException):
-        return instances.reduce_exception
+        return exceptions.reduce_exception
     if reduce is None and not definitions.importable(kind):
         return instances.reducer(kind)
     if reduce is None and hasattr(kind, "__getattr__") and _is_stock(kind):
@@ -458,7 +460,7 @@ class _Hollow(LeftBehind):
 _NAMED = {f.__name__: f for f in (
     _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
     _session_loop, _text, _lazy, _attempt, _attempt_state)}
-_NAMED.update((f.__name__, f) for f in definitions.NAMED + instances.NAMED + caches.NAMED)
+_NAMED.update((f.__name__, f) for f in definitions.NAMED + exceptions.NAMED + instances.NAMED + library.NAMED + caches.NAMED)
 
 
 class _findable:
