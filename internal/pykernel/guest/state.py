@@ -30,7 +30,9 @@ import exceptions
 import failures
 import hostcall
 import instances
+import leftbehind
 import library
+import memos
 import parts
 import patches
 import queries
@@ -40,83 +42,9 @@ import wire
 # Under this name the functions of this module are found by pickle, while a state
 # is written or read and at no other time.
 _NAME = "_rlm_state"
-_MAX_LEFT = 200
 
 main = None  # the __main__ module, its globals, and what is reserved there; set by run
 reserved = {}
-
-
-class _Losses:
-    """What is left behind: the first by name, the others counted by their types."""
-
-    def __init__(self):
-        self.name = ""  # the variable that is being written or read
-        self.named = []
-        self.more = {}
-
-    def note(self, kind, reason):
-        if len(self.named) < _MAX_LEFT:
-            self.named.append({"name": self.name, "type": kind, "reason": reason[:300]})
-        elif kind in self.more or len(self.more) < _MAX_LEFT:
-            count, first = self.more.get(kind, (0, reason[:300]))
-            self.more[kind] = count + 1, first
-        else:
-            self.more["other types"] = self.more.get("other types", (0, ""))[0] + 1, "there are too many types"
-
-    def has(self, name):
-        return any(loss["name"] == name for loss in self.named)
-
-    def report(self):
-        return self.named + [
-            {"name": f"{count:,} more", "type": kind, "reason": reason} for kind, (count, reason) in self.more.items()
-        ]
-
-
-class LeftBehind:
-    """Stands for a value that could not move. Any use of it says so."""
-
-    __slots__ = ("_kind", "_reason")
-
-    def __init__(self, kind, reason):
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_reason", reason)
-
-    def _parts(self):
-        return object.__getattribute__(self, "_kind"), object.__getattribute__(self, "_reason")
-
-    def __repr__(self):
-        return f"<{self._kind} left behind: {self._reason}>"
-
-    def __reduce__(self):
-        return _left_behind, (self._kind, self._reason)
-
-    def _refuse(self, *args, **kwargs):
-        kind, reason = self._parts()
-        raise RuntimeError(f"this {kind} was left behind when the session moved: {reason}. Make it again.")
-
-    def __getattr__(self, name):
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        self._refuse()
-
-
-for _operation in (
-    "call iter next len getitem setitem delitem contains bool str int float index enter exit aiter anext await aenter "
-    "aexit lt le gt ge add radd sub rsub mul rmul truediv floordiv mod pow and or xor neg pos abs invert "
-    "format setattr delattr"
-).split():
-    setattr(LeftBehind, f"__{_operation}__", LeftBehind._refuse)
-
-
-def _left_behind(kind, reason):
-    return LeftBehind(kind, reason)
-
-
-def _explain(error):
-    """Returns the reason that an error is."""
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply to be copied"
-    return str(error) or type(error).__name__
 
 
 # --- what the streams name ----------------------------------------------------
@@ -188,7 +116,7 @@ _EASY = frozenset((complex, range, slice, type(None), type(...), type(NotImpleme
 class _Pickler(pickle.Pickler):
     def __init__(self, file):
         super().__init__(file, 5)
-        self.losses = definitions.losses = _Losses()
+        self.losses = definitions.losses = leftbehind.Losses()
         self.classes = []  # of snippets, in the order in which they were written
         self.ways = {}  # class -> how its instances are taken apart
         self.originals = {}  # what the session has replaced in modules
@@ -268,7 +196,7 @@ class _Pickler(pickle.Pickler):
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
         except Exception as error:
-            return self._leave(obj, kind.__name__, _explain(error))
+            return self._leave(obj, kind.__name__, leftbehind.explain(error))
         if isinstance(found, tuple) and 2 <= len(found) <= 6:
             return found if way.is_safe else way.guard(found, kind)
         if isinstance(found, str) and definitions.importable(obj, found):
@@ -278,13 +206,13 @@ class _Pickler(pickle.Pickler):
     def lose(self, value, reason):
         """Returns the stand-in for a variable whose value cannot be written."""
         self.losses.note(type(value).__name__, reason)
-        return LeftBehind(type(value).__name__, reason)
+        return leftbehind.LeftBehind(type(value).__name__, reason)
 
     def _leave(self, obj, kind, reason):
         self.losses.note(kind, reason)
-        if len(self.left) < _MAX_LEFT:
+        if len(self.left) < leftbehind.MOST:
             self.left[id(obj)] = kind, reason
-        return _left_behind, (kind, reason[:300])
+        return leftbehind.left_behind, (kind, reason[:300])
 
 
 def _of_argparse(found, kind):
@@ -364,9 +292,9 @@ def _attempt(function, *args):
         raise
     except Exception as error:
         kind = next((arg for arg in (function, *args) if isinstance(arg, type)), function)
-        kind, reason = getattr(kind, "__name__", "value"), _explain(error)
+        kind, reason = getattr(kind, "__name__", "value"), leftbehind.explain(error)
         definitions.lost(kind, reason)
-        return _Hollow(kind, reason)
+        return leftbehind.Hollow(kind, reason)
 
 
 def _attempt_state(value, state):
@@ -375,7 +303,7 @@ def _attempt_state(value, state):
     except MemoryError:
         raise
     except Exception as error:
-        definitions.lost(type(value).__name__, _explain(error))
+        definitions.lost(type(value).__name__, leftbehind.explain(error))
 
 
 class _Finding:
@@ -393,7 +321,7 @@ class _Finding:
             outer, _, inner = module.rpartition(".")
             if outer and inner[:1] == "_":  # some versions of Python keep a package's parts there
                 return self.find_class(outer, name)
-            return _absent(f"{module}.{name}", str(error))
+            return leftbehind.absent(f"{module}.{name}", str(error))
 
 
 # New names of classes -> those that all versions of CPython know.
@@ -408,57 +336,8 @@ class _Recovering(_Finding, pickle._Unpickler):
     """Slower, but its memo can be set."""
 
 
-class _Absent(type):
-    """The type of what replaces a class or function that this tier lacks."""
-
-    def __call__(cls, *args, **kwargs):
-        return cls.__new__(cls)
-
-    def __getattr__(cls, name):
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        LeftBehind(*cls.absent)._refuse()
-
-    def __repr__(cls):
-        return repr(LeftBehind(*cls.absent))
-
-
-def _absent(name, reason):
-    """Returns the replacement. It is noted once for the variable that names it, and again
-    for every further value that it would make."""
-    definitions.lost(name, reason)
-    noted = [definitions.losses.name]
-
-    def __new__(cls, *args, **kwargs):
-        if not definitions.losses:
-            LeftBehind(name, reason)._refuse()
-        if noted.pop() if noted else None != definitions.losses.name:
-            definitions.lost(name, reason)
-        return _Hollow(name, reason)
-
-    return _Absent(name, (), {"__new__": __new__, "absent": (name, reason)})
-
-
-class _Hollow(LeftBehind):
-    """A LeftBehind that accepts all operations of a stream on a new object."""
-
-    __slots__ = ()
-
-    def __setstate__(self, state):
-        pass
-
-    def append(self, item):
-        pass
-
-    def extend(self, items):
-        pass
-
-    def __setitem__(self, key, value):
-        pass
-
-
 _NAMED = {f.__name__: f for f in (
-    _left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
+    leftbehind.left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
     _session_loop, _text, _lazy, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + exceptions.NAMED + instances.NAMED + library.NAMED + caches.NAMED)
 
@@ -562,7 +441,7 @@ def _dump_all(pickler, file, names, changes, lost, ends):
             lost[part, name] = _overdue()
             return True
         except Exception as error:
-            lost[part, name] = _explain(error)
+            lost[part, name] = leftbehind.explain(error)
             return True
         pickler.name_again(name, value)
         ends.append((part, name, file.tell()))
@@ -635,7 +514,7 @@ def load(data):
     file, moved = io.BytesIO(data), 0
     file.seek(start)
     with _findable():
-        losses = definitions.losses = _Losses()
+        losses = definitions.losses = leftbehind.Losses()
         reader = _reader(file)
         for name, text in reader.load()[0]["sources"].items():
             linecache.cache.setdefault(name, (len(text), None, text.splitlines(True), name))
@@ -646,20 +525,20 @@ def load(data):
             except MemoryError:
                 raise
             except (Exception, KeyboardInterrupt) as error:
-                reason = _overdue() if type(error) is KeyboardInterrupt else _explain(error)
+                reason = _overdue() if type(error) is KeyboardInterrupt else leftbehind.explain(error)
                 losses.note("value" if part == VARIABLE else part, reason)
-                stand_in = LeftBehind("value", reason[:300])
+                stand_in = leftbehind.LeftBehind("value", reason[:300])
                 if part == VARIABLE:
                     main.__dict__[name] = stand_in
                 file.seek(start + end)
-                reader = _reader(file, _memo(reader, data[start : start + end], stand_in))
+                reader = _reader(file, memos.restore(reader, data[start : start + end], stand_in))
     return moved, losses.report()
 
 
 def _put(part, name, value):
     """Puts a part where it belongs, and reports whether it is a variable that moved."""
-    is_left = type(value) in (LeftBehind, _Hollow)
-    if type(value) is _Hollow and not definitions.losses.has(name):
+    is_left = type(value) in (leftbehind.LeftBehind, leftbehind.Hollow)
+    if type(value) is leftbehind.Hollow and not definitions.losses.has(name):
         definitions.lost(*value._parts())  # it is the value of another variable, too
     if part == VARIABLE:
         main.__dict__[name] = value
@@ -684,76 +563,6 @@ def _order_subclasses(order):
                 type.__dict__["__bases__"].__set__(kind, kind.__bases__)
 
 
-def _memo(reader, data, stand_in):
-    """The memo as it would be if all of data had been read: what failed is
-    stand_in. Later pickles count on the number of entries."""
-    memo = _Memo(reader.memo.copy())
-    for i, found in enumerate(_memoized(data)):
-        if i not in memo:
-            memo[i] = _again(reader, memo, found, stand_in)
-    return memo
-
-
-class _Memo(dict):
-    """Notes the variables that share a value with the one that failed."""
-
-    def __getitem__(self, i):
-        found = dict.__getitem__(self, i)
-        if type(found) is LeftBehind:
-            definitions.lost(*found._parts())
-        return found
-
-
-def _again(reader, memo, found, stand_in):
-    """Returns what an entry of the memo says of itself: a text, or what two texts name."""
-    if type(found) is not tuple:
-        return stand_in if found is None else found
-    names = [memo.get(part) if type(part) is int else part for part in found]
-    if not all(type(name) is str for name in names):
-        return stand_in
-    try:
-        return reader.find_class(*names)
-    except Exception:
-        return stand_in
-
-
-# How the argument of an opcode of protocol 5 is laid out: so many bytes, or a
-# length of so many bytes and then as many more.
-_FIXED = {b"K": 1, b"h": 1, b"q": 1, b"\x80": 1, b"M": 2, b"J": 4, b"j": 4, b"r": 4, b"G": 8, b"\x95": 8}
-_SIZED = {b"\x8c": 1, b"C": 1, b"\x8a": 1, b"X": 4, b"B": 4, b"\x8b": 4, b"\x8d": 8, b"\x8e": 8, b"\x96": 8}
-
-
-_TEXTS = (b"\x8c", b"X", b"\x8d")
-_GETS = (b"h", b"j")
-
-
-def _memoized(data):
-    """Yields what is known of each object that the pickles in data put into the memo: a
-    text, the two texts that name a class or function, or None. A number stands for the
-    text of that entry."""
-    at, texts, last = 0, [], None
-    while at < len(data):
-        opcode = data[at : at + 1]
-        at += 1
-        if opcode == b"\x94":
-            yield last
-            continue
-        last = None
-        size = _FIXED.get(opcode, 0)
-        if opcode in _SIZED:
-            width = _SIZED[opcode]
-            size = int.from_bytes(data[at : at + width], "little")
-            at += width
-        if opcode in _TEXTS:
-            last = data[at : at + size].decode("utf-8", "surrogatepass")
-            texts = [*texts[-1:], last]
-        elif opcode in _GETS:
-            texts = [*texts[-1:], int.from_bytes(data[at : at + size], "little")]
-        elif opcode == b"\x93":
-            last = tuple(texts)
-        at += size
-
-
 def _reader(file, memo=None):
     reader = _Unpickler(file) if memo is None else _Recovering(file)
     if memo is not None:
@@ -767,4 +576,4 @@ def _lost(kind, reason):
 
 
 definitions.lost = _lost
-definitions.stand_in = _Hollow
+definitions.stand_in = leftbehind.Hollow
