@@ -2,9 +2,6 @@ package rlm
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -50,17 +47,8 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 	return reflect.Run(ctx, cfg, task.Subject)
 }
 
-// ParseTrace reads the record of an agent's work, of at most 32 MiB. It holds an agent's
-// output, OpenAI or Anthropic messages, a browser-use history, LangChain steps, a tau-bench
-// simulation, or a dict with question and steps. format is one of [TraceFormats].
+// ParseTrace reads the record of an agent's work, of at most 32 MiB, in one of
+// [reflect.TraceFormats]; "auto" detects which one.
 func ParseTrace(data []byte, format string) (reflect.Subject, error) {
-	if !slices.Contains(TraceFormats(), format) {
-		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
-			format, strings.Join(TraceFormats(), ", "))
-	}
 	return reflect.ParseTrace(data, format)
 }
-
-// TraceFormats returns the formats of [ParseTrace]. The first, "auto", detects which of the
-// others applies.
-func TraceFormats() []string { return reflect.TraceFormats() }

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
 // completeValues makes shells complete the values of all flags below a command.
@@ -89,7 +89,7 @@ func suggestFormats(
 	if cmd.Parent().Name() == "graph" {
 		return suggestWords(dumpFormats...)(cmd, args, begun)
 	}
-	return suggestWords(rlm.TraceFormats()...)(cmd, args, begun)
+	return suggestWords(reflect.TraceFormats()...)(cmd, args, begun)
 }
 
 // suggestModels suggests providers: their models are known to their servers.

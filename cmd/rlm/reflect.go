@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,13 +14,11 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// maxTrace and maxSkillbook bound the two files, in bytes.
-const (
-	maxTrace     = 32 << 20
-	maxSkillbook = 4 << 20
-)
+// maxSkillbook bounds the skillbook, in bytes.
+const maxSkillbook = 4 << 20
 
 // reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
@@ -35,30 +34,32 @@ traces. The value that a snippet hands to FINAL is the analysis: the errors and 
 causes, the correct approach, the lessons, and which strategies of the skillbook
 helped.
 
-TRACE is a file, or - for stdin. It holds an agent's output, OpenAI or Anthropic
-messages, a browser-use history, LangChain steps, a tau-bench simulation, or a dict
-with question and steps. The analysis goes to stdout as Markdown.
+TRACE is a file, a folder with traces, or - for stdin; give one or several. Messages of
+model APIs, logs of agents, spans of observability tools, trajectories of benchmarks
+and plain text are detected: docs/traces.md lists the forms, and stderr says which one
+was found. The analysis goes to stdout as Markdown.
 
 Exit codes are those of rlm run.`
 
 func newReflect(e *env) *cobra.Command {
 	var f reflectFlags
 	cmd := &cobra.Command{
-		Use:   "reflect TRACE",
+		Use:   "reflect TRACE...",
 		Short: "Find the lessons in the record of an agent's work",
 		Long:  reflectLong,
 		Example: `  rlm reflect run.json --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm reflect chat.json --format conversation --question "book a table" \
     --ground-truth "booked for 8 pm" --skillbook skills.md
+  rlm reflect ~/.claude/projects/app --model openai/gpt-5
   rlm reflect run.json --model scripted/replies.yaml --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("give one trace: a file, or - for stdin")
+			if len(args) == 0 {
+				return errors.New("give a trace: a file, a folder, or - for stdin")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), e, cmd.Flags(), args[0])
+			return f.run(cmd.Context(), e, cmd.Flags(), args)
 		},
 	}
 
@@ -69,8 +70,8 @@ func newReflect(e *env) *cobra.Command {
 		"the environment's feedback on the answer; overrides the one in the trace")
 	flags.StringVar(&f.truth, "ground-truth", "",
 		"the expected answer; overrides the one in the trace")
-	flags.StringVar(&f.format, "format", rlm.TraceFormats()[0],
-		"format of the trace: "+strings.Join(rlm.TraceFormats(), ", "))
+	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0],
+		"format of the trace: "+strings.Join(reflect.TraceFormats(), ", "))
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the analysis, how the run ended, its usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
@@ -92,8 +93,8 @@ func isReflectSetting(s config.Setting) bool {
 }
 
 // run runs the reflection.
-func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, trace string) error {
-	task, models, err := f.task(e, flags, trace)
+func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, traces []string) error {
+	task, models, err := f.task(e, flags, traces)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -120,9 +121,9 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 
 // task makes a task from the flags and settings. Close the models, a registry, after it.
 func (f *reflectFlags) task(
-	e *env, flags *pflag.FlagSet, trace string,
+	e *env, flags *pflag.FlagSet, traces []string,
 ) (task rlm.ReflectTask, models io.Closer, err error) {
-	if err := f.readSubject(e, flags, trace, &task); err != nil {
+	if err := f.readSubject(e, flags, traces, &task); err != nil {
 		return task, nil, err
 	}
 	if task.Policy, err = policy(e.settings); err != nil {
@@ -171,22 +172,17 @@ func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (e
 	return err
 }
 
-// readSubject reads the trace and the skillbook, and applies the flags that override parts
-// of the trace.
+// readSubject reads the traces and the skillbook, and applies the flags that override parts
+// of the traces.
 func (f *reflectFlags) readSubject(
-	e *env, flags *pflag.FlagSet, trace string, task *rlm.ReflectTask,
+	e *env, flags *pflag.FlagSet, traces []string, task *rlm.ReflectTask,
 ) error {
-	if trace == "-" && f.skillbook == "-" {
+	if slices.Contains(traces, "-") && f.skillbook == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")
 	}
-	text, err := readFile(e, trace, maxTrace, "the trace")
+	subject, err := f.readTraces(e, traces)
 	if err != nil {
 		return err
-	}
-
-	subject, err := rlm.ParseTrace([]byte(text), f.format)
-	if err != nil {
-		return fmt.Errorf("%s: %w", trace, err)
 	}
 
 	if f.skillbook != "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
-	"github.com/rlmhq/rlm/repl/workflow"
 )
 
 // statusDone is the status of a run after its last node.
@@ -133,11 +132,10 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		problems, notes, err := checkWorkflow(ctx, name, text)
+		problems, err := checkWorkflow(ctx, name, text)
 		if err != nil {
 			return &exitError{exitBroken, err}
 		}
-		e.showNotes(notes)
 
 		if len(problems) == 0 {
 			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", escape(name)); err != nil {
@@ -157,23 +155,13 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	return nil
 }
 
-// checkWorkflow returns the errors and the notes of a file.
-func checkWorkflow(
-	ctx context.Context, name, text string,
-) (problems []string, notes []*workflow.Problem, err error) {
+// checkWorkflow returns the errors of a file.
+func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
 	task, err := parseWorkflow(name, text)
 	if err != nil {
-		return strings.Split(err.Error(), "\n"), nil, nil
+		return strings.Split(err.Error(), "\n"), nil
 	}
-	problems, err = rlm.CheckWorkflow(ctx, task.File)
-	return problems, task.File.Notes, err
-}
-
-// showNotes prints the notes on a workflow file.
-func (e *env) showNotes(notes []*workflow.Problem) {
-	for _, note := range notes {
-		_, _ = fmt.Fprintln(e.stderr, escape(note.String()))
-	}
+	return rlm.CheckWorkflow(ctx, task.File)
 }
 
 // readWorkflow reads a file, - for stdin.
@@ -207,7 +195,6 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 
-	e.showNotes(task.File.Notes)
 	models, err := registry(e, false)
 	if err != nil {
 		return &exitError{exitUsage, err}

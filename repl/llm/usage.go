@@ -20,14 +20,13 @@ type Usage struct {
 
 // estimateUsage estimates what a call used from its texts.
 func estimateUsage(r Request, text string) Usage {
-	images, messages := 0, make([]string, len(r.Messages))
+	messages := make([]string, len(r.Messages))
 	for i, m := range r.Messages {
 		messages[i] = m.Content
-		images += len(m.Images)
 	}
 
 	return Usage{
-		InputTokens:  tokens.EstimatePrompt(string(r.Schema), images, messages...),
+		InputTokens:  tokens.EstimatePrompt(string(r.Schema), messages...),
 		OutputTokens: tokens.Estimate(text),
 		Estimated:    true,
 	}

@@ -1,6 +1,12 @@
 package reflect
 
-import "github.com/rlmhq/rlm/repl/internal/agenttrace"
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
+)
 
 // Subject is the trace of an agent's work, from which a model learns. [ParseTrace] makes
 // one.
@@ -12,6 +18,11 @@ type Subject struct {
 	// Skillbook holds the strategies that the agent had, as text.
 	Skillbook string
 
+	// Name tells the trace from others that are joined with it, such as a file's name.
+	Name string
+	// Found says how [ParseTrace] read the trace: "claude-code, 42 steps".
+	Found string
+
 	trace *agenttrace.Trace // the steps, which snippets find as trace; nil for none
 	steps []agenttrace.AgentStep
 }
@@ -20,10 +31,11 @@ type Subject struct {
 // others by their members.
 func TraceFormats() []string { return agenttrace.Formats() }
 
-// ParseTrace reads the trace of an agent's work: its output, its conversation, or its
-// steps as browser-use, LangChain or tau-bench write them. The data has at most
-// 32 MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of a
-// wrong type names its path, such as "messages[3].content". Unknown members are ignored.
+// ParseTrace reads the trace of an agent's work in one of [TraceFormats]: messages, spans,
+// logs, trajectories, or text. A list or JSON Lines may hold several traces. The data has
+// at most 32 MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of a wrong
+// type names its path, such as "messages[3].content"; the error for an unknown form says
+// what was seen. Unknown members are ignored, but a trace without any text is an error.
 func ParseTrace(data []byte, format string) (Subject, error) {
 	parsed, err := agenttrace.Parse(data, format)
 	if err != nil {
@@ -31,11 +43,54 @@ func ParseTrace(data []byte, format string) (Subject, error) {
 	}
 
 	task := parsed.Traces
+	found := parsed.Format
+	if parsed.Count > 1 {
+		found += fmt.Sprintf(", %d traces", parsed.Count)
+	}
+	found += ", " + english.Plural(parsed.Trace.Len(), "step", "")
+	if parsed.Note != "" {
+		found += "; " + parsed.Note
+	}
 
 	return Subject{
 		Question: task.Question, GroundTruth: task.GroundTruth, Feedback: task.Feedback,
-		trace: parsed.Trace, steps: task.Steps,
+		Found: found, trace: parsed.Trace, steps: task.Steps,
 	}, nil
+}
+
+// Join returns one subject with the traces of several: their steps in this order, and their
+// different questions, truths and feedbacks one below the other. The metadata of each step
+// has the name of its trace. It fails if there are more than 50,000 steps.
+func Join(subjects ...Subject) (Subject, error) {
+	if len(subjects) == 1 {
+		return subjects[0], nil
+	}
+
+	var joined Subject
+	tasks := make([]agenttrace.Traces, len(subjects))
+	var traces []*agenttrace.Trace
+	steps := 0
+	for i := range subjects {
+		s := &subjects[i]
+		tasks[i] = s.traces()
+		if s.trace != nil {
+			traces = append(traces, s.trace.Named(s.Name))
+			steps += s.trace.Len()
+		}
+		if joined.Skillbook == "" {
+			joined.Skillbook = s.Skillbook
+		}
+	}
+	if steps > agenttrace.MaxSteps {
+		return Subject{}, fmt.Errorf("the traces have %d steps, more than %d: give fewer traces",
+			steps, agenttrace.MaxSteps)
+	}
+
+	task := agenttrace.Join(tasks...)
+	joined.Question, joined.GroundTruth, joined.Feedback = task.Question, task.GroundTruth, task.Feedback
+	joined.trace, joined.steps = agenttrace.Combine(traces...), task.Steps
+
+	return joined, nil
 }
 
 // traces returns the subject as the dict traces of the snippets, with empty lists in

@@ -151,9 +151,6 @@ func actionOf(a *Action) (flow.Action, error) {
 type File struct {
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
-	// Notes say what a run does otherwise than the file seems to say, such as keys that have
-	// no effect.
-	Notes []*Problem
 
 	file *flow.File
 }
@@ -166,11 +163,7 @@ func Parse(name string, source []byte) (*File, error) {
 	if err != nil {
 		return nil, publish(err)
 	}
-	actions, err := actionsOf(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &File{file: file, Notes: publishProblems(file.Notes(actions))}, nil
+	return &File{file: file}, nil
 }
 
 // Check finds problems that Run would refuse before any work: unknown actions and

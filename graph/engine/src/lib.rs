@@ -15,9 +15,7 @@ mod names;
 mod projection;
 mod property;
 mod rdf;
-mod read;
 mod rules;
-mod temporal;
 mod view;
 
 use std::cell::RefCell;
@@ -35,8 +33,6 @@ struct State {
     prefixes: rdf::Prefixes,
     /// Loaded facts that the property graph does not have yet.
     fresh: Vec<Quad>,
-    /// The property graph as queries read it, unless it has changed since.
-    snapshot: Option<read::Snapshot>,
     /// Whether anything but loaded RDF was written to the property graph.
     is_written: bool,
 }
@@ -68,7 +64,6 @@ pub extern "C" fn start() -> i32 {
         dataset: Dataset::new(),
         prefixes: rdf::common_prefixes(),
         fresh: Vec::new(),
-        snapshot: None,
         is_written: false,
     }));
     0
@@ -135,15 +130,15 @@ impl State {
     ) -> Result<(), Failure> {
         match operation {
             ADD_NODES => {
-                self.change();
+                self.is_written = true;
                 self.graph.add_nodes(request)
             }
             ADD_EDGES => {
-                self.change();
+                self.is_written = true;
                 self.graph.add_edges(request)
             }
             ADD_KNOWN_EDGES => {
-                self.change();
+                self.is_written = true;
                 self.graph.add_known_edges(request, out)
             }
             WRITE_NODES => self.graph.write_nodes(),
@@ -158,7 +153,10 @@ impl State {
             }
             READY_SPARQL => self.ready_sparql(request.length()?),
             CYPHER => self.cypher(request, false, out),
-            CYPHER_WRITE => self.cypher(request, true, out),
+            CYPHER_WRITE => {
+                self.is_written = true;
+                self.cypher(request, true, out)
+            }
             SPARQL => {
                 let bounds = bounds(request)?;
                 let text = request.text()?;
@@ -196,12 +194,6 @@ impl State {
         }
     }
 
-    /// Notes that the property graph is about to change.
-    fn change(&mut self) {
-        self.is_written = true;
-        self.snapshot = None;
-    }
-
     fn read_rdf(&mut self, format: &str, base: &str) -> Result<(), Failure> {
         let quads = rdf::read(&mut self.dataset, &mut self.prefixes, format, base)?;
         let fresh = self.dataset.add(quads);
@@ -212,12 +204,7 @@ impl State {
     /// Brings loaded facts into the property graph.
     fn ready_cypher(&mut self) -> Result<(), Failure> {
         let fresh = std::mem::take(&mut self.fresh);
-        if !fresh.is_empty() {
-            self.snapshot = None;
-        }
-        projection::to_property_graph(&mut self.dataset, fresh, &self.graph)?;
-        self.snapshot.get_or_insert_with(|| read::Snapshot::new(&self.graph));
-        Ok(())
+        projection::to_property_graph(&mut self.dataset, fresh, &self.graph)
     }
 
     /// Infers at most `most` facts and indexes all. With 0, it infers none.
@@ -244,20 +231,9 @@ impl State {
             return Err(Failure::new(Kind::Query, message));
         }
         kinds::check(text)?;
-        let mut parameters: HashMap<_, _> =
+        let parameters: HashMap<_, _> =
             request.map()?.into_iter().map(|(key, value)| (key.as_str().to_owned(), value)).collect();
-        if !may_write || read::only_reads(text) {
-            let snapshot = self.snapshot.get_or_insert_with(|| read::Snapshot::new(&self.graph));
-            if read::answer(&self.graph, snapshot, text, &parameters, most, &bounds, out)? {
-                return Ok(());
-            }
-        }
-        if !may_write {
-            return self.graph.query(text, parameters, false, &bounds, out);
-        }
-        self.change();
-        let text = read::with_constants(text, &mut parameters, &self.graph);
-        self.graph.query(&text, parameters, true, &bounds, out)
+        self.graph.query(text, parameters, may_write, &bounds, out)
     }
 
     fn count(&self, out: &mut Writer) {

@@ -6,31 +6,39 @@ import (
 	"strings"
 )
 
-func browserUse(root located) (*Trace, error) {
+// isBrowserUse reports whether it is a history, or its list of steps.
+func isBrowserUse(root any) bool {
+	return some(under(root, "history"), func(item any) bool {
+		return has(item, "model_output") || has(item, "state", "result")
+	})
+}
+
+// readBrowserUse reads a history. The answer is the text of the result that ends the task.
+func readBrowserUse(t *talk, root located) error {
 	items := root
 	if _, ok := root.any.(map[string]any); ok {
 		items = root.member("history")
 	}
 	if items.any == nil {
-		return nil, items.wrong("a list")
+		return items.wrong("a list")
 	}
 
-	list, err := items.list()
-	if err != nil {
-		return nil, err
-	}
-	t := talk{limit: everything}
-	for _, item := range list {
+	return t.each(items, func(item located) error {
 		step, err := browserStep(item)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := t.add(step, step.Action, step.content()); err != nil {
-			return nil, err
+		results, _ := get(item.any, "result").([]any)
+		for _, result := range results {
+			text, ok := get(result, "extracted_content").(string)
+			if ok && get(result, "is_done") == true {
+				t.answer = text
+				feedback := "success: " + jsonText(get(result, "success"))
+				t.feedback = &feedback
+			}
 		}
-	}
-
-	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
+		return t.add(step, step.Action, step.content())
+	})
 }
 
 // browserBrain are the members in which the model says what it thinks, and their labels.

@@ -11,26 +11,28 @@ func (t *Trace) Steps() []Step { return t.steps }
 
 // Make makes a trace by a factory that snippets have, too. A limit of 0 is the default.
 func Make(factory string, source []byte, limit int, system string) (*Trace, error) {
-	root, err := decodeTrace(source)
+	root, _, err := decodeTrace(source)
 	if err != nil {
 		return nil, err
+	}
+	read := func(read func(*talk, located) error) (*Trace, error) {
+		t := newTalk(everything)
+		if err := read(t, root); err != nil {
+			return nil, err
+		}
+		return t.trace(), nil
 	}
 
 	switch factory {
 	case "agent":
-		o, err := agentOutput(root)
-		if err != nil {
-			return nil, err
-		}
-
-		return fromAgent(o), nil
+		return read(readAgent)
 	case "reasoning":
 		text, _ := root.any.(string)
 		return fromReasoning(text), nil
 	case "browser-use":
-		return browserUse(root)
+		return read(readBrowserUse)
 	case "langchain":
-		return langChain(root)
+		return read(readLangChain)
 	case "conversation":
 		if limit == 0 {
 			limit = textLen
@@ -48,11 +50,17 @@ func Make(factory string, source []byte, limit int, system string) (*Trace, erro
 		all = append(all, fromReasoning(text))
 	}
 
-	return combine(all...), nil
+	return Combine(all...), nil
 }
-
-// Combine makes one trace of several.
-func Combine(traces ...*Trace) *Trace { return combine(traces...) }
 
 // Raw returns the text that the trace was made of, and the agent's system prompt.
 func (t *Trace) Raw() (text, system string) { return t.raw, t.system }
+
+// Sources returns what each form is, by its name.
+func Sources() map[string]string {
+	all := map[string]string{}
+	for i := range forms {
+		all[forms[i].name] = forms[i].source
+	}
+	return all
+}

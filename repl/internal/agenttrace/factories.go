@@ -89,37 +89,35 @@ func pieces(mark *regexp.Regexp, text string) []piece {
 	return all
 }
 
-func langChain(root located) (*Trace, error) {
+// isLangChain reports whether it is a result with intermediate steps, or their list.
+func isLangChain(root any) bool {
+	if has(root, "intermediate_steps") {
+		return true
+	}
+	return every(root, func(item any) bool {
+		pair, _ := item.([]any)
+		return len(pair) == 2 && hasAny(pair[0], "tool", "kwargs") || has(item, "action", "observation")
+	})
+}
+
+// readLangChain reads intermediate steps, and the output of the agent's result.
+func readLangChain(t *talk, root located) error {
 	pairs := root
 	if _, ok := root.any.(map[string]any); ok {
 		pairs = root.member("intermediate_steps")
 	}
 	if pairs.any == nil {
-		return nil, pairs.wrong("a list")
+		return pairs.wrong("a list")
 	}
-
-	list, err := pairs.list()
-	if err != nil {
-		return nil, err
-	}
-	t := talk{limit: everything}
-	for _, pair := range list {
-		if err := t.actionAndObservation(pair); err != nil {
-			return nil, err
-		}
+	if err := t.each(pairs, t.actionAndObservation); err != nil {
+		return err
 	}
 
 	output, err := root.member("output").show()
-	if err != nil {
-		return nil, err
+	if err != nil || output == "" {
+		return err
 	}
-	if output != "" {
-		if err := t.say("assistant", output); err != nil {
-			return nil, err
-		}
-	}
-
-	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), ""), nil
+	return t.say("assistant", output)
 }
 
 // actionAndObservation adds a pair of LangChain.
@@ -167,23 +165,4 @@ func (t *talk) actionAndObservation(pair located) error {
 	}
 
 	return t.add(step, step.Action, step.content())
-}
-
-// combine makes one trace of several: it renumbers the steps and joins the raw texts with
-// a rule between them. The system prompt is the first one.
-func combine(traces ...*Trace) *Trace {
-	var steps []Step
-	var raw []string
-	system := ""
-	for _, t := range traces {
-		steps = append(steps, t.steps...)
-		if t.raw != "" {
-			raw = append(raw, t.raw)
-		}
-		if system == "" {
-			system = t.system
-		}
-	}
-
-	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
 }

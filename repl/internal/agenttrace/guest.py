@@ -8,9 +8,22 @@ import re as _trace_re
 _TRACE_ROLES = {
     "user": "user_message", "human": "user_message",
     "assistant": "agent_response", "ai": "agent_response", "agent": "agent_response", "model": "agent_response",
+    "gpt": "agent_response", "gemini": "agent_response", "AIMessageChunk": "agent_response",
     "system": "system_message", "developer": "system_message",
-    "tool": "tool_result", "function": "tool_result",
+    "tool": "tool_result", "function": "tool_result", "toolResult": "tool_result",
+    "observation": "tool_result", "tool_response": "tool_result",
 }
+# The members by which libraries name the parts of a message, a call and a result.
+_TRACE_ROLE_KEYS = ("role", "from", "source", "type")
+_TRACE_CONTENT_KEYS = ("content", "parts", "contents", "message", "value")
+_TRACE_THOUGHT_KEYS = ("reasoning_content", "reasoning", "thinking")
+_TRACE_NAME_KEYS = ("name", "toolName", "tool_name", "function_name")
+_TRACE_ARGUMENT_KEYS = ("arguments", "input", "args", "action", "code")
+_TRACE_CALL_ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "id")
+_TRACE_RESULT_ID_KEYS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id")
+_TRACE_RESULT_KEYS = ("content", "output", "result", "response", "value", "outputs")
+_TRACE_FAILED_KEYS = ("error", "is_error", "isError")
+_TRACE_GEMINI_PARTS = ("functionCall", "functionResponse", "function_call", "function_response")
 _TRACE_SPEAKERS = {
     "reasoning": "Agent (reasoning)", "user_message": "User", "agent_response": "Agent",
     "system_message": "System", "tool_result": "Tool",
@@ -387,16 +400,27 @@ class _TraceTalk:
             for one in many.list():
                 self.message(one.object())
             return
-        if message.member("role").value is None:
+        message = _trace_unwrap(message)
+        if message.first(*_TRACE_ROLE_KEYS).value is None:
             raise message.member("role").wrong("text")
-        role = message.member("role").text()
+        role = message.first(*_TRACE_ROLE_KEYS).text()
         if _TRACE_ROLES.get(role) == "tool_result":
-            self.result(message, message.first("tool_call_id", "id"), message.member("content"), message.first("error", "is_error"))
+            content = message.first(*_TRACE_CONTENT_KEYS)
+            parts = content.list() if content.kind() == "a list" else []
+            if any(_trace_part_kind(part) == "result" for part in parts):
+                self.content(role, content)
+            else:
+                self.result(message)
             return
+        if message.member("role").value is None:
+            kind = _trace_part_kind(message)
+            if kind != "text" and role not in _TRACE_ROLES:
+                self.item(message, role, kind)
+                return
         before = len(self.raw)
-        self.reasoning(message.member("reasoning_content"))
-        self.content(role, message.member("content"))
-        for call in message.member("tool_calls").list():
+        self.reasoning(message.first(*_TRACE_THOUGHT_KEYS))
+        self.content(role, message.first(*_TRACE_CONTENT_KEYS))
+        for call in message.first("tool_calls", "toolCalls").list():
             self.call(call.object())
         old = message.member("function_call")
         if old.value is not None:
@@ -404,13 +428,38 @@ class _TraceTalk:
         if len(self.raw) == before:
             self.say(role, "")
 
+    def item(self, message, role, kind):
+        """An item without a role: a call, a result or a thought."""
+        value = message.member("value")
+        if kind == "call" and isinstance(value.value, str):
+            inner = _TraceAt(_trace_decoded(value.value), value.path)
+            if isinstance(inner.value, dict):
+                self.call(inner)
+            else:
+                self.say(role, value.value)
+        elif kind == "call":
+            self.call(message)
+        elif kind == "result":
+            self.result(message)
+        elif kind == "thought":
+            self.thought(message)
+        else:
+            self.content(role, message.first(*_TRACE_CONTENT_KEYS))
+
     def say(self, role, text):
         self.add(TraceStep(len(self.steps), _TRACE_ROLES.get(role, role), _trace_cut(text, self.limit), ""), role, text)
 
     def reasoning(self, thought):
-        text = thought.text()
+        text = _trace_result_text(thought)
         if text:
             self.add(TraceStep(len(self.steps), "reasoning", _trace_cut(text, self.limit), ""), "reasoning", text)
+
+    def thought(self, part):
+        for key in ("thinking", "summary", "content", "reasoning", "text"):
+            before = len(self.steps)
+            self.reasoning(part.member(key))
+            if len(self.steps) > before:
+                return
 
     def content(self, role, content):
         if content.value is None or isinstance(content.value, str):
@@ -433,33 +482,55 @@ class _TraceTalk:
                 said.append(text)
                 continue
             flush()
-            kind = part.member("type").value
-            if kind == "tool_use":
-                self.call(part)
-            elif kind == "tool_result":
-                self.result(part, part.member("tool_use_id"), part.member("content"), part.member("is_error"))
-            else:
-                self.reasoning(part.member("thinking"))
+            self.part(part)
         flush()
+
+    def part(self, part):
+        kind = _trace_part_kind(part)
+        for key in _TRACE_GEMINI_PARTS:
+            if part.member(key).value is not None:
+                part = part.member(key)
+                break
+        if kind == "call":
+            self.call(part.object())
+        elif kind == "result":
+            self.result(part)
+        else:
+            self.thought(part)
 
     def call(self, call):
         inner = call.member("function")
         if inner.value is None:
             inner = call
-        action = "tool_call:" + inner.member("name").text()
-        arguments = inner.first("arguments", "input").shown()
+        name = inner.first(*_TRACE_NAME_KEYS).text()
+        kind = call.member("type").value
+        if not name and isinstance(kind, str):
+            name = kind[: -len("_call")] if kind.endswith("_call") else kind
+        action = "tool_call:" + name
+        arguments = inner.first(*_TRACE_ARGUMENT_KEYS).shown()
+        id = call.first(*_TRACE_CALL_ID_KEYS).shown()
         step = TraceStep(len(self.steps), action, _trace_cut(arguments, self.limit), "", None, _trace_requestor(call))
+        same = self.waiting.get(id)
+        if same is not None and (same.action, same.thought) == (action, step.thought):
+            return
         self.add(step, action, arguments)
         self.calls.append(step)
-        id = call.first("id", "call_id").shown()
         if id:
             self.waiting[id] = step
+        output = call.first("output", "result")
+        if output.value is not None:
+            self.result_of(call, id, output)
 
-    def result(self, result, id, content, failed):
+    def result(self, result):
+        id = result.first(*_TRACE_RESULT_ID_KEYS).shown()
+        self.result_of(result, id, result.first(*_TRACE_RESULT_KEYS))
+
+    def result_of(self, result, id, content):
         text = _trace_result_text(content)
-        if failed.truth():
-            text = "[ERROR] " + text
-        step = self.call_of(id.shown())
+        reason = _trace_failure(result)
+        if reason:
+            text = "[ERROR] " + (text or reason)
+        step = self.call_of(id)
         if step is not None:
             self.settled.add(step.index)
             step.observation = _trace_cut(text, self.limit)
@@ -501,18 +572,84 @@ def _trace_requestor(source):
     return {"requestor": "user"} if source.member("requestor").value == "user" else None
 
 
+def _trace_unwrap(message):
+    """The message in a serialized message of LangChain."""
+    inner = message.first("data", "kwargs")
+    if not isinstance(inner.value, dict) or message.member("role").value is not None:
+        return message
+    name = message.member("type").value
+    classes = message.member("id").value
+    if isinstance(classes, (list, tuple)) and classes:
+        name = classes[-1]
+    if isinstance(inner.value.get("type"), str):
+        name = inner.value["type"]
+    name = name if isinstance(name, str) else ""
+    for suffix in ("Chunk", "Message"):
+        name = name[: -len(suffix)] if name.endswith(suffix) else name
+    members = {key: value for key, value in inner.value.items() if key != "type"}
+    return _TraceAt({"role": name.lower(), **members}, inner.path)
+
+
+def _trace_decoded(text):
+    """The JSON in a text, None if it is none."""
+
+    def refuse(name):
+        raise ValueError(name)
+
+    try:
+        return _trace_json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return None
+
+
+def _trace_failure(result):
+    """Why a result says that the call failed, empty if it did not."""
+    if result.member("status").value == "error":
+        return "failed"
+    mark = result.first(*_TRACE_FAILED_KEYS)
+    if isinstance(mark.value, str):
+        return mark.value
+    if mark.value is not None and not isinstance(mark.value, bool):
+        raise mark.wrong("a boolean or text")
+    return "failed" if mark.value else ""
+
+
+def _trace_part_kind(part):
+    """What a part or an item is: text, call, result, thought, or "" for anything else."""
+    name = part.first("type", "from").value
+    name = name if isinstance(name, str) else ""
+    for key in _TRACE_GEMINI_PARTS:
+        if not name and part.member(key).value is not None:
+            name = key
+    name = name.replace("_", "").replace("-", "").lower()
+    if part.member("thought").value is True or name.endswith(("thinking", "reasoning", "thought")):
+        return "thought"
+    if name.endswith(("tooluse", "call", "toolinvocation")):
+        return "call"
+    if name.endswith(("toolresult", "calloutput", "callresponse", "functionresponse")):
+        return "result"
+    if not name and part.member("text").value is not None or name.endswith(("text", "refusal", "message")):
+        return "text"
+    return ""
+
+
 def _trace_part_text(part):
     """What a part says, None for one that is a call, a result or a thought."""
     if isinstance(part.value, str):
         return part.value
     if part.kind() != "an object":
         raise part.wrong("text or an object")
-    kind = part.member("type").text()
-    if kind in ("tool_use", "tool_result", "thinking"):
+    name = part.member("type").text()
+    kind = _trace_part_kind(part)
+    if kind == "text":
+        return part.first("text", "content", "refusal").text()
+    if kind:
         return None
     if part.member("text").value is not None:
         return part.member("text").text()
-    return f"[{kind}]"
+    if not name and isinstance(part.value, dict) and part.value:
+        name = min(part.value)
+    return f"[{name}]"
 
 
 def _trace_result_text(content):

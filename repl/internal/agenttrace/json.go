@@ -26,41 +26,99 @@ const (
 type located struct {
 	any
 
-	path string
+	path  string
+	lines []int // of the items, if the source is JSON Lines
 }
 
-// decodeTrace reads JSON within the bounds.
-func decodeTrace(data []byte) (located, error) {
+// decodeTrace reads JSON or JSON Lines within the bounds. The note says that the last line
+// was left out because it is cut, as that of a run that still works.
+func decodeTrace(data []byte) (root located, note string, err error) {
 	if err := checkBounds(data); err != nil {
-		return located{}, err
+		return located{}, "", fmt.Errorf("cannot read the trace: %w", err)
 	}
+	value, whole := decodeJSON(data)
+	if whole == nil {
+		return located{any: value}, "", nil
+	}
+
+	// A first line that is JSON begins JSON Lines, and the error of another is the better one.
+	first, rest, _ := bytes.Cut(bytes.TrimLeft(data, blanks), []byte("\n"))
+	if _, err := decodeJSON(first); err != nil || len(bytes.Trim(rest, blanks)) == 0 {
+		return located{}, "", fmt.Errorf("cannot read the trace: %w", whole)
+	}
+
+	return decodeLines(data)
+}
+
+// decodeLines reads JSON Lines as a list.
+func decodeLines(data []byte) (root located, note string, err error) {
+	var items []any
+	for number := 1; len(data) > 0; number++ {
+		line, rest, hasEnd := bytes.Cut(data, []byte("\n"))
+		if data = rest; len(bytes.Trim(line, blanks)) == 0 {
+			continue
+		}
+		item, err := decodeJSON(line)
+		if errors.Is(err, errCut) && !hasEnd {
+			note = fmt.Sprintf("line %d, the last one, is cut and left out", number)
+			break
+		}
+		if err != nil {
+			return located{}, "", fmt.Errorf("cannot read the trace: line %d: %w", number, err)
+		}
+		items = append(items, item)
+		root.lines = append(root.lines, number)
+	}
+
+	root.any = items
+	return root, note, nil
+}
+
+var errCut = errors.New("its JSON ends too early")
+
+// decodeJSON reads one JSON value, whose bounds have been checked.
+func decodeJSON(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var v any
 	if err := decoder.Decode(&v); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return located{}, errors.New("cannot read the trace: its JSON ends too early")
+			return nil, errCut
 		}
-		return located{}, fmt.Errorf("cannot read the trace: it is not JSON: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
-
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return located{}, fmt.Errorf(
-			"cannot read the trace: there is more data after its JSON, at byte %d",
-			decoder.InputOffset(),
-		)
+		return nil, fmt.Errorf("there is more data after its JSON, at byte %d", decoder.InputOffset())
 	}
 
-	return located{v, ""}, nil
+	return v, nil
+}
+
+// decode reads the JSON in a text of the source. Any other value is returned as it is.
+func (t *talk) decode(l located) (located, error) {
+	text, ok := l.any.(string)
+	if !ok {
+		return l, nil
+	}
+	if t.decoded += len(text); t.decoded > MaxBytes {
+		return l, fmt.Errorf("%s: the texts with JSON have more than %d bytes", l.path, MaxBytes)
+	}
+	if err := checkBounds([]byte(text)); err != nil {
+		return l, fmt.Errorf("%s: %w", l.path, err)
+	}
+
+	value, err := decodeJSON([]byte(text))
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", l.path, err)
+	}
+	return located{any: value, path: l.path}, nil
 }
 
 // checkBounds refuses JSON that is too large, too deep or has too many parts, before it
 // takes memory. Text that is not JSON passes.
 func checkBounds(data []byte) error {
 	if len(data) > MaxBytes {
-		return fmt.Errorf(
-			"cannot read the trace: it has %d bytes, more than %d", len(data), MaxBytes,
-		)
+		return fmt.Errorf("it has %d bytes, more than %d", len(data), MaxBytes)
 	}
 
 	depth, values, quoted := 0, 1, false
@@ -75,31 +133,33 @@ func checkBounds(data []byte) error {
 			depth++
 			values++
 		case c == ']' || c == '}':
-			depth--
+			depth = max(depth-1, 0)
 		case c == ',' || c == ':':
 			values++
 		}
 
 		if depth > MaxDepth {
-			return fmt.Errorf(
-				"cannot read the trace: it is nested deeper than %d, at byte %d", MaxDepth, i,
-			)
+			return fmt.Errorf("it is nested deeper than %d, at byte %d", MaxDepth, i)
 		}
 	}
 
 	if values > MaxValues {
-		return fmt.Errorf("cannot read the trace: it has more than %d values", MaxValues)
+		return fmt.Errorf("it has more than %d values", MaxValues)
 	}
 	return nil
 }
 
 // wrong returns the error for a value of a wrong type.
 func (l located) wrong(expected string) error {
-	path := l.path
-	if path == "" {
-		path = "the trace"
+	return fmt.Errorf("%s: expected %s, not %s", l.place(), expected, l.kind())
+}
+
+// place returns where the value stands in the source, for messages.
+func (l located) place() string {
+	if l.path == "" {
+		return "the trace"
 	}
-	return fmt.Errorf("%s: expected %s, not %s", path, expected, l.kind())
+	return l.path
 }
 
 // kind names the type of a value, for messages.
@@ -127,7 +187,7 @@ func (l located) member(key string) located {
 		path = l.path + "." + key
 	}
 	object, _ := l.any.(map[string]any)
-	return located{object[key], path}
+	return located{any: object[key], path: path}
 }
 
 // first returns the first existing member, else the first of all.
@@ -138,6 +198,12 @@ func (l located) first(keys ...string) located {
 		}
 	}
 	return l.member(keys[0])
+}
+
+// keys returns the names of the members, in order.
+func (l located) keys() []string {
+	object, _ := l.any.(map[string]any)
+	return slices.Sorted(maps.Keys(object))
 }
 
 // object refuses values without members.
@@ -160,8 +226,13 @@ func (l located) list() ([]located, error) {
 
 	all := make([]located, len(items))
 	for i, item := range items {
-		all[i] = located{item, fmt.Sprintf("%s[%d]", l.path, i)}
+		path := fmt.Sprintf("%s[%d]", l.path, i)
+		if l.lines != nil {
+			path = fmt.Sprintf("line %d", l.lines[i])
+		}
+		all[i] = located{any: item, path: path}
 	}
+
 	return all, nil
 }
 
@@ -179,7 +250,7 @@ func (l located) text() (string, error) {
 
 func (l located) checkLength(text string) error {
 	if len(text) > MaxText {
-		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.path, len(text), MaxText)
+		return fmt.Errorf("%s: the text has %d bytes, more than %d", l.place(), len(text), MaxText)
 	}
 	return nil
 }

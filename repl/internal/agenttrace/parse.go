@@ -5,38 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// The formats that Parse knows.
-const (
-	formatAuto         = "auto"         // it is recognised by its members
-	formatAgent        = "agent"        // {"reasoning", "final_answer", "skill_ids"}
-	formatReasoning    = "reasoning"    // text, or a JSON string
-	formatBrowserUse   = "browser-use"  // what AgentHistoryList.model_dump gives
-	formatLangChain    = "langchain"    // intermediate_steps: pairs of action and observation
-	formatConversation = "conversation" // messages in OpenAI's or Anthropic's form
-	formatTau          = "tau"          // messages of a tau-bench simulation, the simulation, or many
-	formatTraces       = "traces"       // the dict of a question and the agent's steps
-)
-
-// Formats returns all formats, in the order for users.
-func Formats() []string {
-	return []string{
-		formatAuto, formatAgent, formatReasoning, formatBrowserUse, formatLangChain,
-		formatConversation, formatTau, formatTraces,
-	}
-}
-
-// Parsed is a trace that was read.
+// Parsed is a source that was read. It may hold several traces.
 type Parsed struct {
-	// Format is the one that was given or recognised.
+	// Format is the one that was given or recognised. Traces of several formats have
+	// their names in the order of appearance, with commas between them.
 	Format string
-	// Trace is the trace as steps.
+	// Count is the number of traces in the source.
+	Count int
+	// Note says what was left out: the last line of a log if it is cut. It is often empty.
+	Note string
+	// Trace has the steps of all traces. If there are several, the metadata of a step has
+	// the name of its trace.
 	Trace *Trace
-	// Traces is the same as the dict traces of the snippets. Its question, ground truth
-	// and feedback are empty if the source has none. If the source has no agent step
-	// either, the rendered trace becomes one.
+	// Traces is the same as the dict traces of the snippets. If the source has no agent step,
+	// each rendered trace becomes one.
 	Traces Traces
 }
 
@@ -56,9 +42,10 @@ type AgentStep struct {
 	SkillIDs  []string `json:"skill_ids"`
 }
 
-// Parse reads a trace of a format, within the bounds of this package. Bytes that are not
-// UTF-8 become U+FFFD. The error for a value of a wrong type names its path, such as
-// "messages[3].content". Unknown members are ignored.
+// Parse reads a trace of a format, or several of them as a list or as JSON Lines, within the
+// bounds of this package. Bytes that are not UTF-8 become U+FFFD. The error for a value of
+// a wrong type names its path, such as "messages[3].content". Unknown members are ignored,
+// but a trace whose steps have no text is an error.
 func Parse(data []byte, format string) (Parsed, error) {
 	if !slices.Contains(Formats(), format) {
 		return Parsed{}, fmt.Errorf(
@@ -67,36 +54,254 @@ func Parse(data []byte, format string) (Parsed, error) {
 	}
 
 	if len(data) > MaxBytes {
-		return Parsed{}, checkBounds(data)
+		return Parsed{}, fmt.Errorf("cannot read the trace: %w", checkBounds(data))
 	}
 	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\uFFFD"))
-	if format == formatReasoning || format == formatAuto {
+	if format == formatReasoning || format == formatAgent || format == formatAuto {
 		if text, ok := plainText(data); ok {
-			return parseText(text, format)
+			return parseRoot(located{any: text}, format)
 		}
 	}
 
-	root, err := decodeTrace(data)
+	root, note, err := decodeTrace(data)
 	if err != nil {
 		return Parsed{}, err
 	}
-	if format == formatAuto {
-		if format = recognise(root); format == formatAuto {
-			return Parsed{}, errors.New(
-				"cannot detect the format of the trace: name one of " + formatNames(),
-			)
+	parsed, err := parseRoot(root, format)
+	if err != nil {
+		return Parsed{}, err
+	}
+	parsed.Note = note
+	return parsed, nil
+}
+
+// parseRoot reads all traces of a source.
+func parseRoot(root located, format string) (Parsed, error) {
+	talks, names, err := readRoot(root, format)
+	if err != nil {
+		return Parsed{}, err
+	}
+
+	p := Parsed{Format: strings.Join(names, ", "), Count: len(talks)}
+	parts := make([]*Trace, len(talks))
+	tasks := make([]Traces, len(talks))
+	steps := 0
+	for i, t := range talks {
+		parts[i] = t.trace()
+		if steps += len(t.steps); steps > MaxSteps {
+			return Parsed{}, fmt.Errorf("the trace has more than %d steps", MaxSteps)
+		}
+		tasks[i] = t.task(parts[i])
+		if t.name == "" {
+			t.name = strconv.Itoa(i + 1)
 		}
 	}
 
-	parsed, err := parseAs(root, format)
-	if err != nil {
-		return Parsed{}, fmt.Errorf("cannot read the trace as %s: %w", format, err)
+	p.Trace, p.Traces = parts[0], Join(tasks...)
+	if len(parts) > 1 {
+		for i, part := range parts {
+			parts[i] = part.Named(talks[i].name)
+		}
+		p.Trace = Combine(parts...)
 	}
-	return parsed.complete(root), nil
+
+	return p, nil
 }
 
-func formatNames() string {
-	return strings.Join(Formats()[1:], ", ")
+// readRoot reads the traces of a source: the one that it is, those that its form splits
+// off, or the items of a list. The names of their forms are without repetitions.
+func readRoot(root located, format string) (talks []*talk, names []string, err error) {
+	formOf := recognise
+	if format != formatAuto {
+		f := named(format)
+		formOf = func(v any) *form {
+			if f.is(v) {
+				return f
+			}
+			return nil
+		}
+	}
+
+	parts := []located{root}
+	isTrace := func(item any) bool { return !isText(item) && formOf(item) != nil }
+	switch {
+	case formOf(root.any) != nil:
+	case every(root.any, isTrace):
+		if parts, err = root.list(); err != nil {
+			return nil, nil, err
+		}
+	case format == formatAuto:
+		return nil, nil, unknownForm(root)
+	default: // its reader says what is wrong
+		formOf = func(any) *form { return named(format) }
+	}
+
+	for _, part := range parts {
+		f := formOf(part.any)
+		read, err := f.readAll(part)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot read the trace as %s: %w", f.name, err)
+		}
+		if talks = append(talks, read...); len(talks) > MaxSteps {
+			return nil, nil, fmt.Errorf("there are more than %d traces", MaxSteps)
+		}
+		if !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+
+	return talks, names, nil
+}
+
+// unknownForm says what was seen and what is known.
+func unknownForm(root located) error {
+	seen := root.any
+	if list, ok := seen.([]any); ok && len(list) > 1 { // name the item that nothing fits
+		for i, item := range list {
+			if recognise(item) == nil && recognise(list[0]) != nil {
+				return fmt.Errorf(
+					"cannot detect the format of item %d of the trace: it is %s; name one of %s",
+					i+1, describe(item), formatNames())
+			}
+		}
+	}
+	return fmt.Errorf("cannot detect the format of the trace: it is %s; name one of %s",
+		describe(seen), formatNames())
+}
+
+// readAll reads the traces that a root of this form holds.
+func (f *form) readAll(root located) ([]*talk, error) {
+	parts := []located{root}
+	if f.split != nil {
+		var err error
+		if parts, err = f.split(root); err != nil {
+			return nil, err
+		}
+	}
+
+	talks := make([]*talk, 0, len(parts))
+	for _, part := range parts {
+		t := newTalk(everything)
+		if err := f.read(t, part); err != nil {
+			return nil, err
+		}
+		if err := t.addTask(part); err != nil {
+			return nil, err
+		}
+		if err := t.checkTexts(part); err != nil {
+			return nil, err
+		}
+		talks = append(talks, t)
+	}
+
+	if len(talks) == 0 {
+		return nil, errors.New("there is no trace in it")
+	}
+	return talks, nil
+}
+
+// checkTexts refuses a trace whose steps say nothing.
+func (t *talk) checkTexts(root located) error {
+	for i := range t.steps {
+		s := &t.steps[i]
+		if strings.Trim(s.content(), blanks) != "" || strings.HasPrefix(s.Action, actionToolCall) {
+			return nil
+		}
+	}
+	if len(t.steps) == 0 {
+		return fmt.Errorf("it has no steps; it is %s", describe(root.any))
+	}
+	return fmt.Errorf("none of its %d steps has text; it is %s", len(t.steps), describe(root.any))
+}
+
+// taskKeys are the members in which a source without a question may have its task.
+var taskKeys = []string{"task", "input", "instruction", "prompt", "problem_statement"}
+
+// addTask adds what the source's top-level object says of the task, in any form.
+func (t *talk) addTask(root located) error {
+	for _, part := range []struct {
+		key  string
+		into **string
+	}{{"ground_truth", &t.truth}, {"feedback", &t.feedback}} {
+		if err := root.member(part.key).set(part.into); err != nil {
+			return err
+		}
+	}
+
+	question, err := root.member("question").show()
+	if err != nil {
+		return err
+	}
+	if text, ok := root.first(taskKeys...).any.(string); ok && question == "" && t.question == "" {
+		question = text
+	}
+	if question != "" {
+		t.question = question
+	}
+
+	return nil
+}
+
+// set stores a value as text, unless there is none.
+func (l located) set(into **string) error {
+	if l.any == nil {
+		return nil
+	}
+	text, err := l.show()
+	*into = &text
+	return err
+}
+
+// task returns a trace as the canonical dict.
+func (t *talk) task(trace *Trace) Traces {
+	steps := t.agents
+	if steps == nil {
+		steps = []AgentStep{{
+			Role: "agent", Reasoning: trace.Markdown(), Answer: t.answer, SkillIDs: []string{},
+		}}
+	}
+	return Traces{Question: t.question, GroundTruth: t.truth, Feedback: t.feedback, Steps: steps}
+}
+
+// Join returns the dict of several traces: their different questions, truths and feedbacks,
+// one below the other, and the steps of all.
+func Join(all ...Traces) Traces {
+	joined := Traces{Steps: []AgentStep{}}
+	var questions, truths, feedbacks []*string
+	for i := range all {
+		questions = append(questions, &all[i].Question)
+		truths = append(truths, all[i].GroundTruth)
+		feedbacks = append(feedbacks, all[i].Feedback)
+		joined.Steps = append(joined.Steps, all[i].Steps...)
+	}
+
+	if question := joinDifferent(questions); question != nil {
+		joined.Question = *question
+	}
+	joined.GroundTruth, joined.Feedback = joinDifferent(truths), joinDifferent(feedbacks)
+
+	return joined
+}
+
+// joinDifferent joins the different texts. It returns nil if all are nil.
+func joinDifferent(all []*string) *string {
+	var different []string
+	var joined *string
+	seen := map[string]bool{"": true}
+	for _, text := range all {
+		if text == nil {
+			continue
+		}
+		if joined = new(string); !seen[*text] {
+			seen[*text] = true
+			different = append(different, *text)
+		}
+	}
+
+	if joined != nil {
+		*joined = strings.Join(different, "\n\n")
+	}
+	return joined
 }
 
 // longMark is longer than any marker of a speaker.
@@ -114,276 +319,4 @@ func plainText(data []byte) (string, bool) {
 		return string(data), true
 	}
 	return string(data), !bytes.ContainsRune([]byte(`{["`), rune(trimmed[0]))
-}
-
-// parseText reads a trace that is text.
-func parseText(text string, format string) (Parsed, error) {
-	if strings.Trim(text, blanks) == "" {
-		return Parsed{}, errors.New("cannot read the trace: it is empty")
-	}
-	if len(text) > MaxText {
-		return Parsed{}, fmt.Errorf(
-			"cannot read the trace: the text has %d bytes, more than %d", len(text), MaxText,
-		)
-	}
-
-	if format == formatAuto && speakerMark.MatchString(text) {
-		return parseAgent(output{Reasoning: text}), nil
-	}
-	return Parsed{
-		Format: formatReasoning, Trace: fromReasoning(text),
-		Traces: tracesOf(output{Reasoning: text}),
-	}, nil
-}
-
-// parseAgent returns an agent's output as a trace.
-func parseAgent(o output) Parsed {
-	return Parsed{Format: formatAgent, Trace: fromAgent(o), Traces: tracesOf(o)}
-}
-
-func tracesOf(o output) Traces {
-	if o.SkillIDs == nil {
-		o.SkillIDs = []string{}
-	}
-	return Traces{
-		Steps: []AgentStep{
-			{Role: "agent", Reasoning: o.Reasoning, Answer: o.FinalAnswer, SkillIDs: o.SkillIDs},
-		},
-	}
-}
-
-// parseAs reads JSON in a given format.
-func parseAs(root located, format string) (p Parsed, err error) {
-	p.Format = format
-	switch format {
-	case formatAgent:
-		output, err := agentOutput(root)
-		return parseAgent(output), err
-	case formatReasoning:
-		text, ok := root.any.(string)
-		if !ok {
-			return p, root.wrong("text")
-		}
-		return parseText(text, format)
-	case formatBrowserUse:
-		p.Trace, err = browserUse(root)
-	case formatLangChain:
-		p.Trace, err = langChain(root)
-	case formatConversation:
-		p.Trace, err = talkOf(listIn(root, "messages"), textLen, "")
-	case formatTau:
-		p.Trace, err = tau(root)
-	default: // formatTraces: auto has been resolved
-		return parseTraces(root)
-	}
-
-	return p, err
-}
-
-// listIn returns a list, or the list under a name in an object.
-func listIn(root located, name string) located {
-	if _, ok := root.any.(map[string]any); ok {
-		return root.member(name)
-	}
-	return root
-}
-
-// agentOutput reads the output of an agent, which may be its text alone.
-func agentOutput(root located) (o output, err error) {
-	if text, ok := root.any.(string); ok {
-		return output{Reasoning: text}, root.checkLength(text)
-	}
-	if err := root.object(); err != nil {
-		return o, err
-	}
-	if o.Reasoning, err = root.member("reasoning").text(); err != nil {
-		return o, err
-	}
-	if o.FinalAnswer, err = root.first("final_answer", "answer").show(); err != nil {
-		return o, err
-	}
-
-	o.SkillIDs, err = skillIDs(root.member("skill_ids"))
-	return o, err
-}
-
-func skillIDs(ids located) ([]string, error) {
-	list, err := ids.list()
-	if err != nil {
-		return nil, err
-	}
-	all := make([]string, len(list))
-	for i, id := range list {
-		if all[i], err = id.text(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// tau reads messages, a simulation that has them, or results with many simulations.
-func tau(root located) (*Trace, error) {
-	many := root.member("simulations")
-	if many.any == nil {
-		return talkOf(listIn(root, "messages"), everything, "")
-	}
-	list, err := many.list()
-	if err != nil {
-		return nil, err
-	}
-
-	traces := make([]*Trace, len(list))
-	steps := 0
-	for i, simulation := range list {
-		if traces[i], err = talkOf(listIn(simulation, "messages"), everything, ""); err != nil {
-			return nil, err
-		}
-		if steps += traces[i].Len(); steps > MaxSteps {
-			return nil, fmt.Errorf("the trace has more than %d steps", MaxSteps)
-		}
-	}
-
-	return combine(traces...), nil
-}
-
-// parseTraces reads the canonical dict.
-func parseTraces(root located) (Parsed, error) {
-	p := Parsed{Format: formatTraces, Traces: Traces{Steps: []AgentStep{}}}
-	if err := root.object(); err != nil {
-		return p, err
-	}
-	list, err := root.member("steps").list()
-	if err != nil {
-		return p, err
-	}
-
-	traces := make([]*Trace, len(list))
-	steps := 0
-	for i, step := range list {
-		output, err := agentOutput(step)
-		if err != nil {
-			return p, err
-		}
-		traces[i] = fromAgent(output)
-		if steps += traces[i].Len(); steps > MaxSteps {
-			return p, fmt.Errorf("the trace has more than %d steps", MaxSteps)
-		}
-
-		made := tracesOf(output).Steps[0]
-		if made.Role, err = step.member("role").text(); err != nil {
-			return p, err
-		}
-		if made.Role == "" {
-			made.Role = "agent"
-		}
-
-		p.Traces.Steps = append(p.Traces.Steps, made)
-	}
-
-	p.Trace = combine(traces...)
-	for _, key := range []string{"question", "ground_truth", "feedback"} {
-		if _, err := root.member(key).show(); err != nil {
-			return p, err
-		}
-	}
-
-	return p, nil
-}
-
-// complete adds what the source says about the task, in any format.
-func (p Parsed) complete(root located) Parsed {
-	optional := func(key string) *string {
-		m := root.member(key)
-		if m.any == nil {
-			return nil
-		}
-		text, err := m.show()
-		if err != nil {
-			return nil
-		}
-
-		return &text
-	}
-
-	if question := optional("question"); question != nil {
-		p.Traces.Question = *question
-	}
-	p.Traces.GroundTruth, p.Traces.Feedback = optional("ground_truth"), optional("feedback")
-	if p.Traces.Steps == nil {
-		p.Traces.Steps = []AgentStep{
-			{Role: "agent", Reasoning: p.Trace.Markdown(), SkillIDs: []string{}},
-		}
-	}
-
-	return p
-}
-
-// recognise returns the format by its distinctive members; formatAuto if none fits.
-func recognise(root located) string {
-	switch v := root.any.(type) {
-	case string:
-		if speakerMark.MatchString(v) {
-			return formatAgent
-		}
-		return formatReasoning
-	case []any:
-		return recogniseList(root)
-	case map[string]any:
-		for _, sign := range []struct {
-			key    string
-			format string
-		}{
-			{"intermediate_steps", formatLangChain},
-			{"simulations", formatTau},
-			{"history", formatBrowserUse},
-			{"steps", formatTraces},
-			{"reasoning", formatAgent},
-			{"final_answer", formatAgent},
-		} {
-			if v[sign.key] != nil {
-				return sign.format
-			}
-		}
-		if list := root.member("messages"); list.any != nil {
-			return recogniseList(list)
-		}
-	}
-
-	return formatAuto
-}
-
-// recogniseList returns the format of a list by its items.
-func recogniseList(root located) string {
-	items, err := root.list()
-	if err != nil || len(items) == 0 {
-		return formatAuto
-	}
-	format := formatAuto
-	for _, item := range items {
-		object, ok := item.any.(map[string]any)
-		switch {
-		case !ok || object["action"] != nil && object["observation"] != nil:
-			if pair, isList := item.any.([]any); ok || isList && len(pair) == 2 {
-				return formatLangChain
-			}
-			return formatAuto
-		case object["model_output"] != nil || object["state"] != nil && object["result"] != nil:
-			return formatBrowserUse
-		case isTau(item):
-			return formatTau
-		case object["role"] != nil:
-			format = formatConversation
-		}
-	}
-
-	return format
-}
-
-// isTau reports whether a message has members that only tau-bench writes.
-func isTau(message located) bool {
-	if message.member("tool_messages").any != nil || message.member("requestor").any != nil {
-		return true
-	}
-	calls, err := message.member("tool_calls").list()
-	return err == nil && len(calls) > 0 && calls[0].member("requestor").any != nil
 }

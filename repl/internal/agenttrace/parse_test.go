@@ -16,7 +16,7 @@ import (
 func TestFormatsAreRecognised(t *testing.T) {
 	for name, want := range map[string]string{
 		"agent.json": "agent", "agent-plain.json": "agent", "reasoning.txt": "reasoning",
-		"conversation.json": "conversation", "conversation-object.json": "conversation",
+		"conversation.json": "anthropic", "conversation-object.json": "conversation",
 		"tau.json": "tau", "tau-results.json": "tau", "browser-use.json": "browser-use",
 		"langchain.json": "langchain", "langchain-result.json": "langchain", "traces.json": "traces",
 		"unicode.json": "conversation",
@@ -84,7 +84,6 @@ func TestTracesDictIsParsed(t *testing.T) {
 			`{"question":"Q","ground_truth":null,"feedback":"bad","steps":[{"role":"agent",` +
 				`"reasoning":"r","answer":"a","skill_ids":[]}]}`,
 		},
-		{`{"question": "Q", "steps": []}`, "traces", `{"question":"Q","ground_truth":null,"feedback":null,"steps":[]}`},
 		{"words", "reasoning", `{"question":"","ground_truth":null,"feedback":null,` +
 			`"steps":[{"role":"agent","reasoning":"words","answer":"","skill_ids":[]}]}`},
 		{
@@ -142,9 +141,52 @@ func TestHostileTraces(t *testing.T) {
 		{"cut JSON", `{"messages": [{"role":`, "auto", "its JSON ends too early"},
 		{"two values", `[] []`, "tau", "there is more data after its JSON"},
 		{"NaN", `{"reasoning": NaN}`, "agent", "it is not JSON"},
-		{"no known member", `{"a": 1}`, "auto", "name one of agent, reasoning, browser-use"},
+		{
+			"two traces on a line",
+			`{"steps": 1} {"steps": 2}` + "\n" + `{"steps": 3}`,
+			"auto",
+			"there is more data after its JSON",
+		},
+		{"a bad line", "{\"role\": \"user\", \"content\": \"a\"}\n\n{bad}\n", "auto", "line 3: it is not JSON"},
+		{
+			"a cut line",
+			"{\"role\": \"user\", \"content\": \"a\"}\n{\"role\":\n{\"role\": \"user\"}",
+			"auto",
+			"line 2: its JSON ends too early",
+		},
+		{
+			"a line of a wrong type",
+			"{\"role\": \"user\", \"content\": \"a\"}\n{\"role\": \"user\", \"content\": 7}\n",
+			"auto",
+			"line 2.content: expected text or a list of parts, not a number",
+		},
+		{
+			"no steps",
+			`{"question": "Q", "steps": []}`,
+			"traces",
+			`it has no steps; it is an object with "question", "steps" (an empty list)`,
+		},
+		{
+			"no texts",
+			`[{"role": "user", "content": ""}, {"role": "assistant", "content": null}]`,
+			"auto",
+			"none of its 2 steps has text; it is a list of 2, first an object with \"content\", \"role\"",
+		},
+		{
+			"steps of another kind",
+			`{"steps": [{"what": "x"}]}`,
+			"auto",
+			`it is an object with "steps" (a list of 1, first an object with "what")`,
+		},
+		{
+			"an unknown item",
+			`[{"reasoning": "r"}, {"a": 1}]`,
+			"auto",
+			`cannot detect the format of item 2 of the trace: it is an object with "a"`,
+		},
+		{"no known member", `{"a": 1}`, "auto", "it is an object with \"a\"; name one of claude-code, "},
 		{"null", `null`, "tau", "the trace: expected a list, not nothing"},
-		{"no such format", `x`, "yaml", `unknown trace format "yaml": use one of agent`},
+		{"no such format", `x`, "yaml", `unknown trace format "yaml": use one of claude-code`},
 		{"a number as reasoning", `{"reasoning": 5}`, "auto", "cannot read the trace as agent: " +
 			"reasoning: expected text, not a number"},
 		{"content", `[{"role": "user", "content": "a"}, {"role": "user", "content": ` +
@@ -199,6 +241,9 @@ func FuzzParseTrace(f *testing.F) {
 		for i := range agenttrace.Formats() {
 			f.Add(data, uint8(i))
 		}
+	}
+	for _, data := range formFiles(f) {
+		f.Add(data, uint8(0))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, format uint8) {
 		name := agenttrace.Formats()[int(format)%len(agenttrace.Formats())]

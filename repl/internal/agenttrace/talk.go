@@ -5,53 +5,87 @@ import (
 	"strings"
 )
 
-// textLen bounds the texts in the steps of a conversation, in characters.
+// textLen bounds the texts in the steps of a conversation that a snippet makes, in
+// characters.
 const textLen = 1000
 
 // everything is the bound for texts that are never cut.
 const everything = MaxBytes
 
-// talk makes steps of what was said and called.
+// talk makes steps of what was said and called, and keeps what the source says of the task.
 type talk struct {
 	steps []Step
 	raw   []string
-	limit int // characters of a text in a step
+	rule  string // between the raw texts
+	limit int    // characters of a text in a step
 
 	calls   []int          // the steps of calls, in their order
 	oldest  int            // which of calls may be the first without a result
 	waiting map[string]int // the steps of calls without a result, by their ids
 	settled map[int]bool   // steps of calls that have one
+
+	name, system     string      // of the trace, and the agent's prompt; often empty
+	question, answer string      // the first words of the user, the last of the agent
+	truth, feedback  *string     // nil if the source has none
+	agents           []AgentStep // nil if the source has none
+	now              *float64    // the time of the next steps
+	decoded          int         // bytes of the JSON that was in texts
+	once             bool        // a second result of a call is a repetition
+}
+
+func newTalk(limit int) *talk {
+	return &talk{rule: "\n\n", limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
+}
+
+// trace returns the trace of all steps so far.
+func (t *talk) trace() *Trace {
+	return newTrace(t.steps, strings.Join(t.raw, t.rule), t.system)
 }
 
 // talkOf makes a trace of a list of messages.
 func talkOf(messages located, limit int, system string) (*Trace, error) {
-	if messages.any == nil {
-		return nil, messages.wrong("a list")
-	}
-	list, err := messages.list()
-	if err != nil {
+	t := newTalk(limit)
+	t.system = system
+	if err := t.listen(messages); err != nil {
 		return nil, err
 	}
+	return t.trace(), nil
+}
 
-	t := talk{limit: limit, waiting: map[string]int{}, settled: map[int]bool{}}
-	for _, m := range list {
-		if err := t.message(m); err != nil {
-			return nil, err
-		}
+// listen makes the steps of a list of messages.
+func (t *talk) listen(messages located) error {
+	if messages.any == nil {
+		return messages.wrong("a list")
 	}
-
-	return newTrace(t.steps, strings.Join(t.raw, "\n\n"), system), nil
+	return t.each(messages, t.message)
 }
 
 // roleActions maps the usual names of speakers to actions.
 var roleActions = map[string]string{
 	"user": actionUser, "human": actionUser,
 	"assistant": actionAgent, "ai": actionAgent, "agent": actionAgent, "model": actionAgent,
+	"gpt": actionAgent, "gemini": actionAgent, "AIMessageChunk": actionAgent,
 	"system": actionSystem, "developer": actionSystem,
-	"tool": actionToolAlone, "function": actionToolAlone,
+	"tool": actionToolAlone, "function": actionToolAlone, "toolResult": actionToolAlone,
+	"observation": actionToolAlone, "tool_response": actionToolAlone,
 }
 
-// message makes the steps of one message.
+// The members by which libraries name the parts of a message, a call and a result.
+var (
+	roleKeys     = []string{"role", "from", "source", "type"}
+	contentKeys  = []string{"content", "parts", "contents", "message", "value"}
+	thoughtKeys  = []string{"reasoning_content", "reasoning", "thinking"}
+	nameKeys     = []string{"name", "toolName", "tool_name", "function_name"}
+	argumentKeys = []string{"arguments", "input", "args", "action", "code"}
+	callIDKeys   = []string{"call_id", "tool_call_id", "toolCallId", "id"}
+	resultIDKeys = []string{
+		"tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id",
+	}
+	resultKeys = []string{"content", "output", "result", "response", "value", "outputs"}
+	failedKeys = []string{"error", "is_error", "isError"}
+)
+
+// message makes the steps of one message, or of one item of OpenAI's Responses.
 func (t *talk) message(m located) error {
 	if err := m.object(); err != nil {
 		return err
@@ -59,28 +93,35 @@ func (t *talk) message(m located) error {
 	if many := m.member("tool_messages"); many.any != nil {
 		return t.each(many, t.message)
 	}
-	if m.member("role").any == nil {
+	m = unwrapMessage(m)
+	if m.first(roleKeys...).any == nil {
 		return m.member("role").wrong("text")
 	}
 
-	role, err := m.member("role").text()
+	role, err := m.first(roleKeys...).text()
 	if err != nil {
 		return err
 	}
 	if roleActions[role] == actionToolAlone {
-		return t.result(
-			m, m.first("tool_call_id", "id"), m.member("content"), m.first("error", "is_error"),
-		)
+		if content := m.first(contentKeys...); holdsResult(content.any) {
+			return t.content(role, content)
+		}
+		return t.result(m)
+	}
+	if m.member("role").any == nil {
+		if kind := partKind(m); kind != "text" && roleActions[role] == "" {
+			return t.item(m, role, kind)
+		}
 	}
 
 	before := len(t.steps) + len(t.raw)
-	if err := t.reasoning(m.member("reasoning_content")); err != nil {
+	if err := t.reasoning(m.first(thoughtKeys...)); err != nil {
 		return err
 	}
-	if err := t.content(role, m.member("content")); err != nil {
+	if err := t.content(role, m.first(contentKeys...)); err != nil {
 		return err
 	}
-	if err := t.each(m.member("tool_calls"), t.call); err != nil {
+	if err := t.each(m.first("tool_calls", "toolCalls"), t.call); err != nil {
 		return err
 	}
 
@@ -94,6 +135,61 @@ func (t *talk) message(m located) error {
 	}
 
 	return nil
+}
+
+// holdsResult reports whether a tool's message has results as parts of its content.
+func holdsResult(content any) bool {
+	return someItem(content, func(part any) bool { return partKind(located{any: part}) == "result" })
+}
+
+// unwrapMessage returns the message in a serialized message of LangChain. Its type, or the
+// class in its id, is the role.
+func unwrapMessage(m located) located {
+	inner := m.first("data", "kwargs")
+	object, ok := inner.any.(map[string]any)
+	if !ok || m.member("role").any != nil {
+		return m
+	}
+
+	role := m.member("type").any
+	if class, ok := m.member("id").any.([]any); ok && len(class) > 0 {
+		role = class[len(class)-1]
+	}
+	name, _ := role.(string)
+	if own, ok := object["type"].(string); ok {
+		name = own
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")
+
+	unwrapped := map[string]any{"role": strings.ToLower(name)}
+	for key, value := range object {
+		if key != "type" {
+			unwrapped[key] = value
+		}
+	}
+	return located{any: unwrapped, path: inner.path}
+}
+
+// item makes the steps of an item without a role: a call, a result or a thought.
+func (t *talk) item(m located, role, kind string) error {
+	switch kind {
+	case "call":
+		text, ok := m.member("value").any.(string)
+		if !ok {
+			return t.call(m)
+		}
+		inner, err := t.decode(located{any: text, path: m.member("value").path})
+		if err != nil || inner.object() != nil {
+			return t.say(role, text)
+		}
+		return t.call(inner) // of ShareGPT
+	case "result":
+		return t.result(m)
+	case "thought":
+		return t.thought(m)
+	}
+
+	return t.content(role, m.first(contentKeys...))
 }
 
 func (t *talk) each(list located, do func(located) error) error {
@@ -115,6 +211,15 @@ func (t *talk) say(role, text string) error {
 	if !ok {
 		action = role
 	}
+
+	switch {
+	case text == "":
+	case action == actionAgent:
+		t.answer = text
+	case action == actionUser && t.question == "":
+		t.question = text
+	}
+
 	return t.add(Step{Action: action, Thought: Shorten(text, t.limit)}, role, text)
 }
 
@@ -123,19 +228,34 @@ func (t *talk) add(s Step, label, raw string) error {
 	if len(t.steps) >= MaxSteps {
 		return fmt.Errorf("the trace has more than %d steps", MaxSteps)
 	}
+	if s.Timestamp == nil {
+		s.Timestamp = t.now
+	}
 	t.steps = append(t.steps, s)
 	t.raw = append(t.raw, "["+label+"] "+raw)
 	return nil
 }
 
+// reasoning adds a thought: a text, or parts with texts.
 func (t *talk) reasoning(thought located) error {
-	text, err := thought.text()
+	text, err := resultText(thought)
 	if err != nil || text == "" {
 		return err
 	}
 	return t.add(
 		Step{Action: actionReasoning, Thought: Shorten(text, t.limit)}, actionReasoning, text,
 	)
+}
+
+// thought adds the thought of a part or an item.
+func (t *talk) thought(part located) error {
+	for _, key := range []string{"thinking", "summary", "content", "reasoning", "text"} {
+		before := len(t.steps)
+		if err := t.reasoning(part.member(key)); err != nil || len(t.steps) > before {
+			return err
+		}
+	}
+	return nil
 }
 
 // content makes steps of a message's content, the parts in their order. Consecutive texts
@@ -183,151 +303,16 @@ func (t *talk) content(role string, content located) error {
 	return flush()
 }
 
-// partText returns the text of a part, or the name of another kind of part, such as
-// "[image_url]".
-func partText(part located) (text string, ok bool, err error) {
-	if s, isText := part.any.(string); isText {
-		return s, true, nil
-	}
-	if err := part.object(); err != nil {
-		return "", false, part.wrong("text or an object")
-	}
-
-	kind, err := part.member("type").text()
-	if err != nil {
-		return "", false, err
-	}
-	switch {
-	case kind == "tool_use" || kind == "tool_result" || kind == "thinking":
-		return "", false, nil
-	case part.member("text").any != nil:
-		text, err = part.member("text").text()
-		return text, true, err
-	}
-
-	return "[" + kind + "]", true, nil
-}
-
-// part makes a step of a part in Anthropic's form.
+// part makes a step of a call, a result or a thought in a message's content.
 func (t *talk) part(part located) error {
-	switch part.member("type").any {
-	case "tool_use":
+	kind := partKind(part)
+	part = innerPart(part)
+
+	switch kind {
+	case "call":
 		return t.call(part)
-	case "tool_result":
-		return t.result(
-			part, part.member("tool_use_id"), part.member("content"), part.member("is_error"),
-		)
+	case "result":
+		return t.result(part)
 	}
-	return t.reasoning(part.member("thinking"))
-}
-
-// call adds a tool call: {"function": {"name", "arguments"}} of OpenAI,
-// {"name", "input"} of Anthropic, {"name", "arguments"} of tau-bench.
-func (t *talk) call(c located) error {
-	if err := c.object(); err != nil {
-		return err
-	}
-	inner := c
-	if f := c.member("function"); f.any != nil {
-		inner = f
-	}
-
-	name, err := inner.member("name").text()
-	if err != nil {
-		return err
-	}
-	arguments, err := inner.first("arguments", "input").show()
-	if err != nil {
-		return err
-	}
-
-	id, err := c.first("id", "call_id").show()
-	if err != nil {
-		return err
-	}
-	action := actionToolCall + name
-	step := Step{Action: action, Thought: Shorten(arguments, t.limit)}
-	if c.member("requestor").any == "user" {
-		step.Metadata = map[string]any{"requestor": "user"}
-	}
-	if err := t.add(step, action, arguments); err != nil {
-		return err
-	}
-
-	t.calls = append(t.calls, len(t.steps)-1)
-	if id != "" {
-		t.waiting[id] = len(t.steps) - 1
-	}
-	return nil
-}
-
-// result adds a tool's result to its call: the one with its id or, without an id, the
-// oldest open one. Without such a call it becomes a separate step.
-func (t *talk) result(r, id, content, failed located) error {
-	text, err := resultText(content)
-	if err != nil {
-		return err
-	}
-	bad, err := failed.truth()
-	if err != nil {
-		return err
-	}
-	if bad {
-		text = "[ERROR] " + text
-	}
-
-	which, err := id.show()
-	if err != nil {
-		return err
-	}
-	if at, ok := t.callOf(which); ok {
-		delete(t.waiting, which)
-		t.settled[at] = true
-		t.steps[at].Observation = Shorten(text, t.limit)
-		t.raw = append(t.raw, "[tool] "+text)
-		return nil
-	}
-
-	step := Step{Action: actionToolAlone, Observation: Shorten(text, t.limit)}
-	if r.member("requestor").any == "user" {
-		step.Metadata = map[string]any{"requestor": "user"}
-	}
-	return t.add(step, "tool", text)
-}
-
-// callOf returns the step of the call that a result with an id belongs to.
-func (t *talk) callOf(id string) (at int, ok bool) {
-	if id != "" {
-		at, ok = t.waiting[id]
-		return at, ok
-	}
-	for ; t.oldest < len(t.calls); t.oldest++ {
-		if at = t.calls[t.oldest]; !t.settled[at] {
-			return at, true
-		}
-	}
-	return 0, false
-}
-
-// resultText returns the text of a result: a text, parts, or any other JSON.
-func resultText(content located) (string, error) {
-	parts, isList := content.any.([]any)
-	if !isList {
-		return content.show()
-	}
-	texts := make([]string, len(parts))
-	list, err := content.list()
-	if err != nil {
-		return "", err
-	}
-
-	for i, part := range list {
-		text, ok, err := partText(part)
-		if err != nil || !ok {
-			return content.show() // a list that is no list of parts
-		}
-		texts[i] = text
-	}
-
-	return strings.Join(texts, "\n"), nil
+	return t.thought(part)
 }

@@ -3,6 +3,8 @@ package agenttrace
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -77,6 +79,45 @@ func newTrace(steps []Step, raw, system string) *Trace {
 		steps[i].Index = i
 	}
 	return &Trace{steps: steps, raw: raw, system: system}
+}
+
+// Combine makes one trace of several: it renumbers the steps and joins the raw texts with
+// a rule between them. The system prompt is the first one.
+func Combine(traces ...*Trace) *Trace {
+	var steps []Step
+	var raw []string
+	system := ""
+	for _, t := range traces {
+		steps = append(steps, t.steps...)
+		if t.raw != "" {
+			raw = append(raw, t.raw)
+		}
+		if system == "" {
+			system = t.system
+		}
+	}
+
+	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
+}
+
+// Named returns the trace with a name in the metadata of its steps. A trace of several has
+// names already: they follow after a slash.
+func (t *Trace) Named(name string) *Trace {
+	steps := slices.Clone(t.steps)
+	for i := range steps {
+		metadata := maps.Clone(steps[i].Metadata)
+		if metadata == nil {
+			metadata = map[string]any{}
+		}
+		if inner, ok := metadata["trace"].(string); ok {
+			metadata["trace"] = name + "/" + inner
+		} else {
+			metadata["trace"] = name
+		}
+		steps[i].Metadata = metadata
+	}
+
+	return newTrace(steps, t.raw, t.system)
 }
 
 // Len returns the number of steps.
