@@ -43,7 +43,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,8 +85,12 @@ smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; need
 	RLM_SMOLLM='$(SMOLLM)/bin/python' go test -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
 
 graph-native: ## Ask graphs and other engines the same queries; needs python3
-	RLM_GRAPH_PYTHON="$$(scripts/graph/venv.sh | tail -n 1)" go test -count=1 \
+	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" go test -count=1 \
 		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
+
+documents-native: ## Compare documents with what other tools read in them; needs python3
+	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" go test -count=1 \
+		-run '^TestTextsAreThoseOfOtherTools$$' ./internal/documents
 
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
@@ -154,13 +158,19 @@ wasm-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/verify.sh
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph
+	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents
 
 graph: ## Build the graphs' engine anew, from Rust; needs rustup
-	scripts/wasm/graph.sh graph/engine
+	scripts/wasm/rust.sh graph/engine
 
 graph-verify: ## Build it anew and compare with the committed files
-	scripts/wasm/graph.sh --verify
+	scripts/wasm/rust.sh graph/engine --verify
+
+documents: ## Build the reader of documents anew, from Rust; needs rustup
+	scripts/wasm/rust.sh internal/documents/engine
+
+documents-verify: ## Build it anew and compare with the committed files
+	scripts/wasm/rust.sh internal/documents/engine --verify
 
 zones: ## Renew the time zones from the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip

@@ -25,8 +25,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -101,8 +99,6 @@ type Options struct {
 	// Log receives the engine's messages. Nil writes nothing.
 	Log *slog.Logger
 }
-
-const noCache = "none" // as Options.CacheDir
 
 // defaultQueue is what Options.Queue says.
 const defaultQueue = 1000
@@ -204,23 +200,13 @@ func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
 // cacheDir returns the directory for compiled code, "" for none. A directory that the caller
 // named must work. An unusable default directory only makes the start slower.
 func cacheDir(options Options) (string, error) {
-	switch options.CacheDir {
-	case noCache:
+	dir, err := codecache.Find(options.CacheDir)
+	if err != nil && options.CacheDir == "" {
+		options.Log.Warn("cannot use the default cache directory, so each process takes "+
+			"seconds to start: name another cache directory", "error", err)
 		return "", nil
-	case "":
-		dir, err := os.UserCacheDir()
-		if err == nil {
-			dir = filepath.Join(dir, "rlm")
-			err = codecache.Check(dir)
-		}
-		if err != nil {
-			options.Log.Warn("cannot use the default cache directory, so each process takes "+
-				"seconds to start: name another cache directory", "error", err)
-			return "", nil
-		}
-		return dir, nil
 	}
-	return options.CacheDir, codecache.Check(options.CacheDir)
+	return dir, err
 }
 
 // Tiers returns every tier that the engine may choose, weak and strong. The engine owns

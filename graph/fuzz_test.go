@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ func fuzzQueries(f *testing.F, query func(*testing.T, *graph.Graph, string) erro
 		var limit *graph.LimitError
 		if err != nil && !errors.As(err, &wrong) && !errors.As(err, &limit) && !errors.Is(err, graph.ErrReadOnly) {
 			t.Logf("%q: %v", text, err)
+			if strings.Contains(err.Error(), "engine failed") {
+				t.Fail()
+			}
 		}
 		expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
 	})
@@ -31,7 +35,11 @@ func FuzzCypher(f *testing.F) {
 	for _, seed := range []string{
 		"MATCH (a)-[r*1..3]->(b) WHERE a.score > 1 RETURN a, collect(b.id) ORDER BY a.id LIMIT 3",
 		"MATCH (a {é: 'ü'})-->(b {id: 'run-1'})<-[r:T]-(c) WHERE c.id = 'edit' RETURN a",
-		"UNWIND [1, 2] AS x WITH x RETURN sum(x)", "CREATE (:A {x: 1})", "RETURN é, `a b` AS c",
+		"UNWIND [1, 2] AS x WITH x RETURN sum(x)", "RETURN duration.between(date('2024-W02'), datetime())",
+		"RETURN date.truncate('week', date('2024-01-31') + duration('P1Y2M3DT4.5S'), {day: 2}).week",
+		"MATCH p = (a)-[*0..2]-() WITH a, count(p) AS n WHERE n > 1 RETURN [x IN range(1, n) WHERE x % 2 = 0 | x / n]",
+		"OPTIONAL MATCH (a)-[r]->(b) RETURN DISTINCT properties(r), a {.*, x: 1} ORDER BY size(keys(a)) DESC SKIP 1",
+		"CREATE (:A {x: 1})", "RETURN é, `a b` AS c",
 	} {
 		f.Add(seed)
 	}

@@ -140,7 +140,7 @@ func Open(ctx context.Context, config Config) (*Graph, error) {
 	g := &Graph{
 		config: config, engine: e, turn: semaphore.NewWeighted(readers), readers: readers,
 	}
-	if g.state, err = newState(e.pages*wasmPage, uint64(config.MaxMemory)/wasmPage*wasmPage); err != nil {
+	if g.state, err = newState(e.Size(), uint64(config.MaxMemory)&^0xffff); err != nil {
 		return nil, err
 	}
 	if err := g.start(ctx); err != nil {
@@ -157,7 +157,7 @@ func (g *Graph) start(ctx context.Context) error {
 		return err
 	}
 
-	defer in.close()
+	defer in.Close()
 	if err := in.start(ctx); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (g *Graph) Close() error {
 // dropIdle closes the instances that wait. Their view of the state is out of date.
 func (g *Graph) dropIdle() {
 	for _, in := range g.idle {
-		in.close()
+		in.Close()
 	}
 	g.idle = nil
 }
@@ -211,7 +211,7 @@ func (g *Graph) take(ctx context.Context) (*instance, error) {
 // put takes an instance back, or closes it if it cannot return to the last state.
 func (g *Graph) put(in *instance, isBroken bool) {
 	if isBroken || !in.memory.reset() {
-		in.close()
+		in.Close()
 		return
 	}
 	g.mu.Lock()
@@ -299,7 +299,7 @@ func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error
 	defer g.mu.Unlock()
 	g.dropIdle()
 	if err := g.state.commit(in.memory); err != nil {
-		in.close()
+		in.Close()
 		return err
 	}
 	g.idle = append(g.idle, in)

@@ -344,10 +344,10 @@ func TestPathsBeginAtIDs(t *testing.T) {
 	}
 }
 
-// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a look at all nodes takes. The
-// path with a name is the control.
+// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a look at all nodes takes. A
+// condition that no index answers is the control.
 func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
-	g := open(t, graph.Config{Fuel: 50_000})
+	g := open(t, graph.Config{Fuel: 15_000})
 	err := g.Update(t.Context(), func(u *graph.Update) error {
 		var errs []error
 		for i := range 20_000 {
@@ -366,7 +366,7 @@ func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
 		expect(t, rows(t, g, query, nil), "[a] [map[a:n7]]")
 	}
 	var limit *graph.LimitError
-	_, err = g.Cypher(t.Context(), "MATCH p = (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a", nil)
+	_, err = g.Cypher(t.Context(), "MATCH (a:N)-[:T]->(b:N) WHERE b.id ENDS WITH 'n8' RETURN a.id AS a", nil)
 	if !errors.As(err, &limit) || limit.Limit != "Fuel" {
 		t.Errorf("the control: %v", err)
 	}

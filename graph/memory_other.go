@@ -51,6 +51,13 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.data[:m.used]
 }
 
+// Refused reports whether the memory would have grown beyond its limit since the last call.
+func (m *memory) Refused() bool {
+	refused := m.refused
+	m.refused = false
+	return refused
+}
+
 // Free drops the memory.
 func (m *memory) Free() { m.data = nil }
 

@@ -147,6 +147,21 @@ func TestPipesAreCopied(t *testing.T) {
 	}
 }
 
+func TestFilesOfTheKernelAreRead(t *testing.T) {
+	const path = "/proc/self/status"
+	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+		t.Skip("the system has no such file")
+	}
+	in, err := inputs.Open(t.Context(), inputs.Options{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inputs.Close(in)
+	if got := contentOf(t, in.Text); !strings.HasPrefix(got, "Name:") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestBadOptionsAreRefused(t *testing.T) {
 	dir := tree(t, "a")
 	for want, o := range map[string]inputs.Options{

@@ -22,10 +22,16 @@ import (
 
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := testcache.Use(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // read opens bytes as a file of that name.
 func read(t *testing.T, o inputs.Options, name string, data []byte) (tiers.Input, error) {
@@ -305,7 +311,7 @@ func TestHostileZipArchivesEndInErrors(t *testing.T) {
 	}
 }
 
-func TestOfficeDocumentsAreBytes(t *testing.T) {
+func TestDamagedOfficeDocumentsAreBytes(t *testing.T) {
 	in, err := read(t, inputs.Options{}, "x", zipped(t, []string{"[Content_Types].xml", "word/document.xml"}, nil))
 	if err != nil {
 		t.Fatal(err)

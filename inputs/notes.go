@@ -66,6 +66,9 @@ func describeLeftOut(counts map[string]int) []string {
 	return []string{"left out: " + strings.Join(parts, ", ")}
 }
 
+// asDocument is what a file of a folder is that is converted.
+const asDocument = "converted to Markdown, with the files themselves in .bytes"
+
 // mostSurveyed bounds how many files of a folder are looked at before a snippet runs.
 const mostSurveyed = 2_000
 
@@ -95,6 +98,11 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 		}
 		notes = append(notes, fmt.Sprintf("%s: %s", kind, list))
 	}
+	more, err := r.convertMembers(ctx, dir, kinds[asDocument])
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, more...)
 	if len(names) > mostSurveyed && len(notes) > 0 {
 		notes = append(notes, fmt.Sprintf("only the first %s files were looked at before the start",
 			humanize.Comma(mostSurveyed)))
@@ -119,6 +127,9 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	n, _ := readBlock(file, head) // what there is
 	if p := findPacking(head[:n]); p != nil {
 		return "unpacked from " + p.name + " when opened"
+	}
+	if !r.KeepDocuments && findDocument(name, head[:n]) != nil {
+		return asDocument
 	}
 	text := bigtext.FromBytes(name, cutCharacter(head[:n], int64(n) < size))
 	if isArchive(text) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/tiers"
@@ -73,9 +74,24 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 			return tiers.Input{}, err
 		}
 		return r.openText(ctx, text)
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return r.openUnsized(ctx, path)
 	}
 
 	text, err := bigtext.Open(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	return r.openText(ctx, text)
+}
+
+// openUnsized opens a file that tells no size: it is empty, or the kernel's, as /proc/cpuinfo is.
+func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	text, err := bigtext.Spooled(ctx, path, file, r.MaxUnpacked, file.Close)
 	if err != nil {
 		return tiers.Input{}, err
 	}
@@ -91,6 +107,20 @@ func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input,
 	text, notes, err := r.unpack(ctx, text)
 	if err != nil {
 		return tiers.Input{}, err
+	}
+	begun := time.Now()
+	name := filepath.Base(text.Name())
+	stop := r.tellWhile(func() string {
+		return fmt.Sprintf("converting %s: %s", name, time.Since(begun).Round(time.Second))
+	})
+	text, found, more, err := r.convert(ctx, text)
+	stop()
+	if err != nil {
+		return tiers.Input{}, err
+	}
+	notes = append(notes, more...)
+	if found != nil {
+		return tiers.Input{Text: text, Notes: notes}, nil
 	}
 	if isArchive(text) {
 		return r.openArchive(ctx, text, notes)
@@ -147,7 +177,7 @@ func (r *reader) finishFolder(
 	return tiers.Input{Dir: dir, Notes: append(notes, more...)}, nil
 }
 
-// loadMember unpacks and decodes a file of a folder. An archive in a folder stays as it is.
+// loadMember unpacks, converts or decodes a file of a folder. An archive in a folder stays as it is.
 func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 	if text.Size() == 0 {
 		return text, nil
@@ -155,6 +185,10 @@ func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.T
 	text, _, err := r.unpack(ctx, text)
 	if err != nil {
 		return nil, err
+	}
+	text, found, _, err := r.convert(ctx, text)
+	if err != nil || found != nil {
+		return text, err
 	}
 	return r.decode(ctx, text)
 }

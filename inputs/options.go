@@ -3,6 +3,7 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/encoding"
@@ -21,14 +22,20 @@ type Options struct {
 	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means
 	// that it is detected.
 	Encoding string
-	// MaxUnpacked is how many bytes a compressed file or an archive may have unpacked,
-	// 0 for 64 GiB.
+	// KeepDocuments leaves documents as they are, such as PDF, Word and HTML. Otherwise they are
+	// converted to Markdown, and the file itself is in the bytes of the text.
+	KeepDocuments bool
+	// CacheDir keeps the compiled code of the reader of documents. Its code is executed, so
+	// it must belong to the user alone. Empty means the user's cache, "none" keeps nothing.
+	CacheDir string
+	// MaxUnpacked is how many bytes a compressed file, an archive or the text of a document
+	// may have, 0 for 64 GiB.
 	MaxUnpacked int64
 	// MaxRatio is how many times its packed size a file may have unpacked, 0 for 250. It
 	// applies to more than 256 MiB.
 	MaxRatio int64
-	// Progress, if set, is called about every second while a file is unpacked or decoded, with
-	// a sentence such as "unpacking app.log.gz: 34 %".
+	// Progress, if set, is called about every second while a file is unpacked, converted or
+	// decoded, with a sentence such as "unpacking app.log.gz: 34 %". Calls do not overlap.
 	Progress func(what string)
 }
 
@@ -65,6 +72,14 @@ func newReader(o Options) (*reader, error) {
 		}
 	}
 
+	if tell := o.Progress; tell != nil {
+		var turn sync.Mutex
+		o.Progress = func(what string) {
+			turn.Lock()
+			defer turn.Unlock()
+			tell(what)
+		}
+	}
 	r := &reader{Options: o}
 	if o.Encoding != "" {
 		var err error

@@ -7,13 +7,14 @@
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
 #     RLM_BENCH_TEXTS=FILE          another text as that context
 #   BENCH=graph scripts/bench.sh    the table of graphs beside other engines alone; it needs python3
+#   BENCH=documents scripts/bench.sh  the text of PDFs beside other tools alone; it needs python3
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${BENCH:-all} in
 docker | loops) exec go run ./scripts/bench -only "$BENCH" ;;
-graph) exec go run ./scripts/bench -only graph -python "$(scripts/graph/venv.sh | tail -n 1)" ;;
+graph | documents) exec go run ./scripts/bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;
 esac
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rlm

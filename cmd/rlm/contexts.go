@@ -50,6 +50,8 @@ func (c *contextFlags) add(flags *pflag.FlagSet, usage string) {
 		"read what .gitignore names in Git repositories, too")
 	flags.StringVar(&c.files.Encoding, "encoding", "",
 		"`encoding` of all contexts, such as shift_jis; detected by default")
+	flags.BoolVar(&c.files.NoConvert, "no-convert", false,
+		"leave documents as they are, such as PDF, Word, mail and HTML")
 	flags.Var((*sizeValue)(&c.files.MaxUnpacked), "max-unpacked",
 		"limit of the unpacked `size` of a compressed file or archive (default 64 GiB)")
 	flags.Int64Var(&c.files.MaxRatio, "max-ratio", 0,
@@ -148,25 +150,25 @@ func (c *contextFlags) useStdin() bool {
 }
 
 // open makes the contexts. It reads the JSON files. The contexts call note while they are
-// unpacked.
-func (c *contextFlags) open(stdin io.Reader, note func(string, ...any)) ([]rlm.Context, error) {
+// unpacked or converted.
+func (c *contextFlags) open(e *env, note func(string, ...any)) ([]rlm.Context, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	options := c.files.Options(note)
+	options := c.files.Options(e.settings.CacheDir, note)
 	var all []rlm.Context
 	for i := range c.list {
 		f := &c.list[i]
 		var opened rlm.Context
 		switch {
 		case f.isJSON:
-			value, err := f.readJSON(stdin)
+			value, err := f.readJSON(e.stdin)
 			if err != nil {
 				return nil, err
 			}
 			opened = rlm.Value(f.name(), value)
 		case f.isStdin():
-			opened = rlm.Stream(options, "stdin", stdin, maxStdin)
+			opened = rlm.Stream(options, "stdin", e.stdin, maxStdin)
 		default:
 			opened = rlm.Files(options, f.paths...)
 		}

@@ -319,7 +319,7 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	}
 
 	cfg.Out = f.files.out != ""
-	cfg.Contexts, err = f.contexts.open(e.stdin, f.note(e))
+	cfg.Contexts, err = f.contexts.open(e, f.note(e))
 	return cfg, err
 }
 

@@ -54,7 +54,8 @@ var titleOf = map[config.Group]string{
 // flagTitle has the title of flags that are no settings.
 var flagTitle = map[string]string{
 	"context": inputFlags, "context-json": inputFlags, "include": inputFlags, "exclude": inputFlags,
-	"no-ignore": inputFlags, "encoding": inputFlags, "max-unpacked": inputFlags, "max-ratio": inputFlags,
+	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
+	"max-unpacked": inputFlags, "max-ratio": inputFlags,
 	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags,
 
 	"json": outputFlags, "quiet": outputFlags, "verbose": outputFlags, "events": outputFlags,

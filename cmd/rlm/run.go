@@ -206,7 +206,7 @@ func (f *runFlags) newTask(e *env, question string) (task rlm.AnswerTask, err er
 	}
 
 	if f.session == "" && !f.talks { // else the session opens them
-		task.Contexts, err = f.contexts.open(e.stdin, e.noteUnless(f.quiet))
+		task.Contexts, err = f.contexts.open(e, e.noteUnless(f.quiet))
 	}
 	return task, err
 }

@@ -36,14 +36,14 @@ func (f *runFlags) openTalk(
 		t.kept = t.file.Conversation
 		defer func() { err = errors.Join(err, t.file.Close()) }()
 	}
-	if err := t.restore(ctx, engine, task, note); err != nil {
+	if err := t.restore(ctx, e, engine, task, note); err != nil {
 		return nil, &exitError{exitUsage, t.explain(err, f.session)}
 	}
 
 	var added []rlm.Context
 	for _, c := range given {
 		if !slices.ContainsFunc(t.kept.Contexts, func(old sessions.Context) bool { return old.Equals(&c) }) {
-			t.kept.Contexts, added = append(t.kept.Contexts, c), append(added, makeContext(&c, note))
+			t.kept.Contexts, added = append(t.kept.Contexts, c), append(added, e.makeContext(&c, note))
 		}
 	}
 	if err := t.session.AddContext(ctx, added...); err != nil {
@@ -54,7 +54,7 @@ func (f *runFlags) openTalk(
 
 // restore opens the session as it was kept.
 func (t *talk) restore(
-	ctx context.Context, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
+	ctx context.Context, e *env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
 ) (err error) {
 	cfg := rlm.SessionConfig{
 		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
@@ -62,7 +62,7 @@ func (t *talk) restore(
 	}
 	cfg.Ask.Out = "" // the caller collects the session's files
 	for _, c := range t.kept.Contexts {
-		cfg.Contexts = append(cfg.Contexts, makeContext(&c, note))
+		cfg.Contexts = append(cfg.Contexts, e.makeContext(&c, note))
 	}
 	if t.session, err = engine.Open(ctx, cfg); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (t *talk) explain(err error, name string) error {
 }
 
 // makeContext returns a kept context for a session.
-func makeContext(c *sessions.Context, note func(string, ...any)) rlm.Context {
-	options := c.Reading.Options(note)
+func (e *env) makeContext(c *sessions.Context, note func(string, ...any)) rlm.Context {
+	options := c.Reading.Options(e.settings.CacheDir, note)
 	var made rlm.Context
 	switch {
 	case c.Path != "":

@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/workflow"
 )
 
 // statusDone is the status of a run after its last node.
@@ -132,10 +133,11 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 		if err != nil {
 			return &exitError{exitUsage, err}
 		}
-		problems, err := checkWorkflow(ctx, name, text)
+		problems, notes, err := checkWorkflow(ctx, name, text)
 		if err != nil {
 			return &exitError{exitBroken, err}
 		}
+		e.showNotes(notes)
 
 		if len(problems) == 0 {
 			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", escape(name)); err != nil {
@@ -155,13 +157,23 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	return nil
 }
 
-// checkWorkflow returns the errors of a file.
-func checkWorkflow(ctx context.Context, name, text string) ([]string, error) {
+// checkWorkflow returns the errors and the notes of a file.
+func checkWorkflow(
+	ctx context.Context, name, text string,
+) (problems []string, notes []*workflow.Problem, err error) {
 	task, err := parseWorkflow(name, text)
 	if err != nil {
-		return strings.Split(err.Error(), "\n"), nil
+		return strings.Split(err.Error(), "\n"), nil, nil
 	}
-	return rlm.CheckWorkflow(ctx, task.File)
+	problems, err = rlm.CheckWorkflow(ctx, task.File)
+	return problems, task.File.Notes, err
+}
+
+// showNotes prints the notes on a workflow file.
+func (e *env) showNotes(notes []*workflow.Problem) {
+	for _, note := range notes {
+		_, _ = fmt.Fprintln(e.stderr, escape(note.String()))
+	}
 }
 
 // readWorkflow reads a file, - for stdin.
@@ -195,6 +207,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 		return &exitError{exitUsage, err}
 	}
 
+	e.showNotes(task.File.Notes)
 	models, err := registry(e, false)
 	if err != nil {
 		return &exitError{exitUsage, err}

@@ -46,6 +46,15 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Check compares the bytes of an artefact's file, and what they unpack to, with the manifest.
+func (a Artefact) Check(compressed []byte) error {
+	data, err := a.Decompress(compressed)
+	if err == nil && (hash(data) != a.SHA256 || hash(compressed) != a.CompressedSHA256) {
+		err = fmt.Errorf("%s is not what the manifest says", a.File)
+	}
+	return err
+}
+
 // Decompress decompresses the bytes of an artefact's file. It returns an error if the result
 // does not have the size and hash of the manifest, and never allocates more than that size.
 func (a Artefact) Decompress(compressed []byte) ([]byte, error) {

@@ -51,6 +51,13 @@ func Decoded(ctx context.Context, original *Text, encoding string, r io.Reader, 
 	return t, nil
 }
 
+// OwnOriginal says that the text was made from the bytes of another one, which it owns from then
+// on. Call it before the text is used.
+func (t *Text) OwnOriginal(original *Text) {
+	t.original = original
+	t.Own(original.Close)
+}
+
 // Encoding returns the encoding of the bytes of which the text was made, empty for UTF-8.
 func (t *Text) Encoding() string { return t.encoding }
 
@@ -65,6 +72,9 @@ func (t *Text) Original() *Text {
 // MarkBinary says that nobody decodes the bytes of the text, and what they seem to be. Call it
 // before the text is used.
 func (t *Text) MarkBinary(kind Kind) { t.kind, t.binary = kind, true }
+
+// MarkKind says what the text was made of. Call it before the text is used.
+func (t *Text) MarkKind(kind Kind) { t.kind = kind }
 
 // IsBinary reports whether MarkBinary was called.
 func (t *Text) IsBinary() bool { return t.binary }

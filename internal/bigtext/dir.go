@@ -258,6 +258,15 @@ func (d *Dir) Text(ctx context.Context, name string) (*Text, error) {
 	return t, d.trim(maxOpen)
 }
 
+// Bytes returns the file name, one of Names, as it is: the selection does not load it. The
+// caller closes it.
+func (d *Dir) Bytes(ctx context.Context, name string) (*Text, error) {
+	if _, err := d.Size(name); err != nil {
+		return nil, err
+	}
+	return d.loadBytes(ctx, name)
+}
+
 // load returns a file as the selection reads it.
 func (d *Dir) load(ctx context.Context, name string) (*Text, error) {
 	t, err := d.loadBytes(ctx, name)

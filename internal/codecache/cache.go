@@ -83,6 +83,23 @@ func Check(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// Find returns the directory that a setting names: empty is rlm's in the user's cache, which Find
+// checks, "none" is no directory.
+func Find(setting string) (string, error) {
+	switch setting {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(dir, "rlm")
+		return dir, Check(dir)
+	}
+	return setting, Check(setting)
+}
+
 // Has reports whether the cache has a file. Only Fetch verifies it.
 func (c *Cache) Has(path string) bool {
 	if c.seal == nil {

@@ -49,7 +49,7 @@ type Function struct {
 var functions = []Function{
 	{
 		Name:      "llm_query",
-		Signature: "llm_query(prompt, model=None, schema=None)",
+		Signature: "llm_query(prompt, model=None, schema=None, images=None)",
 		Arguments: One,
 		Doc: "asks a language model once and returns its answer: a str, or a real Python value " +
 			"if schema is given. " +

@@ -22,6 +22,14 @@ const (
 type Message struct {
 	Role    Role   `json:"role"`
 	Content string `json:"content"`
+	// Images are what a user's message shows beside its text, for models that see.
+	Images []Image `json:"images,omitempty"`
+}
+
+// Image is a picture in a message.
+type Image struct {
+	Type string `json:"type"` // image/png, image/jpeg, image/gif or image/webp
+	Data []byte `json:"data"`
 }
 
 // Request is one prompt. The zero value of an optional field leaves the choice to the
@@ -77,6 +85,9 @@ func (r Request) validate() error {
 func (r Request) findMistake() error {
 	spoken := 0
 	for i, m := range r.Messages {
+		if len(m.Images) > 0 && m.Role != RoleUser {
+			return fmt.Errorf("message %d has images and the role %q: only users show images", i, m.Role)
+		}
 		switch m.Role {
 		case RoleSystem:
 		case RoleUser, RoleAssistant:

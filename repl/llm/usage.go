@@ -20,13 +20,14 @@ type Usage struct {
 
 // estimateUsage estimates what a call used from its texts.
 func estimateUsage(r Request, text string) Usage {
-	messages := make([]string, len(r.Messages))
+	images, messages := 0, make([]string, len(r.Messages))
 	for i, m := range r.Messages {
 		messages[i] = m.Content
+		images += len(m.Images)
 	}
 
 	return Usage{
-		InputTokens:  tokens.EstimatePrompt(string(r.Schema), messages...),
+		InputTokens:  tokens.EstimatePrompt(string(r.Schema), images, messages...),
 		OutputTokens: tokens.Estimate(text),
 		Estimated:    true,
 	}

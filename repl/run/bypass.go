@@ -71,7 +71,7 @@ func (c *Config) mayBypass() bool {
 }
 
 // writeDirect returns the prompt that asks for a direct answer, or an empty one if the inputs
-// are too large or include a directory.
+// are too large or include what is not text.
 func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (string, error) {
 	limit := int64(r.cfg.Bypass)
 	if window, known := r.caller.Window(r.cfg.modelAt(0)); known {
@@ -185,7 +185,7 @@ func readDirect(
 	return answer, ""
 }
 
-// inlineInputs returns all inputs as text, or false if one is a directory.
+// inlineInputs returns all inputs as text, or false if one is a directory or not text.
 func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, error) {
 	var b strings.Builder
 	for i, input := range r.cfg.Inputs {
@@ -194,7 +194,11 @@ func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, err
 			return "", false, nil
 		}
 		if input.Text != nil {
-			n, err := lengthOf(ctx, input.Text)
+			text, err := bigtext.Of(ctx, input.Text)
+			if err != nil || text.IsBinary() {
+				return "", false, err
+			}
+			n, err := text.Len(ctx)
 			if err != nil {
 				return "", false, err
 			}

@@ -70,16 +70,21 @@ type published struct {
 // Unwrap returns both.
 func (p *published) Unwrap() []error { return []error{p.error, p.public} }
 
+// publishProblems returns problems in their public form.
+func publishProblems(problems []*flow.Problem) []*Problem {
+	public := make([]*Problem, len(problems))
+	for i, p := range problems {
+		problem := Problem(*p)
+		public[i] = &problem
+	}
+	return public
+}
+
 // publish adds the public form to an error of package flow.
 func publish(err error) error {
 	var file *flow.FileError
 	if errors.As(err, &file) {
-		out := &FileError{}
-		for _, p := range file.Problems {
-			problem := Problem(*p)
-			out.Problems = append(out.Problems, &problem)
-		}
-		return &published{err, out}
+		return &published{err, &FileError{publishProblems(file.Problems)}}
 	}
 
 	var node *flow.NodeError
@@ -96,7 +101,9 @@ func publish(err error) error {
 	var failed *correct.FailedError
 	if errors.As(err, &failed) {
 		for _, a := range failed.History {
-			out.Attempts = append(out.Attempts, Attempt(a))
+			out.Attempts = append(out.Attempts, Attempt{
+				Iteration: a.Iteration, Output: a.Output, Score: a.Score, Valid: a.Valid, Errors: a.Errors,
+			})
 		}
 	}
 

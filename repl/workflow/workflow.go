@@ -151,6 +151,9 @@ func actionOf(a *Action) (flow.Action, error) {
 type File struct {
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
+	// Notes say what a run does otherwise than the file seems to say, such as keys that have
+	// no effect.
+	Notes []*Problem
 
 	file *flow.File
 }
@@ -163,7 +166,11 @@ func Parse(name string, source []byte) (*File, error) {
 	if err != nil {
 		return nil, publish(err)
 	}
-	return &File{file: file}, nil
+	actions, err := actionsOf(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &File{file: file, Notes: publishProblems(file.Notes(actions))}, nil
 }
 
 // Check finds problems that Run would refuse before any work: unknown actions and

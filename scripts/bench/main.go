@@ -7,6 +7,7 @@
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
+//	go run ./scripts/bench -only documents -python VENV/bin/python
 //	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
@@ -55,7 +56,7 @@ func main() {
 	flag.StringVar(&b.graph, "graph", "", "what the process of -only graph-child answers")
 	flag.StringVar(&b.folder, "folder", "", "the data of -only graph-child")
 	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
-		" beside its model, graph graphs beside other engines, peers the table of the README")
+		" beside its model, graph and documents what they are beside other engines, peers the table of the README")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -77,11 +78,13 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.loops)
 	case "graph":
 		return b.runAll(b.measureGraphs)
+	case "documents":
+		return b.runAll(b.measureDocuments)
 	case "graph-child":
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, graph, loops, peers and texts", only)
+		return fmt.Errorf("-only %s: there are docker, documents, graph, loops, peers and texts", only)
 	}
 
 	switch {

@@ -15,7 +15,9 @@ mod names;
 mod projection;
 mod property;
 mod rdf;
+mod read;
 mod rules;
+mod temporal;
 mod view;
 
 use std::cell::RefCell;
@@ -33,6 +35,8 @@ struct State {
     prefixes: rdf::Prefixes,
     /// Loaded facts that the property graph does not have yet.
     fresh: Vec<Quad>,
+    /// The property graph as queries read it, unless it has changed since.
+    snapshot: Option<read::Snapshot>,
     /// Whether anything but loaded RDF was written to the property graph.
     is_written: bool,
 }
@@ -64,6 +68,7 @@ pub extern "C" fn start() -> i32 {
         dataset: Dataset::new(),
         prefixes: rdf::common_prefixes(),
         fresh: Vec::new(),
+        snapshot: None,
         is_written: false,
     }));
     0
@@ -130,15 +135,15 @@ impl State {
     ) -> Result<(), Failure> {
         match operation {
             ADD_NODES => {
-                self.is_written = true;
+                self.change();
                 self.graph.add_nodes(request)
             }
             ADD_EDGES => {
-                self.is_written = true;
+                self.change();
                 self.graph.add_edges(request)
             }
             ADD_KNOWN_EDGES => {
-                self.is_written = true;
+                self.change();
                 self.graph.add_known_edges(request, out)
             }
             WRITE_NODES => self.graph.write_nodes(),
@@ -153,10 +158,7 @@ impl State {
             }
             READY_SPARQL => self.ready_sparql(request.length()?),
             CYPHER => self.cypher(request, false, out),
-            CYPHER_WRITE => {
-                self.is_written = true;
-                self.cypher(request, true, out)
-            }
+            CYPHER_WRITE => self.cypher(request, true, out),
             SPARQL => {
                 let bounds = bounds(request)?;
                 let text = request.text()?;
@@ -194,6 +196,12 @@ impl State {
         }
     }
 
+    /// Notes that the property graph is about to change.
+    fn change(&mut self) {
+        self.is_written = true;
+        self.snapshot = None;
+    }
+
     fn read_rdf(&mut self, format: &str, base: &str) -> Result<(), Failure> {
         let quads = rdf::read(&mut self.dataset, &mut self.prefixes, format, base)?;
         let fresh = self.dataset.add(quads);
@@ -204,7 +212,12 @@ impl State {
     /// Brings loaded facts into the property graph.
     fn ready_cypher(&mut self) -> Result<(), Failure> {
         let fresh = std::mem::take(&mut self.fresh);
-        projection::to_property_graph(&mut self.dataset, fresh, &self.graph)
+        if !fresh.is_empty() {
+            self.snapshot = None;
+        }
+        projection::to_property_graph(&mut self.dataset, fresh, &self.graph)?;
+        self.snapshot.get_or_insert_with(|| read::Snapshot::new(&self.graph));
+        Ok(())
     }
 
     /// Infers at most `most` facts and indexes all. With 0, it infers none.
@@ -231,9 +244,20 @@ impl State {
             return Err(Failure::new(Kind::Query, message));
         }
         kinds::check(text)?;
-        let parameters: HashMap<_, _> =
+        let mut parameters: HashMap<_, _> =
             request.map()?.into_iter().map(|(key, value)| (key.as_str().to_owned(), value)).collect();
-        self.graph.query(text, parameters, may_write, &bounds, out)
+        if !may_write || read::only_reads(text) {
+            let snapshot = self.snapshot.get_or_insert_with(|| read::Snapshot::new(&self.graph));
+            if read::answer(&self.graph, snapshot, text, &parameters, most, &bounds, out)? {
+                return Ok(());
+            }
+        }
+        if !may_write {
+            return self.graph.query(text, parameters, false, &bounds, out);
+        }
+        self.change();
+        let text = read::with_constants(text, &mut parameters, &self.graph);
+        self.graph.query(&text, parameters, true, &bounds, out)
     }
 
     fn count(&self, out: &mut Writer) {

@@ -125,13 +125,7 @@ impl PropertyGraph {
     ) -> Result<(), Failure> {
         let role = if may_write { Role::Admin } else { Role::ReadOnly };
         let session = self.db.session_with_role(role);
-        let turned = if may_write { None } else { crate::cypher::begin_at_id(text) };
-        let turned =
-            turned.and_then(|text| session.execute_cypher_with_params(&text, parameters.clone()).ok());
-        let mut result = match turned {
-            Some(result) => result,
-            None => session.execute_cypher_with_params(text, parameters)?,
-        };
+        let mut result = session.execute_cypher_with_params(text, parameters)?;
         crate::cypher::name_columns(text, &mut result.columns);
 
         out.texts(&result.columns);
@@ -196,7 +190,7 @@ impl PropertyGraph {
                     }
                 }
             }
-            other => out.string(&text_of(other)),
+            other => out.string(&crate::read::text_of(other)),
         }
     }
 

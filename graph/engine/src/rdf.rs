@@ -86,10 +86,27 @@ pub fn dump(dataset: &Dataset, prefixes: &Prefixes, format: &str) -> Result<(), 
             if graph != GraphName::DefaultGraph && !format.supports_datasets() {
                 continue;
             }
+            if format == RdfFormat::RdfXml {
+                check_xml(&triple)?;
+            }
             writer.serialize_quad(&triple.in_graph(graph)).map_err(failed)?;
         }
     }
     writer.finish().and_then(|mut buffer| buffer.flush()).map_err(failed)
+}
+
+/// Refuses a literal with a character that no XML document can hold.
+fn check_xml(triple: &Triple) -> Result<(), Failure> {
+    let is_bad = |c: char| {
+        c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{FFFE}' | '\u{FFFF}')
+    };
+    let Term::Literal(literal) = &triple.object else { return Ok(()) };
+    let Some(c) = literal.value().chars().find(|&c| is_bad(c)) else { return Ok(()) };
+    let message = format!(
+        "RDF/XML cannot hold the character U+{:04X} of {} {}: write another format",
+        u32::from(c), triple.subject, triple.predicate,
+    );
+    Err(Failure::new(Kind::Query, message))
 }
 
 fn quad_of(dataset: &Dataset, &[g, s, p, o]: &Quad) -> Option<(Triple, GraphName)> {
@@ -127,8 +144,8 @@ pub fn query<'a>(
         }
     }
 
-    let prepared = evaluator.parse_query(text).map_err(|error| {
-        if SparqlEvaluator::new().parse_update(text).is_ok() {
+    let prepared = evaluator.clone().parse_query(text).map_err(|error| {
+        if evaluator.parse_update(text).is_ok() {
             let message = "SPARQL Update is not allowed here, only SELECT, ASK, CONSTRUCT and DESCRIBE";
             return Failure::new(Kind::ReadOnly, message);
         }

@@ -4,8 +4,10 @@ as the snippet's artefacts and names them; the guest gives the bytes and the kin
 A value offers its forms by the methods that notebooks use: _repr_png_, _repr_html_ and so on.
 """
 
+import base64
 import sys
 
+import binaries
 import output
 import wire
 
@@ -97,6 +99,44 @@ def keep_figures():
             output.stderr.write(f"note: cannot draw figure {number}: {type(error).__name__}: {error}\n")
         finally:
             plots.close(figure)
+
+
+def encoded(images):
+    """Returns pictures for a model as base64: bytes, the names of files, and whatever a
+    notebook shows as PNG or JPEG. One alone makes a list, too."""
+    if isinstance(images, _SINGLE) or not hasattr(images, "__iter__") or _picture(images) is not None:
+        images = [images]
+    return [_encode(image) for image in images]
+
+
+_SINGLE = (str, bytes, bytearray, memoryview)
+
+
+def _encode(image):
+    if isinstance(image, str):
+        if image.startswith("data:"):
+            return image
+        with open(image, "rb") as file:
+            image = file.read()
+    data = image if isinstance(image, _SINGLE) else _picture(image)
+    if data is None:
+        raise TypeError(f"a {type(image).__name__} is not a picture: give bytes, a file's name, "
+                        "a figure, or an object with _repr_png_")
+    return base64.b64encode(data).decode()
+
+
+def _picture(value):
+    """Returns a value's picture as bytes, None if it has none."""
+    if isinstance(value, binaries.LongBytes):
+        return bytes(value)
+    figures = sys.modules.get("matplotlib.figure")
+    if figures is not None and isinstance(value, figures.Figure):
+        return _draw(value)
+    for name, form in _PICTURES[:2]:  # no model takes SVG
+        data = _form(value, name)
+        if data is not None:
+            return data
+    return None
 
 
 def answer(value):

@@ -8,11 +8,13 @@ error object; sequences of any kind go out as lists.
 
 import json
 
+import artefacts
 import lazy
 import protocol
 from failures import SubCallError, TypedSubCallError
 
 _SCHEMAS = ("schema", "output_type", "output_schema", "response_format", "response_model")
+_IMAGES = ("images", "image")
 _LISTS = ("prompts", "calls", "queries", "items")
 _FAILED, _FAILED_TYPED = "__rlm_failed__", "__rlm_error__"
 
@@ -52,9 +54,17 @@ def _typed(args, kwargs, kind):
     return args, {**kwargs, "schema": json.loads(text)}, rebuild
 
 
+def _show(kwargs):
+    """Returns arguments by name whose pictures can leave the sandbox."""
+    for name in _IMAGES:
+        if kwargs.get(name) is not None:
+            kwargs = {**kwargs, name: artefacts.encoded(kwargs[name])}
+    return kwargs
+
+
 def single(args, kwargs):
     """Wraps functions with one answer."""
-    args, kwargs, rebuild = take_type(args, kwargs)
+    args, kwargs, rebuild = take_type(args, _show(kwargs))
     return args, kwargs, lambda value: slot(value, rebuild)
 
 
@@ -77,7 +87,7 @@ def batch(args, kwargs):
         out = []
         for i, entry in enumerate(value):
             if isinstance(entry, dict):
-                _, entry, own[i] = take_type((), entry)
+                _, entry, own[i] = take_type((), _show(entry))
             elif isinstance(entry, tuple) and len(entry) == 2:
                 entry = {"prompt": entry[0], "context": entry[1]}  # (prompt, context) pairs
             out.append(entry)

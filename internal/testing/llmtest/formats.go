@@ -62,7 +62,7 @@ func (openAI) key(h http.Header) string {
 func (openAI) decode(body []byte, model string) (llm.Request, bool, error) {
 	var in struct {
 		Model               string         `json:"model"`
-		Messages            []llm.Message  `json:"messages"`
+		Messages            []sent         `json:"messages"`
 		MaxTokens           int            `json:"max_tokens"`
 		MaxCompletionTokens int            `json:"max_completion_tokens"`
 		Temperature         *float64       `json:"temperature"`
@@ -86,11 +86,15 @@ func (openAI) decode(body []byte, model string) (llm.Request, bool, error) {
 		return llm.Request{}, false, err
 	}
 
+	messages, err := decodeMessages(in.Messages, "image_url")
+	if err != nil {
+		return llm.Request{}, false, err
+	}
 	if model != "" {
 		in.Model = model
 	}
 	r := llm.Request{
-		Model: in.Model, Messages: in.Messages, MaxTokens: in.MaxTokens + in.MaxCompletionTokens,
+		Model: in.Model, Messages: messages, MaxTokens: in.MaxTokens + in.MaxCompletionTokens,
 		Stop: in.Stop, Sampling: llm.Sampling{
 			Temperature: in.Temperature, TopP: in.TopP, Seed: in.Seed, ReasoningEffort: in.ReasoningEffort,
 		},
@@ -182,7 +186,7 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 		Model        string            `json:"model"`
 		MaxTokens    int               `json:"max_tokens"`
 		System       string            `json:"system"`
-		Messages     []llm.Message     `json:"messages"`
+		Messages     []sent            `json:"messages"`
 		Temperature  *float64          `json:"temperature"`
 		TopP         *float64          `json:"top_p"`
 		ExtraKwargs  map[string]any    `json:"chat_template_kwargs"`
@@ -204,7 +208,11 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 		return llm.Request{}, false, errors.New("max_tokens: field required")
 	}
 
-	for i, m := range in.Messages {
+	messages, err := decodeMessages(in.Messages, "image")
+	if err != nil {
+		return llm.Request{}, false, err
+	}
+	for i, m := range messages {
 		if m.Role == llm.RoleSystem || strings.TrimSpace(m.Content) == "" {
 			return llm.Request{}, false,
 				fmt.Errorf("messages.%d: a role of %q with a text of %d bytes", i, m.Role,
@@ -213,7 +221,7 @@ func (anthropic) decode(body []byte, _ string) (llm.Request, bool, error) {
 	}
 
 	r := llm.Request{
-		Model: in.Model, Messages: in.Messages, MaxTokens: in.MaxTokens,
+		Model: in.Model, Messages: messages, MaxTokens: in.MaxTokens,
 		Stop: in.Stop, Schema: in.OutputConfig.Format.Schema, Sampling: llm.Sampling{
 			Temperature: in.Temperature, TopP: in.TopP, ReasoningEffort: in.OutputConfig.Effort,
 		},

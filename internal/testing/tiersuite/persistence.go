@@ -384,7 +384,8 @@ for name in "../zones", "Mars/Base", "", "Europe/Berlin/x", "Europe":
 	single("help", step{
 		source: "help(llm_query)\ntry:\n    help(ask_llm); help(len)\nfinally:\n    print(repr(help)[:17])",
 		says: []string{
-			"Help on host function llm_query:\n\nllm_query(prompt, model=None, schema=None): asks a language",
+			"Help on host function llm_query:\n\n" +
+				"llm_query(prompt, model=None, schema=None, images=None): asks a language",
 			"Help on host function ask_llm:\n\n", "Help on built-in function len in module builtins:",
 			"Type help(object)",
 		},

@@ -120,7 +120,7 @@ func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 		return out, errors.New("the prompt is empty")
 	}
 
-	out.Messages = []llm.Message{{Role: llm.RoleUser, Content: prompt}}
+	out.Messages = []llm.Message{{Role: llm.RoleUser, Content: prompt, Images: q.Images}}
 	if q.Schema != nil {
 		if out.Schema, err = schema.Parse(q.Schema); err != nil {
 			return out, err
@@ -203,6 +203,9 @@ func (a *Answers) runSub(ctx context.Context, q Query) (value json.RawMessage, e
 	}
 
 	defer func() { a.failures.note(ctx, &q, err) }()
+	if len(q.Images) > 0 {
+		return nil, errors.New("a sub-agent takes no images: ask a model with llm_query(prompt, images=...)")
+	}
 	var contract *schema.Contract
 	if q.Schema != nil {
 		if contract, err = schema.Parse(q.Schema); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
+	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -21,6 +22,8 @@ type Query struct {
 	Prompt tiers.Value
 	// Context is what it is about, nil if the snippet gave none.
 	Context tiers.Value
+	// Images are pictures beside the prompt.
+	Images []llm.Image
 	// Schema is the contract that the answer must meet, nil for text. It is what
 	// [schema.Parse] takes.
 	Schema json.RawMessage
@@ -140,6 +143,7 @@ var synonyms = map[string]string{
 	"sub_context":     "context",
 	"context_data":    "context",
 	"data":            "context",
+	"image":           "images",
 	"text":            "context",
 	"sub_contexts":    "contexts",
 	"output_type":     "schema",
@@ -295,6 +299,9 @@ func (p dialects) query(a arguments) (Query, error) {
 	if q.Prompt == nil {
 		return Query{}, fmt.Errorf("%s: the prompt is missing", a.call.Function)
 	}
+	if q.Images, err = readImages(a.values["images"]); err != nil {
+		return Query{}, fmt.Errorf("%s: %w", a.call.Function, err)
+	}
 	return q, nil
 }
 
@@ -307,7 +314,7 @@ func (p dialects) one(call tiers.Call, params ...string) (Query, error) {
 }
 
 func (p dialects) llmQuery(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	q, err := p.one(p.model(p.either(call, 1), 2), "prompt", "model", "schema", "context")
+	q, err := p.one(p.model(p.either(call, 1), 2), "prompt", "model", "schema", "context", "images")
 	if err != nil {
 		return nil, err
 	}

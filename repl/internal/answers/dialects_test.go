@@ -18,6 +18,9 @@ type noting struct{ asked []string }
 
 func (n *noting) note(kind string, q Query) (json.RawMessage, error) {
 	parts := []string{kind, string(q.Prompt), string(q.Context), string(q.Schema), q.Model}
+	for _, image := range q.Images {
+		parts = append(parts, image.Type)
+	}
 	n.asked = append(n.asked, strings.Join(parts, "|"))
 	return json.RawMessage("1"), nil
 }
@@ -88,7 +91,7 @@ func TestDialectsBindToTheSameQuery(t *testing.T) {
 		{callOf("run_parallel_sub_calls", `{"query": "q", "data": [1]}`), `many|"q"|[1]||`},
 		{callOf("sub_agent_call", `"p"`, `"id"`, `"d"`), `id|"p"|"d"||`},
 		{callOf("llm_query"), "prompt is missing"},
-		{callOf("llm_query", `"p"`, `null`, `null`, `null`, `null`), "takes 4 arguments"},
+		{callOf("llm_query", `"p"`, `null`, `null`, `null`, `null`, `null`), "takes 5 arguments"},
 		{callOf("llm_query_batched", `["p"]`, `["a", "b"]`), "1 prompts and 2 contexts"},
 		{callOf("llm_query_batched", `[{"context": "c"}]`), `many|{"context": "c"}|||`},
 		{callOf("rlm_query", `"p"`, `"c"`, `null`, `"nobody"`), `unknown model "nobody"`},

@@ -71,6 +71,9 @@ func runLua(source string, variables map[string]any) (any, error) {
 	if result == lua.LNil {
 		result = l.GetGlobal("result")
 	}
+	if result == lua.LNil {
+		return nil, &ProgramError{Raised, "the code neither returns a value nor sets the global result"}
+	}
 	return (&luaReader{counter{left: maxValues}}).value(result, 0)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -315,6 +316,9 @@ func describeInput(
 	return nil
 }
 
+// pictures are the kinds of pictures that models take.
+var pictures = []bigtext.Kind{"png", "jpg", "gif", "webp"}
+
 // describeBytes describes a file that is not text.
 func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 	fmt.Fprintf(
@@ -323,6 +327,9 @@ func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 			"  access: slice it (`%s[:100]`), `%s.open()` for a file-like object\n",
 		name, humanize.Comma(text.Size()), text.Kind(), name, name,
 	)
+	if slices.Contains(pictures, text.Kind()) {
+		fmt.Fprintf(b, "  a model can look at it: `llm_query(\"...\", images=[%s])`\n", name)
+	}
 }
 
 // longestStr is the number of characters above which a context may be no real str.

@@ -6,10 +6,14 @@ import "unicode/utf8"
 // perMessage is what each message costs beside its text, for role and separators.
 const perMessage = 4
 
+// perImage is about what a picture costs that fills the size to which servers shrink pictures.
+// A small one costs less.
+const perImage = 1600
+
 // EstimatePrompt estimates the tokens of a prompt: the schema of its reply, which may be
-// empty, and its messages.
-func EstimatePrompt(schema string, messages ...string) int64 {
-	sum := Estimate(schema)
+// empty, its images and its messages.
+func EstimatePrompt(schema string, images int, messages ...string) int64 {
+	sum := Estimate(schema) + perImage*int64(images)
 	for _, message := range messages {
 		sum += perMessage + Estimate(message)
 	}

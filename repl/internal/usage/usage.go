@@ -47,9 +47,10 @@ func Or(u llm.Usage, r llm.Request, text string) llm.Usage {
 
 // EstimateInput estimates the tokens of a request's prompt.
 func EstimateInput(r llm.Request) int64 {
-	messages := make([]string, len(r.Messages))
+	images, messages := 0, make([]string, len(r.Messages))
 	for i, m := range r.Messages {
 		messages[i] = m.Content
+		images += len(m.Images)
 	}
-	return tokens.EstimatePrompt(string(r.Schema), messages...)
+	return tokens.EstimatePrompt(string(r.Schema), images, messages...)
 }

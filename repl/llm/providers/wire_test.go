@@ -114,7 +114,10 @@ func TestARequestArrivesWholeAndTheReplyToo(t *testing.T) {
 				{Role: llm.RoleSystem, Content: "Be brief. </script> \u2028"},
 				{Role: llm.RoleUser, Content: "first"},
 				{Role: llm.RoleAssistant, Content: ""},
-				{Role: llm.RoleUser, Content: "second\x00"},
+				{Role: llm.RoleUser, Content: "second\x00", Images: []llm.Image{
+					{Type: "image/png", Data: []byte("\x89PNG and so on")},
+					{Type: "image/jpeg", Data: []byte("\xff\xd8\xff")},
+				}},
 			},
 			MaxTokens: 77, Stop: []string{"END"},
 			Sampling: llm.Sampling{

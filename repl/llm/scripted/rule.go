@@ -116,8 +116,10 @@ func (rule *Rule) checkNames() error {
 
 // builtinNames returns the names that every text to expand can use, with their values.
 func builtinNames(r llm.Request) map[string]string {
+	last := r.Messages[len(r.Messages)-1]
 	return map[string]string{
-		"last":    r.Messages[len(r.Messages)-1].Content,
+		"last":    last.Content,
+		"images":  strconv.Itoa(len(last.Images)),
 		"model":   r.Model,
 		"purpose": r.Metadata.Purpose,
 		"depth":   strconv.Itoa(r.Metadata.Depth),

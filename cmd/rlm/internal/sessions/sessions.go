@@ -63,15 +63,16 @@ type Reading struct {
 	Exclude     []string `json:"exclude,omitempty"`
 	ReadIgnored bool     `json:"read_ignored,omitempty"`
 	Encoding    string   `json:"encoding,omitempty"`
+	NoConvert   bool     `json:"no_convert,omitempty"`
 	MaxUnpacked int64    `json:"max_unpacked,omitempty"`
 	MaxRatio    int64    `json:"max_ratio,omitempty"`
 }
 
-// Options returns the options, with notes on the progress.
-func (r *Reading) Options(note func(string, ...any)) inputs.Options {
+// Options returns the options, with a folder for compiled code and notes on the progress.
+func (r *Reading) Options(cacheDir string, note func(string, ...any)) inputs.Options {
 	return inputs.Options{
 		Include: r.Include, Exclude: r.Exclude, ReadIgnored: r.ReadIgnored, Encoding: r.Encoding,
-		MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio,
+		KeepDocuments: r.NoConvert, CacheDir: cacheDir, MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio,
 		Progress: func(what string) { note("%s", what) },
 	}
 }

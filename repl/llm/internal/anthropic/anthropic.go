@@ -67,7 +67,7 @@ type request struct {
 	Model        string        `json:"model"`
 	MaxTokens    int           `json:"max_tokens"`
 	System       string        `json:"system,omitempty"`
-	Messages     []llm.Message `json:"messages"`
+	Messages     []turn        `json:"messages"`
 	Temperature  *float64      `json:"temperature,omitempty"`
 	TopP         *float64      `json:"top_p,omitempty"`
 	Stop         []string      `json:"stop_sequences,omitempty"`
@@ -91,6 +91,40 @@ type outputFormat struct {
 // cacheControl asks the server to keep the conversation for the next turn.
 type cacheControl struct {
 	Type string `json:"type"`
+}
+
+// turn is a message whose content is a text, or blocks if there are pictures.
+type turn struct {
+	Role    llm.Role `json:"role"`
+	Content any      `json:"content"`
+}
+
+// block is a text or a picture of a message.
+type block struct {
+	Type   string  `json:"type"`
+	Text   string  `json:"text,omitempty"`
+	Source *source `json:"source,omitempty"`
+}
+
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
+// encodeMessage puts the pictures before the text, as the format's manual recommends.
+func encodeMessage(m llm.Message) turn {
+	if len(m.Images) == 0 {
+		return turn{m.Role, m.Content}
+	}
+
+	var blocks []block
+	for _, image := range m.Images {
+		blocks = append(blocks, block{
+			Type: "image", Source: &source{Type: "base64", MediaType: image.Type, Data: image.Data},
+		})
+	}
+	return turn{m.Role, append(blocks, block{Type: "text", Text: m.Content})}
 }
 
 // noText replaces a message without text, which the server rejects.
@@ -121,7 +155,7 @@ func (format) Encode(r chat.Request, stream bool) any {
 		if strings.TrimSpace(m.Content) == "" {
 			m.Content = noText
 		}
-		out.Messages = append(out.Messages, m)
+		out.Messages = append(out.Messages, encodeMessage(m))
 	}
 	out.System = strings.Join(system, "\n\n")
 

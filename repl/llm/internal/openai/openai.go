@@ -6,6 +6,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -77,7 +78,7 @@ func (f format) Path(model string) string {
 // request is the body of a request.
 type request struct {
 	Model               string          `json:"model"`
-	Messages            []llm.Message   `json:"messages"`
+	Messages            []message       `json:"messages"`
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int             `json:"max_tokens,omitempty"`
 	Temperature         *float64        `json:"temperature,omitempty"`
@@ -111,7 +112,7 @@ type jsonSchema struct {
 // Encode implements [chat.Format].
 func (f format) Encode(r chat.Request, stream bool) any {
 	out := request{
-		Model: r.Model, Messages: r.Messages,
+		Model: r.Model, Messages: encodeMessages(r.Messages),
 		Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed,
 		ReasoningEffort: r.ReasoningEffort, Stop: r.Stop, Stream: stream,
 	}
@@ -131,6 +132,43 @@ func (f format) Encode(r chat.Request, stream bool) any {
 		out.ResponseFormat = &responseFormat{Type: "json_schema", JSONSchema: schema}
 	}
 	return out
+}
+
+// message is a message whose content is a text, or pieces if there are pictures.
+type message struct {
+	Role    llm.Role `json:"role"`
+	Content any      `json:"content"`
+}
+
+// piece is a text or a picture of a message.
+type piece struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+func encodeMessages(messages []llm.Message) []message {
+	all := make([]message, len(messages))
+	for i, m := range messages {
+		all[i] = message{m.Role, m.Content}
+		if len(m.Images) > 0 {
+			all[i].Content = encodePieces(m)
+		}
+	}
+	return all
+}
+
+func encodePieces(m llm.Message) []piece {
+	pieces := []piece{{Type: "text", Text: m.Content}}
+	for _, image := range m.Images {
+		url := "data:" + image.Type + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
+		pieces = append(pieces, piece{Type: "image_url", ImageURL: &imageURL{url}})
+	}
+	return pieces
 }
 
 // maxSchemaName is the longest schema name that the server accepts, in bytes.

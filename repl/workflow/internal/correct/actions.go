@@ -2,6 +2,7 @@ package correct
 
 import (
 	"context"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
@@ -102,6 +103,7 @@ var loopAction = flow.Action{
 			Doc:    "the end of a loop without a valid output: return_best, return_last or raise",
 		},
 	},
+	Note: func(with *flow.Tree) []*flow.Problem { return noteJudge(with.Get("evaluator"), "") },
 	Do: func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
 		cfg, err := configOf(with)
 		if err != nil {
@@ -127,6 +129,13 @@ var evaluateAction = flow.Action{
 		},
 	}, judgement("evaluator_type", SchemaEvaluator)...),
 	Verify: func(with *flow.Tree) []*flow.Problem { return verifyEvaluator(with, "evaluator_type") },
+	Note: func(with *flow.Tree) []*flow.Problem {
+		data := with.Get("data")
+		if data == nil {
+			return noteJudge(with, "")
+		}
+		return noteJudge(with, strings.Trim(data.Text, "{} "))
+	},
 	Do: func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
 		data, given := with["data"]
 		if !given {

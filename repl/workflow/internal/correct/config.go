@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rlmhq/rlm/repl/internal/evaluators"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
@@ -170,6 +171,17 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 		found = append(found, verifyExamples(examples)...)
 	}
 	return found
+}
+
+// noteJudge notes that a judge's prompt lacks the output, which data is an expression of.
+func noteJudge(with *flow.Tree, data string) []*flow.Problem {
+	prompt := with.Get("prompt")
+	if prompt == nil || showsOutput(prompt.Text) || data != "" && strings.Contains(prompt.Text, data) {
+		return nil
+	}
+	return []*flow.Problem{problem(
+		prompt, "the prompt lacks {{ state.%s }}: a run appends the output to it", stateOutput,
+	)}
 }
 
 // belongs reports whether a parameter belongs to a type of evaluator.

@@ -247,7 +247,9 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 		{"python", "while True: pass", "the evaluator ended by a limit", soon},
 		{"python", "import ast; ast.literal_eval('(')", "SyntaxError", 0},
 		{"python", "import sys; sys.exit(0)", "the evaluator ended by SystemExit", 0},
-		{"python", "pass", "the evaluator's result is not a verdict", 0},
+		{"python", "pass", "the code neither returns a value nor sets the variable result", 0},
+		{"python", "return None", "the evaluator's result is not a verdict", 0},
+		{"lua", "x = 1", "the code neither returns a value nor sets the global result", 0},
 		{"python", "return {'valid': 'perhaps'}", "the evaluator's result is not a verdict: $.valid", 0},
 		{"python", "return {'valid': True, 'score': 3}", "the evaluator's result is not a verdict: $.score", 0},
 		{"lua", "return string.find(string.rep('a', 40), string.rep('.-', 25) " +

@@ -27,6 +27,8 @@ type Attempt struct {
 	Score     float64 // from 0 to 1
 	Valid     bool
 	Errors    []any
+
+	foreign bool // see Verdict
 }
 
 // values returns the attempt as an entry of reflection_history.
@@ -45,7 +47,7 @@ type Outcome struct {
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
 	// Best is the valid attempt, or else the earliest one with the highest score; nil if
-	// no attempt made an output.
+	// no attempt made an output of the type that is wanted.
 	Best    *Attempt
 	History []Attempt
 }
@@ -56,7 +58,7 @@ func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
 		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
 		stateOutput: o.Chosen.Output, stateErrors: o.Chosen.Errors,
-		stateHistory: historyValues(o.History), stateBest: nil, stateBestScore: scoreValue(0),
+		stateHistory: historyValues(o.History), stateBestScore: scoreValue(0),
 	}
 
 	if o.Best != nil {
@@ -184,7 +186,7 @@ func (l *loop) attempt(ctx context.Context, i int) (Attempt, error) {
 
 	l.errors = a.Errors
 	l.history = append(l.history, a)
-	if a.Valid || a.Output != nil && (l.best == nil || a.Score > l.best.Score) {
+	if a.Valid || a.Output != nil && !a.foreign && (l.best == nil || a.Score > l.best.Score) {
 		l.best = &l.history[len(l.history)-1]
 	}
 	return a, l.publish(i)
@@ -204,7 +206,7 @@ func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, err
 	l.output = output
 	return Attempt{
 		Iteration: i, Output: output, Score: verdict.Score, Valid: verdict.Valid,
-		Errors: verdict.Errors,
+		Errors: verdict.Errors, foreign: verdict.foreign,
 	}, nil
 }
 
@@ -232,11 +234,13 @@ func (l *loop) make(ctx context.Context, i int) (any, error) {
 func (l *loop) publish(i int) error {
 	values := map[string]any{
 		stateIteration: i, stateOutput: l.output, stateErrors: l.errors,
-		stateHistory: historyValues(l.history), stateBest: nil, stateBestScore: scoreValue(0),
+		stateHistory: historyValues(l.history), stateBestScore: scoreValue(0),
 	}
 
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
+	} else {
+		l.Drop(stateBest) // that of an earlier loop
 	}
 	return l.Set(values)
 }

@@ -227,7 +227,7 @@ nodes:
 	}
 	want := []string{
 		"0 0 run_started", "0.1 0 loop_started", "0.1 1 turn_started", "0.1 1 reply stop",
-		"0.1 1 verdict the output is not valid, score 0.50, errors: 1, such as $.a: is missing",
+		"0.1 1 verdict the output is not valid, score 0.67, errors: 1, such as $.a: is missing",
 		"0.1 2 turn_started", "0.1 2 reply stop", "0.1 2 verdict the output is valid, score 1.00",
 		"0.1 2 answer", "0.1 0 loop_ended done", "0 0 run_ended done",
 	}
@@ -257,18 +257,18 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	a := failed.History[1]
-	if a.Iteration != 2 || a.Valid || a.Score != 0.5 || asJSON(t, a.Output) != `{"a":1}` ||
+	if a.Iteration != 2 || a.Valid || a.Score != 0.6667 || asJSON(t, a.Output) != `{"a":1}` ||
 		len(a.Errors) != 1 {
 		t.Errorf("got %+v", a)
 	}
-	want := "no valid output in 2 iterations; the best score is 0.50; at last $.b: is " +
+	want := "no valid output in 2 iterations; the best score is 0.67; at last $.b: is " +
 		"missing"
 	if failed.Error() != want {
 		t.Errorf("it says %s", failed.Error())
 	}
 	entries, _ := outcome.State["reflection_history"].([]any)
 	const entry = `{"errors":[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}],` +
-		`"iteration":1,"output":{"a":1},"score":0.5,"valid":false}`
+		`"iteration":1,"output":{"a":1},"score":0.6667,"valid":false}`
 	if len(entries) != 2 || asJSON(t, entries[0]) != entry {
 		t.Errorf("the state has %s", asJSON(t, entries))
 	}
@@ -289,9 +289,9 @@ func TestStateVariables(t *testing.T) {
 		"reflection_output":    `{"a":1}`,
 		"reflection_errors":    `[{"message":"is missing","path":"$.b","suggestion":"Add $.b."}]`,
 		"reflection_history": `[{"errors":[{"message":"is missing","path":"$.b",` +
-			`"suggestion":"Add $.b."}],"iteration":1,"output":{"a":1},"score":0.5,"valid":false}]`,
+			`"suggestion":"Add $.b."}],"iteration":1,"output":{"a":1},"score":0.6667,"valid":false}]`,
 		"reflection_best":       `{"a":1}`,
-		"reflection_best_score": `0.5`,
+		"reflection_best_score": `0.6667`,
 	} {
 		if got := asJSON(t, seen[name]); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -336,7 +336,7 @@ func TestReturnValueOnFailure(t *testing.T) {
 	for name, want := range map[string]string{
 		"success": `false`, "valid": `false`, "exhausted": `true`,
 		"reflection_iteration": `3`, "reflection_output": `"no"`,
-		"reflection_best": `{"a":1}`, "reflection_best_score": `0.5`,
+		"reflection_best": `{"a":1}`, "reflection_best_score": `0.6667`,
 		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the ` +
 			`value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,
 	} {

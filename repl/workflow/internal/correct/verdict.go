@@ -23,6 +23,10 @@ type Verdict struct {
 	Suggestions []any
 	// Reason is the judge's reason, empty if it gave none.
 	Reason string
+
+	// foreign reports that the output has no value of the type that the schema wants. Such
+	// an output is never the best one: nothing that reads the best output expects it.
+	foreign bool
 }
 
 // Values returns the verdict in the form of reflection.evaluate.
@@ -133,6 +137,9 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 		v.Score = 1
 	}
 
+	if v.Valid && v.Score == 0 {
+		return Verdict{}, errors.New("valid is true and score is 0, which contradict each other")
+	}
 	if !v.Valid {
 		v.Errors = errorsOf(given.Errors, given.Reason)
 	}

@@ -25,6 +25,8 @@ type Action struct {
 	// Verify finds problems that Params cannot express, such as which of two parameters
 	// is needed. It is called with the given parameters before anything runs.
 	Verify func(with *Tree) []*Problem
+	// Note finds what a run does otherwise than the file seems to say.
+	Note func(with *Tree) []*Problem
 	// Do does the work. with has the parameters of the file, with defaults filled in and
 	// templates rendered except in Late parameters, in the types of Params. The result is
 	// a value of encoding/json.

@@ -53,11 +53,22 @@ func (f *File) Models(actions Actions) []string {
 	return names
 }
 
+// Notes returns what a run does otherwise than the file seems to say: keys without effect,
+// and the notes of actions. It is empty for most files.
+func (f *File) Notes(actions Actions) []*Problem {
+	notes := append(slices.Clone(f.ignored), f.checked(actions).notes...)
+	for _, note := range notes {
+		note.File, note.Message = f.Name, "note: "+strings.TrimPrefix(note.Message, "note: ")
+	}
+	return notes
+}
+
 // checker collects the problems of a file, its templates and its models.
 type checker struct {
 	actions   Actions
 	folder    string
 	found     []*Problem
+	notes     []*Problem
 	templates []*Tree
 	models    []*Tree
 	asks      []*Tree // the names of actions that ask a model
@@ -83,6 +94,9 @@ func (c *checker) use(name, with *Tree) {
 	c.members(with, action.Params, action.Open, "parameter of "+action.Name)
 	if action.Verify != nil {
 		c.found = append(c.found, action.Verify(with)...)
+	}
+	if action.Note != nil {
+		c.notes = append(c.notes, action.Note(with)...)
 	}
 }
 

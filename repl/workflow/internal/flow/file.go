@@ -1,6 +1,9 @@
 package flow
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // maxNodes bounds the nodes of a file.
 const maxNodes = 200
@@ -15,6 +18,8 @@ type File struct {
 	Nodes []*Node
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
+
+	ignored []*Problem // notes on the keys that have no effect
 }
 
 // Node is one step of a file. It has Uses or Run.
@@ -34,10 +39,12 @@ type Node struct {
 	uses *Tree
 }
 
-// The keys of a file and of a node.
+// The keys of a file and of a node. Files of other programs have the ignored keys, which say
+// nothing that a run needs.
 var (
-	fileKeys = []string{"name", "description", "nodes"}
-	nodeKeys = []string{"name", "description", "uses", "run", "with", "output"}
+	fileKeys    = []string{"name", "description", "nodes", "edges"}
+	ignoredKeys = []string{"version", "state_schema", "settings"}
+	nodeKeys    = []string{"name", "description", "uses", "run", "with", "output"}
 )
 
 // Parse reads a file. The error is a [*FileError] with everything that is wrong with the
@@ -72,7 +79,8 @@ func (p *parsing) whole(tree *Tree) {
 		p.fail(tree, `a workflow must be an object with "name" and "nodes"`)
 		return
 	}
-	p.keys(tree, "key of a workflow", fileKeys)
+	p.noteIgnored(tree)
+	p.keys(tree, "key of a workflow", append(slices.Clone(fileKeys), ignoredKeys...))
 	p.file.Title, p.file.Description = p.text(tree, "name"), p.text(tree, "description")
 	nodes := tree.Get("nodes")
 	switch {
@@ -85,6 +93,21 @@ func (p *parsing) whole(tree *Tree) {
 	default:
 		for i, node := range nodes.Items {
 			p.node(i, node)
+		}
+	}
+
+	if edges := tree.Get("edges"); edges != nil && len(p.found) == 0 {
+		p.orderNodes(edges)
+	}
+}
+
+// noteIgnored notes the keys that have no effect.
+func (p *parsing) noteIgnored(tree *Tree) {
+	for _, key := range tree.Keys {
+		if contains(ignoredKeys, key.Text) {
+			p.file.ignored = append(p.file.ignored, &Problem{
+				Line: key.Line, Column: key.Column, Message: quoteName(key.Text) + " has no effect",
+			})
 		}
 	}
 }

@@ -22,7 +22,11 @@ var llmCall = Action{
 	Doc:  "Asks a model.",
 	Asks: true,
 	Params: []Param{
-		{Name: "prompt", Type: TextType, Required: true, Doc: "the question to the model"},
+		{Name: "prompt", Type: TextType, Doc: "the question to the model"},
+		{
+			Name: "messages", Type: ListType, Fields: messageFields,
+			Doc: "a conversation in place of prompt and system",
+		},
 		{
 			Name: "model", Type: ModelType,
 			Doc: "the model; by default the state's model, otherwise the run's model",
@@ -35,15 +39,10 @@ var llmCall = Action{
 			Doc: "maximum tokens of the reply",
 		},
 	},
+	Verify: verifyCall,
 	Do: func(ctx context.Context, r *Run, with map[string]any) (any, error) {
-		ask := calls.Ask{Purpose: LLMCall}
-		prompt, _ := with["prompt"].(string)
+		ask := calls.Ask{Purpose: LLMCall, Messages: messagesOf(with)}
 		ask.Model, _ = with["model"].(string)
-		if system, _ := with["system"].(string); system != "" {
-			ask.Messages = append(ask.Messages, llm.Message{Role: llm.RoleSystem, Content: system})
-		}
-
-		ask.Messages = append(ask.Messages, llm.Message{Role: llm.RoleUser, Content: prompt})
 		if n, ok := with["temperature"].(json.Number); ok {
 			t, err := n.Float64()
 			if err != nil {
@@ -66,6 +65,58 @@ var llmCall = Action{
 		}
 		return map[string]any{"content": content}, nil
 	},
+}
+
+// messageFields are the members of a message.
+var messageFields = []Param{
+	{
+		Name: "role", Type: TextType, Required: true, Doc: "system, user or assistant",
+		Values: []string{string(llm.RoleSystem), string(llm.RoleUser), string(llm.RoleAssistant)},
+	},
+	{Name: "content", Type: TextType, Required: true, Doc: "the text of the message"},
+}
+
+// verifyCall checks that a call has a prompt or messages.
+func verifyCall(with *Tree) []*Problem {
+	prompt, messages, system := with.Get("prompt"), with.Get("messages"), with.Get("system")
+	at, message := with, ""
+	switch {
+	case prompt == nil && messages == nil:
+		message = `"prompt" is missing: the question to the model`
+	case messages == nil:
+	case prompt != nil:
+		at, message = prompt, `"prompt" excludes "messages": remove one of them`
+	case system != nil:
+		at, message = system, `"system" excludes "messages": make it their first message`
+	case messages.Kind == List && len(messages.Items) == 0:
+		at, message = messages, `"messages" must have at least one message`
+	}
+
+	if message == "" {
+		return nil
+	}
+	return []*Problem{{Line: at.Line, Column: at.Column, Message: message}}
+}
+
+// messagesOf returns the messages of a call.
+func messagesOf(with map[string]any) []llm.Message {
+	var messages []llm.Message
+	if system, _ := with["system"].(string); system != "" {
+		messages = append(messages, llm.Message{Role: llm.RoleSystem, Content: system})
+	}
+	if prompt, ok := with["prompt"].(string); ok {
+		messages = append(messages, llm.Message{Role: llm.RoleUser, Content: prompt})
+	}
+
+	given, _ := with["messages"].([]any)
+	for _, item := range given {
+		members, _ := item.(map[string]any)
+		role, _ := members["role"].(string)
+		content, _ := members["content"].(string)
+		messages = append(messages, llm.Message{Role: llm.Role(role), Content: content})
+	}
+
+	return messages
 }
 
 // reply asks for a text, or for a value if there is a contract.

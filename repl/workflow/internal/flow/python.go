@@ -16,16 +16,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Code is the body of a Python function.
+// Code is the body of a Python function. Its result is what it returns, or else its variable
+// result.
 type Code struct {
 	Source string
 	// What names the program in errors, Name in tracebacks.
 	What, Name string
 	// Values are the function's parameters.
 	Values map[string]any
-	// Wanted is the variable with the result if the body returns none; empty means no
-	// such variable.
-	Wanted string
 }
 
 // body runs a function's body by its syntax tree: indenting the text would change its
@@ -46,7 +44,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	}
 	err := r.python.Assign(
 		ctx, given,
-		map[string]any{"source": c.Source, "name": c.Name, "values": c.Values, "wanted": c.Wanted},
+		map[string]any{"source": c.Source, "name": c.Name, "values": c.Values},
 	)
 	if err != nil {
 		return nil, err
@@ -106,6 +104,9 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	return err
 }
 
+// noResult is the Type of a ProgramError of code that ran to its end.
+const noResult = "the end of its code"
+
 // result returns the result of a body, or a *ProgramError.
 func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	ended := &ProgramError{What: c.What}
@@ -123,6 +124,8 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 		ended.Type, ended.Message = "a limit", "the limit "+string(ran.Limit)+" was exceeded"
 	case ran.Exception != nil:
 		ended.Type, ended.Message, ended.Traceback = ran.Exception.Type, ran.Exception.Message, ran.Exception.Traceback
+	case ran.Status == tiers.StatusOK:
+		ended.Type, ended.Message = noResult, "the code neither returns a value nor sets the variable result"
 	default:
 		ended.Type, ended.Message = string(ran.Status), "the code gave no result"
 	}

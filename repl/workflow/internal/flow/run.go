@@ -274,6 +274,12 @@ func (r *Run) Set(values map[string]any) error {
 	return nil
 }
 
+// Drop removes a member of the state.
+func (r *Run) Drop(name string) {
+	r.State = maps.Clone(r.State)
+	delete(r.State, name)
+}
+
 // Close ends the session of the code, if there is one.
 func (r *Run) Close() error {
 	if r.python == nil {

@@ -64,7 +64,11 @@ func (r *Run) ready(
 		all[name] = value
 	}
 	c := &checker{actions: r.cfg.Actions, folder: r.folder}
-	c.members(treeOf(all), action.Params, action.Open, "parameter of "+action.Name)
+	tree := treeOf(all)
+	c.members(tree, action.Params, action.Open, "parameter of "+action.Name)
+	if action.Verify != nil && len(c.found) == 0 {
+		c.found = action.Verify(tree)
+	}
 	if len(c.found) > 0 {
 		return nil, errors.New(c.found[0].Message)
 	}

@@ -1,4 +1,4 @@
-// Command packgraph turns the linked engine of package graph into what is committed: a module
+// Command packrust turns a module that Rust linked into what is committed: a module
 // without data that counts fuel, the data over which it runs, and a manifest. The same module
 // always gives the same bytes.
 package main
@@ -11,30 +11,19 @@ import (
 	"path/filepath"
 
 	"github.com/rlmhq/rlm/internal/artefact"
+	"github.com/rlmhq/rlm/internal/rustmodule"
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: packgraph MODULE RUSTC-VERSION OUTDIR")
+		fmt.Fprintln(os.Stderr, "usage: packrust MODULE RUSTC-VERSION OUTDIR")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
-		fmt.Fprintln(os.Stderr, "packgraph:", err)
+		fmt.Fprintln(os.Stderr, "packrust:", err)
 		os.Exit(1)
 	}
-}
-
-// Manifest is what graph/engine.go reads.
-type Manifest struct {
-	Module artefact.Artefact `json:"module"`
-	Data   artefact.Artefact `json:"data"`
-	// DataStart is the address of the data.
-	DataStart uint32 `json:"data_start"`
-	// Pages is the size of the memory at the start, in pages of WebAssembly.
-	Pages      uint32 `json:"pages"`
-	FuelPoints int    `json:"fuel_points"`
-	Compiler   string `json:"compiler"`
 }
 
 func run(file, compiler, out string) error {
@@ -59,14 +48,14 @@ func run(file, compiler, out string) error {
 		return err
 	}
 
-	m := Manifest{DataStart: start, FuelPoints: stats.Loops + stats.Bulk, Compiler: compiler}
+	m := rustmodule.Manifest{DataStart: start, FuelPoints: stats.Loops + stats.Bulk, Compiler: compiler}
 	if m.Pages, err = module.MemoryPages(); err != nil {
 		return err
 	}
 	return write(out, m, counted.WithoutData().Encode(), data)
 }
 
-func write(out string, m Manifest, module, data []byte) (err error) {
+func write(out string, m rustmodule.Manifest, module, data []byte) (err error) {
 	var moduleFile, dataFile []byte
 	if m.Module, moduleFile, err = artefact.Compress("engine.wasm.zst", module); err != nil {
 		return err
@@ -108,7 +97,7 @@ func layData(m *wasmbin.Module) (start uint32, data []byte, err error) {
 }
 
 // checkState proves that all of the module's state is its memory, its stack pointer and its
-// fuel, so that a copy of the memory is a copy of the graph.
+// fuel, so that a copy of the memory is a copy of the instance.
 func checkState(m *wasmbin.Module) error {
 	if m.Section(wasmbin.SectionStart) != nil {
 		return errors.New("the module has a start function")

@@ -1,0 +1,84 @@
+package graph_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/graph"
+)
+
+func TestDatesAndTimes(t *testing.T) {
+	g := open(t, graph.Config{})
+	for query, want := range map[string]string{
+		"date('2024-02-29') + duration('P1Y')":                                "2025-02-28",
+		"date({year: 2024, week: 1})":                                         "2024-01-01",
+		"date('2024-02-29').ordinalDay":                                       "60",
+		"datetime('2024-03-01T10:00:00.123456789+01:00').nanosecond":          "123456789",
+		"datetime('2024-03-01T10:00+01:00') = datetime('2024-03-01T09:00Z')":  "false",
+		"datetime('2024-03-01T10:00+01:00') >= datetime('2024-03-01T08:59Z')": "true",
+		"localtime('12:30') + duration({hours: 12.5})":                        "01:00",
+		"time({hour: 12, timezone: '-01:30'})":                                "12:00-01:30",
+		"datetime.truncate('month', date('2024-03-17'), {day: 2})":            "2024-03-02T00:00Z",
+		"duration.between(date('2024-01-31'), date('2024-03-01'))":            "P1M1D",
+		"duration.inDays(date('2024-02-28'), date('2024-03-01')).days":        "2",
+		"toString(duration({months: 0.75}))":                                  "P22DT19H51M49.5S",
+		"duration('PT1M') * 2.5":                                              "PT2M30S",
+		"datetime.fromepoch(1, 5).epochSeconds":                               "1",
+		"date() = date.transaction()":                                         "true",
+		"date('-0001-01-01') < date('+10000-01-01')":                          "true",
+		"date(null)": "<nil>",
+		"[d IN [date('2024-01-02'), date('2023-01-02')] WHERE d.year = 2024 | d.month]": "[1]",
+	} {
+		expect(t, rows(t, g, "RETURN "+query+" AS x", nil), "[x] [map[x:"+want+"]]")
+	}
+
+	for _, query := range []string{
+		"date('2024-02-30')", "date({month: 1})", "date({year: 2024, day: 3})", "time('25:00')",
+		"localtime({minute: 1})", "datetime('2024-01-01T00:00[Mars/Base]')", "duration('P')",
+		"date({year: 999999999999})", "date('2024-01-01') + duration({years: 9e17})",
+		"duration({days: 9e300})", "date.truncate('fortnight', date('2024-01-01'))",
+		"date('2024-01-01') - date('2023-01-01')", "date({year: 2024, moth: 1})",
+	} {
+		var wrong *graph.QueryError
+		if _, err := g.Cypher(t.Context(), "RETURN "+query+" AS x", nil); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
+// TestStoredDates writes dates, which only the library can, and reads them.
+func TestStoredDates(t *testing.T) {
+	g := open(t, graph.Config{})
+	err := g.Update(t.Context(), func(u *graph.Update) error {
+		_, err := u.Cypher("CREATE (:V {id: 'v', at: datetime($t), day: date({year: 2024, month: 2}), "+
+			"for: duration({hours: 1.5}), text: 'date(1)'})", map[string]any{"t": "2024-03-01T10:00:00.5+02:00"})
+		if err != nil {
+			return err
+		}
+		read, err := u.Cypher("MATCH (v:V) RETURN v.at.offset AS o, v.day.month AS m", nil)
+		if err == nil {
+			expect(t, fmt.Sprint(read.Rows), "[map[m:2 o:+02:00]]")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rows(t, g, "MATCH (v:V) WHERE v.at > datetime('2024-03-01T07:59Z') RETURN v.at AS at, "+
+		"v.day + v.for AS day, v.for AS for, v.text AS text", nil),
+		"[at day for text] [map[at:2024-03-01T10:00:00.5+02:00 day:2024-02-01 for:PT1H30M text:date(1)]]")
+	expect(t, rows(t, g, "MATCH (v:V) RETURN v", nil),
+		"[v] [map[v:map[at:2024-03-01T10:00:00.5+02:00 day:2024-02-01 for:PT1H30M id:v labels:[V] text:date(1)]]]")
+}
+
+func TestParametersAreValues(t *testing.T) {
+	g := open(t, graph.Config{})
+	params := map[string]any{"list": []any{1, "a", []any{nil}}, "map": map[string]any{"k": map[string]any{"x": 1.5}}}
+	expect(t, rows(t, g, "RETURN $list AS l, $map AS m, $map.k.x AS x, size($list) AS n", params),
+		"[l m x n] [map[l:[1 a [<nil>]] m:map[k:map[x:1.5]] n:3 x:1.5]]")
+	if _, err := g.Cypher(t.Context(), "RETURN $none", nil); err == nil || !strings.Contains(err.Error(), "$none") {
+		t.Errorf("a missing parameter: %v", err)
+	}
+}

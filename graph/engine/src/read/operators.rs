@@ -1,0 +1,159 @@
+//! Arithmetic, texts and lists.
+
+use grafeo_adapters::query::cypher::BinaryOp;
+
+use super::aggregate::number;
+use super::eval::{Result, wrong};
+use super::value::{Val, equal};
+
+/// The longest list or text that a query may make of others.
+pub const MAX_LENGTH: usize = 64 << 20;
+
+fn overflow() -> Box<crate::failure::Failure> {
+    wrong("the number has more than 64 bits")
+}
+
+fn too_far() -> Box<crate::failure::Failure> {
+    wrong("the date or the duration is out of range")
+}
+
+pub fn add(a: Val, b: Val) -> Result<Val> {
+    Ok(match (a, b) {
+        (Val::List(a), Val::List(b)) => joined(a.to_vec(), b.to_vec())?,
+        (Val::List(a), b) => joined(a.to_vec(), vec![b])?,
+        (a, Val::List(b)) => joined(vec![a], b.to_vec())?,
+        (Val::Null, _) | (_, Val::Null) => Val::Null,
+        (Val::Str(a), Val::Str(b)) => text(&a, &b)?,
+        (Val::Str(a), b @ (Val::Int(_) | Val::Float(_) | Val::Bool(_))) => text(&a, &show(&b))?,
+        (a @ (Val::Int(_) | Val::Float(_) | Val::Bool(_)), Val::Str(b)) => text(&show(&a), &b)?,
+        (a, b) => arithmetic(BinaryOp::Add, &a, &b)?,
+    })
+}
+
+fn joined(mut a: Vec<Val>, b: Vec<Val>) -> Result<Val> {
+    if a.len() + b.len() > MAX_LENGTH / 16 {
+        return Err(wrong("a list is too long"));
+    }
+    a.extend(b);
+    Ok(Val::list(a))
+}
+
+fn text(a: &str, b: &str) -> Result<Val> {
+    if a.len() + b.len() > MAX_LENGTH {
+        return Err(wrong("a text is too long"));
+    }
+    Ok(Val::text(format!("{a}{b}")))
+}
+
+/// A value as toString has it.
+pub fn show(value: &Val) -> String {
+    match value {
+        Val::Int(value) => value.to_string(),
+        Val::Float(value) if value.is_finite() && value.fract() == 0.0 && value.abs() < 1e15 => {
+            format!("{value:.1}")
+        }
+        Val::Float(value) if value.is_infinite() => {
+            if *value > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+        }
+        Val::Float(value) if value.abs() >= 1e15 || value.abs() < 1e-5 => format!("{value:E}"),
+        Val::Float(value) => value.to_string(),
+        Val::Bool(value) => value.to_string(),
+        Val::Str(text) => text.to_string(),
+        Val::Moment(moment) => moment.to_string(),
+        Val::Duration(duration) => duration.to_string(),
+        other => other.kind().to_owned(),
+    }
+}
+
+pub fn arithmetic(op: BinaryOp, a: &Val, b: &Val) -> Result<Val> {
+    let sign = if op == BinaryOp::Sub { -1 } else { 1 };
+    let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+    Ok(match (a, b) {
+        (Val::Null, _) | (_, Val::Null) => Val::Null,
+        (Val::Int(a), Val::Int(b)) => Val::Int(whole(op, *a, *b)?),
+        (Val::Int(_) | Val::Float(_), Val::Int(_) | Val::Float(_)) => {
+            let (a, b) = (number(a)?, number(b)?);
+            Val::Float(match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => a / b,
+                _ => a % b,
+            })
+        }
+        (Val::Moment(m), Val::Duration(d)) if is_sum => {
+            Val::Moment(m.add(d, sign).ok_or_else(too_far)?.into())
+        }
+        (Val::Duration(d), Val::Moment(m)) if op == BinaryOp::Add => {
+            Val::Moment(m.add(d, 1).ok_or_else(too_far)?.into())
+        }
+        (Val::Duration(a), Val::Duration(b)) if is_sum => {
+            Val::Duration(a.add(b, sign).ok_or_else(too_far)?.into())
+        }
+        (Val::Duration(d), factor @ (Val::Int(_) | Val::Float(_))) if op == BinaryOp::Div => {
+            Val::Duration(d.times(1.0 / number(factor)?).ok_or_else(too_far)?.into())
+        }
+        (Val::Duration(d), factor @ (Val::Int(_) | Val::Float(_)))
+        | (factor @ (Val::Int(_) | Val::Float(_)), Val::Duration(d))
+            if op == BinaryOp::Mul =>
+        {
+            Val::Duration(d.times(number(factor)?).ok_or_else(too_far)?.into())
+        }
+        (a, b) => {
+            let message = format!("an operator does not know {} and {}", a.kind(), b.kind());
+            return Err(wrong(message));
+        }
+    })
+}
+
+fn whole(op: BinaryOp, a: i64, b: i64) -> Result<i64> {
+    let result = match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div | BinaryOp::Mod if b == 0 => return Err(wrong("an integer is divided by zero")),
+        BinaryOp::Div => a.checked_div(b),
+        _ => Some(a.wrapping_rem(b)),
+    };
+    result.ok_or_else(overflow)
+}
+
+/// Whether a list has an element. None is null.
+pub fn contains(element: &Val, list: &Val) -> Result<Option<bool>> {
+    let items = match list {
+        Val::List(items) => items,
+        Val::Null => return Ok(None),
+        other => return Err(wrong(format!("IN needs a list, not {}", other.kind()))),
+    };
+    let mut result = Some(false);
+    for item in items.iter() {
+        match equal(element, item) {
+            Some(true) => return Ok(Some(true)),
+            None => result = None,
+            Some(false) => {}
+        }
+    }
+    Ok(result)
+}
+
+/// Whether a text is in another. The library's search first looks at what it searches for, which
+/// takes longer than a search in a short text.
+fn contains_text(text: &str, part: &str) -> bool {
+    let Some((&first, rest)) = part.as_bytes().split_first() else { return true };
+    if text.len() > 256 || part.len() > 32 {
+        return text.contains(part);
+    }
+    let Some(last) = text.len().checked_sub(part.len()) else { return false };
+    let text = text.as_bytes();
+    (0..=last).any(|at| text[at] == first && text[at + 1..].starts_with(rest))
+}
+
+pub fn test_text(op: BinaryOp, a: &Val, b: &Val) -> Val {
+    let (Val::Str(a), Val::Str(b)) = (a, b) else { return Val::Null };
+    let (a, b) = (a.as_str(), b.as_str());
+    Val::Bool(match op {
+        BinaryOp::StartsWith => a.starts_with(b),
+        BinaryOp::EndsWith => a.ends_with(b),
+        _ => contains_text(a, b),
+    })
+}

@@ -1,0 +1,343 @@
+package inputs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/codecache"
+	"github.com/rlmhq/rlm/internal/documents"
+)
+
+// document is how a file is read as a document, and what it seems to be.
+type document struct {
+	kind  documents.Kind
+	shown bigtext.Kind
+}
+
+// byExtension are the documents whose content alone does not say what they are: texts of their
+// own kind, and containers.
+var byExtension = map[string]documents.Kind{
+	".eml": documents.Mail, ".mbox": documents.Mailbox, ".mbx": documents.Mailbox,
+	".html": documents.HTML, ".htm": documents.HTML, ".xhtml": documents.HTML,
+	".ipynb": documents.Notebook,
+}
+
+func init() {
+	const zipped = `.docx .docm .dotx .dotm .xlsx .xlsm .xltx .xltm .xlsb .pptx .pptm .potx .potm
+		.ppsx .ppsm .odt .ott .ods .ots .odp .otp .odg .epub`
+	for _, extension := range strings.Fields(zipped) {
+		byExtension[extension] = documents.Zip
+	}
+	for _, extension := range []string{".doc", ".dot", ".xls", ".xlt", ".ppt", ".pot", ".pps", ".msg"} {
+		byExtension[extension] = documents.OLE
+	}
+}
+
+var (
+	pdfMark = []byte("%PDF-")
+	oleMark = []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+
+	// mailStart is how messages begin that lie in files of any name.
+	mailStart = regexp.MustCompile(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
+	mailField = regexp.MustCompile(`(?im)^(message-id|subject|date): ?\S`)
+	mboxStart = regexp.MustCompile(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
+	htmlStart = regexp.MustCompile(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
+)
+
+// findDocument returns how a file is read as a document, by its beginning and then its name;
+// nil if it is none.
+func findDocument(name string, head []byte) *document {
+	extension := strings.ToLower(filepath.Ext(name))
+	named := byExtension[extension]
+
+	switch {
+	case bytes.HasPrefix(head, pdfMark),
+		extension == ".pdf" && bytes.Contains(head[:min(len(head), 1024)], pdfMark):
+		return &document{documents.PDF, "pdf"}
+	case isZip(head):
+		return findZipped(named, extension, head)
+	case bytes.HasPrefix(head, oleMark):
+		return &document{documents.OLE, showContainer(named == documents.OLE, extension, head)}
+	case bytes.HasPrefix(head, []byte(`{\rtf`)):
+		return &document{documents.RTF, "rtf"}
+	case looksBinary(head):
+		return nil // a text in UTF-16 is one of those, too, and decoded as such
+	case named == documents.Notebook && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		return &document{named, "ipynb"}
+	case named == documents.HTML, extension == "" && htmlStart.Match(head):
+		return &document{documents.HTML, bigtext.KindHTML}
+	case (named == documents.Mailbox || extension == "") && mboxStart.Match(head):
+		return &document{documents.Mailbox, "mbox"}
+	case named == documents.Mail, extension == "" && mailStart.Match(head) && mailField.Match(head):
+		return &document{documents.Mail, "eml"}
+	}
+	return nil
+}
+
+// findZipped returns the document that a zip archive is; nil if it is none.
+func findZipped(named documents.Kind, extension string, head []byte) *document {
+	shown := showContainer(named == documents.Zip, extension, head)
+	if named != documents.Zip && byExtension["."+string(shown)] != documents.Zip {
+		return nil
+	}
+	return &document{documents.Zip, shown}
+}
+
+// showContainer returns what a container seems to hold, by its beginning and then its name.
+func showContainer(isNamed bool, extension string, head []byte) bigtext.Kind {
+	switch found := findKind(head); {
+	case found != "" && found != "zip" && found != "ole":
+		return found
+	case isNamed:
+		return bigtext.Kind(extension[1:])
+	}
+	return "ole"
+}
+
+// convert makes the text of a document from its bytes, and says of what. A document that has
+// none to give stays as it is, which the notes say. It owns the text. It returns a nil document
+// for any other file.
+func (r *reader) convert(
+	ctx context.Context, text *bigtext.Text,
+) (*bigtext.Text, *document, []string, error) {
+	if r.KeepDocuments {
+		return text, nil, nil, nil
+	}
+	head, err := readHead(text)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, text.Close())
+	}
+	found := findDocument(text.Name(), head)
+	if found == nil {
+		return text, nil, nil, nil
+	}
+
+	made, about, err := r.convertAs(ctx, text, found)
+	if _, ok := errors.AsType[*documents.ProblemError](err); ok {
+		return r.keep(text, found, err)
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot read %s as %s: %w (--no-convert gives its bytes)",
+			filepath.Base(text.Name()), found.shown, explainLimit(err))
+		return nil, nil, nil, errors.Join(err, text.Close())
+	}
+	made.MarkKind(found.shown)
+	return made, found, describeDocument(found, about), nil
+}
+
+// keep leaves a document as it is, because of a problem.
+func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
+	*bigtext.Text, *document, []string, error,
+) {
+	p, ok := errors.AsType[*documents.ProblemError](problem)
+	isText := slices.Contains([]documents.Kind{
+		documents.HTML, documents.Notebook, documents.Mail, documents.Mailbox,
+	}, found.kind)
+
+	switch {
+	case found.kind == documents.Zip && ok && p.Kind == documents.Unsupported:
+		return text, nil, nil, nil // an archive
+	case isText:
+		note := fmt.Sprintf("cannot convert it from %s to Markdown, so it is as in the file: %v",
+			found.shown, problem)
+		return text, nil, []string{note}, nil
+	}
+
+	text.MarkBinary(found.shown)
+	note := fmt.Sprintf("cannot read it as %s: %v; it is not text but %s, which are in .bytes",
+		found.shown, problem, formatBytes(text.Size()))
+	return text, found, []string{note}, nil
+}
+
+// convertAs owns the text only if there is no error.
+func (r *reader) convertAs(
+	ctx context.Context, text *bigtext.Text, found *document,
+) (*bigtext.Text, *documents.Description, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	source, target := io.Pipe()
+	var about *documents.Description
+	failed := make(chan error, 1)
+
+	go func() {
+		limited := &boundedWriter{reader: r, target: target, packed: text.Size()}
+		var err error
+		section := io.NewSectionReader(text, 0, text.Size())
+		about, err = documents.Convert(ctx, r.documentOptions(), found.kind, section, limited)
+		_ = target.CloseWithError(err) // it never fails
+		failed <- err
+	}()
+
+	made, err := bigtext.Spooled(ctx, text.Name(), source, r.MaxUnpacked, func() error { return nil })
+	cancel(err)
+	_ = source.Close() // it never fails
+	if failure := <-failed; failure != nil && !errors.Is(failure, io.ErrClosedPipe) {
+		err = failure
+	}
+	if err != nil {
+		if made != nil {
+			err = errors.Join(err, made.Close())
+		}
+		return nil, nil, err
+	}
+	made.OwnOriginal(text)
+	return made, about, nil
+}
+
+// mostConverted bounds the documents of a folder that are converted before a snippet runs, in
+// bytes of the documents.
+const mostConverted = 256 << 20
+
+// convertMembers converts documents of a folder side by side, and returns sentences on what could
+// not be read in them. Texts that took long are kept, so that a snippet gets them at once.
+func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	var sum int64
+	var rest []string
+	var done atomic.Int64
+	notes := make([][]string, len(names))
+	stop := r.tellWhile(func() string {
+		return fmt.Sprintf("converting documents: %d of %d", done.Load(), len(names))
+	})
+	defer stop()
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		size, err := dir.Size(name)
+		if sum += size; err != nil || sum > mostConverted {
+			rest = []string{plural(int64(len(names)-i), "more document") + " will be converted when opened"}
+			break
+		}
+		group.Go(func() error {
+			notes[i] = r.convertMember(ctx, dir, name)
+			done.Add(1)
+			return ctx.Err()
+		})
+	}
+	err := group.Wait()
+	return limitNotes(append(slices.Concat(notes...), rest...)), err
+}
+
+// convertMember converts a document and returns what could not be read in it. A snippet that uses
+// the document gets errors again.
+func (r *reader) convertMember(ctx context.Context, dir *bigtext.Dir, name string) []string {
+	text, err := dir.Bytes(ctx, name)
+	if err != nil {
+		return nil
+	}
+	text, found, notes, err := r.convert(ctx, text)
+	if err != nil {
+		return []string{fmt.Sprintf("%s: %v", name, err)}
+	}
+	defer text.Close()
+	if found != nil && !text.IsBinary() {
+		notes = notes[1:] // which says that it was converted
+	}
+	for i := range notes {
+		notes[i] = name + ": " + notes[i]
+	}
+	return notes
+}
+
+// limitNotes leaves the first notes, and counts the others.
+func limitNotes(notes []string) []string {
+	const most = 20
+	if len(notes) <= most {
+		return notes
+	}
+	return append(notes[:most:most], humanize.Comma(int64(len(notes)-most))+" more notes on documents")
+}
+
+// tellWhile tells the progress about every second until stop is called.
+func (r *reader) tellWhile(what func() string) (stop func()) {
+	if r.Progress == nil {
+		return func() {}
+	}
+	var group sync.WaitGroup
+	stopped := make(chan struct{})
+	group.Go(func() {
+		ticks := time.NewTicker(time.Second)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				r.Progress(what())
+			case <-stopped:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stopped)
+		group.Wait()
+	}
+}
+
+// documentOptions returns where code and texts are kept.
+func (r *reader) documentOptions() documents.Options {
+	o := documents.Options{Progress: r.Progress}
+	dir, err := codecache.Find(r.CacheDir)
+	if err == nil && dir != "" { // else the start is slower
+		o.CacheDir, o.TextDir = dir, filepath.Join(dir, "documents")
+	}
+	return o
+}
+
+// boundedWriter ends with an error at the limits of unpacked bytes.
+type boundedWriter struct {
+	*reader
+	target io.Writer
+	packed int64
+	got    int64
+}
+
+// Write implements io.Writer.
+func (b *boundedWriter) Write(p []byte) (int, error) {
+	b.got += int64(len(p))
+	if err := b.checkUnpacked(b.got, b.packed); err != nil {
+		return 0, err
+	}
+	return b.target.Write(p)
+}
+
+func explainLimit(err error) error {
+	if documents.IsLimit(err) {
+		return fmt.Errorf("%w, as by files that are made to harm", err)
+	}
+	return err
+}
+
+// describeDocument returns sentences on what a text was made of.
+func describeDocument(found *document, about *documents.Description) []string {
+	note := fmt.Sprintf("converted from %s to Markdown", found.shown)
+	if about.Noun != "" {
+		note += ": " + plural(int64(len(about.Parts)), about.Noun)
+	}
+	notes := []string{note + " (the file itself is in .bytes)"}
+
+	for _, warning := range about.Warnings {
+		notes = append(notes, "in the document: "+warning)
+	}
+	if about.Further > 0 {
+		notes = append(notes, "in the document: "+humanize.Comma(int64(about.Further))+" more problems")
+	}
+	return notes
+}

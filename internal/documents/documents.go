@@ -1,0 +1,191 @@
+// Package documents turns documents into Markdown: PDF, Word, Excel, PowerPoint, OpenDocument,
+// EPUB, RTF, mail, HTML and notebooks.
+//
+// Parsers of documents are a classic way into a machine. These run inside WebAssembly, each
+// document in an instance of its own: without files and network, within bounds of memory, fuel
+// and time. A hostile document harms its own conversion alone.
+package documents
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the module
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/rustmodule"
+)
+
+// `make documents` builds the module. The manifest describes it.
+
+//go:embed engine/engine.wasm.zst
+var codeFile []byte
+
+//go:embed engine/data.zst
+var dataFile []byte
+
+//go:embed engine/manifest.json
+var manifestFile []byte
+
+var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile}
+
+// Kind is how a document is read.
+type Kind string
+
+// The kinds. Zip and OLE are containers: what lies in them decides.
+const (
+	PDF      Kind = "pdf"
+	Zip      Kind = "zip"
+	OLE      Kind = "ole"
+	RTF      Kind = "rtf"
+	Mail     Kind = "eml"
+	Mailbox  Kind = "mbox"
+	HTML     Kind = "html"
+	Notebook Kind = "ipynb"
+)
+
+// Options say where the module's code lies and who hears of slow work.
+type Options struct {
+	// CacheDir keeps compiled code, empty for nowhere. The first call of a process decides.
+	CacheDir string
+	// TextDir keeps the texts of documents that took long, empty for nowhere.
+	TextDir string
+	// Progress, if set, is called before work that takes seconds.
+	Progress func(what string)
+}
+
+// The bounds of one conversion. Work and time are those of a large document, and grow with the
+// document's size.
+const (
+	maxMemory   = 1 << 30
+	baseTime    = 2 * time.Minute
+	timePerMiB  = 5 * time.Second
+	baseFuel    = 20_000_000_000
+	fuelPerByte = 1_000
+	maxAnswer   = 64 << 20
+)
+
+// worthCaching is how long a conversion takes at least whose text is kept.
+const worthCaching = 50 * time.Millisecond
+
+// shared is the module, which all conversions of a process use, as many at once as there are
+// processors.
+var shared struct {
+	sync.Mutex
+	module *rustmodule.Module
+}
+
+var places = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// Convert writes the text of a document, in Markdown and UTF-8. A document that has no text to
+// give is a [ProblemError], one that passes a bound an error of which [IsLimit] is true.
+func Convert(
+	ctx context.Context, o Options, kind Kind, document *io.SectionReader, text io.Writer,
+) (*Description, error) {
+	path, err := cacheFile(ctx, o, kind, document)
+	if err != nil {
+		return nil, err
+	}
+	if about, err := fetch(path, text); about != nil || err != nil {
+		return about, err
+	}
+	if _, err := document.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	module, err := compile(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare the reader of documents: %w", err)
+	}
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+
+	begun := time.Now()
+	w := &writer{text: text}
+	answer, err := run(ctx, module, kind, document, w)
+	if err != nil {
+		return nil, err
+	}
+	about, err := decode(answer, w.count)
+	if err == nil && path != "" && time.Since(begun) > worthCaching && w.count <= maxCached {
+		_ = store(path, answer, w.copy.Bytes()) // else it is converted again
+	}
+	return about, err
+}
+
+// run converts a document in an instance of its own, and returns the module's answer.
+func run(
+	ctx context.Context, module *rustmodule.Module, kind Kind, document *io.SectionReader, w io.Writer,
+) ([]byte, error) {
+	instance, err := module.Instantiate(ctx, module.NewMemory(maxMemory))
+	if err != nil {
+		return nil, err
+	}
+	defer instance.Close()
+	if err := instance.Prepare(ctx, baseTime); err != nil {
+		return nil, err
+	}
+
+	size := document.Size()
+	return instance.Call(ctx, rustmodule.Job{
+		Request:   append(binary.LittleEndian.AppendUint64(nil, uint64(size)), kind...),
+		Input:     document,
+		Output:    w,
+		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
+		Fuel:      baseFuel + fuelPerByte*uint64(size),
+		MaxAnswer: maxAnswer,
+	})
+}
+
+func compile(ctx context.Context, o Options) (*rustmodule.Module, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.module != nil {
+		return shared.module, nil
+	}
+
+	module, err := rustmodule.Compile(ctx, files, rustmodule.Options{
+		CacheDir: o.CacheDir,
+		Log:      slog.New(slog.DiscardHandler),
+		Announce: func() {
+			if o.Progress != nil {
+				o.Progress("preparing the reader of documents for this machine, once: some seconds")
+			}
+		},
+	})
+	if err == nil {
+		shared.module = module
+	}
+	return module, err
+}
+
+// writer counts the bytes of a text, and has a copy of a short one.
+type writer struct {
+	text  io.Writer
+	count int64
+	copy  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.text.Write(p)
+	if w.count += int64(n); w.count <= maxCached {
+		w.copy.Write(p[:n])
+	}
+	return n, err
+}
+
+// IsLimit reports whether an error is that of a document which passes a bound.
+func IsLimit(err error) bool {
+	_, ok := errors.AsType[*rustmodule.LimitError](err)
+	return ok || errors.Is(err, rustmodule.ErrTooDeep)
+}

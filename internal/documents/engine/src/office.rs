@@ -1,0 +1,86 @@
+//! Word, Excel and PowerPoint, of today and before 2007.
+
+use std::io::{Cursor, Read, Seek};
+
+use office_oxide::ir::{DocumentIR, Metadata, Section};
+use office_oxide::{Document, DocumentFormat, OfficeError};
+use zip::ZipArchive;
+
+use crate::problem::Problem;
+use crate::text::{Text, count};
+
+/// Finds the format by the main part of a package.
+pub fn find_format<R: Read + Seek>(package: &ZipArchive<R>) -> Option<DocumentFormat> {
+    package.index_for_name("[Content_Types].xml")?;
+    package.file_names().find_map(|name| match name.ok()?.split('/').next()? {
+        "word" => Some(DocumentFormat::Docx),
+        "xl" => Some(DocumentFormat::Xlsx),
+        "ppt" => Some(DocumentFormat::Pptx),
+        _ => None,
+    })
+}
+
+pub fn read(data: Vec<u8>, format: DocumentFormat, text: &mut Text) -> Result<(), Problem> {
+    let document = Document::from_reader(Cursor::new(data), format).map_err(explain)?;
+    let DocumentIR { metadata, sections } = document.to_ir();
+    drop(document);
+    for warning in &metadata.warnings {
+        text.warn(warning);
+    }
+    if metadata.text_truncated {
+        text.warn("the end of the text is missing");
+    }
+
+    let title = metadata.title.clone().filter(|title| !title.trim().is_empty());
+    let about = describe(metadata.format, &sections);
+    text.block(&match title {
+        Some(title) => format!("{about}: {}", title.trim()),
+        None => about,
+    })?;
+    for section in sections {
+        read_section(&metadata, section, text)?;
+    }
+    Ok(())
+}
+
+/// "Excel workbook, 2 sheets (Sales, Costs)".
+fn describe(format: DocumentFormat, sections: &[Section]) -> String {
+    match format {
+        DocumentFormat::Docx | DocumentFormat::Doc => "Word document".to_owned(),
+        DocumentFormat::Pptx | DocumentFormat::Ppt => {
+            format!("PowerPoint presentation, {}", count(sections.len(), "slide"))
+        }
+        DocumentFormat::Xlsx | DocumentFormat::Xls => {
+            let names: Vec<_> = sections.iter().take(50).filter_map(|s| s.title.as_deref()).collect();
+            let sheets = count(sections.len(), "sheet");
+            format!("Excel workbook, {sheets} ({})", names.join(", "))
+        }
+    }
+}
+
+fn read_section(metadata: &Metadata, mut section: Section, text: &mut Text) -> Result<(), Problem> {
+    let noun = match metadata.format {
+        DocumentFormat::Docx | DocumentFormat::Doc => "",
+        DocumentFormat::Pptx | DocumentFormat::Ppt => "slide",
+        DocumentFormat::Xlsx | DocumentFormat::Xls => "sheet",
+    };
+    if !noun.is_empty() {
+        let title = section.title.take().unwrap_or_default();
+        let hidden = if section.hidden { " (hidden)" } else { "" };
+        text.part(noun, &format!("{title}{hidden}"))?;
+    }
+    let whole = DocumentIR { metadata: metadata.clone(), sections: vec![section] };
+    text.block(&whole.to_markdown())
+}
+
+fn explain(error: OfficeError) -> Problem {
+    let message = error.to_string();
+    let lower = message.to_lowercase();
+    if lower.contains("encrypted") || lower.contains("password") {
+        return Problem::encrypted();
+    }
+    match error {
+        OfficeError::UnsupportedFormat(what) => Problem::unsupported(what),
+        _ => Problem::damaged(message),
+    }
+}

@@ -1,0 +1,58 @@
+//! Documents that are zip archives: of Office, OpenDocument and EPUB.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::problem::Problem;
+use crate::text::Text;
+use crate::{epub, office, opendocument};
+
+/// A member that is longer unpacked is not read, in bytes.
+const LONGEST_MEMBER: u64 = 256 << 20;
+
+/// A zip archive in memory.
+pub type Package = ZipArchive<Cursor<Vec<u8>>>;
+
+pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
+    let mut package = ZipArchive::new(Cursor::new(data)).map_err(explain)?;
+    if let Some(format) = office::find_format(&package) {
+        return office::read(package.into_inner().into_inner(), format, text);
+    }
+
+    let kind = read_member(&mut package, "mimetype").unwrap_or_default();
+    match String::from_utf8_lossy(&kind).trim() {
+        "application/epub+zip" => epub::read(package, text),
+        kind if kind.starts_with("application/vnd.oasis.opendocument.") => {
+            opendocument::read(package, kind, text)
+        }
+        _ => Err(Problem::unsupported("it is an archive of an unknown kind")),
+    }
+}
+
+/// Reports whether a zip archive is a document.
+pub fn is_document(data: &[u8]) -> bool {
+    ZipArchive::new(Cursor::new(data)).is_ok_and(|package| {
+        package.index_for_name("mimetype").is_some() || office::find_format(&package).is_some()
+    })
+}
+
+/// The bytes of a member.
+pub fn read_member(package: &mut Package, name: &str) -> Result<Vec<u8>, Problem> {
+    let member = package.by_name(name).map_err(explain)?;
+    let mut data = Vec::new();
+    member.take(LONGEST_MEMBER + 1).read_to_end(&mut data)?;
+    if data.len() as u64 > LONGEST_MEMBER {
+        let most = LONGEST_MEMBER >> 20;
+        return Err(Problem::damaged(format!("{name} has more than {most} MiB unpacked")));
+    }
+    Ok(data)
+}
+
+fn explain(error: ZipError) -> Problem {
+    match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Problem::encrypted(),
+        other => Problem::damaged(other),
+    }
+}

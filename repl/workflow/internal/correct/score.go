@@ -1,0 +1,185 @@
+package correct
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/schema"
+)
+
+// Bounds of the walk through a schema and a value, which are both untrusted.
+const (
+	mostParts   = 10_000
+	deepestPart = 40
+)
+
+// scoreOf returns the share of the parts of a value that are right. Its parts are the value
+// itself, the members and items that it has, and the members that the schema requires. A
+// member that is missing is wrong with all that the schema requires of it.
+func scoreOf(contract *schema.Contract, value any, violations []schema.Violation) float64 {
+	s := scorer{wrong: map[string]int{}}
+	if json.Unmarshal(contract.JSONSchema(), &s.root) != nil {
+		return 0
+	}
+
+	more := 0
+	for _, v := range violations {
+		if _, err := fmt.Sscanf(v.Message, "and %d more violations", &more); err != nil {
+			s.wrong[v.Path]++
+		}
+	}
+	s.walk(s.root, value, "$", 0)
+	for _, unmatched := range s.wrong {
+		s.bad += unmatched
+	}
+
+	share := float64(s.parts-s.bad-more) / float64(s.parts)
+	return max(0, math.Round(share*1e4)/1e4)
+}
+
+// admits reports whether a value has a type that the root of a schema allows.
+func admits(contract *schema.Contract, value any) bool {
+	s := scorer{}
+	if json.Unmarshal(contract.JSONSchema(), &s.root) != nil {
+		return false
+	}
+	return s.admits(s.root, value, 0)
+}
+
+// scorer counts the parts of a value and those that are wrong.
+type scorer struct {
+	root       any
+	wrong      map[string]int // violations by path, without those that belong to a part
+	parts, bad int
+}
+
+// walk counts a value and what is below it, by a schema.
+func (s *scorer) walk(here, value any, path string, depth int) {
+	s.parts++
+	if s.wrong[path] > 0 {
+		s.bad++
+		delete(s.wrong, path)
+	}
+	if s.parts > mostParts || depth > deepestPart {
+		return
+	}
+
+	object := s.resolve(here, 0)
+	members, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		s.walk(s.member(object, name), members[name], memberPath(path, name), depth+1)
+	}
+	required, _ := object["required"].([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok {
+			if _, has := members[name]; !has {
+				delete(s.wrong, memberPath(path, name))
+				s.miss(s.member(object, name), depth+1)
+			}
+		}
+	}
+
+	items, _ := value.([]any)
+	for i, item := range items {
+		s.walk(object["items"], item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+	}
+}
+
+// miss counts a value that is missing, with all that it would have to have.
+func (s *scorer) miss(here any, depth int) {
+	s.parts++
+	s.bad++
+	if s.parts > mostParts || depth > deepestPart {
+		return
+	}
+
+	object := s.resolve(here, 0)
+	required, _ := object["required"].([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok {
+			s.miss(s.member(object, name), depth+1)
+		}
+	}
+}
+
+// member returns the schema of a member, nil if there is none.
+func (s *scorer) member(object map[string]any, name string) any {
+	properties, _ := object["properties"].(map[string]any)
+	return properties[name]
+}
+
+// resolve returns a schema as an object, after the references in its own document.
+func (s *scorer) resolve(here any, depth int) map[string]any {
+	object, _ := here.(map[string]any)
+	ref, _ := object["$ref"].(string)
+	rest, local := strings.CutPrefix(ref, "#")
+	if !local || depth > deepestPart {
+		return object
+	}
+
+	target := s.root
+	for _, step := range strings.Split(strings.Trim(rest, "/"), "/") {
+		if parent, ok := target.(map[string]any); ok && step != "" {
+			target = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		}
+	}
+	return s.resolve(target, depth+1)
+}
+
+// admits reports whether a schema allows the type of a value.
+func (s *scorer) admits(here, value any, depth int) bool {
+	object := s.resolve(here, 0)
+	if depth > deepestPart {
+		return true
+	}
+	for _, group := range []string{"anyOf", "oneOf"} {
+		branches, _ := object[group].([]any)
+		if len(branches) > 0 && !slices.ContainsFunc(branches, func(branch any) bool {
+			return s.admits(branch, value, depth+1)
+		}) {
+			return false
+		}
+	}
+
+	switch types := object["type"].(type) {
+	case string:
+		return isType(types, value)
+	case []any:
+		return slices.ContainsFunc(types, func(t any) bool {
+			name, _ := t.(string)
+			return isType(name, value)
+		})
+	}
+	return true
+}
+
+// isType reports whether a value has a type of JSON Schema. A number counts as an integer,
+// and a text as what it can be coerced to.
+func isType(name string, value any) bool {
+	switch value.(type) {
+	case nil:
+		return name == "null"
+	case map[string]any:
+		return name == "object"
+	case []any:
+		return name == "array"
+	}
+	return name != "null" && name != "object" && name != "array"
+}
+
+// plainName is a name that paths have without quotes.
+var plainName = regexp.MustCompile(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*$`)
+
+// memberPath returns the path of a member, as violations have it.
+func memberPath(path, name string) string {
+	if plainName.MatchString(name) {
+		return path + "." + name
+	}
+	return path + "[" + strconv.Quote(name) + "]"
+}
