@@ -22,6 +22,9 @@ func readExchange(t *talk, root located) error {
 	if inner := root.member("response"); inner.object() == nil {
 		response = inner
 	}
+	if inner := response.member("body"); inner.object() == nil { // of a batch
+		response = inner
+	}
 
 	system, err := contentText(request.first(systemKeys...))
 	if err != nil {
@@ -122,11 +125,13 @@ func typeIn(names ...string) func(any) bool {
 func isConversation(root any) bool { return some(messages(root, "messages"), hasRole) }
 
 func isCompletion(root any) bool {
-	choices := get(root, "choices")
-	if inner := get(root, "response", "choices"); inner != nil {
-		choices = inner
+	for _, path := range [][]string{{}, {"response"}, {"response", "body"}} {
+		choices := get(get(root, path...), "choices")
+		if someItem(choices, func(choice any) bool { return has(choice, "message") }) {
+			return true
+		}
 	}
-	return choices != nil && some(choices, func(choice any) bool { return has(choice, "message") })
+	return false
 }
 
 // isAnthropic reports whether messages have a prompt beside them, or parts as only Anthropic

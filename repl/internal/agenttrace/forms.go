@@ -187,10 +187,13 @@ func hasAny(v any, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return get(v, key) != nil })
 }
 
-// some reports whether an item of a list, or the value itself, holds.
+// maxScanned bounds the items of a list that decide on its form.
+const maxScanned = 1000
+
+// some reports whether an early item of a list, or the value itself, holds.
 func some(v any, holds func(any) bool) bool {
 	if list, ok := v.([]any); ok {
-		return slices.ContainsFunc(list, holds)
+		return slices.ContainsFunc(list[:min(len(list), maxScanned)], holds)
 	}
 	return holds(v)
 }

@@ -141,6 +141,14 @@ func TestSeveralTracesAreOne(t *testing.T) {
 			`{"question": "A", "feedback": "f", "reasoning": "a"}` + "\n" + `{"question": "B", "reaso`, "auto",
 			"agent 1 \"A\" reasoning a line 2, the last one, is cut and left out",
 		},
+		{
+			"{\n \"question\": \"A\", \"reasoning\": \"a\"\n}\n{\n \"reasoning\": \"b\"\n}\n", "auto",
+			"agent 2 \"A\" 1 reasoning a 2 reasoning b",
+		},
+		{
+			`{"custom_id": "1", "response": {"body": {"choices": [{"message": {"role": "assistant", ` +
+				`"content": "A"}}]}}}`, "auto", "completion 1 \"\" agent_response A",
+		},
 	} {
 		p, err := agenttrace.Parse([]byte(c.text), c.format)
 		if err != nil {

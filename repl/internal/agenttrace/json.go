@@ -41,13 +41,44 @@ func decodeTrace(data []byte) (root located, note string, err error) {
 		return located{any: value}, "", nil
 	}
 
-	// A first line that is JSON begins JSON Lines, and the error of another is the better one.
 	first, rest, _ := bytes.Cut(bytes.TrimLeft(data, blanks), []byte("\n"))
-	if _, err := decodeJSON(first); err != nil || len(bytes.Trim(rest, blanks)) == 0 {
-		return located{}, "", fmt.Errorf("cannot read the trace: %w", whole)
+	if _, err := decodeJSON(first); err == nil && len(bytes.Trim(rest, blanks)) > 0 {
+		return decodeLines(data)
+	}
+	if errors.Is(whole, errMore) {
+		if root, ok := decodeStream(data); ok {
+			return root, "", nil
+		}
 	}
 
-	return decodeLines(data)
+	return located{}, "", fmt.Errorf("cannot read the trace: %w", whole)
+}
+
+// decodeStream reads JSON values of several lines each, one below the other, as a list.
+func decodeStream(data []byte) (root located, ok bool) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var items []any
+	line, begin := 1, 0
+	for end := 0; ; end = int(decoder.InputOffset()) {
+		gap := data[end:]
+		gap = gap[:len(gap)-len(bytes.TrimLeft(gap, blanks))]
+		line += bytes.Count(data[begin:end+len(gap)], []byte("\n"))
+		begin = end + len(gap)
+
+		var item any
+		err := decoder.Decode(&item)
+		if errors.Is(err, io.EOF) {
+			root.any = items
+			return root, true
+		}
+		if err != nil || end > 0 && !bytes.Contains(gap, []byte("\n")) {
+			return located{}, false
+		}
+
+		items = append(items, item)
+		root.lines = append(root.lines, line)
+	}
 }
 
 // decodeLines reads JSON Lines as a list.
@@ -74,7 +105,10 @@ func decodeLines(data []byte) (root located, note string, err error) {
 	return root, note, nil
 }
 
-var errCut = errors.New("its JSON ends too early")
+var (
+	errCut  = errors.New("its JSON ends too early")
+	errMore = errors.New("there is more data after its JSON")
+)
 
 // decodeJSON reads one JSON value, whose bounds have been checked.
 func decodeJSON(data []byte) (any, error) {
@@ -88,7 +122,7 @@ func decodeJSON(data []byte) (any, error) {
 		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("there is more data after its JSON, at byte %d", decoder.InputOffset())
+		return nil, fmt.Errorf("%w, at byte %d", errMore, decoder.InputOffset())
 	}
 
 	return v, nil

@@ -28,10 +28,6 @@ func isFlatSpan(v any) bool {
 
 // splitOTLP collects the spans of all resources and scopes, by their traces.
 func splitOTLP(root located) ([]located, error) {
-	if _, ok := root.any.([]any); !ok {
-		root = located{any: []any{root.any}}
-	}
-
 	var spans []located
 	var collect func(located) error
 	each := func(list located) error {
@@ -52,7 +48,11 @@ func splitOTLP(root located) ([]located, error) {
 		}
 		return nil
 	}
-	if err := each(root); err != nil {
+	begin := collect
+	if _, ok := root.any.([]any); ok {
+		begin = each
+	}
+	if err := begin(root); err != nil {
 		return nil, err
 	}
 

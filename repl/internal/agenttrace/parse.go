@@ -156,9 +156,9 @@ func readRoot(root located, format string) (talks []*talk, names []string, err e
 // unknownForm says what was seen and what is known.
 func unknownForm(root located) error {
 	seen := root.any
-	if list, ok := seen.([]any); ok && len(list) > 1 { // name the item that nothing fits
-		for i, item := range list {
-			if recognise(item) == nil && recognise(list[0]) != nil {
+	if list, ok := seen.([]any); ok && len(list) > 1 && recognise(list[0]) != nil {
+		for i, item := range list { // name the item that nothing fits
+			if recognise(item) == nil {
 				return fmt.Errorf(
 					"cannot detect the format of item %d of the trace: it is %s; name one of %s",
 					i+1, describe(item), formatNames())

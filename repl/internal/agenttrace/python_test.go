@@ -137,6 +137,11 @@ func alikeCases(t *testing.T, byChance int) []alike {
 		add(factory, source)
 		cases[len(cases)-1].Objects = true
 	}
+	if byChance > 0 {
+		for _, messages := range formMessages(t) {
+			add("conversation", messages)
+		}
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range byChance {
 		source := anyMessages(random)
@@ -145,6 +150,33 @@ func alikeCases(t *testing.T, byChance int) []alike {
 		}
 	}
 	return cases
+}
+
+// formMessages are the messages in the samples of the forms that are JSON, and are the forms
+// of snippets, too.
+func formMessages(t *testing.T) [][]any {
+	t.Helper()
+	var all [][]any
+	for name, data := range formFiles(t) {
+		if !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		source := decoded(t, data)
+		if list, ok := source.([]any); ok {
+			all = append(all, list)
+		}
+		object, _ := source.(map[string]any)
+		for _, key := range []string{"messages", "contents", "conversations", "input", "output"} {
+			if list, ok := object[key].([]any); ok {
+				all = append(all, list)
+			}
+		}
+	}
+
+	if len(all) < 10 {
+		t.Fatalf("there are %d lists of messages", len(all))
+	}
+	return all
 }
 
 func decoded(t *testing.T, data []byte) any {

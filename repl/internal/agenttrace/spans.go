@@ -76,7 +76,10 @@ func readSpans(t *talk, root located) error {
 		}
 	}
 
-	w := spanWalk{talk: t, said: map[string]int{}, outer: parents, named: map[string][]int{}}
+	w := spanWalk{
+		talk: t, outer: parents, said: map[string]int{}, keys: map[string]string{},
+		named: map[string][]int{},
+	}
 	t.name, t.once = spans[0].trace, true
 	for _, m := range moments(spans) {
 		t.now = inSeconds(m.at)
@@ -115,8 +118,9 @@ func moments(spans []span) []moment {
 type spanWalk struct {
 	*talk
 
-	said  map[string]int  // how often each message made steps
-	outer map[string]bool // the spans that have others in them
+	said  map[string]int    // how often each message made steps
+	keys  map[string]string // what makes a message the same, by its JSON
+	outer map[string]bool   // the spans that have others in them
 
 	named  map[string][]int // the steps of calls, by their actions
 	sorted int              // how many of the calls are in named
@@ -255,6 +259,11 @@ func (w *spanWalk) sayNew(value located, role string) error {
 // messageKey returns what makes a message the same when it is repeated: its steps. A result
 // whose call has one already is a repetition, whatever its form.
 func (w *spanWalk) messageKey(m located) (string, error) {
+	text := jsonText(m.any)
+	if key, ok := w.keys[text]; ok {
+		return key, nil
+	}
+
 	alone := newTalk(everything)
 	if err := alone.message(m); err != nil {
 		return "", err
@@ -264,7 +273,8 @@ func (w *spanWalk) messageKey(m located) (string, error) {
 		s := &alone.steps[i]
 		fmt.Fprintf(&key, "%q %q %q\n", s.Action, s.Thought, s.Observation)
 	}
-	return key.String(), nil
+	w.keys[text] = key.String()
+	return w.keys[text], nil
 }
 
 // maxSpoken bounds how deep messages lie in an input or an output.
