@@ -27,10 +27,10 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-The file has one JSON object per line; - reads stdin. With a model and more failures
-than trace_threshold, a run reads all failures, as with rlm run. Otherwise the
-failures are clustered by their words, without a model. docs/distill.md defines a
-failure.
+The file has one JSON object per line; - reads stdin. With a model, the model clusters
+the failures: by one call, or above trace_threshold by a run that reads all of them, as
+with rlm run. Without a model, the failures are clustered by the words of their errors.
+docs/distill.md defines a failure.
 
 Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or
 unavailable server; 3 no tier may run snippets; 5 a failure during the run; 6 the
@@ -155,7 +155,7 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	if f.json {
 		writing = printLine(e.stdout, r)
 	} else {
-		_, writing = io.WriteString(e.stdout, formatFindings(r))
+		_, writing = io.WriteString(e.stdout, formatFindings(r)+f.describeNoEdits(e, r))
 	}
 
 	if writing != nil {
@@ -180,7 +180,8 @@ func formatFindings(r *rlm.DistillOutcome) string {
 		english.Plural(len(r.Clusters), "cluster", ""), r.Method)
 
 	for i, c := range r.Clusters {
-		fmt.Fprintf(&b, "\n%d. %s: %d (%.0f%%)", i+1, escape(c.Name), c.Count, 100*c.Share)
+		fmt.Fprintf(&b, "\n%d. %s\n   %s (%.0f%%)", i+1, escape(c.Name),
+			english.Plural(c.Count, "failure", ""), 100*c.Share)
 		if len(c.Components) > 0 {
 			fmt.Fprintf(&b, " in %s", shorten(strings.Join(c.Components, ", "), 100))
 		}
@@ -202,4 +203,17 @@ func formatFindings(r *rlm.DistillOutcome) string {
 	}
 
 	return b.String()
+}
+
+// describeNoEdits says why there are no edits, empty if there are some or none were wanted.
+func (f *distillFlags) describeNoEdits(e *env, r *rlm.DistillOutcome) string {
+	switch {
+	case len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:
+		return ""
+	case e.settings.Model == "":
+		return "\nno edits: name a --model, which proposes them\n"
+	case len(r.Notes) > 0:
+		return "\nno edits: " + shorten(r.Notes[len(r.Notes)-1], 300) + "\n"
+	}
+	return "\nno edits: the model proposes none\n"
 }

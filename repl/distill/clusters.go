@@ -2,6 +2,7 @@ package distill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,6 +32,9 @@ type FailureCluster struct {
 	members []int
 }
 
+// nameOfLeftOut is the name of the cluster of failures that a run left out.
+const nameOfLeftOut = "unclustered"
+
 // clusterSchema is the contract of the run's answer: the clusters, each with the numbers
 // of its failures.
 func clusterSchema(failures, most int) json.RawMessage {
@@ -38,7 +42,7 @@ func clusterSchema(failures, most int) json.RawMessage {
 		"type": "object",
 		"required": ["name", "summary", "root_cause", "keywords", "failures"],
 		"properties": {
-			"name": {"type": "string", "minLength": 1, "maxLength": 80},
+			"name": {"type": "string", "minLength": 1, "maxLength": 120},
 			"summary": {"type": "string", "minLength": 1, "maxLength": 600},
 			"root_cause": {"type": "string", "minLength": 1, "maxLength": 1000},
 			"keywords": {"type": "array", "maxItems": 10, "items": {"type": "string", "minLength": 1, "maxLength": 40}},
@@ -68,7 +72,6 @@ func clusterByRun(
 
 	cfg.Inputs = []tiers.Input{{Name: "failures.jsonl", Text: text}}
 	cfg.Schema = clusterSchema(len(failures), most)
-	cfg.Bypass = -1 // a trigger asks for the loop
 
 	outcome, err := run.Run(ctx, cfg)
 	if err != nil || outcome.Answer == nil {
@@ -111,7 +114,7 @@ func clusterByRun(
 	}
 	if len(rest) > 0 {
 		clusters = append(clusters, FailureCluster{
-			Name: "unclustered", Summary: "Failures that the run left out.", members: rest,
+			Name: nameOfLeftOut, Summary: "Failures that the run left out.", members: rest,
 		})
 	}
 
@@ -141,7 +144,7 @@ func numberFailures(failures []Failure) ([]byte, error) {
 }
 
 // completeClusters counts the members of clusters, makes their names differ, and puts the
-// largest first.
+// largest first and the rest last.
 func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCluster {
 	taken := map[string]bool{}
 	for i := range clusters {
@@ -151,29 +154,42 @@ func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCl
 			c.Name = fmt.Sprintf("%s (%d)", name, n)
 		}
 		taken[c.Name] = true
-		c.Components, c.Failures = []string{}, []string{}
+		c.Components, c.Failures = componentsOf(failures, c.members), []string{}
 		if c.Keywords == nil {
 			c.Keywords = []string{}
 		}
 
 		for _, m := range c.members {
 			c.Failures = append(c.Failures, failures[m].ID)
-			if component := failures[m].Component; component != "" {
-				c.Components = append(c.Components, component)
-			}
 		}
-
-		slices.Sort(c.Components)
-		c.Components = slices.Compact(c.Components)
 		c.Count = len(c.members)
 		c.Share = float64(c.Count) / float64(len(failures))
 	}
 
 	slices.SortStableFunc(clusters, func(a, b FailureCluster) int {
-		if a.Count != b.Count {
-			return b.Count - a.Count
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(
+			cmp.Compare(restRank(&a), restRank(&b)), b.Count-a.Count, strings.Compare(a.Name, b.Name),
+		)
 	})
 	return clusters
+}
+
+// restRank is 1 for a cluster of failures that belong to no other, which comes last.
+func restRank(c *FailureCluster) int {
+	if c.Name == nameOfRest || c.Name == nameOfLeftOut {
+		return 1
+	}
+	return 0
+}
+
+// componentsOf returns the components of failures, sorted.
+func componentsOf(failures []Failure, members []int) []string {
+	components := []string{}
+	for _, m := range members {
+		if component := failures[m].Component; component != "" {
+			components = append(components, component)
+		}
+	}
+	slices.Sort(components)
+	return slices.Compact(components)
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -27,7 +26,9 @@ type Failure struct {
 	ID string
 	// Component is the failed component, empty if the trace does not name one.
 	Component string
-	// Error is the error text of the trace.
+	// Type is the type of the error, such as TimeoutError, empty if the trace names none.
+	Type string
+	// Error is the error text of the trace, with its type.
 	Error string
 	// Trace is the whole trace, one JSON object.
 	Trace json.RawMessage
@@ -113,48 +114,18 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 	if err := json.Unmarshal(value, &members); err != nil {
 		return f, false, err
 	}
+	kind, message := errorOf(members)
 	f = Failure{
-		ID:        firstMember(members, "id", "trace_id", "run_id"),
-		Component: firstMember(members, "component", "agent", "tool", "name"),
-		Error:     firstMember(members, "error", "exception", "failure", "traceback", "reason"),
-		Trace:     append(json.RawMessage(nil), value...),
+		ID: firstMember(members, idMembers...), Component: firstMember(members, componentMembers...),
+		Type: kind, Error: joinError(kind, message),
+		Trace: append(json.RawMessage(nil), value...),
 	}
 	if f.ID == "" {
 		f.ID = fmt.Sprintf("line %d", n)
 	}
-
-	status := strings.ToLower(firstMember(members, "status", "outcome"))
-	switch success := string(members["success"]); {
-	case success == "true":
-	case success == "false":
-		failed = true
-	case successes[status]:
-	default:
-		failed = f.Error != "" || status != ""
-	}
 	if f.Error == "" {
-		f.Error = strings.TrimSpace("no error is recorded " + status)
+		f.Error = strings.TrimSpace("no error is recorded " + strings.ToLower(statusOf(members)))
 	}
 
-	return f, failed, nil
-}
-
-// successes are words for a run that went well.
-var successes = map[string]bool{
-	"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true,
-	"completed": true, "done": true,
-}
-
-// firstMember returns the first member that is not empty, as text.
-func firstMember(members map[string]json.RawMessage, names ...string) string {
-	for _, name := range names {
-		if value := members[name]; len(value) > 0 && string(value) != "null" &&
-			string(value) != "false" {
-			text := strings.TrimSpace(texts.Show(value))
-			if text != "" && text != "{}" && text != "[]" {
-				return text
-			}
-		}
-	}
-	return ""
+	return f, hasFailed(members, message+kind), nil
 }

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -58,6 +59,9 @@ const (
 	mostClusters    = 200
 )
 
+// mostAsked bounds how often a model is asked for edits.
+const mostAsked = 2
+
 // The values of Result.Method.
 const (
 	methodRun      = "rlm"
@@ -84,9 +88,9 @@ type Result struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// Run distils a corpus. A run clusters the failures if they exceed the triggers of
-// Config.Run. Otherwise, without a model, or if the run has no answer, the words of the
-// errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
+// Run distils a corpus. With a model, a run clusters the failures, unless Triggers.Traces of
+// Config.Run is negative; few of them need one call. Otherwise, or if the run has no answer,
+// the words of the errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
 // the context's cause, or describes the failure; the Result then says how far it came.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 	d := &distiller{
@@ -159,21 +163,30 @@ func (d *distiller) model() string { return d.left.WithDefaults().Model }
 
 func (d *distiller) hasModel() bool { return d.model() != "" }
 
-// cluster makes the clusters.
+// cluster makes the clusters: by a run if there is a model, or else, and if the run has no
+// answer, by the words of the errors.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
+	var failed error
 	trigger := d.left.Triggers.ShouldTrigger(run.Signal{Traces: int64(len(d.failures))})
 	switch {
-	case trigger == "":
+	case d.left.Triggers.Traces < 0:
 	case !d.hasModel():
-		d.note(
-			"a model would cluster the %d failures better than their words do (%s): name a model",
-			len(d.failures), trigger,
-		)
+		if trigger != "" {
+			d.note(
+				"a model would cluster the %d failures better than their words do (%s): name a model",
+				len(d.failures), trigger,
+			)
+		}
 	default:
-		found, outcome, err := clusterByRun(ctx, d.nextConfig(), d.failures, most)
-		if err := d.recordRun("cluster the failures", outcome, err); err != nil {
-			return nil, err
+		cfg := d.nextConfig()
+		if cfg.Bypass = -1; trigger == "" {
+			cfg.Bypass = math.MaxInt
+		}
+		found, outcome, err := clusterByRun(ctx, cfg, d.failures, most)
+		failed = d.recordRun("cluster the failures", outcome, err)
+		if failed != nil && ctx.Err() != nil {
+			return nil, failed
 		}
 		if found != nil {
 			clusters, d.result.Method = found, methodRun
@@ -183,23 +196,39 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 	if clusters == nil {
 		var err error
 		if clusters, err = clusterByKeywords(ctx, d.failures, most); err != nil {
-			return nil, err
+			return nil, errors.Join(failed, err)
 		}
 	}
 
 	d.result.Clusters = completeClusters(clusters, d.failures)
-	return d.result.Clusters, nil
+	return d.result.Clusters, failed
 }
 
 // edit proposes edits.
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
-	edits, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures)
-	if err := d.recordRun("propose edits", outcome, err); err != nil {
-		return nil, err
+	wrong := ""
+	for range mostAsked {
+		answer, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures, wrong)
+		if err := d.recordRun("propose edits", outcome, err); err != nil {
+			return nil, err
+		}
+		if answer == nil {
+			return d.result.Edits, nil
+		}
+		edits, problems, err := readEdits(answer, d.result.Clusters)
+		if err == nil {
+			for _, problem := range problems {
+				d.note("%s", problem)
+			}
+			d.result.Edits = rankEdits(edits, d.result.Clusters)
+			return d.result.Edits, nil
+		}
+		if wrong = err.Error(); d.result.Partial {
+			break
+		}
 	}
-	if edits != nil {
-		d.result.Edits = edits
-	}
+
+	d.note("the edits cannot be read: %s", wrong)
 	return d.result.Edits, nil
 }
 

@@ -126,15 +126,16 @@ func outline(r distill.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestTraceDistiller is what the document says of the threshold: more than 500 failures
-// go to a run, 500 do not.
+// TestTraceDistiller is what the document says of the threshold: a model clusters failures at
+// any size, up to 500 by one call.
 func TestTraceDistiller(t *testing.T) {
-	cfg := config(script(t, clustering()))
+	direct := rule(scripted.When{Purpose: "bypass", Any: "Group the failures"}, `[{"name": "All.", `+
+		`"summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1, 2]}]`)
+	cfg := config(script(t, clustering(), direct))
 	cfg.NoEdits = true
-	few := distilled(t, parse(t, traces(500)), cfg)
-	if few.Method != "keywords" || few.Spent.Calls != 0 || few.Notes != nil ||
-		few.Clusters[0].Count != 400 || few.Clusters[1].Count != 100 {
-		t.Errorf("500 failures give %s by %s: %v", outline(few), few.Method, few.Notes)
+	few := distilled(t, parse(t, traces(3)), cfg)
+	if few.Method != "rlm" || few.Spent.Calls != 1 || outline(few) != "All. 3" {
+		t.Errorf("3 failures give %s by %s: %v", outline(few), few.Method, few.Notes)
 	}
 	many := distilled(t, parse(t, traces(501)), cfg)
 	if many.Method != "rlm" || many.Spent.Calls != 1 ||
@@ -166,7 +167,7 @@ func TestARunIsCheckedAndCounted(t *testing.T) {
 	cfg := config(script(t, rule(scripted.When{}, "FINAL("+answer+")")))
 	cfg.NoEdits, cfg.Run.Triggers.Traces = true, 1
 	r := distilled(t, parse(t, traces(6)), cfg)
-	if got := outline(r); got != "unclustered 3, a 2, a (2) 1" {
+	if got := outline(r); got != "a 2, a (2) 1, unclustered 3" {
 		t.Errorf("got %s: %v", got, r.Notes)
 	}
 	// A number that no failure has breaks the contract, and words take over.
@@ -337,14 +338,135 @@ func TestKeywordClustering(t *testing.T) {
 	if a, b := jsonOf(t, r), jsonOf(t, again); a != b {
 		t.Errorf("the same corpus gives\n%s\nand\n%s", a, b)
 	}
-	// What finds no place is counted all the same.
+}
+
+// TestTheLargestGroupsAreClusters: the limit leaves out the rarest failures, not the latest,
+// and what is left over comes last.
+func TestTheLargestGroupsAreClusters(t *testing.T) {
 	var many strings.Builder
-	for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta") {
+	for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta theta theta zeta") {
 		fmt.Fprintf(&many, "{\"error\": %q}\n", word)
 	}
-	r = distilled(t, parse(t, many.String()), distill.Config{Clusters: 3})
-	if len(r.Clusters) != 3 || r.Clusters[0].Name != "other" || r.Clusters[0].Count != 6 {
+	r := distilled(t, parse(t, many.String()), distill.Config{Clusters: 2})
+	if got := outline(r); got != "Theta. 3, Zeta. 2, other 6" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestManyDifferentErrorsAreClustered: more than are compared with each other.
+func TestManyDifferentErrorsAreClustered(t *testing.T) {
+	var many strings.Builder
+	letters := func(i int) string {
+		return strings.Map(func(r rune) rune { return 'a' + r - '0' }, fmt.Sprint(10_000+i))
+	}
+	for i := range 1_500 {
+		fmt.Fprintf(&many, "{\"error\": \"the disk %s is full\"}\n", letters(i))
+		fmt.Fprintf(&many, "{\"error\": \"user %s timed out after the deadline\"}\n", letters(i))
+	}
+	r := distilled(t, parse(t, many.String()), distill.Config{Clusters: 3})
+	if len(r.Clusters) != 2 || r.Clusters[0].Count != 1_500 || r.Clusters[1].Count != 1_500 {
 		t.Errorf("got %s", outline(r))
+	}
+}
+
+// TestErrorsAreComparedByTheirMessage: the form of an error does not separate failures.
+func TestErrorsAreComparedByTheirMessage(t *testing.T) {
+	c := parse(t, `{"error": {"type": "ToolError", "message": "the flight is sold out", "span": "ab12", "at": 17}}
+{"error": {"error": {"message": "the flight is sold out", "type": "ToolError"}, "request": {"a": 1}}}
+{"error": "{\"code\": \"ToolError\", \"detail\": \"the flight is sold out\"}"}
+{"exception": "Traceback (most recent call last):\n  File \"a.py\", line 3\nlib.ToolError: the flight is sold out"}
+{"error_type": "ToolError", "error_message": "the flight is sold out"}
+`)
+	for i, f := range c.Failures {
+		if f.Type != "ToolError" || f.Error != "ToolError: the flight is sold out" {
+			t.Errorf("line %d is %q of type %q", i+1, f.Error, f.Type)
+		}
+	}
+	if r := distilled(t, c, distill.Config{}); outline(r) != "ToolError: the flight is sold out. 5" {
+		t.Errorf("got %s", outline(r))
+	}
+}
+
+// TestMarksOfFailures are those that the field's traces have.
+func TestMarksOfFailures(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"passed": false}`:                             "no error is recorded",
+		`{"passed": true, "error": "mended"}`:           "",
+		`{"ok": false, "reason": "r"}`:                  "r",
+		`{"ok": true, "status": "failed"}`:              "",
+		`{"reward": 0.0, "feedback": "f"}`:              "f",
+		`{"reward": 0.4}`:                               "no error is recorded",
+		`{"reward": 1}`:                                 "",
+		`{"level": "ERROR", "statusMessage": "s"}`:      "s",
+		`{"level": "DEFAULT"}`:                          "",
+		`{"error": true, "reason": "r"}`:                "r",
+		`{"error": false}`:                              "",
+		`{"error": ""}`:                                 "",
+		`{"status": {"code": "ERROR", "message": "m"}}`: "m",
+		`{"status": {"code": "STATUS_CODE_OK"}}`:        "",
+		`{"status": {"code": "STATUS_CODE_UNSET"}}`:     "",
+		`{"outcome": "failed"}`:                         "no error is recorded failed",
+		`{"error": {"type": "E", "args": [1]}}`:         `{"type": "E", "args": [1]}`,
+		`{"error": {"message": {"message": "deep"}}}`:   "deep",
+	} {
+		c := parse(t, line)
+		got := ""
+		for _, f := range c.Failures {
+			got = f.Error
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestEditsAreRepaired: what a model means by a list of edits is one.
+func TestEditsAreRepaired(t *testing.T) {
+	const edit = `{"component": "net", "kind": "Tool Code", "change": "c", "clusters": "NET", ` +
+		`"impact": "50%", "effort": "low"}`
+	good := "net tool_code c [net] 0.5 small"
+	for reply, want := range map[string]string{
+		"[" + edit + "]": good,
+		edit:             good,
+		"Here:\n```json\n{\"edits\": [" + edit + "]}\n```\nGood luck!": good,
+		`[{"target": "net", "type": "prompt", "edit": "c", "cluster": 1, "impact": 50, ` +
+			`"effort": "?"}]`: "net system_prompt c [net] 0.5 medium",
+		"[" + edit + `, {"component": "x"}, 7]`: good + "; edit 2 has no \"change\", so it is left out; " +
+			"edit 3 is not an object, so it is left out",
+		"[]": "",
+	} {
+		cfg := config(script(t, clustering(), rule(scripted.When{Any: "Propose up to"}, reply)))
+		cfg.Run.Triggers.Traces = 1
+		r := distilled(t, parse(t, traces(10)), cfg)
+		var got []string
+		for _, e := range r.Edits {
+			got = append(got, fmt.Sprint(
+				e.Component, " ", e.Kind, " ", e.Change, " ", e.Clusters, " ", e.Impact, " ", e.Effort,
+			))
+		}
+		if text := strings.Join(append(got, r.Notes...), "; "); text != want || r.Spent.Calls != 2 {
+			t.Errorf("%s: got %s after %d calls", reply, text, r.Spent.Calls)
+		}
+	}
+}
+
+// TestUnreadableEditsAreAskedForOnce: a second time at most, with the reason.
+func TestUnreadableEditsAreAskedForOnce(t *testing.T) {
+	again := rule(scripted.When{Any: "An earlier answer could not be read"},
+		`[{"component": "net", "change": "c", "clusters": ["net"]}]`)
+	for name, c := range map[string]struct {
+		rules []scripted.Rule
+		edits int
+	}{
+		"mended": {[]scripted.Rule{again, rule(scripted.When{Any: "Propose up to"}, `[{"component": "x"}]`)}, 1},
+		"never":  {[]scripted.Rule{rule(scripted.When{Any: "Propose up to"}, `I would rather not.`)}, 0},
+	} {
+		cfg := config(script(t, append([]scripted.Rule{clustering()}, c.rules...)...))
+		cfg.Run.Triggers.Traces = 1
+		r := distilled(t, parse(t, traces(10)), cfg)
+		if len(r.Edits) != c.edits || r.Spent.Calls != 3 || (len(r.Notes) == 0) != (c.edits > 0) {
+			t.Errorf("%s: got %+v and %v after %d calls", name, r.Edits, r.Notes, r.Spent.Calls)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -52,38 +53,35 @@ const (
 	shownFailure  = 1_000 // characters of each
 )
 
-// editSchema is the contract of the answer. It allows only clusters that exist.
-func editSchema(clusters []FailureCluster) (json.RawMessage, error) {
+// editSchema describes the answer to the model: what is wanted of it, and what [readEdits]
+// repairs.
+func editSchema(clusters []FailureCluster) (*schema.Contract, error) {
 	names := make([]string, len(clusters))
 	for i := range clusters {
 		names[i] = clusters[i].Name
 	}
-	text := func(most int) map[string]any {
-		return map[string]any{"type": "string", "minLength": 1, "maxLength": most}
-	}
+	text := map[string]any{"type": "string"}
 
-	return json.Marshal(
-		map[string]any{"type": "array", "maxItems": mostEdits, "items": map[string]any{
+	raw, err := json.Marshal(
+		map[string]any{"type": "array", "items": map[string]any{
 			"type": "object",
 			"required": []string{
 				"component", "kind", "change", "rationale", "prediction", "clusters", "impact",
 				"effort",
 			},
 			"properties": map[string]any{
-				"component":  text(200),
-				"change":     text(2000),
-				"rationale":  text(2000),
-				"prediction": text(1000),
-				"kind":       map[string]any{"enum": kinds},
-				"effort":     map[string]any{"enum": efforts},
-				"clusters": map[string]any{
-					"type": "array", "minItems": 1, "maxItems": len(names),
-					"items": map[string]any{"enum": names},
-				},
-				"impact": map[string]any{"type": "number", "minimum": 0, "maximum": 1},
+				"component": text, "change": text, "rationale": text, "prediction": text,
+				"kind":     map[string]any{"enum": kinds},
+				"effort":   map[string]any{"enum": efforts},
+				"clusters": map[string]any{"type": "array", "items": map[string]any{"enum": names}},
+				"impact":   map[string]any{"type": "number", "minimum": 0, "maximum": 1},
 			},
 		}},
 	)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Compile(raw)
 }
 
 // evidenceCorpus returns the input of the proposals: the clusters, each with some of its
@@ -116,21 +114,24 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 }
 
 // propose asks for edits: with one call if the corpus is small and fits the model, else
-// with a run whose snippets read it.
+// with a run whose snippets read it. Wrong says why an earlier answer could not be read. The
+// answer is for [readEdits], nil if there is none.
 func propose(
 	ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure,
-) ([]ComponentEdit, run.Outcome, error) {
+	wrong string,
+) (json.RawMessage, run.Outcome, error) {
 	corpus, err := evidenceCorpus(clusters, failures)
 	if err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
 	}
-	if cfg.Schema, err = editSchema(clusters); err != nil {
+	contract, err := editSchema(clusters)
+	if err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the contract: %w", err)
 	}
 
 	cfg.Question, err = templates.Fill("edits", map[string]any{
 		"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits,
-		"Tools": cfg.Tools != nil,
+		"Tools": cfg.Tools != nil, "Contract": contract.Describe(), "Wrong": wrong,
 	})
 	if err != nil {
 		return nil, run.Outcome{}, err
@@ -139,6 +140,7 @@ func propose(
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
+	cfg.Schema = nil // the answer is repaired, not refused
 	size := run.Signal{OutputChars: int64(len(corpus))}
 	cfg.Bypass = -1
 	if cfg.Triggers.ShouldTrigger(size) == "" {
@@ -146,15 +148,7 @@ func propose(
 	}
 
 	outcome, err := run.Run(ctx, cfg)
-	if err != nil || outcome.Answer == nil {
-		return nil, outcome, err
-	}
-	var edits []ComponentEdit
-	if err := json.Unmarshal(outcome.Answer, &edits); err != nil {
-		return nil, outcome, fmt.Errorf("cannot read the edits: %w", err)
-	}
-
-	return rankEdits(edits, clusters), outcome, nil
+	return outcome.Answer, outcome, err
 }
 
 // rankEdits computes evidence, gain and priority, which a model must not choose.

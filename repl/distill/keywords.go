@@ -3,167 +3,169 @@ package distill
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/internal/bm25"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
-// Bounds of clustering by words.
+// Bounds of what is shown of a cluster.
 const (
-	mostTerms    = 40    // different words of an error to compare
-	readError    = 2_000 // bytes of an error to search for words
-	sameCause    = 0.5   // least weighted Jaccard index of two errors with one cause
 	shownWords   = 5
-	shownName    = 60  // characters
+	shownName    = 100 // characters
 	shownSummary = 300 // characters
 )
 
-// group is a cluster in the making.
-type group struct {
-	words   []string // of its first error, sorted
-	members []int
-}
+// nameOfRest is the name of the cluster of failures that have no other.
+const nameOfRest = "other"
 
-// clusterByKeywords clusters failures by the words of their errors: each goes to the
-// group whose first error is most similar, by the Jaccard index weighted with the rarity
-// of the words, or begins a group. Failures beyond the limit of groups form the last
-// group.
+// clusterByKeywords clusters failures by the words, types and components of their errors. The
+// largest groups, at most so many, become clusters; the other failures are the last one.
 func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
-	words := make([][]string, len(failures))
-	count := map[string]int{}
-	for i, f := range failures {
-		words[i] = wordsOf(f.Error)
-		for _, word := range words[i] {
-			count[word]++
-		}
+	all := signaturesOf(failures)
+	compared := min(len(all), mostCompared)
+	groups, err := groupSimilar(ctx, all[:compared])
+	if err != nil {
+		return nil, err
 	}
 
-	weight := func(word string) float64 {
-		return math.Log(1 + float64(len(failures))/float64(count[word]))
-	}
-	var groups []*group
-	known := map[string]*group{} // by their exact words
 	rest := &group{}
-	for i := range failures {
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
+	for _, g := range groups[min(len(groups), most):] {
+		for _, s := range g.signatures {
+			rest.add(s)
 		}
-		key := strings.Join(words[i], " ")
-		g := known[key]
-		if g == nil {
-			g = findNearest(groups, words[i], weight)
-		}
-
-		switch {
-		case g != nil:
-		case len(groups) < most-1:
-			g = &group{words: words[i]}
-			groups = append(groups, g)
-		default:
-			g = rest
-		}
-		known[key] = g
-		g.members = append(g.members, i)
 	}
+	groups = groups[:min(len(groups), most)]
+	if err := placeRare(ctx, groups, rest, all[compared:]); err != nil {
+		return nil, err
+	}
+	sortGroups(groups)
 
 	clusters := make([]FailureCluster, 0, len(groups)+1)
 	for _, g := range groups {
-		clusters = append(clusters, describeCluster(failures, words, g.members, weight))
+		clusters = append(clusters, describeCluster(failures, g, all))
 	}
-	if len(rest.members) > 0 {
-		c := describeCluster(failures, words, rest.members, weight)
-		c.Name, c.Summary = "other", "Failures that are like none of the others."
+	if rest.size > 0 {
+		c := describeCluster(failures, rest, all)
+		c.Name, c.Summary = nameOfRest, "Failures that are like none of the others."
 		clusters = append(clusters, c)
 	}
-
 	return clusters, nil
 }
 
-// wordsOf returns the different words of an error, sorted. It skips words with digits:
-// they differ between failures of the same kind.
-func wordsOf(text string) []string {
-	seen := map[string]bool{}
-	for term := range bm25.Terms(text[:min(len(text), readError)]) {
-		if len(term) > 1 && !strings.ContainsFunc(term, unicode.IsDigit) {
-			if seen[term] = true; len(seen) == mostTerms {
-				break
+// placeRare adds each signature to the most similar group, or to the rest.
+func placeRare(ctx context.Context, groups []*group, rest *group, rare []*signature) error {
+	means := make([]map[string]float64, len(groups))
+	if len(rare) > 0 {
+		for i, g := range groups {
+			means[i] = g.mean()
+		}
+	}
+	for _, s := range rare {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		best, most := rest, float64(sameCause)
+		for i, g := range groups {
+			if like := similarity(s.vector, means[i]); like >= most {
+				best, most = g, like
 			}
 		}
+		best.add(s)
 	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// findNearest returns the group most similar to some words, nil if none is similar.
-func findNearest(groups []*group, words []string, weight func(string) float64) *group {
-	var best *group
-	most := sameCause
-	for _, g := range groups {
-		if like := likeness(g.words, words, weight); like >= most && (best == nil || like > most) {
-			best, most = g, like
-		}
-	}
-	return best
-}
-
-// likeness returns the weighted Jaccard index of two sorted lists.
-func likeness(a, b []string, weight func(string) float64) float64 {
-	both, either := 0.0, 0.0
-	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			either, a = either+weight(a[0]), a[1:]
-		case len(a) == 0 || b[0] < a[0]:
-			either, b = either+weight(b[0]), b[1:]
-		default:
-			w := weight(a[0])
-			both, either, a, b = both+w, either+w, a[1:], b[1:]
-		}
-	}
-	if either == 0 {
-		return 1 // both have no word at all
-	}
-	return both / either
+	return nil
 }
 
 // digits differ between failures of the same kind.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// describeCluster makes a cluster of its members. Its name is its first error without
-// numbers, its keywords those of its words that are frequent in it and rare elsewhere.
-func describeCluster(
-	failures []Failure, words [][]string, members []int, weight func(string) float64,
-) FailureCluster {
-	count := map[string]float64{}
-	for _, i := range members {
-		for _, word := range words[i] {
-			count[word]++
+// describeCluster makes a cluster of a group. Its name is a sentence with its most frequent
+// error, its keywords those of its words that are frequent in it and rare elsewhere.
+func describeCluster(failures []Failure, g *group, all []*signature) FailureCluster {
+	typical := g.signatures[0]
+	var members []int
+	for _, s := range g.signatures {
+		members = append(members, s.members...)
+		if len(s.members) > len(typical.members) ||
+			len(s.members) == len(typical.members) && s.members[0] < typical.members[0] {
+			typical = s
+		}
+	}
+	slices.Sort(members)
+
+	text := failures[typical.members[0]].Error
+	text = strings.ToValidUTF8(
+		strings.Join(strings.Fields(text[:min(len(text), mostToRead)]), " "), "\uFFFD",
+	)
+
+	return FailureCluster{
+		Name: nameCluster(componentsOf(failures, members), text), Keywords: keywordsOf(g, all),
+		members: members, Summary: texts.Truncate(text, shownSummary),
+	}
+}
+
+// keywordsOf returns the words that are frequent in a group and rare elsewhere.
+func keywordsOf(g *group, all []*signature) []string {
+	inside, everywhere := map[string]float64{}, map[string]float64{}
+	for _, s := range all {
+		for _, word := range s.words {
+			everywhere[word] += float64(len(s.members))
+		}
+	}
+	for _, s := range g.signatures {
+		for _, word := range s.words {
+			inside[word] += float64(len(s.members))
 		}
 	}
 
-	keywords := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+	words := slices.SortedFunc(maps.Keys(inside), func(a, b string) int {
 		return cmp.Or(
-			cmp.Compare(count[b]*weight(b), count[a]*weight(a)), cmp.Compare(len(b), len(a)),
-			strings.Compare(a, b),
+			cmp.Compare(inside[b]*inside[b]/everywhere[b], inside[a]*inside[a]/everywhere[a]),
+			cmp.Compare(len(b), len(a)), strings.Compare(a, b),
 		)
 	})
+	return words[:min(shownWords, len(words))]
+}
 
-	first := failures[members[0]].Error
-	first = strings.ToValidUTF8(
-		strings.Join(strings.Fields(first[:min(len(first), readError)]), " "), "\uFFFD",
-	)
-	name := []rune(digits.ReplaceAllString(first, "N"))
-	if len(name) > shownName {
-		name = append(name[:shownName-1], '…')
+// nameCluster returns a sentence that says what fails and how.
+func nameCluster(components []string, text string) string {
+	subject := ""
+	switch n := len(components); {
+	case n == 1:
+		subject = cutText(components[0], shownName/3) + " fails: "
+	case n > 1:
+		subject = fmt.Sprintf("%d components fail: ", n)
 	}
 
-	return FailureCluster{
-		Name: string(name), Keywords: keywords[:min(shownWords, len(keywords))], members: members,
-		Summary: texts.Truncate(first, shownSummary),
+	text = digits.ReplaceAllString(text, "N")
+	if subject == "" {
+		first, size := utf8.DecodeRuneInString(text)
+		if rest := text[size:]; rest == "" || !unicode.IsUpper(firstOf(rest)) {
+			text = string(unicode.ToUpper(first)) + rest
+		}
 	}
+
+	name := cutText(subject+strings.TrimRight(text, " .:;,"), shownName-1)
+	if strings.HasSuffix(name, "…") || strings.HasSuffix(name, "!") || strings.HasSuffix(name, "?") {
+		return name
+	}
+	return name + "."
+}
+
+func firstOf(text string) rune {
+	first, _ := utf8.DecodeRuneInString(text)
+	return first
+}
+
+// cutText cuts a text after so many characters.
+func cutText(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }

@@ -1,0 +1,160 @@
+package distill
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/texts"
+)
+
+// The members of a trace and of its error, in the order in which they count.
+var (
+	idMembers        = []string{"id", "trace_id", "run_id"}
+	componentMembers = []string{"component", "agent", "tool", "name"}
+	errorMembers     = []string{
+		"error", "exception", "failure", "traceback", "reason", "error_message", "statusMessage",
+		"status_message", "feedback",
+	}
+	typeMembers    = []string{"type", "error_type", "exception_type", "class", "name", "code"}
+	messageMembers = []string{
+		"message", "msg", "detail", "error_message", "description", "error", "reason", "stderr",
+	}
+)
+
+// hasFailed reports whether a trace shows a failure, by the first mark that it has.
+func hasFailed(members map[string]json.RawMessage, message string) bool {
+	for _, name := range []string{"success", "passed", "ok"} {
+		if ok, err := strconv.ParseBool(string(members[name])); err == nil {
+			return !ok
+		}
+	}
+	if reward, err := strconv.ParseFloat(string(members["reward"]), 64); err == nil {
+		return reward < 1
+	}
+	if marked, err := strconv.ParseBool(string(members["error"])); err == nil && marked {
+		return true
+	}
+
+	if strings.EqualFold(firstMember(members, "level"), "error") {
+		return true
+	}
+	status := strings.ToLower(statusOf(members))
+	return !successes[status] && (message != "" || status != "")
+}
+
+// successes are words for a run that went well.
+var successes = map[string]bool{
+	"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true,
+	"completed": true, "done": true, "status_code_ok": true, "unset": true,
+	"status_code_unset": true,
+}
+
+// statusOf returns the status of a trace, or its code if it is an object, as of a span.
+func statusOf(members map[string]json.RawMessage) string {
+	if object := asObject(members["status"]); object != nil {
+		return firstMember(object, "code", "status_code")
+	}
+	return firstMember(members, "status", "outcome")
+}
+
+// errorOf returns the type and the message of the error of a trace, empty if it has none.
+func errorOf(members map[string]json.RawMessage) (kind, message string) {
+	for _, name := range errorMembers {
+		if value := members[name]; string(value) != "true" {
+			if kind, message = readError(value, 0); message != "" {
+				break
+			}
+		}
+	}
+	if object := asObject(members["status"]); message == "" && object != nil {
+		message = firstMember(object, "message", "description")
+	}
+	if kind == "" {
+		kind = firstMember(members, "error_type", "exception_type")
+	}
+	return kind, message
+}
+
+// deepestError bounds the objects around the message of an error.
+const deepestError = 4
+
+// readError reads an error: a text, or an object with a type and a message, which may be an
+// object again.
+func readError(value json.RawMessage, depth int) (kind, message string) {
+	object := asObject(value)
+	if object == nil || depth == deepestError {
+		text := firstMember(map[string]json.RawMessage{"": value}, "")
+		if inner := asObject(json.RawMessage(text)); inner != nil && depth < deepestError {
+			return readError(json.RawMessage(text), depth+1)
+		}
+		return splitError(text)
+	}
+
+	for _, name := range messageMembers {
+		inner, text := readError(object[name], depth+1)
+		if text != "" {
+			kind, message = inner, text
+			break
+		}
+	}
+	if own := firstMember(object, typeMembers...); own != "" && asObject(object["error"]) == nil {
+		kind = own
+	}
+	if message == "" {
+		return kind, firstMember(map[string]json.RawMessage{"": value}, "")
+	}
+	return kind, message
+}
+
+var errorPrefix = regexp.MustCompile(`^(?:[a-z_][\w]*\.)*` +
+	`([A-Z]\w*(?:Error|Exception|Timeout|Warning|Exit|Interrupt|Failure))\b:?\s*`)
+
+// splitError returns the type at the beginning of an error, and its message: of a Python
+// traceback, the last line.
+func splitError(text string) (kind, message string) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "Traceback (most recent call last)") {
+		text = strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	}
+	match := errorPrefix.FindStringSubmatch(text)
+	if match == nil {
+		return "", text
+	}
+	return match[1], text[len(match[0]):]
+}
+
+// joinError writes the type and the message of an error as one text.
+func joinError(kind, message string) string {
+	switch {
+	case kind == "" || strings.Contains(message, kind):
+		return message
+	case message == "":
+		return kind
+	}
+	return kind + ": " + message
+}
+
+// asObject returns a value as an object, nil if it is none.
+func asObject(value json.RawMessage) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	if len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &object) != nil {
+		return nil
+	}
+	return object
+}
+
+// firstMember returns the first member that is not empty, as text.
+func firstMember(members map[string]json.RawMessage, names ...string) string {
+	for _, name := range names {
+		if value := members[name]; len(value) > 0 && string(value) != "null" &&
+			string(value) != "false" {
+			text := strings.TrimSpace(texts.Show(value))
+			if text != "" && text != "{}" && text != "[]" {
+				return text
+			}
+		}
+	}
+	return ""
+}
