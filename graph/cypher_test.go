@@ -3,6 +3,7 @@ package graph_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -80,5 +81,50 @@ func TestParametersAreValues(t *testing.T) {
 		"[l m x n] [map[l:[1 a [<nil>]] m:map[k:map[x:1.5]] n:3 x:1.5]]")
 	if _, err := g.Cypher(t.Context(), "RETURN $none", nil); err == nil || !strings.Contains(err.Error(), "$none") {
 		t.Errorf("a missing parameter: %v", err)
+	}
+}
+
+func TestRegularExpressions(t *testing.T) {
+	g := open(t, graph.Config{})
+	expect(t, rows(t, g, "UNWIND ['abc', 'ab', 'xabc', null] AS s RETURN s =~ 'a.*c|ab' AS x", nil),
+		"[x] [map[x:true] map[x:true] map[x:false] map[x:<nil>]]")
+	for _, pattern := range []string{"a)|(b", "[", "(?:a{1000}){1000}"} {
+		var wrong *graph.QueryError
+		_, err := g.Cypher(t.Context(), "RETURN 'a' =~ $p AS x", map[string]any{"p": pattern})
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
+func TestTypesAreChecked(t *testing.T) {
+	g := open(t, graph.Config{})
+	if err := g.Update(t.Context(), traces); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{
+		"RETURN 1 AND true", "RETURN NOT 'a'", "RETURN 1 + true", "RETURN 1 / 0", "RETURN [1][true]",
+		"RETURN 9223372036854775807 + 1", "MATCH (n) WHERE n.id RETURN n", "RETURN x", "RETURN $missing",
+		"MATCH (n) RETURN sum(n)", "RETURN count(count(1))", "UNWIND 1 AS x RETURN x", "RETURN 1 LIMIT -1",
+		"MATCH (n) WITH n.id RETURN 1", "RETURN 1 AS a, 2 AS a", "RETURN 1 AS a UNION RETURN 2 AS b",
+		"RETURN labels('x')", "RETURN range(1, 2, 0)", "RETURN size(1)", "RETURN {a: 1}[0]",
+	} {
+		var wrong *graph.QueryError
+		if rows, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) {
+			t.Errorf("%s: %+v, %v", query, rows, err)
+		}
+	}
+}
+
+func TestControlCharactersAreNoXML(t *testing.T) {
+	g := open(t, graph.Config{})
+	load(t, g, `@prefix au: <`+graph.Namespace+`> . au:x au:name "a\u0007b" .`)
+	var wrong *graph.QueryError
+	_, err := g.Dump(t.Context(), io.Discard, "rdfxml")
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "U+0007") {
+		t.Errorf("%v", err)
+	}
+	if _, err := g.SPARQL(t.Context(), "INSERT DATA { au:y a au:Z }"); !errors.Is(err, graph.ErrReadOnly) {
+		t.Errorf("an update: %v", err)
 	}
 }

@@ -246,8 +246,9 @@ func (a *Accounts) callAndKeep(ctx context.Context, call tiers.Call) (tiers.Valu
 func (a *Accounts) release(value tiers.Value) {
 	a.calls.mu.Lock()
 	defer a.calls.mu.Unlock()
-	a.calls.kept -= len(value)
-	a.gate.Free(len(value))
+	counted := min(len(value), a.calls.kept) // the end of the calls has freed the rest
+	a.calls.kept -= counted
+	a.gate.Free(counted)
 }
 
 // callHost makes the call as soon as the gate lets it, or finds the answer in the

@@ -256,6 +256,7 @@ impl State {
             return self.graph.query(text, parameters, false, &bounds, out);
         }
         self.change();
+        self.graph.has_edge_properties = true;
         let text = read::with_constants(text, &mut parameters, &self.graph);
         self.graph.query(&text, parameters, true, &bounds, out)
     }

@@ -16,6 +16,8 @@ pub const ID: &str = "id";
 
 pub struct PropertyGraph {
     pub db: GrafeoDB,
+    /// Whether an edge may have a property.
+    pub has_edge_properties: bool,
 }
 
 /// The bounds of one result.
@@ -30,7 +32,7 @@ impl PropertyGraph {
             Config::in_memory().with_threads(1).without_query_timeout(),
         )?;
         db.create_property_index(ID);
-        Ok(Self { db })
+        Ok(Self { db, has_edge_properties: false })
     }
 
     pub fn store(&self) -> &dyn GraphStoreSearch {
@@ -74,7 +76,7 @@ impl PropertyGraph {
     }
 
     /// Adds the edges of a request: id, both ends, type and properties of each.
-    pub fn add_edges(&self, request: &mut Reader) -> Result<(), Failure> {
+    pub fn add_edges(&mut self, request: &mut Reader) -> Result<(), Failure> {
         while !request.is_empty() {
             if let Some(id) = self.add_edge(request)? {
                 let message = format!("an edge names the node {id:?}, which is missing");
@@ -85,7 +87,7 @@ impl PropertyGraph {
     }
 
     /// Adds the edges of a request whose nodes exist, and writes the numbers of the others.
-    pub fn add_known_edges(&self, request: &mut Reader, out: &mut Writer) -> Result<(), Failure> {
+    pub fn add_known_edges(&mut self, request: &mut Reader, out: &mut Writer) -> Result<(), Failure> {
         let mut unknown = Vec::new();
         for number in 0.. {
             if request.is_empty() {
@@ -101,13 +103,14 @@ impl PropertyGraph {
     }
 
     /// Adds the next edge of a request, or returns a node of it that is missing.
-    fn add_edge<'a>(&self, request: &mut Reader<'a>) -> Result<Option<&'a str>, Failure> {
+    fn add_edge<'a>(&mut self, request: &mut Reader<'a>) -> Result<Option<&'a str>, Failure> {
         let (id, from, to) = (request.text()?, request.text()?, request.text()?);
         let edge_type = request.text()?;
         let mut properties = request.map()?;
         if !id.is_empty() {
             properties.insert(PropertyKey::new(ID), Value::String(id.into()));
         }
+        self.has_edge_properties |= !properties.is_empty();
         let Some(start) = self.find(from) else { return Ok(Some(from)) };
         let Some(end) = self.find(to) else { return Ok(Some(to)) };
         self.db.create_edge_with_props(start, end, edge_type, properties)?;

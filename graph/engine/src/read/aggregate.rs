@@ -63,7 +63,13 @@ pub struct Total {
 
 impl Total {
     /// Adds a value. The buffer is for its own use.
-    pub fn add(&mut self, a: &Aggregate, value: Val, percentile: Option<Val>, buffer: &mut Vec<u8>) -> Result<()> {
+    pub fn add(
+        &mut self,
+        a: &Aggregate,
+        value: Val,
+        percentile: Option<Val>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
         if a.measure == Measure::CountRows {
             self.count += 1;
             return Ok(());
@@ -83,7 +89,8 @@ impl Total {
         self.count += 1;
         match a.measure {
             Measure::Least | Measure::Most => {
-                let wanted = if a.measure == Measure::Least { Ordering::Less } else { Ordering::Greater };
+                let wanted =
+                    if a.measure == Measure::Least { Ordering::Less } else { Ordering::Greater };
                 if self.best.as_ref().is_none_or(|best| order(&value, best) == wanted) {
                     self.best = Some(value);
                 }
@@ -145,7 +152,10 @@ impl Total {
                     let at = (self.percentile * self.values.len() as f64).ceil() as usize;
                     return Ok(self.values[at.saturating_sub(1).min(last)].clone());
                 }
-                let (low, high) = (number(&self.values[place.floor() as usize])?, number(&self.values[place.ceil() as usize])?);
+                let (low, high) = (
+                    number(&self.values[place.floor() as usize])?,
+                    number(&self.values[place.ceil() as usize])?,
+                );
                 Val::Float(low + (high - low) * place.fract())
             }
         })

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use arcstr::ArcStr;
 use grafeo_adapters::query::cypher::{
-    BinaryOp, Clause, Expression, Literal, MapProjectionEntry, OrderByClause, ProjectionItem,
-    Query as ParsedQuery, ReturnItems, SortDirection, Statement,
+    BinaryOp, Clause, Expression, Literal, MapProjectionEntry, Query as ParsedQuery, ReturnItems,
+    Statement,
 };
 use grafeo_common::types::Value;
 
 use super::aggregate::{Aggregate, Measure};
+use super::columns::Tail;
 use super::eval::wrong;
 use super::functions;
-use super::plan::{Expr, Item, Key, Part, Projection, Query, Stage};
+use super::plan::{Expr, Key, Part, Query, Stage};
 use super::snapshot::Snapshot;
 use super::value::Val;
 use crate::failure::Failure;
@@ -41,7 +42,7 @@ pub struct Compiler<'a> {
     pub has_subqueries: bool,
     pub scope: Vec<(String, usize)>,
     pub width: usize,
-    aggregates: Option<Vec<Aggregate>>,
+    pub aggregates: Option<Vec<Aggregate>>,
 }
 
 pub fn compile(
@@ -60,8 +61,13 @@ pub fn compile(
     let mut columns: Option<Vec<String>> = None;
     for query in queries {
         let mut compiler = Compiler {
-            snapshot, parameters, longest, has_subqueries,
-            scope: Vec::new(), width: 0, aggregates: None,
+            snapshot,
+            parameters,
+            longest,
+            has_subqueries,
+            scope: Vec::new(),
+            width: 0,
+            aggregates: None,
         };
         let (parts, names) = compiler.query(&query.clauses)?;
         if columns.as_ref().is_some_and(|columns| *columns != names) {
@@ -84,13 +90,15 @@ impl<'a> Compiler<'a> {
                     let tail = Tail::read(&clauses[at + 1..], true);
                     let filters = [with.where_clause.as_ref().map(|w| &w.predicate), tail.filter];
                     let items = if with.is_wildcard { None } else { Some(&with.items[..]) };
-                    let (projection, names) = self.projection(items, with.distinct, &tail, &filters)?;
+                    let (projection, names) =
+                        self.projection(items, with.distinct, &tail, &filters)?;
                     if names.iter().any(String::is_empty) {
                         return Err(wrong("a column of WITH needs a name: add AS name").into());
                     }
                     let stages = std::mem::take(&mut stages);
                     parts.push(Part { stages, projection, width: self.width });
-                    self.scope = names.into_iter().enumerate().map(|(slot, name)| (name, slot)).collect();
+                    self.scope =
+                        names.into_iter().enumerate().map(|(slot, name)| (name, slot)).collect();
                     self.width = self.scope.len();
                     1 + tail.length
                 }
@@ -106,7 +114,8 @@ impl<'a> Compiler<'a> {
                     if items.is_none() && self.named().next().is_none() {
                         return Err(wrong("RETURN * has no variable to return").into());
                     }
-                    let (projection, names) = self.projection(items, returned.distinct, &tail, &[])?;
+                    let (projection, names) =
+                        self.projection(items, returned.distinct, &tail, &[])?;
                     parts.push(Part { stages, projection, width: self.width });
                     return Ok((parts, names));
                 }
@@ -123,8 +132,12 @@ impl<'a> Compiler<'a> {
             _ => None,
         };
         match &clauses[0] {
-            Clause::Match(pattern) => stages.push(self.pattern(&pattern.patterns, filter, false)?),
-            Clause::OptionalMatch(pattern) => stages.push(self.pattern(&pattern.patterns, filter, true)?),
+            Clause::Match(pattern) => {
+                stages.push(self.pattern(&pattern.patterns, filter, false)?)
+            }
+            Clause::OptionalMatch(pattern) => {
+                stages.push(self.pattern(&pattern.patterns, filter, true)?)
+            }
             Clause::Unwind(unwind) => {
                 let list = self.expression(&unwind.expression)?;
                 let slot = self.declare(&unwind.variable)?;
@@ -164,8 +177,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// The named variables, each once.
-    fn named(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.scope.iter().filter(|(name, _)| !name.is_empty()).map(|(name, slot)| (name.as_str(), *slot))
+    pub fn named(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.scope
+            .iter()
+            .filter(|(name, _)| !name.is_empty())
+            .map(|(name, slot)| (name.as_str(), *slot))
     }
 
     pub fn new_slot(&mut self) -> usize {
@@ -181,94 +197,6 @@ impl<'a> Compiler<'a> {
         let slot = self.new_slot();
         self.scope.push((name.to_owned(), slot));
         Ok(slot)
-    }
-
-    fn projection(
-        &mut self,
-        items: Option<&[ProjectionItem]>,
-        is_distinct: bool,
-        tail: &Tail,
-        filters: &[Option<&Expression>],
-    ) -> Compiled<(Projection, Vec<String>)> {
-        let outside = self.scope.clone();
-        self.aggregates = Some(Vec::new());
-        let (mut compiled, mut names) = (Vec::new(), Vec::new());
-        match items {
-            None => {
-                for (name, slot) in self.named().map(|(n, s)| (n.to_owned(), s)).collect::<Vec<_>>() {
-                    names.push(name);
-                    compiled.push(Item { expr: Expr::Slot(slot), slot, has_aggregate: false });
-                }
-            }
-            Some(items) => {
-                for item in items {
-                    let before = self.aggregate_count();
-                    let expr = self.expression(&item.expression)?;
-                    let slot = self.new_slot();
-                    let name = match (&item.alias, &item.expression) {
-                        (Some(alias), _) => alias.clone(),
-                        (None, Expression::Variable(name)) => name.clone(),
-                        _ => String::new(),
-                    };
-                    if !name.is_empty() && names.contains(&name) {
-                        return Err(wrong(format!("two columns are called {name}")).into());
-                    }
-                    names.push(name);
-                    compiled.push(Item { expr, slot, has_aggregate: self.aggregate_count() > before });
-                }
-            }
-        }
-
-        let is_grouped = self.aggregate_count() > 0;
-        if is_grouped || is_distinct {
-            self.scope.clear(); // the rest sees the columns, and the variables that they group by
-            if is_grouped {
-                self.scope.clone_from(&outside);
-            }
-        }
-        for (name, item) in names.iter().zip(&compiled) {
-            if !name.is_empty() {
-                self.scope.push((name.clone(), item.slot));
-            }
-        }
-        let mut sort = Vec::new();
-        for by in tail.order.iter().flat_map(|order| &order.items) {
-            let same = items.and_then(|items| {
-                items.iter().position(|item| format!("{:?}", item.expression) == format!("{:?}", by.expression))
-            });
-            let expr = match same {
-                Some(at) => Expr::Slot(compiled[at].slot),
-                None => self.expression(&by.expression)?,
-            };
-            sort.push((expr, by.direction == SortDirection::Desc));
-        }
-        let aggregates = self.aggregates.take().unwrap_or_default();
-        if !is_grouped && !aggregates.is_empty() {
-            return Err(wrong("an aggregate cannot stand in ORDER BY alone").into());
-        }
-        let is_cut = tail.skip.is_some() || tail.limit.is_some();
-        let mut filter = None;
-        let mut late_filter = None;
-        for predicate in filters.iter().flatten() {
-            if is_cut {
-                self.scope = names.iter().enumerate().map(|(slot, name)| (name.clone(), slot)).collect();
-                late_filter = Some(self.expression(predicate)?);
-            } else {
-                filter = Some(self.expression(predicate)?);
-            }
-        }
-        self.scope = Vec::new();
-        let skip = tail.skip.map(|e| self.expression(e)).transpose()?;
-        let limit = tail.limit.map(|e| self.expression(e)).transpose()?;
-        self.scope = outside;
-        let projection = Projection {
-            items: compiled, is_grouped, aggregates, is_distinct, sort, skip, limit, filter, late_filter,
-        };
-        Ok((projection, names))
-    }
-
-    fn aggregate_count(&self) -> usize {
-        self.aggregates.as_ref().map_or(0, Vec::len)
     }
 
     fn boxed(&mut self, e: &Expression) -> Compiled<Box<Expr>> {
@@ -288,7 +216,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Compiles an expression with a variable of its own.
-    fn with_variable<T>(&mut self, name: &str, then: impl FnOnce(&mut Self, usize) -> Compiled<T>) -> Compiled<T> {
+    fn with_variable<T>(
+        &mut self,
+        name: &str,
+        then: impl FnOnce(&mut Self, usize) -> Compiled<T>,
+    ) -> Compiled<T> {
         let slot = self.new_slot();
         self.scope.push((name.to_owned(), slot));
         let result = then(self, slot);
@@ -319,15 +251,18 @@ impl<'a> Compiler<'a> {
             Expression::PropertyAccess { base, property } => {
                 Expr::Property(self.boxed(base)?, self.key(property))
             }
-            Expression::IndexAccess { base, index } => Expr::Index(self.boxed(base)?, self.boxed(index)?),
+            Expression::IndexAccess { base, index } => {
+                Expr::Index(self.boxed(base)?, self.boxed(index)?)
+            }
             Expression::SliceAccess { base, start, end } => {
                 let base = self.boxed(base)?;
                 Expr::Slice(base, self.optional(start.as_deref())?, self.optional(end.as_deref())?)
             }
-            Expression::Binary { op: BinaryOp::RegexMatch, .. } => return Err(Stop::Unknown),
             Expression::Binary { left, op, right } => self.binary(left, *op, right)?,
             Expression::Unary { op, operand } => Expr::Unary(*op, self.boxed(operand)?),
-            Expression::FunctionCall { name, distinct, args } => self.call(name, *distinct, args)?,
+            Expression::FunctionCall { name, distinct, args } => {
+                self.call(name, *distinct, args)?
+            }
             Expression::List(items) => Expr::List(self.all(items)?),
             Expression::Map(entries) => Expr::Map(self.entries(entries)?),
             Expression::ListComprehension { variable, list, filter, projection } => {
@@ -359,7 +294,11 @@ impl<'a> Compiler<'a> {
                 for (when, then) in whens {
                     pairs.push((self.expression(when)?, self.expression(then)?));
                 }
-                Expr::Case { input, whens: pairs, otherwise: self.optional(else_clause.as_deref())? }
+                Expr::Case {
+                    input,
+                    whens: pairs,
+                    otherwise: self.optional(else_clause.as_deref())?,
+                }
             }
             Expression::Exists(query) => Expr::Exists(self.subquery(query)?.into()),
             Expression::CountSubquery(query) => Expr::Count(self.subquery(query)?.into()),
@@ -395,13 +334,15 @@ impl<'a> Compiler<'a> {
     }
 
     pub fn entries(&mut self, entries: &[(String, Expression)]) -> Compiled<Vec<(ArcStr, Expr)>> {
-        entries.iter().map(|(key, e)| Ok((ArcStr::from(key.as_str()), self.expression(e)?))).collect()
+        entries
+            .iter()
+            .map(|(key, e)| Ok((ArcStr::from(key.as_str()), self.expression(e)?)))
+            .collect()
     }
 
     /// Compiles an operator. `a < b < c` is `a < b AND b < c`.
     fn binary(&mut self, left: &Expression, op: BinaryOp, right: &Expression) -> Compiled<Expr> {
-        let is_order =
-            |op| matches!(op, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge);
+        let is_order = |op| matches!(op, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge);
         if let Expression::Binary { op: first, right: middle, .. } = left
             && is_order(op)
             && is_order(*first)
@@ -424,58 +365,5 @@ impl<'a> Compiler<'a> {
         }
         let Some(function) = functions::find(&lower, args.len()) else { return Err(Stop::Unknown) };
         Ok(Expr::Call(function, self.all(args)?))
-    }
-
-    fn aggregate(&mut self, measure: Measure, is_distinct: bool, args: &[Expression]) -> Compiled<Expr> {
-        let Some(mut aggregates) = self.aggregates.take() else {
-            return Err(wrong("an aggregate cannot stand here").into());
-        };
-        let is_all = matches!(&args.first(), Some(Expression::Variable(name)) if name == "*");
-        let wanted = 1 + usize::from(matches!(measure, Measure::Percentile | Measure::PercentileOfValues));
-        if args.len() != wanted {
-            return Err(wrong("an aggregate has too many or too few arguments").into());
-        }
-        let aggregate = if is_all {
-            Aggregate {
-                measure: Measure::CountRows, argument: Expr::Literal(Val::Null), is_distinct: false,
-                percentile: None, slot: self.new_slot(),
-            }
-        } else {
-            let argument = self.expression(&args[0])?; // no aggregate in an aggregate
-            let percentile = args.get(1).map(|e| self.expression(e)).transpose()?;
-            Aggregate { measure, argument, is_distinct, percentile, slot: self.new_slot() }
-        };
-        let slot = aggregate.slot;
-        aggregates.push(aggregate);
-        self.aggregates = Some(aggregates);
-        Ok(Expr::Slot(slot))
-    }
-}
-
-/// What follows the columns of a projection.
-struct Tail<'a> {
-    order: Option<&'a OrderByClause>,
-    skip: Option<&'a Expression>,
-    limit: Option<&'a Expression>,
-    filter: Option<&'a Expression>,
-    length: usize,
-}
-
-impl<'a> Tail<'a> {
-    fn read(clauses: &'a [Clause], has_filter: bool) -> Self {
-        let mut tail = Self { order: None, skip: None, limit: None, filter: None, length: 0 };
-        for clause in clauses {
-            match clause {
-                Clause::OrderBy(order) if tail.length == 0 => tail.order = Some(order),
-                Clause::Skip(skip) if tail.skip.is_none() && tail.limit.is_none() => tail.skip = Some(skip),
-                Clause::Limit(limit) if tail.limit.is_none() => tail.limit = Some(limit),
-                Clause::Where(filter) if has_filter && tail.filter.is_none() => {
-                    tail.filter = Some(&filter.predicate);
-                }
-                _ => break,
-            }
-            tail.length += 1;
-        }
-        tail
     }
 }

@@ -6,8 +6,8 @@ use super::functions::Function;
 use super::value::Val;
 use crate::cypher::{Token, depth_after};
 use crate::temporal::{
-    Duration, Fields, Kind, Moment, Span, as_kind, between, build, from_epoch, offset, parse, truncate,
-    unknown_zone,
+    Duration, Fields, Kind, Moment, Span, as_kind, between, build, from_epoch, offset, parse,
+    truncate, unknown_zone,
 };
 
 /// The function of a name. `.` in it is written `_`: see [`dotless`].
@@ -56,8 +56,16 @@ fn clock(name: &str, count: usize) -> Option<Function> {
 
 /// The second parts of names that have a dot.
 const DOTTED: [&str; 10] = [
-    "truncate", "between", "inmonths", "indays", "inseconds", "fromepoch", "fromepochmillis",
-    "transaction", "statement", "realtime",
+    "truncate",
+    "between",
+    "inmonths",
+    "indays",
+    "inseconds",
+    "fromepoch",
+    "fromepochmillis",
+    "transaction",
+    "statement",
+    "realtime",
 ];
 const KINDS: [&str; 6] = ["date", "localtime", "time", "localdatetime", "datetime", "duration"];
 
@@ -106,8 +114,12 @@ fn current(r: &Reader, name: &str, args: &[Val]) -> Result<Val> {
     let moment = match args.first() {
         None => r.clock,
         Some(Val::Null) => return Ok(Val::Null),
-        Some(Val::Str(zone)) => r.clock.shifted(offset(zone).ok_or_else(|| wrong(unknown_zone(zone)))?),
-        Some(other) => return Err(wrong(format!("a time zone must be a text, not {}", other.kind()))),
+        Some(Val::Str(zone)) => {
+            r.clock.shifted(offset(zone).ok_or_else(|| wrong(unknown_zone(zone)))?)
+        }
+        Some(other) => {
+            return Err(wrong(format!("a time zone must be a text, not {}", other.kind())));
+        }
     };
     Ok(Val::Moment(as_kind(kind_of(name), &moment).into()))
 }
@@ -126,7 +138,8 @@ fn moment(r: &Reader, name: &str, args: &[Val]) -> Result<Val> {
             return Ok(Val::Moment(moment.into()));
         }
         Some(Val::Moment(other)) => {
-            let lacks = kind.day && other.day.is_none() || kind.time && !kind.day && other.nanos.is_none();
+            let lacks =
+                kind.day && other.day.is_none() || kind.time && !kind.day && other.nanos.is_none();
             if lacks {
                 return Err(wrong(format!("a {name} cannot be made of {other}")));
             }
@@ -178,7 +191,9 @@ fn duration(value: &Val) -> Result<Val> {
     let made = match value {
         Val::Null => return Ok(Val::Null),
         Val::Duration(_) => return Ok(value.clone()),
-        Val::Str(text) => Duration::parse(text).ok_or_else(|| wrong(format!("{text:?} is no duration")))?,
+        Val::Str(text) => {
+            Duration::parse(text).ok_or_else(|| wrong(format!("{text:?} is no duration")))?
+        }
         Val::Map(map) => {
             let (mut months, mut days, mut seconds, mut nanos) = (0.0, 0.0, 0.0, 0.0);
             for (key, value) in map.iter() {

@@ -8,7 +8,7 @@ use arcstr::ArcStr;
 use grafeo_adapters::query::cypher::{BinaryOp, ListPredicateKind, UnaryOp};
 
 use super::aggregate::number;
-use super::operators::{add, arithmetic, contains, test_text};
+use super::operators::{add, arithmetic, contains, matches, test_text};
 use super::plan::{Expr, Key, Row};
 use super::run::Flow;
 use super::snapshot::Snapshot;
@@ -94,7 +94,8 @@ impl<'a> Reader<'a> {
                 slice(base, start, end)?
             }
             Expr::List(items) => {
-                let items: Result<Vec<Val>> = items.iter().map(|item| self.eval(item, row)).collect();
+                let items: Result<Vec<Val>> =
+                    items.iter().map(|item| self.eval(item, row)).collect();
                 Val::list(items?)
             }
             Expr::Map(entries) => Val::Map(Rc::new(self.entries(entries, row)?)),
@@ -192,8 +193,12 @@ impl<'a> Reader<'a> {
     pub fn property(&self, base: &Val, key: &Key) -> Result<Val> {
         Ok(match base {
             Val::Null => Val::Null,
-            Val::Node(node) => key.column.map_or(Val::Null, |at| self.snapshot.node_property(*node, at)),
-            Val::Edge(edge) => key.column.map_or(Val::Null, |at| self.snapshot.edge_property(*edge, at)),
+            Val::Node(node) => {
+                key.column.map_or(Val::Null, |at| self.snapshot.node_property(*node, at))
+            }
+            Val::Edge(edge) => {
+                key.column.map_or(Val::Null, |at| self.snapshot.edge_property(*edge, at))
+            }
             Val::Map(map) => map.get(&key.name).cloned().unwrap_or(Val::Null),
             Val::Moment(moment) => match moment.component(&key.name) {
                 Some(Component::Number(number)) => Val::Int(number),
@@ -218,7 +223,8 @@ impl<'a> Reader<'a> {
         match base {
             Val::Map(map) => Ok((**map).clone()),
             Val::Node(_) | Val::Edge(_) => {
-                let all = self.snapshot.columns().map(|(name, column)| (name.clone(), read(column)));
+                let all =
+                    self.snapshot.columns().map(|(name, column)| (name.clone(), read(column)));
                 Ok(all.filter(|(_, value)| !value.is_null()).collect())
             }
             other => Err(wrong(format!("{} has no properties", other.kind()))),
@@ -241,7 +247,9 @@ impl<'a> Reader<'a> {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             let first = logical(&self.eval(a, row)?)?;
             let decides = op == BinaryOp::Or;
-            if first == Some(decides) && !matches!(b, Expr::Literal(_) | Expr::List(_) | Expr::Map(_)) {
+            if first == Some(decides)
+                && !matches!(b, Expr::Literal(_) | Expr::List(_) | Expr::Map(_))
+            {
                 return Ok(Val::Bool(decides));
             }
             let second = logical(&self.eval(b, row)?)?;
@@ -274,6 +282,7 @@ impl<'a> Reader<'a> {
             BinaryOp::Pow if a.is_null() || b.is_null() => Val::Null,
             BinaryOp::Pow => Val::Float(number(&a)?.powf(number(&b)?)),
             BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => test_text(op, &a, &b),
+            BinaryOp::RegexMatch => matches(&a, &b)?,
             _ => arithmetic(op, &a, &b)?,
         })
     }
@@ -306,14 +315,23 @@ impl<'a> Reader<'a> {
                 let key = Key { name: name.clone(), column: self.snapshot.find_column(name) };
                 self.property(base, &key)
             }
-            (Val::List(_), other) => Err(wrong(format!("the index of a list must be an integer, not {}", other.kind()))),
-            (Val::Map(_), other) => Err(wrong(format!("the key of a map must be a text, not {}", other.kind()))),
+            (Val::List(_), other) => {
+                Err(wrong(format!("the index of a list must be an integer, not {}", other.kind())))
+            }
+            (Val::Map(_), other) => {
+                Err(wrong(format!("the key of a map must be a text, not {}", other.kind())))
+            }
             (other, _) => Err(wrong(format!("{} has no elements", other.kind()))),
         }
     }
 
     fn quantify(
-        &self, kind: &ListPredicateKind, slot: usize, items: &[Val], test: &Expr, row: &mut Row,
+        &self,
+        kind: &ListPredicateKind,
+        slot: usize,
+        items: &[Val],
+        test: &Expr,
+        row: &mut Row,
     ) -> Result<Val> {
         let (mut met, mut unknown) = (0usize, false);
         for value in items {
@@ -392,7 +410,9 @@ fn slice(base: Val, start: Option<Val>, end: Option<Val>) -> Result<Val> {
         Some(Val::Null) => Ok(None),
         Some(other) => Err(wrong(format!("a slice needs integers, not {}", other.kind()))),
     };
-    let (Some(start), Some(end)) = (place(start, 0)?, place(end, length)?) else { return Ok(Val::Null) };
+    let (Some(start), Some(end)) = (place(start, 0)?, place(end, length)?) else {
+        return Ok(Val::Null);
+    };
     if start >= end {
         return Ok(Val::list(Vec::new()));
     }

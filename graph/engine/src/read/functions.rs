@@ -19,42 +19,76 @@ pub fn find(name: &str, count: usize) -> Option<Function> {
     }
     let (function, least, most): (Function, usize, usize) = match name {
         "id" => (id, 1, 1),
-        "elementid" => (|r, args| Ok(match id(r, args)? {
-            Val::Int(id) => Val::text(id.to_string()),
-            other => other,
-        }), 1, 1),
+        "elementid" => (
+            |r, args| {
+                Ok(match id(r, args)? {
+                    Val::Int(id) => Val::text(id.to_string()),
+                    other => other,
+                })
+            },
+            1,
+            1,
+        ),
         "labels" => (labels, 1, 1),
         "type" => (edge_type, 1, 1),
         "properties" => (properties, 1, 1),
         "keys" => (keys, 1, 1),
         "startnode" => (|r, args| end_node(r, &args[0], true), 1, 1),
         "endnode" => (|r, args| end_node(r, &args[0], false), 1, 1),
-        "nodes" => (|_, args| of_path(&args[0], |path| path.nodes.iter().map(|&n| Val::Node(n)).collect()), 1, 1),
-        "relationships" | "rels" => {
-            (|_, args| of_path(&args[0], |path| path.edges.iter().map(|&e| Val::Edge(e)).collect()), 1, 1)
-        }
+        "nodes" => (
+            |_, args| of_path(&args[0], |path| path.nodes.iter().map(|&n| Val::Node(n)).collect()),
+            1,
+            1,
+        ),
+        "relationships" | "rels" => (
+            |_, args| of_path(&args[0], |path| path.edges.iter().map(|&e| Val::Edge(e)).collect()),
+            1,
+            1,
+        ),
         "length" => (length, 1, 1),
         "size" => (size, 1, 1),
-        "head" => (|_, args| of_list(&args[0], |items| items.first().cloned().unwrap_or(Val::Null)), 1, 1),
-        "last" => (|_, args| of_list(&args[0], |items| items.last().cloned().unwrap_or(Val::Null)), 1, 1),
-        "tail" => (|_, args| of_list(&args[0], |items| Val::list(items.iter().skip(1).cloned().collect())), 1, 1),
+        "head" => {
+            (|_, args| of_list(&args[0], |items| items.first().cloned().unwrap_or(Val::Null)), 1, 1)
+        }
+        "last" => {
+            (|_, args| of_list(&args[0], |items| items.last().cloned().unwrap_or(Val::Null)), 1, 1)
+        }
+        "tail" => (
+            |_, args| of_list(&args[0], |items| Val::list(items.iter().skip(1).cloned().collect())),
+            1,
+            1,
+        ),
         "reverse" => (reverse, 1, 1),
         "range" => (range, 2, 3),
         "coalesce" => (coalesce, 1, usize::MAX),
         "exists" => (|_, args| Ok(Val::Bool(!args[0].is_null())), 1, 1),
-        "isempty" => (|r, args| Ok(match size(r, args)? {
-            Val::Int(size) => Val::Bool(size == 0),
-            other => other,
-        }), 1, 1),
+        "isempty" => (
+            |r, args| {
+                Ok(match size(r, args)? {
+                    Val::Int(size) => Val::Bool(size == 0),
+                    other => other,
+                })
+            },
+            1,
+            1,
+        ),
         "tointeger" | "toint" => (to_integer, 1, 1),
         "tofloat" => (to_float, 1, 1),
         "toboolean" => (to_boolean, 1, 1),
         "tostring" => (to_text, 1, 1),
         "abs" => (abs, 1, 1),
-        "sign" => (|_, args| Ok(match &args[0] {
-            Val::Null => Val::Null,
-            value => Val::Int(number(value)?.partial_cmp(&0.0).map_or(0, |order| order as i64)),
-        }), 1, 1),
+        "sign" => (
+            |_, args| {
+                Ok(match &args[0] {
+                    Val::Null => Val::Null,
+                    value => {
+                        Val::Int(number(value)?.partial_cmp(&0.0).map_or(0, |order| order as i64))
+                    }
+                })
+            },
+            1,
+            1,
+        ),
         "ceil" => (|_, args| math(&args[0], f64::ceil), 1, 1),
         "floor" => (|_, args| math(&args[0], f64::floor), 1, 1),
         "round" => (round, 1, 2),
@@ -73,12 +107,22 @@ pub fn find(name: &str, count: usize) -> Option<Function> {
         "rand" => (|_, _| Ok(random()), 0, 0),
         "pi" => (|_, _| Ok(Val::Float(std::f64::consts::PI)), 0, 0),
         "e" => (|_, _| Ok(Val::Float(std::f64::consts::E)), 0, 0),
-        "isnan" => (|_, args| Ok(match &args[0] {
-            Val::Null => Val::Null,
-            value => Val::Bool(number(value)?.is_nan()),
-        }), 1, 1),
-        "toupper" | "upper" => (|_, args| of_text(&args[0], |text| Val::text(text.to_uppercase())), 1, 1),
-        "tolower" | "lower" => (|_, args| of_text(&args[0], |text| Val::text(text.to_lowercase())), 1, 1),
+        "isnan" => (
+            |_, args| {
+                Ok(match &args[0] {
+                    Val::Null => Val::Null,
+                    value => Val::Bool(number(value)?.is_nan()),
+                })
+            },
+            1,
+            1,
+        ),
+        "toupper" | "upper" => {
+            (|_, args| of_text(&args[0], |text| Val::text(text.to_uppercase())), 1, 1)
+        }
+        "tolower" | "lower" => {
+            (|_, args| of_text(&args[0], |text| Val::text(text.to_lowercase())), 1, 1)
+        }
         "trim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim())), 1, 1),
         "ltrim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim_start())), 1, 1),
         "rtrim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim_end())), 1, 1),
@@ -113,7 +157,9 @@ fn id(_: &Reader, args: &[Val]) -> Result<Val> {
 fn labels(r: &Reader, args: &[Val]) -> Result<Val> {
     match &args[0] {
         Val::Null => Ok(Val::Null),
-        Val::Node(node) => Ok(Val::list(r.snapshot.labels_of(*node).cloned().map(Val::Str).collect())),
+        Val::Node(node) => {
+            Ok(Val::list(r.snapshot.labels_of(*node).cloned().map(Val::Str).collect()))
+        }
         other => Err(unfit("labels", other)),
     }
 }
@@ -239,7 +285,8 @@ fn to_integer(_: &Reader, args: &[Val]) -> Result<Val> {
         Val::Float(_) => Val::Null,
         Val::Str(text) => {
             let text = text.trim();
-            let as_float = || text.parse::<f64>().ok().filter(|x| x.abs() < 9.2e18).map(|x| x as i64);
+            let as_float =
+                || text.parse::<f64>().ok().filter(|x| x.abs() < 9.2e18).map(|x| x as i64);
             text.parse().ok().or_else(as_float).map_or(Val::Null, Val::Int)
         }
         other => return Err(unfit("toInteger", other)),
@@ -281,9 +328,10 @@ fn to_text(_: &Reader, args: &[Val]) -> Result<Val> {
 
 fn abs(_: &Reader, args: &[Val]) -> Result<Val> {
     match &args[0] {
-        Val::Int(value) => {
-            value.checked_abs().map(Val::Int).ok_or_else(|| wrong("the number has more than 64 bits"))
-        }
+        Val::Int(value) => value
+            .checked_abs()
+            .map(Val::Int)
+            .ok_or_else(|| wrong("the number has more than 64 bits")),
         other => math(other, f64::abs),
     }
 }
@@ -313,7 +361,9 @@ fn replace(_: &Reader, args: &[Val]) -> Result<Val> {
     let (Val::Str(text), Val::Str(old), Val::Str(new)) = (&args[0], &args[1], &args[2]) else {
         return only_null("replace", args);
     };
-    if text.len() * (new.len() + 1) > MAX_LENGTH && text.matches(old.as_str()).count() * new.len() > MAX_LENGTH {
+    if text.len() * (new.len() + 1) > MAX_LENGTH
+        && text.matches(old.as_str()).count() * new.len() > MAX_LENGTH
+    {
         return Err(wrong("a text is too long"));
     }
     Ok(Val::text(text.replace(old.as_str(), new)))
@@ -328,7 +378,9 @@ fn only_null(function: &str, args: &[Val]) -> Result<Val> {
 }
 
 fn split(_: &Reader, args: &[Val]) -> Result<Val> {
-    let (Val::Str(text), Val::Str(by)) = (&args[0], &args[1]) else { return only_null("split", args) };
+    let (Val::Str(text), Val::Str(by)) = (&args[0], &args[1]) else {
+        return only_null("split", args);
+    };
     if by.is_empty() {
         return Ok(Val::list(text.chars().map(|c| Val::text(c.to_string())).collect()));
     }
@@ -336,7 +388,9 @@ fn split(_: &Reader, args: &[Val]) -> Result<Val> {
 }
 
 fn substring(_: &Reader, args: &[Val]) -> Result<Val> {
-    let (Val::Str(text), Val::Int(start)) = (&args[0], &args[1]) else { return only_null("substring", args) };
+    let (Val::Str(text), Val::Int(start)) = (&args[0], &args[1]) else {
+        return only_null("substring", args);
+    };
     let length = match args.get(2) {
         None => usize::MAX,
         Some(Val::Int(length)) if *length >= 0 => *length as usize,
@@ -349,7 +403,9 @@ fn substring(_: &Reader, args: &[Val]) -> Result<Val> {
 }
 
 fn right(_: &Reader, args: &[Val]) -> Result<Val> {
-    let (Val::Str(text), Val::Int(length)) = (&args[0], &args[1]) else { return only_null("right", args) };
+    let (Val::Str(text), Val::Int(length)) = (&args[0], &args[1]) else {
+        return only_null("right", args);
+    };
     let length = usize::try_from(*length).map_err(|_| wrong("a length must not be negative"))?;
     let skip = text.chars().count().saturating_sub(length);
     Ok(Val::text(text.chars().skip(skip).collect::<String>()))

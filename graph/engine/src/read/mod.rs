@@ -1,8 +1,9 @@
 //! Reading queries of Cypher. The engine's library parses them and keeps the graph; its own
 //! evaluation reads whole nodes, and lacks much of openCypher's values. What writes, or is not
-//! here (procedures, shortest paths, regular expressions), is left to the library.
+//! here (procedures, shortest paths), is left to the library.
 
 mod aggregate;
+mod columns;
 mod compile;
 mod dates;
 mod eval;
@@ -31,7 +32,10 @@ pub use snapshot::Snapshot;
 
 /// Whether a query has no clause that writes or calls.
 pub fn only_reads(query: &str) -> bool {
-    let writing = ["CREATE", "MERGE", "SET", "DELETE", "DETACH", "REMOVE", "FOREACH", "CALL", "DROP", "ALTER", "LOAD"];
+    let writing = [
+        "CREATE", "MERGE", "SET", "DELETE", "DETACH", "REMOVE", "FOREACH", "CALL", "DROP", "ALTER",
+        "LOAD",
+    ];
     !tokens(query).iter().any(|token| token.is(&writing))
 }
 
@@ -48,7 +52,8 @@ pub fn answer(
     let tokens = tokens(query);
     let text = dates::dotless(query, &tokens);
     let Ok(statement) = grafeo_adapters::query::cypher::parse(&text) else { return Ok(false) };
-    let has_subqueries = tokens.windows(2).any(|next| next[0].is(&["EXISTS", "COUNT"]) && next[1].is(&["{"]));
+    let has_subqueries =
+        tokens.windows(2).any(|next| next[0].is(&["EXISTS", "COUNT"]) && next[1].is(&["{"]));
     let plan = match compile::compile(&statement, snapshot, parameters, longest, has_subqueries) {
         Ok(plan) => plan,
         Err(Stop::Unknown) => return Ok(false),
@@ -114,7 +119,8 @@ impl Reader<'_> {
         let ends = self.snapshot.edges[edge as usize];
         let own = self.properties(&Val::Edge(edge)).unwrap_or_default();
         let id = own.get(crate::property::ID).cloned().unwrap_or(Val::Int(edge.into()));
-        let own = own.iter().filter(|(key, _)| !matches!(key.as_str(), "id" | "type" | "from" | "to"));
+        let own =
+            own.iter().filter(|(key, _)| !matches!(key.as_str(), "id" | "type" | "from" | "to"));
         let own: Vec<_> = own.collect();
 
         out.map(4 + own.len());
@@ -148,7 +154,11 @@ pub fn text_of(value: &Value) -> String {
 
 /// A query that writes, with each date, time and duration of constants as a parameter: the
 /// library has other ones.
-pub fn with_constants(query: &str, parameters: &mut HashMap<String, Value>, graph: &PropertyGraph) -> String {
+pub fn with_constants(
+    query: &str,
+    parameters: &mut HashMap<String, Value>,
+    graph: &PropertyGraph,
+) -> String {
     let tokens = tokens(query);
     let snapshot = Snapshot::default();
     let reader = Reader::new(&snapshot, graph);
@@ -160,7 +170,8 @@ pub fn with_constants(query: &str, parameters: &mut HashMap<String, Value>, grap
         let value = end.and_then(|end| {
             let part = &query[tokens[at].start..tokens[end].end];
             let part = dates::dotless(part, &crate::cypher::tokens(part));
-            let statement = grafeo_adapters::query::cypher::parse(&format!("RETURN {part}")).ok()?;
+            let statement =
+                grafeo_adapters::query::cypher::parse(&format!("RETURN {part}")).ok()?;
             let plan = compile::compile(&statement, &snapshot, parameters, 1, false).ok()?;
             reader.rows(&plan, 1).ok()?.first()?.first()?.to_stored()
         });

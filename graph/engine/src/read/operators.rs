@@ -1,6 +1,11 @@
 //! Arithmetic, texts and lists.
 
+use std::cell::RefCell;
+
+use arcstr::ArcStr;
 use grafeo_adapters::query::cypher::BinaryOp;
+
+use regex::{Regex, RegexBuilder};
 
 use super::aggregate::number;
 use super::eval::{Result, wrong};
@@ -53,7 +58,11 @@ pub fn show(value: &Val) -> String {
             format!("{value:.1}")
         }
         Val::Float(value) if value.is_infinite() => {
-            if *value > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+            if *value > 0.0 {
+                "Infinity".into()
+            } else {
+                "-Infinity".into()
+            }
         }
         Val::Float(value) if value.abs() >= 1e15 || value.abs() < 1e-5 => format!("{value:E}"),
         Val::Float(value) => value.to_string(),
@@ -111,7 +120,9 @@ fn whole(op: BinaryOp, a: i64, b: i64) -> Result<i64> {
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
-        BinaryOp::Div | BinaryOp::Mod if b == 0 => return Err(wrong("an integer is divided by zero")),
+        BinaryOp::Div | BinaryOp::Mod if b == 0 => {
+            return Err(wrong("an integer is divided by zero"));
+        }
         BinaryOp::Div => a.checked_div(b),
         _ => Some(a.wrapping_rem(b)),
     };
@@ -134,6 +145,35 @@ pub fn contains(element: &Val, list: &Val) -> Result<Option<bool>> {
         }
     }
     Ok(result)
+}
+
+thread_local! {
+    /// The last regular expression, since a query has the same one for all rows.
+    static PATTERN: RefCell<Option<(ArcStr, Regex)>> = const { RefCell::new(None) };
+}
+
+/// The most bytes of a compiled regular expression.
+const MAX_PATTERN: usize = 1 << 20;
+
+/// Whether a regular expression matches a whole text.
+pub fn matches(text: &Val, pattern: &Val) -> Result<Val> {
+    let (Val::Str(text), Val::Str(pattern)) = (text, pattern) else { return Ok(Val::Null) };
+    let build = |pattern: &str| {
+        let built = RegexBuilder::new(pattern).size_limit(MAX_PATTERN).build();
+        built.map_err(|e| wrong(format!("the regular expression {pattern:?} is wrong: {e}")))
+    };
+    PATTERN.with_borrow_mut(|last| {
+        if let Some((known, regex)) = last
+            && known == pattern
+        {
+            return Ok(Val::Bool(regex.is_match(text)));
+        }
+        build(pattern)?; // it must not end the group below
+        let regex = build(&format!("^(?:{pattern})$"))?;
+        let found = regex.is_match(text);
+        *last = Some((pattern.clone(), regex));
+        Ok(Val::Bool(found))
+    })
 }
 
 /// Whether a text is in another. The library's search first looks at what it searches for, which

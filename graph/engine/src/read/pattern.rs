@@ -179,15 +179,25 @@ impl Compiler<'_> {
             let slot = self.new_slot();
             each = Some((slot, self.each_edge(slot, &step.properties)?));
         } else {
-            conditions.extend(step.properties.iter().map(|(key, value)| (slot, key.as_str(), value)));
+            conditions
+                .extend(step.properties.iter().map(|(key, value)| (slot, key.as_str(), value)));
         }
         if step.where_clause.is_some() {
             return Err(Stop::Unknown);
         }
         let expand = Expand {
-            from: 0, to: 0, to_is_bound: false, labels: Some(Vec::new()), edge: slot,
-            edge_is_bound: known.is_some(), direction: step.direction, types, length, each,
-            others: Vec::new(), is_turned: false,
+            from: 0,
+            to: 0,
+            to_is_bound: false,
+            labels: Some(Vec::new()),
+            edge: slot,
+            edge_is_bound: known.is_some(),
+            direction: step.direction,
+            types,
+            length,
+            each,
+            others: Vec::new(),
+            is_turned: false,
         };
         parts.edges.push(Edge { slot, is_bound: known.is_some(), from, to, expand: Some(expand) });
         Ok(slot)
@@ -315,12 +325,15 @@ impl Parts {
         let is_known = |e: &Expr| {
             let mut needs = Vec::new();
             e.add_slots(bound.len(), &mut needs);
-            matches!(e, Expr::Literal(_) | Expr::Slot(_) | Expr::Property(..)) && needs.iter().all(|&s| bound[s])
+            matches!(e, Expr::Literal(_) | Expr::Slot(_) | Expr::Property(..))
+                && needs.iter().all(|&s| bound[s])
         };
-        self.conditions.iter().enumerate().find_map(|(at, condition)| match &condition.as_ref()?.expr {
-            Expr::Binary(BinaryOp::Eq, a, b) if is_id(a) && is_known(b) => Some((at, false)),
-            Expr::Binary(BinaryOp::Eq, a, b) if is_id(b) && is_known(a) => Some((at, true)),
-            _ => None,
+        self.conditions.iter().enumerate().find_map(|(at, condition)| {
+            match &condition.as_ref()?.expr {
+                Expr::Binary(BinaryOp::Eq, a, b) if is_id(a) && is_known(b) => Some((at, false)),
+                Expr::Binary(BinaryOp::Eq, a, b) if is_id(b) && is_known(a) => Some((at, true)),
+                _ => None,
+            }
         })
     }
 
@@ -352,7 +365,9 @@ fn copied(e: &Expr, compiler: &Compiler) -> Option<Expr> {
     })
 }
 
-fn turned(direction: grafeo_adapters::query::cypher::Direction) -> grafeo_adapters::query::cypher::Direction {
+fn turned(
+    direction: grafeo_adapters::query::cypher::Direction,
+) -> grafeo_adapters::query::cypher::Direction {
     use grafeo_adapters::query::cypher::Direction::{Incoming, Outgoing, Undirected};
     match direction {
         Outgoing => Incoming,

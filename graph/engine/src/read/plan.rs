@@ -106,11 +106,35 @@ pub enum Expr {
     List(Vec<Expr>),
     Map(Vec<(ArcStr, Expr)>),
     /// A map with some or all properties of a node, an edge or a map.
-    Pick { base: Box<Expr>, all: bool, entries: Vec<(ArcStr, Expr)> },
-    Each { slot: usize, list: Box<Expr>, filter: Option<Box<Expr>>, item: Option<Box<Expr>> },
-    Quantifier { kind: ListPredicateKind, slot: usize, list: Box<Expr>, test: Box<Expr> },
-    Reduce { total: usize, first: Box<Expr>, slot: usize, list: Box<Expr>, next: Box<Expr> },
-    Case { input: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    Pick {
+        base: Box<Expr>,
+        all: bool,
+        entries: Vec<(ArcStr, Expr)>,
+    },
+    Each {
+        slot: usize,
+        list: Box<Expr>,
+        filter: Option<Box<Expr>>,
+        item: Option<Box<Expr>>,
+    },
+    Quantifier {
+        kind: ListPredicateKind,
+        slot: usize,
+        list: Box<Expr>,
+        test: Box<Expr>,
+    },
+    Reduce {
+        total: usize,
+        first: Box<Expr>,
+        slot: usize,
+        list: Box<Expr>,
+        next: Box<Expr>,
+    },
+    Case {
+        input: Option<Box<Expr>>,
+        whens: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
     Exists(Rc<Vec<Stage>>),
     Count(Rc<Vec<Stage>>),
     Matches(Rc<Vec<Stage>>, Box<Expr>),
@@ -156,7 +180,9 @@ impl Expr {
                 add(list);
                 add(test);
             }
-            Self::Reduce { first, list, next, .. } => [first, list, next].into_iter().for_each(|e| add(e)),
+            Self::Reduce { first, list, next, .. } => {
+                [first, list, next].into_iter().for_each(|e| add(e))
+            }
             Self::Case { input, whens, otherwise } => {
                 input.iter().chain(otherwise).for_each(|e| add(e));
                 whens.iter().for_each(|(a, b)| {
@@ -184,7 +210,9 @@ fn add_stages(stages: &[Stage], below: usize, out: &mut Vec<usize>) {
                             expr.add_slots(below, out);
                         }
                         Step::Expand(e) => {
-                            out.extend([e.from, e.to, e.edge].into_iter().filter(|slot| *slot < below));
+                            out.extend(
+                                [e.from, e.to, e.edge].into_iter().filter(|slot| *slot < below),
+                            );
                             if let Some((_, test)) = &e.each {
                                 test.add_slots(below, out);
                             }

@@ -32,7 +32,8 @@ impl Reader<'_> {
     fn part(&self, part: &Part, input: Vec<Row>, most: usize) -> Result<Vec<Row>> {
         let p = &part.projection;
         let mut empty = vec![Val::Null; part.width];
-        let (skip, limit) = (self.count(p.skip.as_ref(), &mut empty)?, self.count(p.limit.as_ref(), &mut empty)?);
+        let (skip, limit) =
+            (self.count(p.skip.as_ref(), &mut empty)?, self.count(p.limit.as_ref(), &mut empty)?);
         let skip = skip.unwrap_or(0);
         let limit = limit.unwrap_or(usize::MAX);
         let mut output = Output::new(p, skip.saturating_add(limit.min(most)));
@@ -128,7 +129,8 @@ impl<'p> Output<'p> {
 
     /// Whether a row, whose columns have no values yet, comes after all rows that are wanted.
     fn is_too_late(&self, reader: &Reader, row: &mut Row) -> Result<bool> {
-        let (Some(worst), Some((first, is_down))) = (&self.worst, self.projection.sort.first()) else {
+        let (Some(worst), Some((first, is_down))) = (&self.worst, self.projection.sort.first())
+        else {
             return Ok(false);
         };
         let item = match first {
@@ -229,7 +231,8 @@ impl Groups {
         let number = match self.number_of.get(&self.key[..]) {
             Some(&number) => number,
             None => {
-                self.groups.push((row.clone(), p.aggregates.iter().map(|_| Total::default()).collect()));
+                self.groups
+                    .push((row.clone(), p.aggregates.iter().map(|_| Total::default()).collect()));
                 self.number_of.insert(self.key.clone(), self.groups.len() - 1);
                 self.groups.len() - 1
             }
@@ -242,7 +245,13 @@ impl Groups {
         Ok(())
     }
 
-    fn finish(mut self, reader: &Reader, p: &Projection, width: usize, output: &mut Output) -> Result<()> {
+    fn finish(
+        mut self,
+        reader: &Reader,
+        p: &Projection,
+        width: usize,
+        output: &mut Output,
+    ) -> Result<()> {
         if self.groups.is_empty() && p.items.iter().all(|item| item.has_aggregate) {
             let totals = p.aggregates.iter().map(|_| Total::default()).collect();
             self.groups.push((vec![Val::Null; width], totals));

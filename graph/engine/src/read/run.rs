@@ -92,7 +92,13 @@ impl Reader<'_> {
     }
 
     fn scan(
-        &self, slot: usize, from: &Start, labels: &Labels, rest: &[Step], row: &mut Row, sink: Sink,
+        &self,
+        slot: usize,
+        from: &Start,
+        labels: &Labels,
+        rest: &[Step],
+        row: &mut Row,
+        sink: Sink,
     ) -> Result<Flow> {
         if labels.is_none() {
             return Ok(Flow::Next);
@@ -134,7 +140,10 @@ impl Reader<'_> {
 
     /// The edges at a node that a pattern may follow, each with its other end.
     fn each_edge(
-        &self, e: &Expand, node: u32, use_edge: &mut dyn FnMut(u32, u32) -> Result<Flow>,
+        &self,
+        e: &Expand,
+        node: u32,
+        use_edge: &mut dyn FnMut(u32, u32) -> Result<Flow>,
     ) -> Result<Flow> {
         let fits = |kind: u32| e.types.as_ref().is_none_or(|types| types.contains(&kind));
         if e.direction != Direction::Incoming {
@@ -160,7 +169,8 @@ impl Reader<'_> {
     fn expand(&self, e: &Expand, rest: &[Step], row: &mut Row, sink: Sink) -> Result<Flow> {
         let Some(node) = start_of(e, row)? else { return Ok(Flow::Next) };
         self.each_edge(e, node, &mut |edge, end| {
-            let is_other = e.edge_is_bound && !matches!(row[e.edge], Val::Edge(known) if known == edge);
+            let is_other =
+                e.edge_is_bound && !matches!(row[e.edge], Val::Edge(known) if known == edge);
             if is_other || is_used(e, row, edge) {
                 return Ok(Flow::Next);
             }
@@ -193,7 +203,13 @@ impl Reader<'_> {
     }
 
     fn follow(
-        &self, e: &Expand, node: u32, edges: &mut Vec<u32>, rest: &[Step], row: &mut Row, sink: Sink,
+        &self,
+        e: &Expand,
+        node: u32,
+        edges: &mut Vec<u32>,
+        rest: &[Step],
+        row: &mut Row,
+        sink: Sink,
     ) -> Result<Flow> {
         let (least, most) = e.length.unwrap_or((1, 1));
         if edges.len() >= least && self.take_end(e, row, node)? {
@@ -260,7 +276,9 @@ fn start_of(e: &Expand, row: &Row) -> Result<Option<u32>> {
 fn is_used(e: &Expand, row: &Row, edge: u32) -> bool {
     e.others.iter().any(|&slot| match &row[slot] {
         Val::Edge(other) => *other == edge,
-        Val::List(items) => items.iter().any(|item| matches!(item, Val::Edge(other) if *other == edge)),
+        Val::List(items) => {
+            items.iter().any(|item| matches!(item, Val::Edge(other) if *other == edge))
+        }
         _ => false,
     })
 }

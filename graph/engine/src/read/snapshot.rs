@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 
 use arcstr::ArcStr;
-use grafeo_common::types::NodeId;
+use grafeo_common::types::{PropertyKey, Value};
 use grafeo_core::graph::Direction;
 
 use super::value::Val;
@@ -108,73 +108,80 @@ fn set_bit(bits: &mut [u64], at: u32) {
 impl Snapshot {
     pub fn new(graph: &PropertyGraph) -> Self {
         let store = graph.store();
-        let mut ids: Vec<u32> = store.node_ids().into_iter().map(|id| id.as_u64() as u32).collect();
+        let mut ids = store.node_ids();
         ids.sort_unstable();
-        let count = ids.last().map_or(0, |&last| last as usize + 1);
-        let mut all = Self::default();
-        let mut live = Vec::new();
-        for &id in &ids {
-            let Some(node) = store.get_node(NodeId::new(id.into())) else { continue };
-            for name in &node.labels {
-                all.label(name).nodes.push(id);
-            }
-            for (key, value) in node.properties.iter() {
-                let column = all.column(key.as_str());
-                if let Column::Sparse(values) = &mut all.columns[column] {
-                    values.insert(id, Val::of(value));
-                }
-            }
-            for (_, edge) in store.edges_from(node.id, Direction::Outgoing) {
-                if let Some(edge) = store.get_edge(edge) {
-                    let number = edge.id.as_u64() as u32;
-                    live.push(number);
-                    all.add_edge(number, &edge);
+        let count = ids.last().map_or(0, |last| last.as_u64() as usize + 1);
+        let mut all =
+            Self { nodes: ids.iter().map(|id| id.as_u64() as u32).collect(), ..Self::default() };
+        let mut live = vec![0; count.div_ceil(64)];
+        all.nodes.iter().for_each(|&node| set_bit(&mut live, node));
+
+        for name in store.all_labels() {
+            let nodes = store.nodes_by_label(&name).into_iter().map(|id| id.as_u64() as u32);
+            let mut nodes: Vec<u32> = nodes.filter(|&node| has_bit(&live, node)).collect();
+            nodes.sort_unstable();
+            all.add_label(name.into(), nodes, count);
+        }
+        for name in store.all_property_keys() {
+            let values = store.get_node_property_batch(&ids, &PropertyKey::new(name.as_str()));
+            all.column_of.insert(name.into(), all.columns.len());
+            all.columns.push(Column::new(&all.nodes, &values, count));
+        }
+
+        let mut edges = Vec::new();
+        for (&from, &id) in all.nodes.clone().iter().zip(&ids) {
+            for (to, edge) in store.edges_from(id, Direction::Outgoing) {
+                let Some(kind) = store.edge_type(edge) else { continue };
+                let number = edge.as_u64() as u32;
+                edges.push(number);
+                all.add_edge(number, from, to.as_u64() as u32, kind);
+                if graph.has_edge_properties
+                    && let Some(edge) = store.get_edge(edge)
+                {
+                    all.add_properties(number, &edge);
                 }
             }
         }
-
-        live.sort_unstable();
-        all.outgoing = Links::new(count, &all.edges, &live, |edge| edge.from);
-        all.incoming = Links::new(count, &all.edges, &live, |edge| edge.to);
-        all.columns = all.columns.into_iter().map(|column| column.packed(count)).collect();
-        all.labels.iter_mut().for_each(|label| label.mark(count));
-        all.nodes = ids;
+        edges.sort_unstable();
+        all.outgoing = Links::new(count, &all.edges, &edges, |edge| edge.from);
+        all.incoming = Links::new(count, &all.edges, &edges, |edge| edge.to);
         all
     }
 
-    fn label(&mut self, name: &ArcStr) -> &mut Label {
-        let labels = &mut self.labels;
-        let at = *self.label_of.entry(name.clone()).or_insert_with(|| {
-            labels.push(Label { name: name.clone(), nodes: Vec::new(), members: Vec::new() });
-            labels.len() - 1
-        });
-        &mut self.labels[at]
-    }
-
-    fn column(&mut self, name: &str) -> usize {
-        if let Some(&at) = self.column_of.get(name) {
-            return at;
+    fn add_label(&mut self, name: ArcStr, nodes: Vec<u32>, count: usize) {
+        if nodes.is_empty() {
+            return;
         }
-        self.columns.push(Column::Sparse(HashMap::new()));
-        self.column_of.insert(name.into(), self.columns.len() - 1);
-        self.columns.len() - 1
+        let mut label = Label { name: name.clone(), nodes, members: Vec::new() };
+        label.mark(count);
+        self.label_of.insert(name, self.labels.len());
+        self.labels.push(label);
     }
 
-    fn add_edge(&mut self, number: u32, edge: &grafeo_core::graph::lpg::Edge) {
+    fn add_edge(&mut self, number: u32, from: u32, to: u32, name: ArcStr) {
         let types = &mut self.types;
-        let kind = *self.type_of.entry(edge.edge_type.clone()).or_insert_with(|| {
-            types.push(edge.edge_type.clone());
-            types.len() as u32 - 1
-        });
+        let kind = match self.type_of.get(&name) {
+            Some(&kind) => kind,
+            None => {
+                types.push(name.clone());
+                self.type_of.insert(name, types.len() as u32 - 1);
+                types.len() as u32 - 1
+            }
+        };
         if self.edges.len() <= number as usize {
             self.edges.resize(number as usize + 1, Edge::default());
         }
-        let (from, to) = (edge.src.as_u64() as u32, edge.dst.as_u64() as u32);
         self.edges[number as usize] = Edge { from, to, kind };
-        if !edge.properties.is_empty() {
-            let properties = edge.properties.iter();
-            let all: Vec<_> =
-                properties.map(|(key, value)| (self.column(key.as_str()) as u32, Val::of(value))).collect();
+    }
+
+    fn add_properties(&mut self, number: u32, edge: &grafeo_core::graph::lpg::Edge) {
+        let column = |name: &str| self.find_column(name).map(|column| column as u32);
+        let all: Vec<(u32, Val)> = edge
+            .properties
+            .iter()
+            .filter_map(|(key, value)| Some((column(key.as_str())?, Val::of(value))))
+            .collect();
+        if !all.is_empty() {
             self.edge_properties.insert(number, all.into());
         }
     }
@@ -216,7 +223,11 @@ impl Snapshot {
             Column::Sparse(values) => values.get(&node).cloned().unwrap_or(Val::Null),
             Column::Dense(values) => values[node as usize].clone(),
             Column::Integers { values, present } => {
-                if has_bit(present, node) { Val::Int(values[node as usize]) } else { Val::Null }
+                if has_bit(present, node) {
+                    Val::Int(values[node as usize])
+                } else {
+                    Val::Null
+                }
             }
         }
     }
@@ -224,7 +235,9 @@ impl Snapshot {
     /// A property that all nodes have as an integer, or not at all.
     pub fn node_integer(&self, node: u32, column: usize) -> Option<i64> {
         match &self.columns[column] {
-            Column::Integers { values, present } if has_bit(present, node) => Some(values[node as usize]),
+            Column::Integers { values, present } if has_bit(present, node) => {
+                Some(values[node as usize])
+            }
             _ => None,
         }
     }
@@ -242,25 +255,29 @@ impl Snapshot {
 }
 
 impl Column {
-    /// The column in the form that takes the least time, if it takes little memory.
-    fn packed(self, count: usize) -> Self {
-        let Self::Sparse(values) = self else { return self };
-        if values.len() < count / 8 {
-            return Self::Sparse(values);
+    /// The column of the values of nodes, in the form that takes the least time, if it takes
+    /// little memory.
+    fn new(nodes: &[u32], values: &[Option<Value>], count: usize) -> Self {
+        let present = || {
+            let pairs = nodes.iter().zip(values);
+            pairs.filter_map(|(&node, value)| Some((node, value.as_ref()?)))
+        };
+        if present().count() < count.div_ceil(8) {
+            return Self::Sparse(present().map(|(node, value)| (node, Val::of(value))).collect());
         }
-        if values.values().all(|value| matches!(value, Val::Int(_))) {
-            let (mut numbers, mut present) = (vec![0; count], vec![0; count.div_ceil(64)]);
-            for (node, value) in values {
-                if let Val::Int(value) = value {
-                    numbers[node as usize] = value;
-                    set_bit(&mut present, node);
+        if present().all(|(_, value)| matches!(value, Value::Int64(_))) {
+            let (mut numbers, mut bits) = (vec![0; count], vec![0; count.div_ceil(64)]);
+            for (node, value) in present() {
+                if let Value::Int64(value) = value {
+                    numbers[node as usize] = *value;
+                    set_bit(&mut bits, node);
                 }
             }
-            return Self::Integers { values: numbers, present };
+            return Self::Integers { values: numbers, present: bits };
         }
         let mut dense = vec![Val::Null; count];
-        for (node, value) in values {
-            dense[node as usize] = value;
+        for (node, value) in present() {
+            dense[node as usize] = Val::of(value);
         }
         Self::Dense(dense)
     }

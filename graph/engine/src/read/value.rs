@@ -72,9 +72,12 @@ impl Val {
             Value::Float64(value) => Self::Float(*value),
             Value::String(text) => Self::Str(text.clone()),
             Value::List(items) => Self::list(items.iter().map(Self::of).collect()),
-            Value::Vector(items) => Self::list(items.iter().map(|&x| Self::Float(x.into())).collect()),
+            Value::Vector(items) => {
+                Self::list(items.iter().map(|&x| Self::Float(x.into())).collect())
+            }
             Value::Map(map) => {
-                let entries = map.iter().map(|(key, value)| (ArcStr::from(key.as_str()), Self::of(value)));
+                let entries =
+                    map.iter().map(|(key, value)| (ArcStr::from(key.as_str()), Self::of(value)));
                 Self::Map(Rc::new(entries.collect()))
             }
             Value::Date(date) => {
@@ -82,9 +85,13 @@ impl Val {
                 let day = crate::temporal::days(year.into(), month.into(), day.into());
                 Self::moment(Some(day), None, None)
             }
-            Value::Time(time) => Self::moment(None, Some(time.as_nanos() as i64), time.offset_seconds()),
+            Value::Time(time) => {
+                Self::moment(None, Some(time.as_nanos() as i64), time.offset_seconds())
+            }
             Value::Timestamp(time) => Self::at(micros(time), None),
-            Value::ZonedDatetime(time) => Self::at(micros(&time.as_timestamp()), Some(time.offset_seconds())),
+            Value::ZonedDatetime(time) => {
+                Self::at(micros(&time.as_timestamp()), Some(time.offset_seconds()))
+            }
             Value::Duration(d) => match Duration::new(d.months(), d.days(), d.nanos().into()) {
                 Some(d) => Self::Duration(Rc::new(d)),
                 None => Self::Null,
@@ -205,7 +212,13 @@ fn compare_mixed(a: i64, b: f64) -> Option<Ordering> {
     if b <= -9.3e18 {
         return Some(Ordering::Greater);
     }
-    let rest = if b.fract() > 0.0 { Ordering::Less } else if b.fract() < 0.0 { Ordering::Greater } else { Ordering::Equal };
+    let rest = if b.fract() > 0.0 {
+        Ordering::Less
+    } else if b.fract() < 0.0 {
+        Ordering::Greater
+    } else {
+        Ordering::Equal
+    };
     Some(i128::from(a).cmp(&(b.trunc() as i128)).then(rest))
 }
 
@@ -264,9 +277,7 @@ pub fn order(a: &Val, b: &Val) -> Ordering {
     }
     rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
         (Val::Node(a), Val::Node(b)) | (Val::Edge(a), Val::Edge(b)) => a.cmp(b),
-        (Val::Path(a), Val::Path(b)) => {
-            (&a.nodes, &a.edges).cmp(&(&b.nodes, &b.edges))
-        }
+        (Val::Path(a), Val::Path(b)) => (&a.nodes, &a.edges).cmp(&(&b.nodes, &b.edges)),
         (Val::Duration(a), Val::Duration(b)) => a.length().cmp(&b.length()),
         (Val::List(a), Val::List(b)) => order_all(a.iter(), b.iter()),
         (Val::Map(a), Val::Map(b)) => {
@@ -281,7 +292,10 @@ fn is_nan(value: &Val) -> bool {
     matches!(value, Val::Float(x) if x.is_nan())
 }
 
-fn order_all<'a>(a: impl Iterator<Item = &'a Val>, mut b: impl Iterator<Item = &'a Val>) -> Ordering {
+fn order_all<'a>(
+    a: impl Iterator<Item = &'a Val>,
+    mut b: impl Iterator<Item = &'a Val>,
+) -> Ordering {
     for a in a {
         let Some(b) = b.next() else { return Ordering::Greater };
         let result = order(a, b);
@@ -337,7 +351,9 @@ pub fn encode(value: &Val, out: &mut Vec<u8>) {
         }
         Val::Duration(d) => {
             out.push(30);
-            [d.months, d.days, d.seconds, d.nanos].iter().for_each(|part| out.extend(part.to_le_bytes()));
+            [d.months, d.days, d.seconds, d.nanos]
+                .iter()
+                .for_each(|part| out.extend(part.to_le_bytes()));
         }
     }
 }

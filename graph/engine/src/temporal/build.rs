@@ -31,13 +31,28 @@ impl Fields {
 }
 
 const NAMES: [&str; 16] = [
-    "year", "month", "day", "week", "dayOfWeek", "quarter", "dayOfQuarter", "ordinalDay", "hour",
-    "minute", "second", "millisecond", "microsecond", "nanosecond", "epochSeconds", "epochMillis",
+    "year",
+    "month",
+    "day",
+    "week",
+    "dayOfWeek",
+    "quarter",
+    "dayOfQuarter",
+    "ordinalDay",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+    "nanosecond",
+    "epochSeconds",
+    "epochMillis",
 ];
 
 /// Makes a moment of a type.
 pub fn build(kind: Kind, fields: &Fields) -> Result<Moment, String> {
-    if let Some((name, _)) = fields.numbers.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
+    if let Some((name, _)) = fields.numbers.iter().find(|(name, _)| !NAMES.contains(&name.as_str()))
+    {
         return Err(format!("a date or a time has no component {name:?}"));
     }
     let zone = match &fields.timezone {
@@ -105,7 +120,11 @@ fn build_day(fields: &Fields) -> Result<i64, String> {
         return match fields.within("dayOfQuarter", 1, 92)? {
             Some(day) => {
                 let day = days(year, first, 1) + day - 1;
-                if civil(day).1 <= first + 2 && civil(day).0 == year { Ok(day) } else { Err(missing()) }
+                if civil(day).1 <= first + 2 && civil(day).0 == year {
+                    Ok(day)
+                } else {
+                    Err(missing())
+                }
             }
             None => {
                 let month = first + (m - 1) % 3;
@@ -128,10 +147,14 @@ fn build_day(fields: &Fields) -> Result<i64, String> {
 fn build_nanos(fields: &Fields) -> Result<i64, String> {
     let base = fields.time.and_then(|time| time.nanos);
     let nanos = base.unwrap_or(0);
-    let part = |name: &str, most: i64, old: i64| Ok::<_, String>(fields.within(name, 0, most)?.unwrap_or(old));
+    let part = |name: &str, most: i64, old: i64| {
+        Ok::<_, String>(fields.within(name, 0, most)?.unwrap_or(old))
+    };
     let names = ["hour", "minute", "second"];
     let needed = names.iter().rposition(|name| fields.get(name).is_some());
-    if base.is_none() && needed.is_some_and(|last| names[..last].iter().any(|n| fields.get(n).is_none())) {
+    if base.is_none()
+        && needed.is_some_and(|last| names[..last].iter().any(|n| fields.get(n).is_none()))
+    {
         return Err("a time needs hours before minutes, and minutes before seconds".into());
     }
 
@@ -168,7 +191,8 @@ pub fn as_kind(kind: Kind, m: &Moment) -> Moment {
 }
 
 fn at_epoch(nanos: i128) -> Result<Moment, String> {
-    let day = i64::try_from(nanos.div_euclid(DAY.into())).map_err(|_| "the time is too far away")?;
+    let day =
+        i64::try_from(nanos.div_euclid(DAY.into())).map_err(|_| "the time is too far away")?;
     let day = super::valid_day(day).ok_or("the time is too far away")?;
     Ok(Moment { day: Some(day), nanos: Some(nanos.rem_euclid(DAY.into()) as i64), offset: Some(0) })
 }

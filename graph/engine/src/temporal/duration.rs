@@ -58,7 +58,12 @@ impl Duration {
 
     pub fn times(&self, factor: f64) -> Option<Self> {
         let (seconds, nanos) = (self.seconds as f64, self.nanos as f64);
-        Self::of_parts(self.months as f64 * factor, self.days as f64 * factor, seconds * factor, nanos * factor)
+        Self::of_parts(
+            self.months as f64 * factor,
+            self.days as f64 * factor,
+            seconds * factor,
+            nanos * factor,
+        )
     }
 
     /// About how long it is, for an order.
@@ -145,12 +150,14 @@ pub fn between(from: &Moment, to: &Moment, span: Span) -> Option<Duration> {
         _ => (from.local(), to.local()),
     };
     let day = i128::from(DAY);
-    let (mut start, end) = if has_days { (start, end) } else { (start.rem_euclid(day), end.rem_euclid(day)) };
+    let (mut start, end) =
+        if has_days { (start, end) } else { (start.rem_euclid(day), end.rem_euclid(day)) };
 
     let mut months = 0;
     if has_days && matches!(span, Span::All | Span::Months) {
         months = months_between(start, end)?;
-        start = add_months(start.div_euclid(day) as i64, months)? as i128 * day + start.rem_euclid(day);
+        start =
+            add_months(start.div_euclid(day) as i64, months)? as i128 * day + start.rem_euclid(day);
     }
     match span {
         Span::Months => return Duration::new(months, 0, 0),
@@ -168,7 +175,8 @@ fn months_between(start: i128, end: i128) -> Option<i64> {
     let (from, to) = (civil(start.div_euclid(day) as i64), civil(end.div_euclid(day) as i64));
     let mut months = (to.0 - from.0) * 12 + to.1 - from.1;
     let reached = |months| {
-        add_months(start.div_euclid(day) as i64, months).map(|d| i128::from(d) * day + start.rem_euclid(day))
+        add_months(start.div_euclid(day) as i64, months)
+            .map(|d| i128::from(d) * day + start.rem_euclid(day))
     };
     if months > 0 && reached(months)? > end {
         months -= 1;

@@ -63,7 +63,8 @@ pub fn offset(text: &str) -> Option<i32> {
 
 /// A number of digits alone.
 fn number(text: &str) -> Option<i64> {
-    let is_number = !text.is_empty() && text.len() <= 10 && text.bytes().all(|b| b.is_ascii_digit());
+    let is_number =
+        !text.is_empty() && text.len() <= 10 && text.bytes().all(|b| b.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }
 }
 
@@ -128,7 +129,8 @@ fn parse_time(text: &str) -> Option<i64> {
         true => clock.split(':').all(|part| part.len() == 2),
         false => true,
     };
-    if !has_form || !matches!(digits.len(), 2 | 4 | 6) || !fraction.is_empty() && digits.len() != 6 {
+    if !has_form || !matches!(digits.len(), 2 | 4 | 6) || !fraction.is_empty() && digits.len() != 6
+    {
         return None;
     }
     let part = |at: usize| digits.get(at..at + 2).map_or(Some(0), number);
@@ -154,7 +156,10 @@ impl Duration {
             None => (1.0, text),
         };
         let text = text.strip_prefix('P')?;
-        if text.len() >= 10 && text.as_bytes()[..4].iter().all(u8::is_ascii_digit) && text.as_bytes()[4] == b'-' {
+        if text.len() >= 10
+            && text.as_bytes()[..4].iter().all(u8::is_ascii_digit)
+            && text.as_bytes()[4] == b'-'
+        {
             return Self::parse_as_date(text);
         }
 
