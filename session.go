@@ -108,6 +108,9 @@ func (s *Session) prepare() error {
 	if s.host.own, err = addFunctions(s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
+	if s.host.own, err = s.host.own.WithTables(s.allInputs()); err != nil {
+		return err
+	}
 	if s.models, err = s.engine.modelTools(s.cfg); err != nil {
 		return err
 	}
@@ -228,12 +231,18 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	}
 	defer leave()
 
-	if err := s.runner.Extend(ctx, in.list, nil); err != nil {
+	more := s.host.clone() // its calls know the new contexts
+	more.own, err = more.own.WithTables(slices.Concat(s.allInputs(), in.list))
+	if err != nil {
+		return errors.Join(err, in.close())
+	}
+	isKnown := func(f tiers.Function) bool { return s.host.has(f.Name) }
+	added := slices.DeleteFunc(more.list(), isKnown) // sql, with the first table
+	if err := s.runner.Extend(ctx, in.list, added); err != nil {
 		return errors.Join(err, in.close())
 	}
 	s.inputs = append(s.inputs, in.share())
 
-	more := s.host.clone() // its model calls know the new contexts
 	if more.models, err = s.models(s.allInputs(), more.own); err != nil {
 		return err
 	}

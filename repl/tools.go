@@ -40,6 +40,7 @@ type Tool struct {
 
 	params []string
 	check  *schema.Contract
+	notes  func() string // instead of Notes, if they cost time
 }
 
 // Tools are the functions of a session: the loop provides those of the protocol, an
@@ -175,8 +176,12 @@ func (t *Tools) Prompt() (functions, notes string) {
 		if tool.Doc != "" {
 			lines = append(lines, "- `"+tool.Signature+"`: "+tool.Doc)
 		}
-		if tool.Notes != "" && !slices.Contains(texts, tool.Notes) {
-			texts = append(texts, tool.Notes)
+		note := tool.Notes
+		if tool.notes != nil {
+			note = tool.notes()
+		}
+		if note != "" && !slices.Contains(texts, note) {
+			texts = append(texts, note)
 		}
 	}
 	return strings.Join(lines, "\n"), strings.Join(texts, "\n\n")

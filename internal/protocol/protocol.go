@@ -180,7 +180,7 @@ var (
 func Fixed() []string { return strings.Fields(fixedNames) }
 
 // IsCommon reports whether a snippet may take the name of a function for its own use.
-func IsCommon(name string) bool { return byName[name].IsCommon }
+func IsCommon(name string) bool { return name == SQL || byName[name].IsCommon }
 
 // CheckName returns an error if an embedder's function cannot have that name.
 // The functions of this package can be offered, and so can be named.
@@ -233,7 +233,7 @@ var ErrNoModel = errors.New(
 func Python() string {
 	type entry [2]string
 	table := make(map[string]entry, len(functions))
-	common := []string{}
+	common := []string{SQL}
 	for _, f := range functions {
 		doc := f.Signature
 		switch {
@@ -269,6 +269,10 @@ const FindCode = "_rlm_find_code"
 // Stash is the host function by which a session's own snippets fetch a value
 // that the host keeps for them. No tool may take its name.
 const Stash = "_rlm_kept"
+
+// SQL is the host function by which snippets query the inputs that are tables. Its name is an
+// everyday word.
+const SQL = "sql"
 
 // Lack is the host function by which the guest reports that a snippet goes on without some
 // records of map_llm(cover=True): a key of the result, how many have no value, and how many

@@ -111,6 +111,10 @@ func (l *loop) begin(ctx context.Context) error {
 	}
 
 	own, files := l.chooseTools()
+	own, err := own.WithTables(l.inputs)
+	if err != nil {
+		return err
+	}
 	tools, err := own.With(l.answers.Functions()...)
 	if err != nil {
 		return err

@@ -1,0 +1,112 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Members calls use for each member of the JSON object on a line, with its key and its value as
+// they are written, without white space around them. It reports whether the line is an object.
+// Values are not checked.
+func Members(line []byte, use func(key, value []byte)) bool {
+	d := &jsonDecoder{text: line}
+	d.skipSpace()
+	if !d.take('{') {
+		return false
+	}
+	if d.take('}') {
+		return d.isAtEnd()
+	}
+
+	for {
+		d.skipSpace()
+		from := d.at
+		if d.peek() != '"' || !d.skipString() {
+			return false
+		}
+		key := d.text[from:d.at]
+
+		if !d.take(':') {
+			return false
+		}
+		d.skipSpace()
+		from = d.at
+		if !d.skipValue() {
+			return false
+		}
+		use(key, d.text[from:d.at])
+
+		if d.take('}') {
+			return d.isAtEnd()
+		}
+		if !d.take(',') {
+			return false
+		}
+	}
+}
+
+// String decodes a string as JSON writes it.
+func String(written []byte) ([]byte, bool) {
+	if len(written) < 2 || written[0] != '"' {
+		return nil, false
+	}
+	if bytes.IndexByte(written, '\\') < 0 {
+		return written[1 : len(written)-1], true
+	}
+	var text string
+	if json.Unmarshal(written, &text) != nil {
+		return nil, false
+	}
+	return []byte(text), true
+}
+
+func (d *jsonDecoder) isAtEnd() bool {
+	d.skipSpace()
+	return d.at == len(d.text)
+}
+
+func (d *jsonDecoder) skipString() bool {
+	for d.at++; d.at < len(d.text); d.at++ {
+		switch d.text[d.at] {
+		case '"':
+			d.at++
+			return true
+		case '\\':
+			d.at++
+		}
+	}
+	return false
+}
+
+// skipValue skips a value, whose brackets must match in number.
+func (d *jsonDecoder) skipValue() bool {
+	depth := 0
+	for d.at < len(d.text) {
+		switch d.text[d.at] {
+		case '"':
+			if !d.skipString() {
+				return false
+			}
+			if depth == 0 {
+				return true
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return true
+			}
+			if depth--; depth == 0 {
+				d.at++
+				return true
+			}
+		case ',', ' ', '\t', '\r':
+			if depth == 0 {
+				return true
+			}
+		}
+		d.at++
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package tablesql
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/tables"
+)
+
+// BestIndex says what a scan costs: it always reads the whole table.
+func (t *table) BestIndex(info *sqlite3.IndexInfo) error {
+	info.EstimatedRows = max(1, t.Text.Size()/100)
+	info.EstimatedCost = float64(t.Text.Size())
+	return nil
+}
+
+// Open begins a scan.
+func (t *table) Open() (sqlite3.VTabCursor, error) {
+	if t.places != nil {
+		return &jsonCursor{cursor: cursor{table: t}, values: make([][]byte, len(t.columns))}, nil
+	}
+	return &csvCursor{cursor: cursor{table: t}}, nil
+}
+
+// cursor reads the rows of a table in their order.
+type cursor struct {
+	table *table
+	rows  *tables.Scanner
+	row   int64
+	atEnd bool
+}
+
+// begin goes back to the first row.
+func (c *cursor) begin() {
+	c.rows, c.row, c.atEnd = c.table.scan(), 0, false
+}
+
+// moved takes the outcome of reading a row.
+func (c *cursor) moved(err error) error {
+	c.row++
+	if errors.Is(err, io.EOF) {
+		c.atEnd = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("table %s: %w", c.table.Names[0], err)
+	}
+	return nil
+}
+
+func (c *cursor) EOF() bool { return c.atEnd }
+
+func (c *cursor) RowID() (int64, error) { return c.row, nil }
+
+// csvCursor reads the rows of CSV.
+type csvCursor struct {
+	cursor
+
+	fields [][]byte
+}
+
+func (c *csvCursor) Filter(int, string, ...sqlite3.Value) error {
+	c.begin()
+	return c.Next()
+}
+
+func (c *csvCursor) Next() (err error) {
+	c.fields, err = c.rows.NextFields()
+	return c.moved(err)
+}
+
+func (c *csvCursor) Column(ctx sqlite3.Context, n int) error {
+	if n < len(c.fields) {
+		give(ctx, c.fields[n], c.table.columns[n].kind)
+	}
+	return nil
+}
+
+// jsonCursor reads the rows of JSON Lines.
+type jsonCursor struct {
+	cursor
+
+	line   []byte
+	values [][]byte // as they are written; nil for one that the line lacks
+}
+
+func (c *jsonCursor) Filter(int, string, ...sqlite3.Value) error {
+	c.begin()
+	return c.Next()
+}
+
+func (c *jsonCursor) Next() (err error) {
+	c.line, err = c.rows.NextLine()
+	if err := c.moved(err); err != nil || c.atEnd {
+		return err
+	}
+
+	clear(c.values)
+	isObject := tables.Members(c.line, func(key, value []byte) {
+		if place, isColumn := c.table.places[string(key)]; isColumn {
+			c.values[place] = value
+		}
+	})
+	if !isObject {
+		return c.moved(notObject(c.rows.Line() - 1))
+	}
+	return nil
+}
+
+func (c *jsonCursor) Column(ctx sqlite3.Context, n int) error {
+	if n == len(c.values) {
+		ctx.ResultRawText(c.line)
+	} else {
+		giveJSON(ctx, c.values[n])
+	}
+	return nil
+}

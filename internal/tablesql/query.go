@@ -1,0 +1,267 @@
+package tablesql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/ncruces/go-sqlite3"
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits bound a query.
+type Limits struct {
+	Time   time.Duration
+	Memory int64 // of the engine, in bytes
+	Rows   int
+	Bytes  int // of the rows in JSON
+}
+
+// DefaultLimits are those of a session.
+func DefaultLimits() Limits {
+	return Limits{Time: 5 * time.Minute, Memory: 256 << 20, Rows: 100_000, Bytes: 32 << 20}
+}
+
+// Tables are the tables of a session.
+type Tables struct {
+	list   []*table
+	limits Limits
+}
+
+// New returns the sources that are tables, nil if there is none.
+func New(sources []Source, limits Limits) *Tables {
+	t := &Tables{limits: limits}
+	for _, source := range sources {
+		if source.IsTable() {
+			t.list = append(t.list, &table{Source: source})
+		}
+	}
+	if len(t.list) == 0 {
+		return nil
+	}
+	return t
+}
+
+// Describe returns a line for each table.
+func (t *Tables) Describe() string {
+	const most = 20
+	var lines []string
+	for i, table := range t.list {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("- and %d more tables", len(t.list)-i))
+			break
+		}
+		if line := table.describe(); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// turn bounds how many engines there are at the same time in this process.
+var turn = semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))
+
+// The bounds of what a query may be and compute.
+var bounds = map[sqlite3.LimitCategory]int{
+	sqlite3.LIMIT_LENGTH:              8 << 20, // bytes of a value
+	sqlite3.LIMIT_SQL_LENGTH:          maxQuery,
+	sqlite3.LIMIT_COLUMN:              2000,
+	sqlite3.LIMIT_EXPR_DEPTH:          200,
+	sqlite3.LIMIT_COMPOUND_SELECT:     100,
+	sqlite3.LIMIT_VDBE_OP:             1_000_000,
+	sqlite3.LIMIT_FUNCTION_ARG:        100,
+	sqlite3.LIMIT_ATTACHED:            0,
+	sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 200,
+	sqlite3.LIMIT_VARIABLE_NUMBER:     maxParameters,
+	sqlite3.LIMIT_TRIGGER_DEPTH:       1,
+}
+
+const (
+	maxQuery      = 100_000 // bytes
+	maxParameters = 10_000
+)
+
+// Query runs a query, and returns its rows as JSON: a list of objects with the columns in their
+// order. Parameters are a list for ?, or an object for :name.
+func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) (rows json.RawMessage, err error) {
+	if len(sql) > maxQuery {
+		return nil, fmt.Errorf("a query of %d bytes is too long, at most %d are possible", len(sql), maxQuery)
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, t.limits.Time)
+	defer cancel()
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, t.explain(ctx, err)
+	}
+	defer turn.Release(1)
+
+	db, err := t.open(ctx)
+	if err != nil {
+		return nil, t.explain(ctx, err)
+	}
+	defer closeEngine(db)
+
+	defer func() {
+		if p := recover(); p != nil {
+			rows, err = nil, t.explain(ctx, asError(p))
+		}
+	}()
+	rows, err = t.run(db, sql, params)
+	return rows, t.explain(ctx, err)
+}
+
+// asError returns the error of a panic in the engine, of which it makes use if it has no more
+// memory. Any other panic goes on.
+func asError(p any) error {
+	if err, isError := p.(error); isError && strings.Contains(err.Error(), "out of memory") {
+		return sqlite3.NOMEM
+	}
+	panic(p)
+}
+
+// closeEngine frees the memory of an engine, also after a panic in it.
+func closeEngine(db *sqlite3.Conn) {
+	defer func() { _ = recover() }() // the engine is gone in any case
+	_ = db.Close()                   // nothing was written
+}
+
+// open starts an engine that has the tables.
+func (t *Tables) open(ctx context.Context) (*sqlite3.Conn, error) {
+	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, t.limits.Memory), ":memory:")
+	if err != nil {
+		return nil, fmt.Errorf("cannot start SQLite: %w", err)
+	}
+
+	db.SetInterrupt(ctx)
+	if err := t.equip(db); err != nil {
+		closeEngine(db)
+		return nil, err
+	}
+	return db, nil
+}
+
+func (t *Tables) equip(db *sqlite3.Conn) error {
+	if err := db.Exec("PRAGMA temp_store = MEMORY"); err != nil {
+		return err
+	}
+	db.HardHeapLimit(t.limits.Memory - 4<<20)
+
+	for _, table := range t.list {
+		if err := table.mount(db); err != nil {
+			return err
+		}
+	}
+	if err := replaceFunctions(db); err != nil {
+		return err
+	}
+
+	for category, value := range bounds {
+		db.Limit(category, value)
+	}
+	if _, err := db.Config(sqlite3.DBCONFIG_DEFENSIVE, true); err != nil {
+		return err
+	}
+	return db.SetAuthorizer(authorize)
+}
+
+// mount makes the table known by all of its names. A table that cannot be read is missing, and a
+// query that names it says why.
+func (t *table) mount(db *sqlite3.Conn) error {
+	construct := func(db *sqlite3.Conn, _, _, _ string, _ ...string) (*table, error) {
+		if err := t.prepare(); err != nil {
+			return nil, err
+		}
+		return t, db.DeclareVTab(t.declare())
+	}
+	if err := t.prepare(); err != nil {
+		return nil //nolint:nilerr // listTables says why
+	}
+
+	for _, name := range t.Names {
+		//nolint:staticcheck // the method that replaces it needs a later Go
+		if err := sqlite3.CreateModule(db, name, construct, construct); err != nil {
+			return err
+		}
+		if err := db.Exec("CREATE VIRTUAL TABLE " + quoteName(name) + " USING " + quoteName(name)); err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// authorize lets a query select, and nothing else.
+func authorize(
+	action sqlite3.AuthorizerActionCode, _, name, _, _ string,
+) sqlite3.AuthorizerReturnCode {
+	switch action { //nolint:exhaustive // all others are denied
+	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_RECURSIVE:
+		return sqlite3.AUTH_OK
+	case sqlite3.AUTH_FUNCTION:
+		if !strings.EqualFold(name, "load_extension") {
+			return sqlite3.AUTH_OK
+		}
+	}
+	return sqlite3.AUTH_DENY
+}
+
+func (t *Tables) run(db *sqlite3.Conn, sql string, params json.RawMessage) (json.RawMessage, error) {
+	stmt, tail, err := db.Prepare(sql)
+	if err != nil {
+		return nil, err
+	}
+	if stmt == nil {
+		return nil, errors.New("the query is empty")
+	}
+	defer stmt.Close()
+
+	if rest, _, err := db.Prepare(tail); err != nil || rest != nil {
+		return nil, errors.New("give one query at a time")
+	}
+	if err := bind(stmt, params); err != nil {
+		return nil, err
+	}
+	return t.encodeRows(stmt)
+}
+
+// explain returns an error that says what to do.
+func (t *Tables) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, sqlite3.INTERRUPT):
+		return fmt.Errorf("sql: the query takes more than %s: ask for less, or join a smaller part: "+
+			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time) //nolint:misspell // SQL has it so
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, sqlite3.NOMEM):
+		return fmt.Errorf("sql: the query needs more than %s of memory: select fewer columns, group less "+
+			"finely, or add a LIMIT to ORDER BY", humanize.IBytes(uint64(t.limits.Memory))) //nolint:gosec // positive
+	case errors.Is(err, sqlite3.AUTH), strings.HasSuffix(err.Error(), "may not be modified"):
+		return errors.New("sql: only SELECT is possible: the tables are read-only")
+	}
+
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite3: "), "SQL logic error: ")
+	text = "sql: " + text
+	if strings.Contains(text, "no such table") {
+		text += "; " + t.listTables()
+	}
+	return errors.New(text)
+}
+
+// listTables names the tables, and says why some cannot be read.
+func (t *Tables) listTables() string {
+	var names, broken []string
+	for _, table := range t.list {
+		if err := table.prepare(); err != nil {
+			broken = append(broken, fmt.Sprintf("; %s cannot be read: %s", table.Names[0], err))
+		} else {
+			names = append(names, table.Names...)
+		}
+	}
+	return "the tables are: " + strings.Join(names, ", ") + strings.Join(broken, "")
+}

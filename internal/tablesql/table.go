@@ -1,0 +1,202 @@
+package tablesql
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/tables"
+)
+
+// Source is a text that may be a table, and the names by which queries know it.
+type Source struct {
+	Names []string
+	Text  *bigtext.Text
+}
+
+// IsTable reports whether the text is CSV or JSON Lines.
+func (s Source) IsTable() bool {
+	return s.Text != nil && !s.Text.IsBinary() &&
+		(s.Text.Kind() == bigtext.KindCSV || s.Text.Kind() == bigtext.KindJSONL)
+}
+
+// table is a text whose columns are known.
+type table struct {
+	Source
+
+	once    sync.Once
+	err     error // why it cannot be read
+	layout  tables.Layout
+	columns []column
+	places  map[string]int // of the columns of JSON Lines, by their keys as they are written
+}
+
+// column has one of the types that SQLite calls INTEGER, REAL and TEXT, or none.
+type column struct {
+	name, kind string
+}
+
+// The bounds of a table.
+const (
+	maxColumns = 1000
+	// sampleRows is how many rows decide about types, and which keys are columns.
+	sampleRows  = 10_000
+	sampleBytes = 16 << 20
+)
+
+// prepare finds out the columns, once.
+func (t *table) prepare() error {
+	t.once.Do(func() { t.err = t.findColumns() })
+	return t.err
+}
+
+func (t *table) findColumns() error {
+	if t.Text.Kind() == bigtext.KindJSONL {
+		return t.findKeys()
+	}
+
+	data, err := t.Text.Raw(0, t.Text.Size())
+	if err != nil {
+		return err
+	}
+	var wrong error
+	err = bigtext.Guard(t.Text, func() { t.layout, wrong = tables.FindLayout(data, 0, 0) })
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	if n := len(t.layout.Columns); n > maxColumns {
+		return fmt.Errorf("%d columns are too many, at most %d can be queried", n, maxColumns)
+	}
+
+	taken := map[string]bool{}
+	for _, name := range t.layout.Columns {
+		t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+	}
+	return t.findTypes()
+}
+
+// makeUnique returns a name that differs from those that are taken, also for SQLite, to which
+// upper and lower case of ASCII are the same.
+func makeUnique(name string, taken map[string]bool) string {
+	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "\uFFFD")
+
+	unique := name
+	for i := 2; taken[strings.ToLower(unique)]; i++ {
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+	taken[strings.ToLower(unique)] = true
+	return unique
+}
+
+// scan returns a scanner of the rows.
+func (t *table) scan() *tables.Scanner {
+	return tables.NewScanner(t.Text, t.Text.Size(), int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
+}
+
+// findTypes chooses the types by the first rows. A column of numbers is INTEGER or REAL if each
+// value can be written back as it was.
+func (t *table) findTypes() error {
+	rows := t.scan()
+	found := make([]kinds, len(t.columns))
+	for range sampleRows {
+		fields, err := rows.NextFields()
+		if errors.Is(err, io.EOF) || rows.Offset() > sampleBytes {
+			break
+		}
+		if err != nil {
+			return err
+		}
+
+		for i := range min(len(fields), len(found)) {
+			found[i].note(fields[i])
+		}
+	}
+
+	for i := range t.columns {
+		t.columns[i].kind = found[i].choose()
+	}
+	return nil
+}
+
+// lineColumn is the hidden column of JSON Lines that has the whole line.
+const lineColumn = "_line"
+
+// findKeys makes a column of each key in the first rows.
+func (t *table) findKeys() error {
+	rows := t.scan()
+	t.places = map[string]int{}
+	taken := map[string]bool{lineColumn: true}
+
+	for range sampleRows {
+		line, err := rows.NextLine()
+		if errors.Is(err, io.EOF) || rows.Offset() > sampleBytes {
+			break
+		}
+		if err != nil {
+			return err
+		}
+
+		isObject := tables.Members(line, func(key, _ []byte) {
+			if _, isKnown := t.places[string(key)]; isKnown || len(t.columns) == maxColumns {
+				return
+			}
+			if name, isText := tables.String(key); isText {
+				t.places[string(bytes.Clone(key))] = len(t.columns)
+				t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+			}
+		})
+		if !isObject {
+			return notObject(rows.Line() - 1)
+		}
+	}
+
+	if len(t.columns) == 0 {
+		return errors.New("the table has no rows, so its columns have no names")
+	}
+	return nil
+}
+
+func notObject(line int64) error {
+	return fmt.Errorf("line %d is not a JSON object, so it is no row", line)
+}
+
+// declare returns the statement by which SQLite learns the columns.
+func (t *table) declare() string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE t(")
+	for i, c := range t.columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoteName(c.name) + " " + c.kind)
+	}
+	if t.places != nil {
+		b.WriteString(", " + quoteName(lineColumn) + " HIDDEN")
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// describe returns the columns and their types for a prompt.
+func (t *table) describe() string {
+	if err := t.prepare(); err != nil {
+		return ""
+	}
+
+	const most = 30
+	var names []string
+	for i, c := range t.columns {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(t.columns)-i))
+			break
+		}
+		names = append(names, strings.TrimSpace(c.name+" "+c.kind))
+	}
+	return fmt.Sprintf("- table %s: columns %q", strings.Join(t.Names, " or "), names)
+}

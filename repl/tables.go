@@ -1,0 +1,84 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/tablesql"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// WithTables returns a copy of t in which the function sql queries the inputs that are tables:
+// texts in CSV and JSON Lines. It replaces the function for the inputs of before, but no other
+// tool of that name. A nil t has no tools.
+func (t *Tools) WithTables(inputs []tiers.Input) (*Tools, error) {
+	t = t.withoutTables()
+	tables := tablesql.New(listSources(inputs), tablesql.DefaultLimits())
+	if tables == nil {
+		return t, nil
+	}
+	if t != nil {
+		if _, isTaken := t.byName[protocol.SQL]; isTaken {
+			return t, nil
+		}
+	}
+
+	return t.With(Tool{
+		Name: protocol.SQL, Signature: protocol.SQL + "(query, params=None)",
+		Doc: "runs one SELECT of SQLite on the inputs that are tables, on the host, and returns a list of " +
+			"dicts. `params` is a list for `?` or a dict for `:name`.",
+		notes: func() string {
+			return "The tables of sql, each with columns and types:\n" + tables.Describe()
+		},
+		Call: func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+			var query string
+			if err := json.Unmarshal(args["query"], &query); err != nil {
+				return nil, errors.New("sql: query must be a str")
+			}
+			return tables.Query(ctx, query, args["params"])
+		},
+	})
+}
+
+// withoutTables returns t without a function that WithTables has made.
+func (t *Tools) withoutTables() *Tools {
+	if t == nil {
+		return nil
+	}
+	i, has := t.byName[protocol.SQL]
+	if !has || t.list[i].notes == nil {
+		return t
+	}
+
+	var names []string
+	for _, tool := range t.list {
+		if tool.Name != protocol.SQL {
+			names = append(names, tool.Name)
+		}
+	}
+	return t.Only(names)
+}
+
+// listSources returns the texts among the inputs, by the names that snippets know.
+func listSources(inputs []tiers.Input) []tablesql.Source {
+	var sources []tablesql.Source
+	for i, in := range inputs {
+		text, isMapped := in.Text.(*bigtext.Text)
+		if !isMapped {
+			continue
+		}
+		names := []string{fmt.Sprintf("context_%d", i)}
+		if i == 0 {
+			names = []string{"context", "context_0"}
+		}
+		if in.Variable != "" {
+			names = append([]string{in.Variable}, names...)
+		}
+		sources = append(sources, tablesql.Source{Names: names, Text: text})
+	}
+	return sources
+}
