@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,19 +37,22 @@ func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, erro
 		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
 			f.format, strings.Join(reflect.TraceFormats(), ", "))
 	}
-	sources, err := collectTraces(e, names)
+	found, err := collectTraces(e, names)
 	if err != nil {
 		return reflect.Subject{}, err
 	}
 
-	subjects := make([]reflect.Subject, len(sources))
-	for i, source := range sources {
+	subjects := make([]reflect.Subject, len(found.sources))
+	for i, source := range found.sources {
 		if subjects[i], err = reflect.ParseTrace([]byte(source.text), f.format); err != nil {
 			return reflect.Subject{}, fmt.Errorf("%s: %w", source.name, err)
 		}
 		subjects[i].Name = source.name
+		found.notes = append(found.notes, source.name+": "+subjects[i].Found)
+	}
+	for _, note := range found.notes {
 		if !f.quiet {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: trace %s: %s\n", escape(source.name), escape(subjects[i].Found))
+			_, _ = fmt.Fprintf(e.stderr, "rlm: trace %s\n", escape(note))
 		}
 	}
 
@@ -55,16 +60,15 @@ func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, erro
 }
 
 // collectTraces reads the files and folders that a user named, once each.
-func collectTraces(e *env, names []string) ([]traceSource, error) {
-	var c traceCollector
+func collectTraces(e *env, names []string) (c traceCollector, err error) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("the trace %s is given twice", name)
+			return c, fmt.Errorf("the trace %s is given twice", name)
 		}
 		info, err := os.Stat(name)
 		if name != "-" && err == nil && info.IsDir() {
 			if err := c.addFolder(name); err != nil {
-				return nil, err
+				return c, err
 			}
 			continue
 		}
@@ -74,16 +78,17 @@ func collectTraces(e *env, names []string) ([]traceSource, error) {
 			err = c.add(name, text)
 		}
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 
-	return c.sources, nil
+	return c, nil
 }
 
 // traceCollector collects traces within the bounds.
 type traceCollector struct {
 	sources []traceSource
+	notes   []string // about what was left out
 	bytes   int
 }
 
@@ -106,21 +111,29 @@ func (c *traceCollector) addFolder(dir string) error {
 	before := len(c.sources)
 
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(entry.Name(), ".")
+		shown := filepath.Join(dir, filepath.FromSlash(name))
 		switch {
 		case err != nil:
 			return err
-		case name != "." && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir():
+			if _, err := root.Stat(path.Join(name, trajectory.File)); err != nil {
+				return nil //nolint:nilerr // it is no record
 			}
-			return nil
-		case !entry.Type().IsRegular() || !slices.Contains(traceEndings, path.Ext(name)):
+			return cmp.Or(c.addRecord(root, name, shown), fs.SkipDir)
+		case hidden, !entry.Type().IsRegular(), !slices.Contains(traceEndings, path.Ext(name)):
 			return nil
 		case len(c.sources) >= maxTraceFiles:
 			return fmt.Errorf("there are more than %d traces: give fewer", maxTraceFiles)
 		}
 
-		return c.addEntry(root, dir, name)
+		text, err := readEntry(root, name)
+		if err != nil {
+			return err
+		}
+		return c.add(shown, text)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot read the traces in %s: %w", dir, err)
@@ -133,30 +146,49 @@ func (c *traceCollector) addFolder(dir string) error {
 	return nil
 }
 
-// addEntry adds a file of a folder. Our own record of a loop is one trace: the turns, and
-// before them the events, which have the question.
-func (c *traceCollector) addEntry(root *os.Root, dir, name string) error {
-	folder := path.Dir(name)
-	shown := filepath.Join(dir, filepath.FromSlash(name))
-	before := ""
-	switch path.Base(name) {
-	case trajectory.EventsFile:
-		if _, err := root.Stat(path.Join(folder, trajectory.File)); err == nil {
-			return nil
+// addRecord adds our own record of a run: its events, which have the question, the turns of
+// its loop, and those of the loops below it.
+func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
+	files := []string{path.Join(folder, trajectory.EventsFile), path.Join(folder, trajectory.File)}
+	err := fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == trajectory.File && name != files[1] {
+			files = append(files, name)
 		}
-	case trajectory.File:
-		events, err := readEntry(root, path.Join(folder, trajectory.EventsFile))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		before = events
-	}
-
-	text, err := readEntry(root, name)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return c.add(shown, before+text)
+
+	var all strings.Builder
+	for _, name := range files {
+		text, err := readEntry(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the events: a record of others has none
+		}
+		if err != nil {
+			return err
+		}
+		if all.WriteString(c.wholeLines(shown, text)); all.Len() > maxTrace {
+			break // add refuses it
+		}
+	}
+
+	return c.add(shown, all.String())
+}
+
+// wholeLines returns text without its last line if that is cut: the run was killed, or works.
+func (c *traceCollector) wholeLines(shown, text string) string {
+	end := strings.LastIndexByte(text, '\n') + 1
+	switch last := text[end:]; {
+	case last == "":
+		return text
+	case json.Valid([]byte(last)):
+		return text + "\n"
+	}
+
+	c.notes = append(c.notes, shown+": a last line is cut and left out")
+	return text[:end]
 }
 
 // readEntry reads a regular file of a folder.

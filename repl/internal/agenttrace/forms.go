@@ -45,7 +45,7 @@ var forms = []form{
 		source: "JSON Lines of a session of Codex",
 	},
 	{
-		name: "rlm", is: isRecord, read: readRecord,
+		name: "rlm", is: isRecord, split: splitRecord, read: readRecord,
 		source: "a folder that `--trace` of this program wrote, or its `trajectory.jsonl`",
 	},
 	{

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -168,100 +167,4 @@ func readCodex(t *talk, root located) error {
 	})
 	t.replaceQuestion(typed)
 	return err
-}
-
-// isRecord reports whether lines are a record of this program: its turns, its events or both.
-func isRecord(root any) bool {
-	meta := typeIn("metadata")
-	turn := typeIn("iteration")
-	return someItem(root, func(line any) bool {
-		return meta(line) && has(line, "root_model") ||
-			turn(line) && hasAny(line, "code_blocks", "prompt")
-	})
-}
-
-// readRecord reads the turns of a loop. The question is in its events, and the beginning of
-// its first prompt; later prompts repeat the turns.
-func readRecord(t *talk, root located) error {
-	question, first := "", true
-	err := t.each(root, func(line located) error {
-		switch {
-		case line.member("kind").any == "run_started":
-			var err error
-			question, err = line.member("text").text()
-			return err
-		case line.member("type").any != "iteration":
-			return nil
-		}
-
-		t.now = line.member("timestamp").when()
-		if first {
-			first = false
-			if err := t.each(line.member("prompt"), t.message); err != nil {
-				return err
-			}
-		}
-		return t.turn(line)
-	})
-	t.replaceQuestion(question)
-	return err
-}
-
-// turn reads a turn of a record: the reply, and the code with its output.
-func (t *talk) turn(line located) error {
-	reply, err := line.member("response").text()
-	if err != nil {
-		return err
-	}
-	if err := t.say("assistant", reply); err != nil {
-		return err
-	}
-
-	err = t.each(line.member("code_blocks"), func(block located) error {
-		code, err := block.member("code").text()
-		if err != nil {
-			return err
-		}
-		var output []string
-		for _, key := range []string{"stdout", "stderr"} {
-			text, err := block.member("result").member(key).text()
-			if err != nil {
-				return err
-			}
-			if text != "" {
-				output = append(output, text)
-			}
-		}
-
-		t.answer = ""
-		step := Step{
-			Action: actionToolCall + "python", Thought: code, Observation: strings.Join(output, "\n"),
-		}
-		if err := t.add(step, step.Action, step.content()); err != nil {
-			return err
-		}
-		return t.each(block.member("result").member("rlm_calls"), t.subCall)
-	})
-	if err != nil {
-		return err
-	}
-
-	if final := line.member("final_answer"); final.any != nil {
-		t.answer, err = final.show()
-	}
-	return err
-}
-
-// subCall reads a question of a snippet to a model.
-func (t *talk) subCall(call located) error {
-	prompt, err := call.member("prompt").show()
-	if err != nil {
-		return err
-	}
-	response, err := call.member("response").show()
-	if err != nil {
-		return err
-	}
-	step := Step{Action: actionToolCall + "llm_query", Thought: prompt, Observation: response}
-	return t.add(step, step.Action, step.content())
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestARecordLosesOnlyItsCutLine reads the record of a killed run, and refuses links that lead
+// out of a folder.
+func TestARecordLosesOnlyItsCutLine(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"run/events.jsonl":              `{"kind": "run_started"}` + "\n" + `{"kind": "repl`,
+		"run/trajectory.jsonl":          `{"type": "metadata"}`,
+		"run/sub_0001/trajectory.jsonl": `{"type": "metadata"}` + "\n" + `{"type": "iteration"}` + "\n",
+		"outside.json":                  `{"reasoning": "r"}`,
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	run := filepath.Join(dir, "run")
+	found, err := collectTraces(&env{}, []string{run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		`{"kind": "run_started"}`, `{"type": "metadata"}`, `{"type": "metadata"}`,
+		`{"type": "iteration"}`, "",
+	}
+	if len(found.sources) != 1 || found.sources[0].text != strings.Join(lines, "\n") {
+		t.Errorf("the record is read as %q", found.sources)
+	}
+	if want := []string{run + ": a last line is cut and left out"}; !slices.Equal(found.notes, want) {
+		t.Errorf("the notes are %q", found.notes)
+	}
+
+	links := filepath.Join(dir, "links")
+	if err := os.Mkdir(links, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "outside.json"), filepath.Join(links, "in.json")); err != nil {
+		t.Skip(err)
+	}
+	if found, err := collectTraces(&env{}, []string{links}); err == nil {
+		t.Errorf("a link leads to %q", found.sources)
+	}
+}
