@@ -18,7 +18,7 @@ func formatBytes(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 // describeText returns sentences on what the characters of a text do not show.
 func describeText(ctx context.Context, text *bigtext.Text) []string {
 	if text.IsBinary() {
-		return []string{fmt.Sprintf("it is not text but %s of type %s; the bytes are in .bytes",
+		return []string{fmt.Sprintf("it is not text but %s of type %s: snippets get the bytes",
 			formatBytes(text.Size()), text.Kind())}
 	}
 	if text.Encoding() == "" {

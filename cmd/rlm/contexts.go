@@ -64,7 +64,7 @@ type sizeValue int64
 // Set implements pflag.Value.
 func (v *sizeValue) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
-	if err != nil || n == 0 || n > 1<<62 {
+	if err != nil || n == 0 || n > 1<<62 || strings.Contains(text, ",") { // it drops commas
 		return errors.New("give a size such as 10GB")
 	}
 	*v = sizeValue(n)

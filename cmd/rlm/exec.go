@@ -240,7 +240,7 @@ func (f *execFlags) readJobs(e *env, args []string) ([]tiers.Job, error) {
 	}
 
 	if len(f.code) > 0 && len(args) > 0 {
-		return nil, errors.New("give code with -c or in files, not both")
+		return nil, errors.New("give code with -c or in files, not both; put a pattern for --context in quotes")
 	}
 	for _, source := range f.code {
 		if err := add(source, ""); err != nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 )
@@ -175,6 +177,9 @@ func (t *Tier) verifyLimits(ctx context.Context, c *container) error {
 	switch {
 	case err != nil:
 		return err
+	case usage.Limit < c.limit:
+		return fmt.Errorf("a container cannot have %s of memory: the Docker daemon's machine has %s; lower the limit",
+			humanize.IBytes(uint64(c.limit)), humanize.IBytes(uint64(usage.Limit)))
 	case usage.Limit != c.limit:
 		return fmt.Errorf(
 			"the wall of a container has gaps: its memory is limited to %d bytes, not %d",

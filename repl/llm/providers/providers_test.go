@@ -55,6 +55,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			kind.ErrNoKey, "set AZURE_OPENAI_API_KEY",
 		},
 		{"unknown provider", "meta/Llama", with(), kind.ErrUnknownName, "openrouter/meta/Llama"},
+		{"upper case", "OpenAI/gpt", with(), kind.ErrUnknownName, "write openai/gpt"},
 		{"no model", "openai/", with(), kind.ErrUnknownName, "provider/model"},
 		{"empty name", "", with(), kind.ErrUnknownName, "provider/model"},
 		{"no file", "scripted/nowhere.yaml", with(), kind.ErrBadFile, "nowhere.yaml"},

@@ -55,10 +55,9 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 
 	open, ok := r.openers[provider]
 	if !ok {
-		known := strings.Join(slices.Sorted(maps.Keys(r.openers)), ", ")
-		return llm.Model{}, &llm.Error{Kind: kind.ErrUnknownName, Model: name, Message: fmt.Sprintf(
-			"unknown provider %q; put one of %s before the name, as in openrouter/%s",
-			provider, known, name)}
+		return llm.Model{}, &llm.Error{
+			Kind: kind.ErrUnknownName, Model: name, Message: r.explainUnknown(provider, id),
+		}
 	}
 	p, err := open(id)
 	if err != nil {
@@ -71,6 +70,16 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 		p = sampled{p, r.sampling}
 	}
 	return llm.Model{Name: full, ID: id, Provider: p, Facts: facts}, nil
+}
+
+// explainUnknown says how to name a model whose provider is unknown.
+func (r *Registry) explainUnknown(provider, id string) string {
+	if lower := strings.ToLower(provider); r.openers[lower] != nil {
+		return fmt.Sprintf("unknown provider %q: write %s/%s", provider, lower, id)
+	}
+	known := strings.Join(slices.Sorted(maps.Keys(r.openers)), ", ")
+	return fmt.Sprintf("unknown provider %q; put one of %s before the name, as in openrouter/%s/%s",
+		provider, known, provider, id)
 }
 
 // facts returns what is known about a model: from the caller, from its server, from the

@@ -176,7 +176,8 @@ func (s size) Set(text string) error {
 	}
 
 	n, err := humanize.ParseBytes(text)
-	if err != nil || n == 0 || n > maxSize {
+	// A comma would be dropped: 1,5GiB is no 15 GiB.
+	if err != nil || n == 0 || n > maxSize || strings.Contains(text, ",") {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
 	}
 	if n < s.least {

@@ -171,6 +171,7 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"timeout: 30\n", "give a time such as 30s, not a number"},
 		{"timeout: -5s\n", "give a time above zero"},
 		{"memory: many\n", "give a size above zero"},
+		{"memory: 1,5GiB\n", "give a size above zero"},
 		{"memory: 1\n", "give at least 40MiB"},
 		{"min_isolation: strong\n", "give none, process, container, wasm or kernel"},
 		{"depth_models: [a, 3]\n", "give text"},
