@@ -82,7 +82,7 @@ def _convert(value):
     if type(value).__str__ is object.__str__ and converted == repr(value):
         if callable(value):
             name = getattr(value, "__name__", _kind(value))
-            raise TypeError(f"the function {name} is no answer: call it, and pass the result")
+            raise TypeError(f"the function {name} is not an answer: call it, and pass the result")
         if converted.startswith("<"):
             raise TypeError(f"a {_kind(value)} has no value: pass its fields, or what its method returns")
     return converted
@@ -92,19 +92,19 @@ _AWAITED = (types.CoroutineType, types.AsyncGeneratorType, collections.abc.Await
 
 
 def _check(value):
-    """Raises if a value is no answer whatever its text is."""
+    """Raises if a value is not an answer whatever its text is."""
     if value is ... or value is NotImplemented:
         raise TypeError("... stands for an answer and is none: pass the value itself")
     if isinstance(value, (type, types.GenericAlias)):
-        raise TypeError(f"the class {getattr(value, '__name__', value)} is no answer: pass a value")
+        raise TypeError(f"the class {getattr(value, '__name__', value)} is not an answer: pass a value")
     if isinstance(value, types.ModuleType):
-        raise TypeError(f"the module {value.__name__} is no answer: pass a value")
+        raise TypeError(f"the module {value.__name__} is not an answer: pass a value")
     if isinstance(value, _AWAITED):
-        raise TypeError(f"a {_kind(value)} is no answer: await it, and pass the result")
+        raise TypeError(f"a {_kind(value)} is not an answer: await it, and pass the result")
     if isinstance(value, BaseException):
-        raise TypeError(f"the exception {_kind(value)} is no answer: {str(value)[:500]}")
+        raise TypeError(f"the exception {_kind(value)} is not an answer: {str(value)[:500]}")
     if isinstance(value, io.IOBase):
-        raise TypeError("a file is no answer: read it, and pass the text")
+        raise TypeError("a file is not an answer: read it, and pass the text")
 
 
 def _kind(value):
@@ -152,7 +152,7 @@ def _from_collections(value):
     if isinstance(value, collections.abc.Iterator):
         items = list(itertools.islice(value, MOST_ITEMS + 1))
         if len(items) > MOST_ITEMS:
-            raise TypeError(f"an iterator of more than {MOST_ITEMS:,} items is no answer: take a part of it")
+            raise TypeError(f"an iterator of more than {MOST_ITEMS:,} items is not an answer: take a part of it")
         return (items,)
     if isinstance(value, collections.UserString):
         return (value.data,)

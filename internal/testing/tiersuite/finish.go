@@ -305,26 +305,26 @@ FINAL({'n': int64()})`, final: `{"n":7}`}),
 var refusedFinals = func() []scenario {
 	var all []scenario
 	for _, c := range []struct{ name, before, value, says string }{
-		{"a function", "def total(): return 1", "total", "the function total is no answer: call it"},
-		{"a lambda", "", "lambda: 1", "is no answer: call it"},
-		{"a builtin", "", "len", "the function len is no answer"},
-		{"a method", "", "'a'.upper", "the function upper is no answer"},
-		{"a partial", "import functools", "functools.partial(int)", "is no answer: call it"},
-		{"a class", "class Total: pass", "Total", "the class Total is no answer"},
-		{"a type", "", "list[int]", "is no answer"},
-		{"a module", "", "math", "the module math is no answer"},
+		{"a function", "def total(): return 1", "total", "the function total is not an answer: call it"},
+		{"a lambda", "", "lambda: 1", "is not an answer: call it"},
+		{"a builtin", "", "len", "the function len is not an answer"},
+		{"a method", "", "'a'.upper", "the function upper is not an answer"},
+		{"a partial", "import functools", "functools.partial(int)", "is not an answer: call it"},
+		{"a class", "class Total: pass", "Total", "the class Total is not an answer"},
+		{"a type", "", "list[int]", "is not an answer"},
+		{"a module", "", "math", "the module math is not an answer"},
 		{"an object without a value", "class Row: pass", "Row()", "a Row has no value"},
 		{"a match", "", "re.search('a', 'a')", "a Match has no value"},
 		{"matches", "", "re.finditer('a', 'aa')", "a Match has no value"},
-		{"a function in a list", "", "[1, {'a': len}]", "the function len is no answer"},
+		{"a function in a list", "", "[1, {'a': len}]", "the function len is not an answer"},
 		{"an ellipsis", "", "...", "pass the value itself"},
-		{"an exception", "", "ValueError('lost')", "the exception ValueError is no answer: lost"},
+		{"an exception", "", "ValueError('lost')", "the exception ValueError is not an answer: lost"},
 		{"a failed sub-call", "", "SubCallError('Error: lost')", "a sub-call that failed: Error: lost"},
 		{
 			"a failed sub-call in a dict", "", "{'a': ['red', SubCallError('Error: lost')]}",
 			"has a sub-call that failed in it; repeat the call, or leave it out: Error: lost",
 		},
-		{"a file", "import io", "io.StringIO('a')", "a file is no answer"},
+		{"a file", "import io", "io.StringIO('a')", "a file is not an answer"},
 		{"an endless iterator", "", "itertools.count()", "more than 1,000,000 items"},
 	} {
 		source := c.before + "\ntry:\n    FINAL(" + c.value + ")\nexcept TypeError as e:\n    print(e)"
@@ -339,7 +339,7 @@ var refusedFinals = func() []scenario {
 		scenario{name: "a coroutine", needs: tiers.FeatureAsync, steps: []step{
 			{
 				source: "async def f(): return 1\nc = f()\nFINAL(c)", raises: "TypeError",
-				says: []string{"a coroutine is no answer: await it"},
+				says: []string{"a coroutine is not an answer: await it"},
 			},
 			{source: "FINAL(await c)", final: "1"},
 		}},
