@@ -136,7 +136,11 @@ func (r *reader) convert(
 			filepath.Base(text.Name()), found.shown, explainLimit(err))
 		return nil, nil, nil, errors.Join(err, text.Close())
 	}
-	made.MarkKind(found.shown)
+	var sections []bigtext.Section
+	for _, part := range about.Parts {
+		sections = append(sections, bigtext.Section(part))
+	}
+	made.MarkDocument(found.shown, sections)
 	return made, found, describeDocument(found, about), nil
 }
 
@@ -199,9 +203,12 @@ func (r *reader) convertAs(
 	return made, about, nil
 }
 
-// mostConverted bounds the documents of a folder that are converted before a snippet runs, in
-// bytes of the documents.
-const mostConverted = 256 << 20
+// The bounds of what is converted of a folder before a snippet runs: bytes of documents, and when
+// the last conversion may begin.
+const (
+	mostConverted = 256 << 20
+	lastConverted = time.Minute
+)
 
 // convertMembers converts documents of a folder side by side, and returns sentences on what could
 // not be read in them. Texts that took long are kept, so that a snippet gets them at once.
@@ -211,6 +218,7 @@ func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []s
 	}
 	var sum int64
 	var rest []string
+	begun := time.Now()
 	var done atomic.Int64
 	notes := make([][]string, len(names))
 	stop := r.tellWhile(func() string {
@@ -222,7 +230,7 @@ func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []s
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		size, err := dir.Size(name)
-		if sum += size; err != nil || sum > mostConverted {
+		if sum += size; err != nil || sum > mostConverted || time.Since(begun) > lastConverted {
 			rest = []string{plural(int64(len(names)-i), "more document") + " will be converted when opened"}
 			break
 		}

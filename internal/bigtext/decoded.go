@@ -73,8 +73,19 @@ func (t *Text) Original() *Text {
 // before the text is used.
 func (t *Text) MarkBinary(kind Kind) { t.kind, t.binary = kind, true }
 
-// MarkKind says what the text was made of. Call it before the text is used.
-func (t *Text) MarkKind(kind Kind) { t.kind = kind }
+// Section is a page, a sheet, a message or the like of a document. It ends where the next one
+// starts.
+type Section struct {
+	Title string
+	Start int64 // in bytes
+}
+
+// MarkDocument says which kind of document the text was made of, and its sections in their order.
+// Call it before the text is used.
+func (t *Text) MarkDocument(kind Kind, sections []Section) { t.kind, t.sections = kind, sections }
+
+// Sections returns those of MarkDocument. Do not write to them.
+func (t *Text) Sections() []Section { return t.sections }
 
 // IsBinary reports whether MarkBinary was called.
 func (t *Text) IsBinary() bool { return t.binary }

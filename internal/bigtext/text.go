@@ -27,6 +27,8 @@ type Text struct {
 	free   func() error
 	kind   Kind
 
+	sections []Section // of the document that it was made of
+
 	original *Text  // with the bytes that were decoded; nil if they are those of the text
 	encoding string // of the original; empty for UTF-8
 	binary   bool   // nobody decoded the bytes

@@ -112,9 +112,13 @@ func Convert(
 	begun := time.Now()
 	w := &writer{text: text}
 	answer, err := run(ctx, module, kind, document, w)
+	if _, ok := errors.AsType[*rustmodule.FailureError](err); ok {
+		return nil, &ProblemError{Damaged, "its parser failed"}
+	}
 	if err != nil {
 		return nil, err
 	}
+
 	about, err := decode(answer, w.count)
 	if err == nil && path != "" && time.Since(begun) > worthCaching && w.count <= maxCached {
 		_ = store(path, answer, w.copy.Bytes()) // else it is converted again

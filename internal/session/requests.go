@@ -45,6 +45,7 @@ import (
 //	tl<text>,<a>,<b>,<kind>,<i>,<j>,<sep>  where the parts i to j-1 lie
 //	tx<text>,<a>,<b>,<from>,<n>,<re2>    up to n matches -> [next, [[start, end, ...], ...]]
 //	ti<text>                             a text's description
+//	td<text>                             the sections of a document -> [[title, start], ...]
 //	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	tj<text>,<a>,<b>,<line>,             the next rows of JSON Lines, see rowrequests.go

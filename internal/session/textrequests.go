@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ func (a *Accounts) text(body []byte) Reply {
 	switch op {
 	case 'i':
 		return a.describeText(body)
+	case 'd':
+		return a.listSections(body)
 	case 'm':
 		return a.mapText(body)
 	}
@@ -98,6 +101,32 @@ func (a *Accounts) bytes(t *bigtext.Text, from, to int64) Reply {
 		return fail(errRequest)
 	}
 	data, err := t.Raw(from, to)
+	if err != nil {
+		return fail(err)
+	}
+	return Reply{Data: data, text: t}
+}
+
+// listSections lists the sections of a document: [[title, start in characters], ...].
+func (a *Accounts) listSections(body []byte) Reply {
+	id, err := strconv.Atoi(string(body))
+	if err != nil || id < 0 {
+		return fail(errRequest)
+	}
+	t, _, err := a.openText(id)
+	if err != nil {
+		return fail(err)
+	}
+
+	all := make([][2]any, 0, len(t.Sections()))
+	for _, section := range t.Sections() {
+		start, err := t.CharOffset(a.calls.ctx, section.Start)
+		if err != nil {
+			return fail(err)
+		}
+		all = append(all, [2]any{section.Title, start})
+	}
+	data, err := json.Marshal(all)
 	if err != nil {
 		return fail(err)
 	}

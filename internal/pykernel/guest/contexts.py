@@ -13,7 +13,7 @@ import sys
 import _rlm
 import binaries
 import wire
-from parts import Chunks, Parts, cut_lines
+from parts import Chunks, Parts, Sections, cut_lines
 
 LAZY = 8 << 20  # characters; longer slices stay lazy, too
 _BLOCK = 1 << 20
@@ -70,7 +70,7 @@ def again(number, start, end):
 # the variables meets the contexts without their names. A forked process cannot ask the host.
 _USE = (
     r"(?<!\w)(?:(?:context(?:_\d+)?%s)(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
-    r"type|encoding|ascii|invalid_bytes|chunks|lines|json_lines|table|search|findall|finditer|bytes)\b)"
+    r"type|encoding|ascii|invalid_bytes|chunks|lines|json_lines|table|parts|search|findall|finditer|bytes)\b)"
     r"|(?:globals|locals|vars|eval|exec|__main__|f_globals|fork|multiprocessing|ProcessPoolExecutor)(?!\w))"
 )
 
@@ -177,6 +177,7 @@ class LazyText:
       search findall finditer   as re's, with the pattern first
       open()                    a file-like object for csv.reader and the like
       json_lines(), table()     the rows of JSON Lines or CSV
+      parts                     the pages, sheets, messages and the like of a document
       bytes, bytes(a, b)        the bytes of the file, or a part of them
       text()                    the whole as a str, if it fits
       path                      a file with the same bytes, where the sandbox has one, else None
@@ -489,6 +490,11 @@ class LazyText:
         """The rows of CSV or JSON Lines as dicts. The names of the columns are in columns."""
         return lazy.load("tables").table(self, delimiter)
 
+    @property
+    def parts(self):
+        """The pages, sheets, slides, chapters, messages or cells of a document, by number or title."""
+        return Sections(self)
+
     def _strip(self, chars, left, right):
         start, end, step = 0, self.size, 64  # most texts have little to strip
         while left and start < end:
@@ -628,7 +634,7 @@ class ShortText(str):
 
 
 for _name in ("nbytes", "name", "path", "type", "encoding", "ascii", "invalid_bytes", "chunks", "bytes", "json_lines",
-              "table"):
+              "table", "parts"):
     setattr(ShortText, _name, LazyText.__dict__[_name])
 ShortText.__name__ = ShortText.__qualname__ = "str"
 ShortText.__module__ = "builtins"

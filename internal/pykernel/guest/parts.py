@@ -380,3 +380,38 @@ def cut_lines(block, keepends):
     if keepends:
         return [line + "\n" if n < ends else line for n, line in enumerate(lines)]
     return [line[:-1] if n < ends and line.endswith("\r") else line for n, line in enumerate(lines)]
+
+
+class Sections(collections.abc.Sequence):
+    """The pages, sheets, messages and the like of a document, in their order; the text itself if it
+    is no document. titles has their titles, by which they can be found, too."""
+
+    __slots__ = ("_text", "_ends", "titles")
+
+    def __init__(self, text):
+        self._text = text
+        is_whole = text._a == 0 and text.size == text._info["chars"]
+        found = wire.decode(wire.text(f"td{text._id}")) if is_whole else []
+        self.titles = [title for title, _ in found] or [""]
+        self._ends = [start for _, start in found] or [0]
+        self._ends.append(text.size)
+
+    def __len__(self):
+        return len(self.titles)
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            if key not in self.titles:
+                raise KeyError(key)
+            key = self.titles.index(key)
+        if isinstance(key, slice):
+            return [self[number] for number in range(*key.indices(len(self)))]
+        number = range(len(self))[key]
+        return self._text[self._ends[number]:self._ends[number + 1]]
+
+    def __contains__(self, value):
+        return value in self.titles or any(value == part for part in self)
+
+    def __repr__(self):
+        shown = ", ".join(repr(title) for title in self.titles[:20] if title)
+        return f"<{len(self)} parts{': ' if shown else ''}{shown}{', ...' if len(self) > 20 else ''}>"

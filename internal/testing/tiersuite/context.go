@@ -27,6 +27,7 @@ func (s *suite) testSmallContext(t *testing.T) {
 	t.Run("OddNames", s.testOddNames)
 	t.Run("HostCalls", s.testContextToHost)
 	t.Run("Foreign", s.testForeignInputs)
+	t.Run("Documents", s.testDocuments)
 	t.Run("Extended", s.testExtended)
 }
 

@@ -18,7 +18,9 @@ pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
 
 pub fn to_markdown(page: &str) -> Result<String, Problem> {
     HtmlToMarkdown::builder()
-        .skip_tags(vec!["script", "style", "noscript", "template", "svg", "iframe", "head", "title"])
+        .skip_tags(vec![
+            "script", "style", "noscript", "template", "svg", "iframe", "head", "title",
+        ])
         .build()
         .convert(page)
         .map_err(Problem::damaged)

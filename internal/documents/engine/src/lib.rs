@@ -4,6 +4,7 @@
 //! The host calls `allocate` for a request and then `call`. The module reads the document with
 //! the host's `read` and writes the text with `write`. See `internal/documents/instance.go`.
 
+mod compound;
 mod epub;
 mod host;
 mod html;
@@ -11,7 +12,7 @@ mod mail;
 mod notebook;
 mod office;
 mod opendocument;
-mod outlook;
+
 mod package;
 mod pdf;
 mod problem;
@@ -96,7 +97,7 @@ fn convert(kind: &str, data: Vec<u8>, text: &mut Text, depth: usize) -> Result<(
     match kind {
         "pdf" => pdf::read(data, text),
         "zip" => package::read(data, text),
-        "ole" => outlook::read(data, text, depth),
+        "ole" => compound::read(data, text, depth),
         "rtf" => rtf::read(&data, text),
         "eml" => mail::read(&data, text, depth),
         "html" => html::read(&data, text),

@@ -82,7 +82,11 @@ fn list(addresses: &Address) -> String {
 fn read_attachment(part: &MessagePart, text: &mut Text, depth: usize) -> Result<(), Problem> {
     if let PartType::Message(message) = &part.body {
         text.block("### Attached message")?;
-        return if depth < crate::DEEPEST { read_message(message, text, depth + 1) } else { Ok(()) };
+        return if depth < crate::DEEPEST {
+            read_message(message, text, depth + 1)
+        } else {
+            Ok(())
+        };
     }
     let name = part.attachment_name().unwrap_or("without a name");
     let kind = part.content_type().map(|t| match t.subtype() {

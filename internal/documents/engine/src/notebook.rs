@@ -11,7 +11,9 @@ pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
     let sheets = notebook["worksheets"].as_array(); // of format 3
     let cells: Vec<&Value> = match (notebook["cells"].as_array(), sheets) {
         (Some(cells), _) => cells.iter().collect(),
-        (None, Some(sheets)) => sheets.iter().filter_map(|s| s["cells"].as_array()).flatten().collect(),
+        (None, Some(sheets)) => {
+            sheets.iter().filter_map(|s| s["cells"].as_array()).flatten().collect()
+        }
         (None, None) => return Err(Problem::damaged("it has no cells")),
     };
 

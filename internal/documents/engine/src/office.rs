@@ -51,7 +51,8 @@ fn describe(format: DocumentFormat, sections: &[Section]) -> String {
             format!("PowerPoint presentation, {}", count(sections.len(), "slide"))
         }
         DocumentFormat::Xlsx | DocumentFormat::Xls => {
-            let names: Vec<_> = sections.iter().take(50).filter_map(|s| s.title.as_deref()).collect();
+            let names: Vec<_> =
+                sections.iter().take(50).filter_map(|s| s.title.as_deref()).collect();
             let sheets = count(sections.len(), "sheet");
             format!("Excel workbook, {sheets} ({})", names.join(", "))
         }

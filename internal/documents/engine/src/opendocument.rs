@@ -144,7 +144,9 @@ impl Walker<'_> {
             "text:note" => self.write(" (note "),
             "office:annotation" => self.write(" (comment: "),
             "presentation:notes" => self.text.block("Notes:")?,
-            "draw:page" if self.noun != "sheet" => self.text.part(self.noun, &value(e, "draw:name"))?,
+            "draw:page" if self.noun != "sheet" => {
+                self.text.part(self.noun, &value(e, "draw:name"))?
+            }
             "table:table" => {
                 if self.noun == "sheet" && self.tables.is_empty() {
                     self.text.part("sheet", &value(e, "table:name"))?;

@@ -22,23 +22,33 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
 
     text.block(&format!("PDF, {}", count(pages, "page")))?;
     let (mut without_text, mut failed) = (Vec::new(), Vec::new());
+    let mut why = None; // the first page cannot be read
     for index in 0..pages {
         text.part("page", "")?;
         match document.extract_text(index) {
-            Ok(page) if page.trim().is_empty() => without_text.push(index + 1),
+            Ok(page) if page.trim().is_empty() => match document.get_page_content_data(index) {
+                Ok(_) => without_text.push(index + 1),
+                Err(error) => {
+                    failed.push(index + 1);
+                    why.get_or_insert(error);
+                }
+            },
             Ok(page) => text.block(&page)?,
             Err(Error::EncryptedPdf) => return Err(Problem::encrypted()),
-            Err(_) => failed.push(index + 1),
+            Err(error) => {
+                failed.push(index + 1);
+                why.get_or_insert(error);
+            }
         }
     }
 
     if without_text.len() + failed.len() == pages {
-        return Err(match failed.len() {
-            0 => Problem::no_text(format!(
-                "none of its {} has text: they are pictures, as of a scanner, or empty",
+        return Err(match why {
+            Some(error) => Problem::damaged(error),
+            None => Problem::no_text(format!(
+                "no text on its {}: pictures, as of a scanner, or nothing at all",
                 count(pages, "page")
             )),
-            _ => Problem::damaged(format!("none of its {} can be read", count(pages, "page"))),
         });
     }
     if !without_text.is_empty() {

@@ -38,6 +38,9 @@ impl Problem {
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::OutOfMemory {
+            return Self::unsupported("it needs more memory than a document may have");
+        }
         Self::damaged(error)
     }
 }

@@ -10,11 +10,45 @@ const DEEPEST: usize = 1 << 12;
 
 /// Destinations whose content is no text that a reader sees.
 const HIDDEN: &[&str] = &[
-    "fonttbl", "colortbl", "stylesheet", "info", "pict", "object", "themedata", "datastore",
-    "colorschememapping", "latentstyles", "listtable", "listoverridetable", "rsidtbl", "generator",
-    "xmlnstbl", "filetbl", "revtbl", "mmathPr", "fldinst", "bkmkstart", "bkmkend", "pntext",
-    "listtext", "nonshppict", "shpinst", "sp", "pgptbl", "wgrffmtfilter", "footer", "header",
-    "headerl", "headerr", "headerf", "footerl", "footerr", "footerf", "ftnsep", "ftnsepc", "aftnsep",
+    "fonttbl",
+    "colortbl",
+    "stylesheet",
+    "info",
+    "pict",
+    "object",
+    "themedata",
+    "datastore",
+    "colorschememapping",
+    "latentstyles",
+    "listtable",
+    "listoverridetable",
+    "rsidtbl",
+    "generator",
+    "xmlnstbl",
+    "filetbl",
+    "revtbl",
+    "mmathPr",
+    "fldinst",
+    "bkmkstart",
+    "bkmkend",
+    "pntext",
+    "listtext",
+    "nonshppict",
+    "shpinst",
+    "sp",
+    "pgptbl",
+    "wgrffmtfilter",
+    "footer",
+    "header",
+    "headerl",
+    "headerr",
+    "headerf",
+    "footerl",
+    "footerr",
+    "footerf",
+    "ftnsep",
+    "ftnsepc",
+    "aftnsep",
 ];
 
 /// What holds within a group.
@@ -47,7 +81,12 @@ struct Reader<'a> {
 }
 
 pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
-    let group = Group { is_hidden: false, encoding: encoding_rs::WINDOWS_1252, replacements: 1, is_note: false };
+    let group = Group {
+        is_hidden: false,
+        encoding: encoding_rs::WINDOWS_1252,
+        replacements: 1,
+        is_note: false,
+    };
     text.block("RTF document")?;
     let before = text.position();
     let mut reader = Reader {

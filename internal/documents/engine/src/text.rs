@@ -30,7 +30,8 @@ pub struct Text {
 impl Text {
     /// Appends, without characters that no text has.
     pub fn push(&mut self, text: &str) -> Result<(), Problem> {
-        self.pending.extend(text.chars().filter(|c| *c >= ' ' || matches!(c, '\n' | '\t' | '\u{c}')));
+        self.pending
+            .extend(text.chars().filter(|c| *c >= ' ' || matches!(c, '\n' | '\t' | '\u{c}')));
         if self.pending.len() < PIECE {
             return Ok(());
         }
@@ -109,5 +110,9 @@ pub fn count(number: usize, noun: &str) -> String {
 
 /// A cell of a table in Markdown.
 pub fn cell(text: &str) -> String {
-    text.trim().replace('\\', "\\\\").replace('|', "\\|").replace("\r\n", "\n").replace('\n', "<br>")
+    text.trim()
+        .replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace("\r\n", "\n")
+        .replace('\n', "<br>")
 }
