@@ -17,13 +17,16 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// maxSkillbook bounds the skillbook, in bytes.
-const maxSkillbook = 4 << 20
+// maxSkillbook and maxTemplate bound the skillbook and the prompt template, in bytes.
+const (
+	maxSkillbook = 4 << 20
+	maxTemplate  = 1 << 20
+)
 
 // reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
-	skillbook, question, feedback, truth, format string
-	json, quiet                                  bool
+	skillbook, question, feedback, truth, format, template string
+	json, quiet                                            bool
 }
 
 const reflectLong = `Find the lessons in the record of an agent's work.
@@ -72,6 +75,8 @@ func newReflect(e *env) *cobra.Command {
 		"the expected answer; overrides the one in the trace")
 	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0],
 		"format of the trace: "+strings.Join(reflect.TraceFormats(), ", "))
+	flags.StringVar(&f.template, "prompt-template", "",
+		"`file` with the first message in place of the built-in one; see docs/reflect.md")
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the analysis, how the run ended, its usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
@@ -143,6 +148,9 @@ func (f *reflectFlags) task(
 
 	if err == nil {
 		err = configureReflection(e, &task, all)
+	}
+	if err == nil && f.template != "" {
+		task.Config.PromptTemplate, err = readFile(e, f.template, maxTemplate, "the prompt template")
 	}
 	if err != nil {
 		return task, nil, errors.Join(err, all.Close())

@@ -41,8 +41,8 @@ writes, --sub-model the model that judges (default: the same model). Code, not a
 model, decides whether a draft passes, by the severity of its issues: see
 docs/reflexion.md.
 
-Only the last draft goes to stdout, even if it did not pass. Progress goes to
-stderr; --stream adds the drafts as they are written.
+Only the last draft goes to stdout, even if it did not pass. Its issues and the progress
+go to stderr; --stream adds the drafts as they are written.
 
 Exit codes: 0 the draft passed; 2 usage error, missing key, unknown model or
 unavailable server; 5 a failure during the run; 6 the budget ran out; 7 the draft
@@ -185,6 +185,9 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 		}
 	}
 
+	if !f.quiet || r.Status != "passed" {
+		showIssues(e, r)
+	}
 	if err != nil {
 		return addExitCode(err)
 	}
@@ -197,5 +200,24 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 		return &exitError{exitNoAnswer, errors.New(r.Reason)}
 	default:
 		return &exitError{exitBroken, errors.New(r.Reason)}
+	}
+}
+
+// showIssues prints the issues of the last draft that was judged, a line for each.
+func showIssues(e *env, r *rlm.ReflexionOutcome) {
+	for i := len(r.Iterations) - 1; i >= 0; i-- {
+		critique := r.Iterations[i].Critique
+		if critique == nil {
+			continue
+		}
+		for _, issue := range critique.Issues {
+			line := fmt.Sprintf("rlm: %s, %s: %s",
+				escape(issue.Severity), escape(issue.Type), shorten(issue.Description, 500))
+			if issue.SuggestedFix != "" {
+				line += " (fix: " + shorten(issue.SuggestedFix, 300) + ")"
+			}
+			_, _ = fmt.Fprintln(e.stderr, line)
+		}
+		return
 	}
 }

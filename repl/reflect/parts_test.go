@@ -47,9 +47,9 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 	for name, want := range map[string]string{
 		"question_length": "150", "question_preview": strings.Repeat("q", 150),
 		"reasoning_length": "3", "reasoning_preview": "a b", "answer_length": "1",
-		"answer_preview": "(empty)", "ground_truth_length": "151",
+		"answer_preview": "", "ground_truth_length": "151",
 		"ground_truth_preview": strings.Repeat("é", 149) + "…", "feedback_length": "0",
-		"feedback_preview": "(empty)", "skillbook_length": "6", "step_count": "3",
+		"feedback_preview": "", "skillbook_length": "6", "step_count": "3",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -64,7 +64,7 @@ func TestPromptTemplateVariablesTable(t *testing.T) {
 		}
 	}
 	got = variables(&Subject{})
-	if got["step_count"] != "0" || got["reasoning_preview"] != "(empty)" {
+	if got["step_count"] != "0" || got["reasoning_preview"] != "" {
 		t.Errorf("of nothing: %v", got)
 	}
 }

@@ -77,10 +77,7 @@ func preview(text string) string {
 	)
 
 	short, left := agenttrace.HeadOf(line, maxPreview-1)
-	switch {
-	case line == "":
-		return "(empty)"
-	case left > 1 || len(head) < len(text):
+	if left > 1 || len(head) < len(text) {
 		return short + "…"
 	}
 

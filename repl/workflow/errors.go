@@ -36,7 +36,7 @@ func (e *FileError) Error() string {
 // NodeError says that a node failed because of the file, its code or a model. It ends the
 // run.
 type NodeError struct {
-	Node string
+	File, Node string
 	// Traceback is the traceback of the file's Python, empty if it did not raise.
 	Traceback string
 	// Attempts are the attempts of a loop that raises because no output was valid.
@@ -54,8 +54,10 @@ type Attempt struct {
 	Errors    []any
 }
 
-// Error names the node and the reason.
-func (e *NodeError) Error() string { return (&flow.NodeError{Node: e.Node, Err: e.Err}).Error() }
+// Error names the file, the node and the reason.
+func (e *NodeError) Error() string {
+	return (&flow.NodeError{File: e.File, Node: e.Node, Err: e.Err}).Error()
+}
 
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
@@ -92,7 +94,7 @@ func publish(err error) error {
 		return err
 	}
 
-	out := &NodeError{Node: node.Node, Err: node.Err}
+	out := &NodeError{File: node.File, Node: node.Node, Err: node.Err}
 	var ended *flow.ProgramError
 	if errors.As(err, &ended) {
 		out.Traceback = ended.Traceback

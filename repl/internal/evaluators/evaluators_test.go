@@ -374,3 +374,19 @@ func TestACanceledRequestEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestPrologErrorsHaveLines: of the syntax, and of the goal that failed.
+func TestPrologErrorsHaveLines(t *testing.T) {
+	skip.WithoutJail(t)
+	for source, want := range map[string]string{
+		"a(1).\nb(2).\nc(3\n":                                "line 3: ",
+		"a(1).\n\n?- a(X), return(valid, true).\n?- a(2).\n": "line 4: a goal has no solution",
+		"?- atom_length(X, Y).\n":                            "line 1: ",
+		"a(1).\n:-\n  nothing(1).\n":                         "line 3: ",
+	} {
+		_, err := evaluators.Jail{}.Prolog(t.Context(), source, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", source, err, want)
+		}
+	}
+}

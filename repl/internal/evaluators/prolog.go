@@ -40,7 +40,39 @@ type prologRun struct {
 	vm      *engine.VM
 	result  map[string]any
 	counter counter
-	goals   []engine.Term
+	goals   []prologGoal
+}
+
+// prologGoal is a goal of the program and the line of its end.
+type prologGoal struct {
+	term engine.Term
+	line int
+}
+
+// lineReader knows the line of the last character that a parser has read.
+type lineReader struct {
+	*strings.Reader
+	line  int
+	ended bool // that character ends the line
+}
+
+// ReadRune implements [io.RuneReader].
+func (r *lineReader) ReadRune() (c rune, size int, err error) {
+	c, size, err = r.Reader.ReadRune()
+	if err == nil && r.ended {
+		r.line++
+	}
+	r.ended = c == '\n'
+	return c, size, err
+}
+
+// atLine adds a line of the program to an error of it.
+func atLine(line int, err error) error {
+	var ended *ProgramError
+	if errors.As(err, &ended) {
+		return &ProgramError{ended.Kind, fmt.Sprintf("line %d: %s", line, ended.Message)}
+	}
+	return err
 }
 
 // runProlog runs a program: see [Jail.Prolog].
@@ -69,8 +101,8 @@ func runProlog(source string, variables map[string]any) (any, error) {
 	}
 
 	for _, goal := range r.goals {
-		if err := r.solve(goal); err != nil {
-			return nil, err
+		if err := r.solve(goal.term); err != nil {
+			return nil, atLine(goal.line, err)
 		}
 	}
 	return r.result, nil
@@ -103,20 +135,21 @@ func (r *prologRun) assert(clause engine.Term) error {
 
 // consult reads the program. It adds clauses at once and keeps goals for later.
 func (r *prologRun) consult(source string) error {
-	parser := engine.NewParser(r.vm, strings.NewReader(source))
+	reader := &lineReader{Reader: strings.NewReader(source), line: 1}
+	parser := engine.NewParser(r.vm, reader)
 	for parser.More() {
 		parser.Vars = nil
 		term, err := parser.Term()
 		if err != nil {
-			return &ProgramError{Syntax, err.Error()}
+			return atLine(reader.line, &ProgramError{Syntax, err.Error()})
 		}
 		if goal := goalOf(term); goal != nil {
-			r.goals = append(r.goals, goal)
+			r.goals = append(r.goals, prologGoal{goal, reader.line})
 			continue
 		}
 
 		if err := r.assert(term); err != nil {
-			return err
+			return atLine(reader.line, err)
 		}
 	}
 

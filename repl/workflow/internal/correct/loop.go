@@ -144,7 +144,7 @@ func Loop(ctx context.Context, r *flow.Run, cfg Config) (Outcome, error) {
 	for i := 1; i <= cfg.Iterations; i++ {
 		attempt, err := l.attempt(ctx, i)
 		if err != nil {
-			return Outcome{}, err
+			return Outcome{}, fmt.Errorf("iteration %d: %w", i, err)
 		}
 		r.Tell(ledger.Event{Kind: ledger.EventVerdict, Status: attempt.text()})
 		if attempt.Valid {

@@ -129,3 +129,28 @@ func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 		}
 	}
 }
+
+// TestFailuresNameTheirIteration, in addition to the file and the node.
+func TestFailuresNameTheirIteration(t *testing.T) {
+	skip.WithoutJail(t)
+	cfg, _ := config(t, "{}")
+	_, err := run(t, loopOf("      corrector: {action: llm.call, prompt: \"{{ state.a.b.c }}\"}\n"), cfg, "{}")
+	want := `w.yaml: node "loop": reflection.loop: iteration 2: the corrector: llm.call: the template ended`
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestReasonsAreBounded: they go into the state and into further prompts.
+func TestReasonsAreBounded(t *testing.T) {
+	skip.WithoutJail(t)
+	long := strings.Repeat("x", 50_000)
+	cfg, _ := config(t, fmt.Sprintf(
+		`{"valid": false, "reason": %q, "errors": [%q, {"message": %q}], "suggestions": [%q]}`,
+		long, long, long, long,
+	))
+	got, err := evaluate(t, cfg, "data: 1\nevaluator_type: llm\nprompt: \"{{ state.reflection_output }}\"", "{}")
+	if err != nil || len(got) > 9_000 || strings.Count(got, "TRUNCATED: 48000") != 4 {
+		t.Errorf("%d bytes: %.300s, %v", len(got), got, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -85,6 +86,10 @@ func mustParse(text string) *schema.Contract {
 	return contract
 }
 
+// longestReason bounds the reason, each error and each suggestion of a verdict, in characters.
+// They go into the state and into further prompts.
+const longestReason = 2_000
+
 // verdictOf reads a verdict: true, false, or an object that meets the contract.
 func verdictOf(value any, contract *schema.Contract) (Verdict, error) {
 	if text, ok := value.(string); ok {
@@ -124,11 +129,13 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 		return Verdict{}, err
 	}
 	v := Verdict{
-		Valid: given.Valid, Reason: given.Reason, Errors: []any{}, Suggestions: given.Suggestions,
+		Valid: given.Valid, Reason: texts.Truncate(given.Reason, longestReason), Errors: []any{},
+		Suggestions: []any{},
 	}
 
-	if v.Suggestions == nil {
-		v.Suggestions = []any{}
+	for _, suggestion := range given.Suggestions {
+		text, _ := suggestion.(string)
+		v.Suggestions = append(v.Suggestions, texts.Truncate(text, longestReason))
 	}
 	switch {
 	case given.Score != nil:
@@ -141,7 +148,7 @@ func readVerdict(raw json.RawMessage, violations []schema.Violation, err error) 
 		return Verdict{}, errors.New("valid is true and score is 0, which contradict each other")
 	}
 	if !v.Valid {
-		v.Errors = errorsOf(given.Errors, given.Reason)
+		v.Errors = errorsOf(given.Errors, v.Reason)
 	}
 	return v, nil
 }
@@ -152,6 +159,10 @@ func errorsOf(given []any, reason string) []any {
 	for _, e := range given {
 		if message, ok := e.(string); ok {
 			e = map[string]any{"message": message}
+		}
+		if members, ok := e.(map[string]any); ok {
+			message, _ := members["message"].(string)
+			members["message"] = texts.Truncate(message, longestReason)
 		}
 		found = append(found, e)
 	}

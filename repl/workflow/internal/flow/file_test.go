@@ -242,7 +242,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 		"dialect.json":               "remove it",
 		"broken.json":                "not YAML",
 		"user.yaml#anchor":           "the part after # must be a path",
-		"round.json":                 "refers to itself",
+		"round.json":                 "the schema at round.json refers to itself",
 	} {
 		file := parse(
 			t,

@@ -30,12 +30,14 @@ type Outcome struct {
 // NodeError says that a node failed because of the file, its code or a model. It ends the
 // run.
 type NodeError struct {
-	Node string
-	Err  error
+	File, Node string
+	Err        error
 }
 
-// Error names the node.
-func (e *NodeError) Error() string { return fmt.Sprintf("node %s: %v", quoteName(e.Node), e.Err) }
+// Error names the file and the node.
+func (e *NodeError) Error() string {
+	return fmt.Sprintf("%s: node %s: %v", e.File, quoteName(e.Node), e.Err)
+}
 
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }

@@ -30,8 +30,8 @@ func (r *Run) Contract(document any) (*schema.Contract, error) {
 }
 
 func contractIn(folder string, document any) (*schema.Contract, error) {
+	b := &bundle{folder: folder, names: map[string]string{}, parts: map[string]any{}}
 	if RefersOutside(document) {
-		b := &bundle{folder: folder, names: map[string]string{}, parts: map[string]any{}}
 		whole, err := b.rewrite(document, "", 0)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the schema: %w", err)
@@ -45,7 +45,22 @@ func contractIn(folder string, document any) (*schema.Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the schema: %w", err)
 	}
-	return schema.Parse(raw)
+	contract, err := schema.Parse(raw)
+	if err != nil {
+		return nil, errors.New(b.nameFiles(err.Error()))
+	}
+	return contract, nil
+}
+
+// nameFiles puts the names of files in place of those of their parts of the bundle.
+func (b *bundle) nameFiles(text string) string {
+	for file, part := range b.names {
+		text = strings.ReplaceAll(text, "#/$defs/"+part+"/", file+"#/")
+		for _, end := range []string{" ", ":", "'", `"`, ","} {
+			text = strings.ReplaceAll(text, "#/$defs/"+part+end, file+end)
+		}
+	}
+	return text
 }
 
 // RefersOutside reports whether a schema has a "$ref" to another document.

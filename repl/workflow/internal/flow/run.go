@@ -82,7 +82,7 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 	case isBroken(e.Err) || r.node == nil:
 		o.Status, o.Reason = StatusBroken, e.Err.Error()
 	default:
-		e.Err = &NodeError{Node: r.node.Name, Err: e.Err}
+		e.Err = &NodeError{File: r.file.Name, Node: r.node.Name, Err: e.Err}
 		o.Status, o.Reason = ledger.StatusFailed, e.Err.Error()
 	}
 

@@ -176,7 +176,7 @@ func TestHowRunsEnd(t *testing.T) {
 			"    with: {prompt: hi}\n", small, ledger.StatusPartial, "budget of 1 calls is used up"},
 		"raised": {
 			run("raise KeyError('k')"), config(nil), ledger.StatusFailed,
-			`node "n": run ended by KeyError: 'k'`,
+			`w.yaml: node "n": run ended by KeyError: 'k'`,
 		},
 		"limit":     {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
 		"not valid": {run("return ("), config(nil), ledger.StatusFailed, "SyntaxError"},
