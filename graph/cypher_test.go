@@ -116,6 +116,33 @@ func TestTypesAreChecked(t *testing.T) {
 	}
 }
 
+func TestUnknownNamesAreNamed(t *testing.T) {
+	g := open(t, graph.Config{})
+	for query, want := range map[string]string{
+		"RETURN toUppr('a') AS x":          "there is no function touppr: is toupper meant?",
+		"RETURN lenght([1]) AS x":          "there is no function lenght: is length meant?",
+		"RETURN frobnicate(1) AS x":        "there is no function frobnicate",
+		"RETURN toUpper('a', 'b') AS x":    "the function toupper does not take 2 arguments",
+		"RETURN date.truncate('day') AS x": "there is no function date_truncate",
+		"CALL db.labels()":                 "there are no procedures here: query the graph itself",
+	} {
+		var wrong *graph.QueryError
+		if _, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) || wrong.Message != want {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+
+	var wrong *graph.QueryError
+	_, err := g.SPARQL(t.Context(), "SELECT ?x { ?x a <http://x:80/y> ; au:p 'a:b' . ?x a ex:Y }")
+	if !errors.As(err, &wrong) || wrong.Message != "the prefix ex: is not declared: add PREFIX ex: <…>" {
+		t.Errorf("%v", err)
+	}
+	_, err = g.SPARQL(t.Context(), "SELECT ?x { ?x a }")
+	if !errors.As(err, &wrong) || strings.Contains(wrong.Message, "..=") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestControlCharactersAreNoXML(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, `@prefix au: <`+graph.Namespace+`> . au:x au:name "a\u0007b" .`)

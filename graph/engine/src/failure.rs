@@ -62,6 +62,9 @@ impl From<CypherError> for Failure {
             if message.contains("permission denied") || message.contains("read-only") {
                 return Self::new(Kind::ReadOnly, "this query would write to it");
             }
+            if message.contains("CALL procedures") {
+                return Self::new(Kind::Query, "there are no procedures here: query the graph itself");
+            }
             return Self::new(Kind::Query, message);
         };
         if error.message.contains("permission denied") || error.message.contains("read-only") {
@@ -95,10 +98,18 @@ impl From<SparqlSyntaxError> for Failure {
             Some((line, column, parts.next()?.trim().to_owned()))
         });
         match parts {
-            Some((line, column, message)) => Self::new(Kind::Syntax, message).at(line, column),
+            Some((line, column, message)) => {
+                Self::new(Kind::Syntax, without_classes(&message)).at(line, column)
+            }
             None => Self::new(Kind::Syntax, text),
         }
     }
+}
+
+/// A message without the classes of characters that could follow: nobody can read them.
+fn without_classes(message: &str) -> String {
+    let parts = message.split(", ").filter(|part| !part.contains("..=") && !part.contains("\\u{"));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 impl From<QueryEvaluationError> for Failure {

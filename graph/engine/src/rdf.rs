@@ -149,9 +149,30 @@ pub fn query<'a>(
             let message = "SPARQL Update is not allowed here, only SELECT, ASK, CONSTRUCT and DESCRIBE";
             return Failure::new(Kind::ReadOnly, message);
         }
-        Failure::from(error)
+        let mut failure = Failure::from(error);
+        if failure.message.contains("Prefix not found")
+            && let Some(name) = undeclared(text, prefixes)
+        {
+            failure.message = format!("the prefix {name}: is not declared: add PREFIX {name}: <…>");
+        }
+        failure
     })?;
     Ok(prepared.on_queryable_dataset(View(dataset)).execute()?)
+}
+
+/// The first prefix that a query uses and nobody declares.
+fn undeclared<'t>(text: &'t str, prefixes: &Prefixes) -> Option<&'t str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.match_indices(':').find_map(|(at, _)| {
+        let before = &text[..at];
+        let name = &before[before.trim_end_matches(is_part).len()..];
+        let lead = before[..before.len() - name.len()].chars().next_back();
+        let is_iri = matches!(lead, Some('<' | '/' | '"' | '\'' | '?')) || text[at..].starts_with("://");
+        let is_declared = prefixes.contains_key(name)
+            || before[..before.len() - name.len()].trim_end().to_lowercase().ends_with("prefix")
+            || text.to_lowercase().contains(&format!("prefix {}:", name.to_lowercase()));
+        (!is_iri && !is_declared).then_some(name)
+    })
 }
 
 /// Writes an answer as values of Python.

@@ -363,7 +363,8 @@ impl<'a> Compiler<'a> {
         if let Some(measure) = Measure::named(&lower) {
             return self.aggregate(measure, is_distinct, args);
         }
-        let Some(function) = functions::find(&lower, args.len()) else { return Err(Stop::Unknown) };
+        let function = functions::find(&lower, args.len())
+            .map_err(|why| why.map_or(Stop::Unknown, |why| wrong(why).into()))?;
         Ok(Expr::Call(function, self.all(args)?))
     }
 }

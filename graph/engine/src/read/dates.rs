@@ -67,7 +67,7 @@ const DOTTED: [&str; 10] = [
     "statement",
     "realtime",
 ];
-const KINDS: [&str; 6] = ["date", "localtime", "time", "localdatetime", "datetime", "duration"];
+pub const KINDS: [&str; 6] = ["date", "localtime", "time", "localdatetime", "datetime", "duration"];
 
 /// A query with `_` for `.` in the names of functions, which the parser does not read.
 pub fn dotless(query: &str, tokens: &[Token]) -> String {

@@ -12,128 +12,205 @@ use super::value::{Path, Val};
 
 pub type Function = fn(&Reader, &[Val]) -> Result<Val>;
 
-/// The function of a name that takes so many arguments.
-pub fn find(name: &str, count: usize) -> Option<Function> {
+/// The functions: names in lower case, and the least and the most arguments.
+static FUNCTIONS: &[(&[&str], Function, usize, usize)] = &[
+    (&["id"], id, 1, 1),
+    (
+        &["elementid"],
+        |r, args| {
+            Ok(match id(r, args)? {
+                Val::Int(id) => Val::text(id.to_string()),
+                other => other,
+            })
+        },
+        1,
+        1,
+    ),
+    (&["labels"], labels, 1, 1),
+    (&["type"], edge_type, 1, 1),
+    (&["properties"], properties, 1, 1),
+    (&["keys"], keys, 1, 1),
+    (&["startnode"], |r, args| end_node(r, &args[0], true), 1, 1),
+    (&["endnode"], |r, args| end_node(r, &args[0], false), 1, 1),
+    (
+        &["nodes"],
+        |_, args| of_path(&args[0], |path| path.nodes.iter().map(|&n| Val::Node(n)).collect()),
+        1,
+        1,
+    ),
+    (
+        &["relationships", "rels"],
+        |_, args| of_path(&args[0], |path| path.edges.iter().map(|&e| Val::Edge(e)).collect()),
+        1,
+        1,
+    ),
+    (&["length"], length, 1, 1),
+    (&["size"], size, 1, 1),
+    (
+        &["head"],
+        |_, args| of_list(&args[0], |items| items.first().cloned().unwrap_or(Val::Null)),
+        1,
+        1,
+    ),
+    (
+        &["last"],
+        |_, args| of_list(&args[0], |items| items.last().cloned().unwrap_or(Val::Null)),
+        1,
+        1,
+    ),
+    (
+        &["tail"],
+        |_, args| of_list(&args[0], |items| Val::list(items.iter().skip(1).cloned().collect())),
+        1,
+        1,
+    ),
+    (&["reverse"], reverse, 1, 1),
+    (&["range"], range, 2, 3),
+    (&["coalesce"], coalesce, 1, usize::MAX),
+    (&["exists"], |_, args| Ok(Val::Bool(!args[0].is_null())), 1, 1),
+    (
+        &["isempty"],
+        |r, args| {
+            Ok(match size(r, args)? {
+                Val::Int(size) => Val::Bool(size == 0),
+                other => other,
+            })
+        },
+        1,
+        1,
+    ),
+    (&["tointeger", "toint"], to_integer, 1, 1),
+    (&["tofloat"], to_float, 1, 1),
+    (&["toboolean"], to_boolean, 1, 1),
+    (&["tostring"], to_text, 1, 1),
+    (&["abs"], abs, 1, 1),
+    (
+        &["sign"],
+        |_, args| {
+            Ok(match &args[0] {
+                Val::Null => Val::Null,
+                value => Val::Int(number(value)?.partial_cmp(&0.0).map_or(0, |order| order as i64)),
+            })
+        },
+        1,
+        1,
+    ),
+    (&["ceil"], |_, args| math(&args[0], f64::ceil), 1, 1),
+    (&["floor"], |_, args| math(&args[0], f64::floor), 1, 1),
+    (&["round"], round, 1, 2),
+    (&["sqrt"], |_, args| math(&args[0], f64::sqrt), 1, 1),
+    (&["exp"], |_, args| math(&args[0], f64::exp), 1, 1),
+    (&["log", "ln"], |_, args| math(&args[0], f64::ln), 1, 1),
+    (&["log10"], |_, args| math(&args[0], f64::log10), 1, 1),
+    (&["sin"], |_, args| math(&args[0], f64::sin), 1, 1),
+    (&["cos"], |_, args| math(&args[0], f64::cos), 1, 1),
+    (&["tan"], |_, args| math(&args[0], f64::tan), 1, 1),
+    (&["asin"], |_, args| math(&args[0], f64::asin), 1, 1),
+    (&["acos"], |_, args| math(&args[0], f64::acos), 1, 1),
+    (&["atan"], |_, args| math(&args[0], f64::atan), 1, 1),
+    (&["degrees"], |_, args| math(&args[0], f64::to_degrees), 1, 1),
+    (&["radians"], |_, args| math(&args[0], f64::to_radians), 1, 1),
+    (&["rand"], |_, _| Ok(random()), 0, 0),
+    (&["pi"], |_, _| Ok(Val::Float(std::f64::consts::PI)), 0, 0),
+    (&["e"], |_, _| Ok(Val::Float(std::f64::consts::E)), 0, 0),
+    (
+        &["isnan"],
+        |_, args| {
+            Ok(match &args[0] {
+                Val::Null => Val::Null,
+                value => Val::Bool(number(value)?.is_nan()),
+            })
+        },
+        1,
+        1,
+    ),
+    (
+        &["toupper", "upper"],
+        |_, args| of_text(&args[0], |text| Val::text(text.to_uppercase())),
+        1,
+        1,
+    ),
+    (
+        &["tolower", "lower"],
+        |_, args| of_text(&args[0], |text| Val::text(text.to_lowercase())),
+        1,
+        1,
+    ),
+    (&["trim"], |_, args| of_text(&args[0], |text| Val::text(text.trim())), 1, 1),
+    (&["ltrim"], |_, args| of_text(&args[0], |text| Val::text(text.trim_start())), 1, 1),
+    (&["rtrim"], |_, args| of_text(&args[0], |text| Val::text(text.trim_end())), 1, 1),
+    (&["replace"], replace, 3, 3),
+    (&["split"], split, 2, 2),
+    (&["substring"], substring, 2, 3),
+    (&["left"], |r, args| substring(r, &[args[0].clone(), Val::Int(0), args[1].clone()]), 2, 2),
+    (&["right"], right, 2, 2),
+];
+
+/// Functions of the library alone, without those of its other languages.
+const OTHERS: [&str; 22] = [
+    "atan2",
+    "byte_length",
+    "octet_length",
+    "char_length",
+    "charlength",
+    "ceiling",
+    "cardinality",
+    "cosine_distance",
+    "cosine_similarity",
+    "dot_product",
+    "euclidean_distance",
+    "isnormalized",
+    "log2",
+    "manhattan_distance",
+    "normalize",
+    "nullif",
+    "pow",
+    "power",
+    "string_join",
+    "tolist",
+    "vector",
+    "property_exists",
+];
+
+/// The function of a name that takes so many arguments. An error without a message: the library
+/// has it.
+pub fn find(name: &str, count: usize) -> std::result::Result<Function, Option<String>> {
     if let Some(function) = super::dates::find(name, count) {
-        return Some(function);
+        return Ok(function);
     }
-    let (function, least, most): (Function, usize, usize) = match name {
-        "id" => (id, 1, 1),
-        "elementid" => (
-            |r, args| {
-                Ok(match id(r, args)? {
-                    Val::Int(id) => Val::text(id.to_string()),
-                    other => other,
-                })
-            },
-            1,
-            1,
-        ),
-        "labels" => (labels, 1, 1),
-        "type" => (edge_type, 1, 1),
-        "properties" => (properties, 1, 1),
-        "keys" => (keys, 1, 1),
-        "startnode" => (|r, args| end_node(r, &args[0], true), 1, 1),
-        "endnode" => (|r, args| end_node(r, &args[0], false), 1, 1),
-        "nodes" => (
-            |_, args| of_path(&args[0], |path| path.nodes.iter().map(|&n| Val::Node(n)).collect()),
-            1,
-            1,
-        ),
-        "relationships" | "rels" => (
-            |_, args| of_path(&args[0], |path| path.edges.iter().map(|&e| Val::Edge(e)).collect()),
-            1,
-            1,
-        ),
-        "length" => (length, 1, 1),
-        "size" => (size, 1, 1),
-        "head" => {
-            (|_, args| of_list(&args[0], |items| items.first().cloned().unwrap_or(Val::Null)), 1, 1)
+    let found = FUNCTIONS.iter().find(|(names, ..)| names.contains(&name));
+    match found {
+        Some((_, function, least, most)) if (*least..=*most).contains(&count) => Ok(*function),
+        Some(_) => Err(Some(format!("the function {name} does not take {count} arguments"))),
+        None if OTHERS.contains(&name) => Err(None),
+        None => Err(Some(unknown(name))),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let message = format!("there is no function {name}");
+    let names = FUNCTIONS.iter().flat_map(|(names, ..)| names.iter()).chain(&super::dates::KINDS);
+    let nearest = names.map(|known| (distance(name, known), *known)).min();
+    match nearest {
+        Some((changes, known)) if changes <= 2 && name.len() > 3 => {
+            format!("{message}: is {known} meant?")
         }
-        "last" => {
-            (|_, args| of_list(&args[0], |items| items.last().cloned().unwrap_or(Val::Null)), 1, 1)
+        _ => message,
+    }
+}
+
+/// How many letters must be changed, added or dropped to make one name of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().take(64).enumerate() {
+        let mut next = vec![i + 1];
+        for (j, y) in b.bytes().enumerate() {
+            let changed = last[j] + usize::from(x != y);
+            next.push(changed.min(last[j + 1] + 1).min(next[j] + 1));
         }
-        "tail" => (
-            |_, args| of_list(&args[0], |items| Val::list(items.iter().skip(1).cloned().collect())),
-            1,
-            1,
-        ),
-        "reverse" => (reverse, 1, 1),
-        "range" => (range, 2, 3),
-        "coalesce" => (coalesce, 1, usize::MAX),
-        "exists" => (|_, args| Ok(Val::Bool(!args[0].is_null())), 1, 1),
-        "isempty" => (
-            |r, args| {
-                Ok(match size(r, args)? {
-                    Val::Int(size) => Val::Bool(size == 0),
-                    other => other,
-                })
-            },
-            1,
-            1,
-        ),
-        "tointeger" | "toint" => (to_integer, 1, 1),
-        "tofloat" => (to_float, 1, 1),
-        "toboolean" => (to_boolean, 1, 1),
-        "tostring" => (to_text, 1, 1),
-        "abs" => (abs, 1, 1),
-        "sign" => (
-            |_, args| {
-                Ok(match &args[0] {
-                    Val::Null => Val::Null,
-                    value => {
-                        Val::Int(number(value)?.partial_cmp(&0.0).map_or(0, |order| order as i64))
-                    }
-                })
-            },
-            1,
-            1,
-        ),
-        "ceil" => (|_, args| math(&args[0], f64::ceil), 1, 1),
-        "floor" => (|_, args| math(&args[0], f64::floor), 1, 1),
-        "round" => (round, 1, 2),
-        "sqrt" => (|_, args| math(&args[0], f64::sqrt), 1, 1),
-        "exp" => (|_, args| math(&args[0], f64::exp), 1, 1),
-        "log" | "ln" => (|_, args| math(&args[0], f64::ln), 1, 1),
-        "log10" => (|_, args| math(&args[0], f64::log10), 1, 1),
-        "sin" => (|_, args| math(&args[0], f64::sin), 1, 1),
-        "cos" => (|_, args| math(&args[0], f64::cos), 1, 1),
-        "tan" => (|_, args| math(&args[0], f64::tan), 1, 1),
-        "asin" => (|_, args| math(&args[0], f64::asin), 1, 1),
-        "acos" => (|_, args| math(&args[0], f64::acos), 1, 1),
-        "atan" => (|_, args| math(&args[0], f64::atan), 1, 1),
-        "degrees" => (|_, args| math(&args[0], f64::to_degrees), 1, 1),
-        "radians" => (|_, args| math(&args[0], f64::to_radians), 1, 1),
-        "rand" => (|_, _| Ok(random()), 0, 0),
-        "pi" => (|_, _| Ok(Val::Float(std::f64::consts::PI)), 0, 0),
-        "e" => (|_, _| Ok(Val::Float(std::f64::consts::E)), 0, 0),
-        "isnan" => (
-            |_, args| {
-                Ok(match &args[0] {
-                    Val::Null => Val::Null,
-                    value => Val::Bool(number(value)?.is_nan()),
-                })
-            },
-            1,
-            1,
-        ),
-        "toupper" | "upper" => {
-            (|_, args| of_text(&args[0], |text| Val::text(text.to_uppercase())), 1, 1)
-        }
-        "tolower" | "lower" => {
-            (|_, args| of_text(&args[0], |text| Val::text(text.to_lowercase())), 1, 1)
-        }
-        "trim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim())), 1, 1),
-        "ltrim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim_start())), 1, 1),
-        "rtrim" => (|_, args| of_text(&args[0], |text| Val::text(text.trim_end())), 1, 1),
-        "replace" => (replace, 3, 3),
-        "split" => (split, 2, 2),
-        "substring" => (substring, 2, 3),
-        "left" => (|r, args| substring(r, &[args[0].clone(), Val::Int(0), args[1].clone()]), 2, 2),
-        "right" => (right, 2, 2),
-        _ => return None,
-    };
-    (least..=most).contains(&count).then_some(function)
+        last = next;
+    }
+    last[b.len()]
 }
 
 /// A number from 0 to below 1.

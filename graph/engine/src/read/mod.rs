@@ -1,6 +1,6 @@
 //! Reading queries of Cypher. The engine's library parses them and keeps the graph; its own
 //! evaluation reads whole nodes, and lacks much of openCypher's values. What writes, or is not
-//! here (procedures, shortest paths), is left to the library.
+//! here (shortest paths), is left to the library.
 
 mod aggregate;
 mod columns;
