@@ -8,6 +8,8 @@
 #     RLM_BENCH_TEXTS=FILE          another text as that context
 #   BENCH=graph scripts/bench.sh    the table of graphs beside other engines alone; it needs python3
 #   BENCH=documents scripts/bench.sh  the text of PDFs beside other tools alone; it needs python3
+#   BENCH=tables scripts/bench.sh   rows of tables, and SQL beside DuckDB, alone; it needs python3
+#     RLM_BENCH_SIZE=1GiB           the size of the table in CSV; without it, 64 MiB
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,6 +25,11 @@ python=${RLM_PYTHON:-}
 
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
+fi
+if [[ ${BENCH:-all} == tables ]]; then
+	bytes=${RLM_BENCH_SIZE:-64MiB}
+	exec go run ./scripts/bench -only tables -python "$python" -rlm bin/rlm \
+		-duckdb "$(scripts/venv.sh tables | tail -n 1)" -table-size "$(numfmt --from=iec-i "${bytes%B}")"
 fi
 # make_text SIZE FILE writes the corpus, unless an earlier run has.
 make_text() {

@@ -67,7 +67,7 @@ func (a *Accounts) text(body []byte) Reply {
 	case 'x', 'g':
 		return matches(ctx, t, op, from, to, rest)
 	case 'j', 'v', 'w':
-		return rows(ctx, t, op, from, to, rest)
+		return a.rows(ctx, rowRequest{t, op, from, to, string(rest)})
 	}
 	return fail(errRequest)
 }

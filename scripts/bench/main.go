@@ -8,6 +8,7 @@
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
 //	go run ./scripts/bench -only documents -python VENV/bin/python
+//	go run ./scripts/bench -only tables -python python3.13 -duckdb VENV/bin/python -rlm bin/rlm
 //	go run ./scripts/bench -only peers -python python3.13 -text big.txt -pyodide FOLDER
 package main
 
@@ -33,6 +34,9 @@ type bench struct {
 	rlm    string // the command
 	docker string // address of the Docker daemon, empty for the system's
 
+	duckdb    string // a Python that has DuckDB
+	tableSize string // of the table, in bytes
+
 	pyodide string // a folder in which npm has installed pyodide
 
 	graph, folder string // of a process that measureGraphs starts
@@ -53,6 +57,8 @@ func main() {
 	flag.StringVar(&b.texts, "texts", "", "the text of the operations on long texts")
 	flag.StringVar(&b.rlm, "rlm", "bin/rlm", "the command")
 	flag.StringVar(&b.pyodide, "pyodide", "", "a folder in which npm has installed pyodide")
+	flag.StringVar(&b.duckdb, "duckdb", "", "a Python that has DuckDB")
+	flag.StringVar(&b.tableSize, "table-size", "67108864", "the size of the table in CSV, in bytes")
 	flag.StringVar(&b.graph, "graph", "", "what the process of -only graph-child answers")
 	flag.StringVar(&b.folder, "folder", "", "the data of -only graph-child")
 	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
@@ -80,11 +86,13 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.measureGraphs)
 	case "documents":
 		return b.runAll(b.measureDocuments)
+	case "tables":
+		return b.runAll(b.measureTables)
 	case "graph-child":
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, graph, loops, peers and texts", only)
+		return fmt.Errorf("-only %s: there are docker, documents, graph, loops, peers, tables and texts", only)
 	}
 
 	switch {
