@@ -14,7 +14,7 @@ import (
 const (
 	tableRuns  = 3
 	tableReach = 1.3 // times native CPython
-	sqlReach   = 50  // times DuckDB, which is native code on all processors
+	sqlReach   = 10  // times DuckDB, which is native code on all processors
 	tablesPy   = "scripts/tables/rows.py"
 )
 
