@@ -120,7 +120,7 @@ func TestUnknownNamesAreNamed(t *testing.T) {
 	g := open(t, graph.Config{})
 	for query, want := range map[string]string{
 		"RETURN toUppr('a') AS x":          "there is no function touppr: is toupper meant?",
-		"RETURN lengt([1]) AS x":          "there is no function lengt: is length meant?",
+		"RETURN lengt([1]) AS x":           "there is no function lengt: is length meant?",
 		"RETURN frobnicate(1) AS x":        "there is no function frobnicate",
 		"RETURN toUpper('a', 'b') AS x":    "the function toupper does not take 2 arguments",
 		"RETURN date.truncate('day') AS x": "there is no function date_truncate",
