@@ -48,7 +48,10 @@ func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
 		}
 		out = append(out, '}')
 	}
-	return append(out, ']'), stmt.Err()
+	if err := stmt.Err(); err != nil {
+		return nil, err
+	}
+	return append(out, ']'), nil
 }
 
 func appendValue(out []byte, stmt *sqlite3.Stmt, i int) ([]byte, error) {

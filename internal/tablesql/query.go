@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,21 @@ type Tables struct {
 	limits Limits
 }
 
-// New returns the sources that are tables, nil if there is none.
+// New returns the sources that are tables, nil if there is none. To SQLite, names that differ only
+// in upper and lower case are the same: such names are nobody's.
 func New(sources []Source, limits Limits) *Tables {
 	t := &Tables{limits: limits}
+	uses := map[string]int{}
 	for _, source := range sources {
-		if source.IsTable() {
+		for _, name := range source.Names {
+			uses[strings.ToLower(name)]++
+		}
+	}
+
+	for _, source := range sources {
+		isShared := func(name string) bool { return uses[strings.ToLower(name)] > 1 }
+		source.Names = slices.DeleteFunc(slices.Clone(source.Names), isShared)
+		if source.IsTable() && len(source.Names) > 0 {
 			t.list = append(t.list, &table{Source: source})
 		}
 	}
@@ -183,11 +194,12 @@ func (t *table) mount(db *sqlite3.Conn) error {
 	}
 
 	for _, name := range t.Names {
+		module := "text_" + name // a name of SQLite's own modules stays theirs
 		//nolint:staticcheck // the method that replaces it needs a later Go
-		if err := sqlite3.CreateModule(db, name, construct, construct); err != nil {
+		if err := sqlite3.CreateModule(db, module, construct, construct); err != nil {
 			return err
 		}
-		if err := db.Exec("CREATE VIRTUAL TABLE " + quoteName(name) + " USING " + quoteName(name)); err != nil {
+		if err := db.Exec("CREATE VIRTUAL TABLE " + quoteName(name) + " USING " + quoteName(module)); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
 		}
 	}

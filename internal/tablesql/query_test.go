@@ -198,3 +198,19 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatClashAreNobodys(t *testing.T) {
+	text := bigtext.FromBytes("a.csv", []byte("n\n1\n"))
+	other := bigtext.FromBytes("b.csv", []byte("n\n2\n"))
+	tables := New([]Source{
+		{[]string{"A", "context", "json_each"}, text}, {[]string{"a", "context_1"}, other},
+	}, DefaultLimits())
+
+	rows, err := tables.Query(t.Context(), "select c.n, d.n, e.n from context c, context_1 d, json_each e", nil)
+	if err != nil || string(rows) != `[{"n":1,"n_2":2,"n_3":1}]` {
+		t.Errorf("%s %v", rows, err)
+	}
+	if rows, err = tables.Query(t.Context(), "select * from a", nil); err == nil {
+		t.Errorf("both tables are called a, and it has %s", rows)
+	}
+}
