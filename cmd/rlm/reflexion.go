@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
@@ -185,6 +186,9 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 		}
 	}
 
+	if !f.quiet {
+		f.showEvidence(e, r)
+	}
 	if !f.quiet || r.Status != "passed" {
 		showIssues(e, r)
 	}
@@ -220,4 +224,19 @@ func showIssues(e *env, r *rlm.ReflexionOutcome) {
 		}
 		return
 	}
+}
+
+// showEvidence prints how many passages of --evidence the judges of the last draft saw.
+func (f *reflexionFlags) showEvidence(e *env, r *rlm.ReflexionOutcome) {
+	if len(f.evidence) == 0 || len(r.Iterations) == 0 {
+		return
+	}
+	passages := 0
+	for _, one := range r.Iterations[len(r.Iterations)-1].Evidence {
+		if one.Location != "" {
+			passages++
+		}
+	}
+	_, _ = fmt.Fprintf(e.stderr, "rlm: %s of --evidence for the last draft\n",
+		english.Plural(passages, "passage", ""))
 }

@@ -24,6 +24,7 @@ type posting struct{ passage, count int32 }
 // index is an inverted index of passages.
 type index struct {
 	postings map[string][]posting
+	stems    map[string]string
 	lengths  []int32 // of each passage, in terms
 	total    int64
 }
@@ -32,6 +33,7 @@ type index struct {
 func (x *index) add(number int, text string) {
 	length := int32(0)
 	for term := range Terms(text) {
+		term = x.stem(term)
 		length++
 		list := x.postings[term]
 		if n := len(list); n > 0 && int(list[n-1].passage) == number {
@@ -48,11 +50,23 @@ func (x *index) add(number int, text string) {
 	x.total += int64(length)
 }
 
-// weight returns the weight of a term that occurs in n passages. An unknown term counts as if
-// it occurred once: a small library lacks most words of a question, which must not count
-// against a passage.
+// stem returns the stem of a term of the library.
+func (x *index) stem(term string) string {
+	stem, known := x.stems[term]
+	if !known {
+		stem = Stem(term)
+		x.stems[term] = stem
+	}
+	return stem
+}
+
+// weight returns the weight of a term that occurs in n passages. An unknown term weighs
+// nothing: a small library lacks most words of a question, which must not count against a
+// passage.
 func (x *index) weight(n int) float64 {
-	n = max(n, 1)
+	if n == 0 {
+		return 0
+	}
 	return math.Log(1 + (float64(len(x.lengths)-n)+0.5)/(float64(n)+0.5))
 }
 
@@ -77,7 +91,7 @@ func (l *Library) Search(query string, most int) []Hit {
 	seen := map[string]bool{}
 
 	for term := range Terms(query) {
-		if seen[term] {
+		if term = Stem(term); seen[term] {
 			continue
 		}
 		if seen[term] = true; len(seen) > maxQuery {

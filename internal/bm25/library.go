@@ -84,7 +84,9 @@ type Library struct {
 
 // New returns an empty library for [Library.Add].
 func New(bounds Bounds) *Library {
-	return &Library{bounds: bounds.withDefaults(), index: index{postings: map[string][]posting{}}}
+	return &Library{bounds: bounds.withDefaults(), index: index{
+		postings: map[string][]posting{}, stems: map[string]string{},
+	}}
 }
 
 // Add adds a text under a path. It returns false, and adds nothing, if the text is beyond the

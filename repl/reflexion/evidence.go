@@ -18,7 +18,7 @@ import (
 const (
 	mostPassages = 12
 	mostClaims   = 60   // sentences of a draft to look up
-	minRelevance = 0.15 // below it a passage shares hardly more than common words
+	minRelevance = 0.15 // of all but the best passages for the task and the issues
 	minClaim     = 20   // bytes; a shorter sentence claims nothing
 	maxClaim     = 400  // bytes; longer text is not a sentence
 )
@@ -71,19 +71,19 @@ type found struct {
 	claim
 }
 
-// search looks up all claims. Passages for the task and for issues come first, then those
-// that fit best.
+// search looks up all claims. The best passages for the task and for issues come first, however
+// well they fit, then those that fit best.
 func (e *evidence) search(draft string, critique *Critique) []Evidence {
 	if e.library == nil {
 		return nil
 	}
 	best := map[*bm25.Passage]found{}
 	for _, c := range e.listClaims(draft, critique) {
-		for _, hit := range e.library.Search(c.query, c.most) {
+		for i, hit := range e.library.Search(c.query, c.most) {
 			old, known := best[hit.Passage]
 			better := !known || c.urgent && !old.urgent ||
 				c.urgent == old.urgent && hit.Relevance > old.Relevance
-			if better && hit.Relevance >= minRelevance {
+			if better && (c.urgent && i == 0 || hit.Relevance >= minRelevance) {
 				best[hit.Passage] = found{hit, c}
 			}
 		}

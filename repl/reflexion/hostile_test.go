@@ -314,7 +314,7 @@ func TestParseMemory(t *testing.T) {
 		"sessionId": "abc", "currentMessage": "?", "messageHistory": [{"role": "user", "content": "hi"}],
 		"retrievedFacts": [{"content": "f", "confidence": "0.5"}], "retrievedProcedures": ` +
 		`[{"content": "p", "successRate": 1}]}`))
-	if err != nil || fmt.Sprint(m) != "{[{user hi}] [{f 0.5}] [{p 1}]}" {
+	if err != nil || fmt.Sprint(m) != "{[{user hi []}] [{f 0.5}] [{p 1}]}" {
 		t.Errorf("got %v, %v", m, err)
 	}
 	m, err = reflexion.ParseMemory(strings.NewReader(` [{"content": "f", "confidence": 0.5}]`))
