@@ -5,7 +5,7 @@
 // runs in a sandbox without files, sockets or a way out. A query that runs away is stopped, and
 // the graph is as it was.
 //
-// A graph has one door for writers, Update. It takes everything or nothing. Readers run side by
+// All writes go through Update, which keeps everything or nothing. Readers run side by
 // side, and see the state after the last update. They cannot change it: each reads a
 // copy-on-write view of the engine's memory, which is dropped afterwards.
 //

@@ -26,7 +26,7 @@ Files are RDF (Turtle, N-Triples, N-Quads, TriG, RDF/XML, JSON-LD) or property g
 Lines, JSON of networkx, CSV of Neo4j's import, GraphML), also packed with gzip. A folder
 stands for all its graph files. Without files, the setting graph names them.
 
-Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is no graph; 4 a
+Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is not a graph; 4 a
 limit was passed; 5 the output could not be written.`
 
 func newGraph(e *env) *cobra.Command {

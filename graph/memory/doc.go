@@ -1,4 +1,4 @@
-// Package memory keeps in a file what runs found, as nodes and edges of a knowledge graph. The
+// Package memory stores the findings of runs in a file, as nodes and edges of a knowledge graph. The
 // next run loads the file, and its snippets find the earlier ones by magma_view.
 //
 // The file has a JSON object in each line, as Neo4j exports graphs: see package graph. It may be

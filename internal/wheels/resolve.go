@@ -138,7 +138,7 @@ func (r *resolver) gather(
 	}
 	var queue []job
 	for _, root := range roots {
-		queue = append(queue, job{root, "you"})
+		queue = append(queue, job{root, "--with"})
 	}
 
 	for len(queue) > 0 {

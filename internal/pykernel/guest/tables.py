@@ -209,7 +209,7 @@ def table(text, delimiter=None):
     if delimiter is None and text.type == "jsonl":
         return json_lines(text)
     if delimiter is None and text.type != "csv":
-        raise TypeError(f"{text.name} seems to be {text.type}, which is no table; for CSV, name the delimiter: "
+        raise TypeError(f"{text.name} seems to be {text.type}, not a table; for CSV, name the delimiter: "
                         'table(delimiter=",")')
     found, names, line, first = _find_layout(text, delimiter)
     dialect = _stock_reader((), delimiter=found).dialect

@@ -185,7 +185,7 @@ func (s *suite) testTablesRefused(t *testing.T) {
 		makeTextInput(t, "prose.txt", "Call me Ishmael."), makeTextInput(t, "empty.csv", "\n\n"),
 	}})
 	for _, c := range []struct{ source, says string }{
-		{"context.table()", "prose.txt seems to be text, which is no table"},
+		{"context.table()", "prose.txt seems to be text, not a table"},
 		{"context_1.table()", "the table has no rows"},
 		{"context.table('ab')", "one character of ASCII"},
 		{"context.table('\\n')", "cannot separate or quote"},

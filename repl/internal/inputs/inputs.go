@@ -323,7 +323,7 @@ var pictures = []bigtext.Kind{"png", "jpg", "gif", "webp"}
 func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 	fmt.Fprintf(
 		b,
-		"- `%s`: a bytes object of %s bytes, type %s; it is not text, and nobody decoded it\n"+
+		"- `%s`: a bytes object of %s bytes, type %s; it is not text and not decoded\n"+
 			"  access: slice it (`%s[:100]`), `%s.open()` for a file-like object\n",
 		name, humanize.Comma(text.Size()), text.Kind(), name, name,
 	)
