@@ -216,11 +216,11 @@ func matches(ctx context.Context, t *bigtext.Text, op byte, a, b int64, body []b
 }
 
 // matchLines finds the lines, ends included, in which re matches; neighbours
-// come as one run of at most about a mebibyte.
+// come as one run of at most about 64 KiB.
 func matchLines(
 	ctx context.Context, t *bigtext.Text, re *bigtext.Regexp, a, b, from int64, limit int,
 ) (runs [][]int64, next int64, err error) {
-	const longest = 1 << 20
+	const longest = 1 << 16
 	next = from
 	newline := []byte{'\n'}
 	for next >= 0 && len(runs) < limit {

@@ -11,7 +11,7 @@ import wire
 
 LazyText = contexts.LazyText
 _BATCH = 512
-_FEW_LINES = 16 * _BATCH
+_MUCH = 1 << 20
 _stock_compile = re.compile
 _translations = collections.OrderedDict()
 
@@ -147,11 +147,11 @@ def _candidates(translation, text, start):
     """Spans of whole lines that may hold a match; without a relaxed expression
     all lines, in blocks."""
     if translation.expr:
-        position = text._a + start
+        position, batch = text._a + start, 1
         try:
             while position >= 0:
-                reply = wire.decode(wire.send("tg", f"{text._id},{text._a},{text._b},{position},{_BATCH},{translation.expr}"))
-                position = reply[0]
+                reply = wire.decode(wire.send("tg", f"{text._id},{text._a},{text._b},{position},{batch},{translation.expr}"))
+                position, batch = reply[0], min(2 * batch, _BATCH)
                 for low, high in reply[1]:
                     yield low - text._a, high - text._a
             return
@@ -174,15 +174,16 @@ def _line_spans(pattern, translation, text, start):
     """Matches of a pattern that stays within a line: Python's re on whole lines,
     with some characters more on either side so that anchors and lookbehinds see
     what is there."""
-    last = -1
-    for count, (low, high) in enumerate(_candidates(translation, text, start)):
+    last, read = -1, 0
+    for low, high in _candidates(translation, text, start):
         low = max(low, start)
-        if count == _FEW_LINES and isinstance(real := text.real(), str):
+        if read > _MUCH and 4 * read > low - start and isinstance(real := text.real(), str):
             # So many lines can hold a match that the host's choice saves nothing.
             for match in pattern.finditer(real, low):
                 if match.span() != (last, last):
                     yield flat(match, 0)
             return
+        read += high - low
         base, end = max(0, low - translation.behind), min(text.size, high + 1)
         block = text._slice(base, end) if end > base else ""
         for match in pattern.finditer(block, low - base):
