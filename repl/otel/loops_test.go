@@ -168,7 +168,7 @@ workflow_run
 		}, want: `
 workflow_run
   workflow_node
-`, failed: `node "a": run ended by ZeroDivisionError: division by zero`},
+`, failed: `w.yaml: node "a": run ended by ZeroDivisionError: division by zero`},
 		"distill": {loop: "distill", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
 			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
