@@ -590,6 +590,7 @@ def _list(parts):
 class ShortText(str):
     """A text that is in the guest's memory, with what a long text has beyond a str."""
 
+    __slots__ = ("_info",)  # attributes cannot be set, as for a str
     _a = 0
 
     @property
@@ -628,6 +629,12 @@ class ShortText(str):
 
     def finditer(self, pattern, flags=0):
         return re.finditer(pattern, self, flags)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __reduce_ex__(self, protocol):
         return str, (str.__str__(self),)

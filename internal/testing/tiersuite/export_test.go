@@ -23,8 +23,11 @@ func TextExpressions(kind string, isHuge bool) []string {
 			return slices.Contains(otherwiseHuge, e)
 		})
 	}
-	return textExpressions(number, kinds)
+	return slices.DeleteFunc(textExpressions(number, kinds), func(e string) bool { return e == otherwiseShort })
 }
+
+// otherwiseShort differs from CPython over a short text: a slice of all is an equal str.
+const otherwiseShort = "t is t[:]"
 
 // otherwiseHuge differ from CPython over a huge text, as docs/context.md says: a short form, and
 // the type of a list that does not fit.

@@ -65,19 +65,23 @@ func TestEveryOperation(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				var tooLong []string
+				var tooLong, noRoom []string
 				for i, e := range asked {
 					switch {
+					case isTooLong[want[i]] && isHuge:
+						noRoom = append(noRoom, e) // in CPython, which has the machine's memory
 					case isTooLong[got[i]] && isHuge:
 						tooLong = append(tooLong, e)
 					case got[i] != want[i]:
 						t.Errorf("%s\n    got  %s\n    want %s", e, got[i], want[i])
 					}
 				}
-				t.Logf("%d operations compared, too long: %s",
-					len(asked)-len(tooLong), strings.Join(tooLong, ", "))
-				if len(tooLong) > len(asked)/5 {
-					t.Errorf("%d of %d operations were refused as too long", len(tooLong), len(asked))
+				t.Logf("%d operations compared, too long: %s; CPython had no room for: %s",
+					len(asked)-len(tooLong)-len(noRoom), strings.Join(tooLong, ", "),
+					strings.Join(noRoom, ", "))
+				if len(tooLong)+len(noRoom) > len(asked)/5 {
+					t.Errorf("%d of %d operations were too long, and %d for CPython",
+						len(tooLong), len(asked), len(noRoom))
 				}
 			})
 		}
