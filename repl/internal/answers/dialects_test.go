@@ -99,20 +99,25 @@ func TestDialectsBindToTheSameQuery(t *testing.T) {
 		{callOf("tally", `["a"]`, `null`, `"p"`), "needs labels"},
 		{callOf("predict", `5`), "signature must be a str"},
 	} {
-		n := &noting{}
-		tools, err := (*repl.Tools)(nil).With(Functions(n)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = tools.Call(t.Context(), c.call)
-		got := strings.Join(n.asked, "\n")
-		if err != nil {
-			got = err.Error()
-		}
+		got, _ := askNoting(t, c.call)
 		if !strings.Contains(got, c.asked) {
 			t.Errorf("%s%s: %q, want %q", c.call.Function, c.call.Args, got, c.asked)
 		}
 	}
+}
+
+// askNoting makes a call. It returns what the Answerer was asked, or the error and its text.
+func askNoting(t *testing.T, call tiers.Call) (string, error) {
+	t.Helper()
+	n := &noting{}
+	tools, err := (*repl.Tools)(nil).With(Functions(n)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = tools.Call(t.Context(), call); err != nil {
+		return err.Error(), err
+	}
+	return strings.Join(n.asked, "\n"), nil
 }
 
 func TestFailedSlots(t *testing.T) {

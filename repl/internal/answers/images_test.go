@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -63,16 +62,7 @@ func TestImagesReachTheQuery(t *testing.T) {
 		{named("llm_query", `"p"`, `{"a": 1}`), `images must be a list of pictures, not {"a": 1}`},
 		{named("rlm_query", `"p"`, encodeImages(png)), `no parameter "images"`},
 	} {
-		n := &noting{}
-		tools, err := (*repl.Tools)(nil).With(Functions(n)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = tools.Call(t.Context(), c.call)
-		got := strings.Join(n.asked, "\n")
-		if err != nil {
-			got = err.Error()
-		}
+		got, err := askNoting(t, c.call)
 		if !strings.Contains(got, c.asked) || err == nil && got != c.asked {
 			t.Errorf("%s: %q, want %q", c.call.Function, got, c.asked)
 		}
