@@ -47,13 +47,13 @@ const hostileMemory = 64 << 10
 // newHostileGuest makes a guest that imports what CPython imports.
 func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	t.Helper()
-	imports := readyEngine(t).code.Module.ImportedFunctions()
+	imports := readyEngine(t).program.(wazeroProgram).Module.ImportedFunctions()
 	ctx := t.Context()
 	runtime := wazero.NewRuntime(ctx)
 	e := &engine{idle: newIdleList()}
 	t.Cleanup(func() { _ = runtime.Close(context.Background()) })
 	accounts, err := session.NewAccounts(ctx, cfg)
-	err = errors.Join(err, e.imports(ctx, runtime))
+	err = errors.Join(err, importForWazero(ctx, runtime))
 	if err == nil {
 		err = accounts.Begin(ctx, tiers.Job{})
 	}
@@ -66,11 +66,11 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.module, err = runtime.InstantiateModule(ctx, compiled, in.config()); err != nil {
+	module, err := runtime.InstantiateModule(ctx, compiled, wazeroConfig(in))
+	if err != nil {
 		t.Fatal(err)
 	}
-	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
-	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
+	in.machine = newWazeroMachine(in, module)
 
 	return &hostileGuest{in, imports}
 }
@@ -130,16 +130,17 @@ func assemble(imports []api.FunctionDefinition) []byte {
 // pass calls a host function from the guest.
 func (g *hostileGuest) pass(t *testing.T, name string, args ...uint64) ([]uint64, error) {
 	t.Helper()
-	function := g.module.ExportedFunction(name)
+	function := g.machine.function(name)
 	g.threads.begin(function)
-	results, err := function.Call(g.bind(t.Context()), args...)
-	return results, errors.Join(err, g.threads.end())
+	stack := append(slices.Clone(args), 0)
+	err := function.call(t.Context(), stack)
+	return stack, errors.Join(err, g.threads.end())
 }
 
 // ask sends a request of the session's protocol. failed reports that the host refused it.
 func (g *hostileGuest) ask(t *testing.T, request string) (length uint64, failed bool) {
 	t.Helper()
-	g.module.Memory().WriteString(0, request)
+	copy(g.machine.memory(), request)
 	packed, err := g.pass(t, "call", 0, uint64(len(request)))
 	if err != nil {
 		t.Fatalf("%.40q: %v", request, err)
@@ -195,7 +196,7 @@ func TestAddressesOutsideTheMemory(t *testing.T) {
 	if _, err := g.pass(t, "take", size-5, 5); err != nil {
 		t.Fatalf("the control: %v", err)
 	}
-	if got, _ := g.module.Memory().Read(size-5, 5); string(got) != "hello" {
+	if got, _ := g.view(size-5, 5); string(got) != "hello" {
 		t.Errorf("the control took %q", got)
 	}
 	if _, err := g.pass(t, "take", 0, 5); !errors.Is(err, errBadPointer) {

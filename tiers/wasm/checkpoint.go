@@ -27,7 +27,7 @@ func (c *checkpoint) take(in *instance, knows int) error {
 	}
 	pack(c.pages.data, in.mem.bytes(), runs)
 
-	c.size, c.runs = uint64(in.module.Memory().Size()), runs
+	c.size, c.runs = uint64(len(in.machine.memory())), runs
 	c.texts = slices.Clone(in.texts)
 	c.snippet, c.knows = in.accounts.Ordinal(), knows
 	return nil

@@ -12,10 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -32,7 +28,7 @@ const imageFormat = "3"
 type engine struct {
 	options Options
 	cache   *codecache.Cache
-	code    *codecache.Code
+	program program
 	image   *image
 	layout  layout
 	idle    *idleList
@@ -75,9 +71,7 @@ func (e *engine) start(ctx context.Context) error {
 
 	var group sync.WaitGroup
 	group.Go(func() { e.adopt(key) })
-	e.code, err = cache.Compile(ctx, codecache.Module{
-		ID: codeID(), Read: cpython.Module, Import: e.imports, Announce: e.announce,
-	})
+	e.program, err = compileWithWazero(ctx, cache, e.announce)
 	group.Wait()
 	if err != nil {
 		return fmt.Errorf("cannot prepare the interpreter: %w", err)
@@ -111,55 +105,6 @@ func (e *engine) imageKey() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// imports provides the guest's only imports: WASI without files, and the requests of package
-// session.
-func (e *engine) imports(ctx context.Context, runtime wazero.Runtime) error {
-	wasi := runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
-	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(wasi)
-	// wazero's proc_exit frees the guest's memory while the guest is still on the stack.
-	// hostExit only ends the run; the sandbox is discarded later.
-	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
-	wasi.NewFunctionBuilder().WithGoModuleFunction(
-		api.GoModuleFunc(hostExit), []api.ValueType{i32}, nil,
-	).Export("proc_exit")
-
-	// Instances are reused, so the guest must not change its descriptors, the only state of
-	// an instance on the host. wazero's fd_filestat_set_times panics for the streams.
-	refuse := api.GoModuleFunc(hostRefuse)
-	for name, params := range map[string][]api.ValueType{
-		"fd_close": {i32}, "fd_renumber": {i32, i32}, "fd_fdstat_set_flags": {i32, i32},
-		"fd_filestat_set_times": {i32, i64, i64, i32},
-	} {
-		wasi.NewFunctionBuilder().
-			WithGoModuleFunction(refuse, params, []api.ValueType{i32}).
-			Export(name)
-	}
-
-	if _, err := wasi.Instantiate(ctx); err != nil {
-		return fmt.Errorf("cannot provide WASI: %w", err)
-	}
-
-	type list = []api.ValueType
-	rlm := runtime.NewHostModuleBuilder("rlm")
-	for name, f := range map[string]struct {
-		function        api.GoModuleFunc
-		params, results list
-	}{
-		"call":  {hostCall, list{i32, i32}, list{i64}},
-		"take":  {hostTake, list{i32, i32}, nil},
-		"yield": {hostYield, nil, nil},
-		// switch(thread, top of its stack)
-		"switch": {hostSwitch, list{i32, i32}, nil},
-	} {
-		rlm.NewFunctionBuilder().WithGoModuleFunction(f.function, f.params, f.results).Export(name)
-	}
-
-	if _, err := rlm.Instantiate(ctx); err != nil {
-		return fmt.Errorf("cannot provide the host's functions: %w", err)
-	}
-	return nil
-}
-
 // derive makes the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context, key string) error {
@@ -188,7 +133,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	prepared := append([]byte(nil), in.memory()...)
+	prepared := append([]byte(nil), in.machine.memory()...)
 	if e.layout, err = in.readLayout(ctx); err != nil {
 		return err
 	}
@@ -260,8 +205,8 @@ func (e *engine) learnHot(ctx context.Context) error {
 func (e *engine) close() error {
 	var errs []error
 	e.idle.close()
-	if e.code != nil {
-		errs = append(errs, e.code.Close())
+	if e.program != nil {
+		errs = append(errs, e.program.close())
 	}
 	if e.image != nil {
 		errs = append(errs, e.image.close())

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tetratelabs/wazero/sys"
-
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/session/wire"
@@ -138,14 +136,11 @@ func (g *guest) runConfigured(ctx context.Context, source string, flags int) (co
 // describeDeath names the reason why the guest ended.
 func describeDeath(err error) string {
 	var exit exitError
-	var wasmExit *sys.ExitError
 	switch {
 	case err == nil:
 		return "its runtime was damaged"
 	case errors.As(err, &exit):
 		return fmt.Sprintf("it ended the process with exit code %d", exit.code)
-	case errors.As(err, &wasmExit):
-		return fmt.Sprintf("it ended the process with exit code %d", wasmExit.ExitCode())
 	}
 
 	text := err.Error()

@@ -77,7 +77,7 @@ func (in *instance) retire() {
 	}
 	*in.watch = memoryWatch{}
 	in.accounts = nil // with the session's inputs and host
-	in.stackPointer.Set(uint64(cpython.Manifest().StackPointer))
+	in.machine.setStackPointer(cpython.Manifest().StackPointer)
 	if !in.engine.idle.put(idleKey{in.limit, in.room, true}, in) {
 		in.close()
 	}

@@ -2,17 +2,12 @@ package wasm
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"runtime"
 	"strings"
-
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
@@ -29,20 +24,18 @@ const (
 type instance struct {
 	engine   *engine
 	accounts *session.Accounts
-	module   api.Module
+	machine  machine
 	mem      linearMemory
 	watch    *memoryWatch
-	runFn    api.Function
+	runFn    function
 	limit    uint64 // of its memory, in bytes
 	room     uint64 // for texts beyond it
 	texts    []mappedText
-	// fuel and stackPointer are the only mutable state outside the memory. The table never
-	// changes, and the guest can neither open nor close a file descriptor.
-	fuel, stackPointer api.MutableGlobal
-	deterministic      bool
-	pending            session.Reply
-	stack              [3]uint64
-	threads            threads
+
+	deterministic bool
+	pending       session.Reply
+	stack         [3]uint64
+	threads       threads
 
 	burnt   uint64 // fuel of all finished slices
 	granted uint64 // fuel of the current slice
@@ -132,32 +125,15 @@ func (e *engine) create(
 	if in.mem, err = e.image.allocate(size, limit, room, in.watch); err != nil {
 		return nil, err
 	}
-	in.module, err = e.code.Runtime.InstantiateModule(
-		withAllocator(ctx, in.mem), e.code.Module, in.config(),
-	)
-	if err != nil {
+	in.deterministic = accounts.Config().Deterministic
+	if in.machine, err = e.program.start(ctx, in); err != nil {
 		in.mem.Free()
 		return nil, fmt.Errorf("cannot start the interpreter: %w", err)
 	}
 
-	in.fuel = in.module.ExportedGlobal("fuel").(api.MutableGlobal)
-	in.stackPointer = in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)
-	in.runFn = in.module.ExportedFunction("run")
+	in.runFn = in.machine.function("run")
 	in.threads.begin(in.runFn)
 	return in, nil
-}
-
-// config gives the guest no files, no arguments and no environment.
-func (in *instance) config() wazero.ModuleConfig {
-	c := wazero.NewModuleConfig().WithName("").WithStartFunctions().
-		WithStdout(guestOutput{in, false}).WithStderr(guestOutput{in, true})
-	if in.accounts.Config().Deterministic {
-		in.deterministic = true
-		// Without further options, wazero's clocks are fixed.
-		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}))
-	}
-
-	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
 }
 
 // guestOutput receives the output of the guest's C code.
@@ -171,26 +147,11 @@ func (w guestOutput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// key is the context key of the instance that calls a host function.
-type key struct{}
-
-func (in *instance) bind(ctx context.Context) context.Context {
-	return context.WithValue(ctx, key{}, in)
-}
-
-func bound(ctx context.Context) *instance { return ctx.Value(key{}).(*instance) }
-
-func (in *instance) memory() []byte {
-	m := in.module.Memory()
-	b, _ := m.Read(0, m.Size())
-	return b
-}
-
 // close frees the instance and its memory.
 func (in *instance) close() {
-	if in.module != nil {
-		_ = in.module.Close(context.Background()) // it cannot fail without files
-		in.module = nil
+	if in.machine != nil {
+		in.machine.close()
+		in.machine = nil
 	}
 }
 
@@ -205,7 +166,7 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 
 	in.stack = [3]uint64{uint64(at), uint64(len(source)), uint64(uint32(flags))}
 	in.threads.begin(in.runFn)
-	err = in.runFn.CallWithStack(in.bind(ctx), in.stack[:])
+	err = in.runFn.call(ctx, in.stack[:])
 	if failed := in.threads.end(); failed != nil {
 		err = failed // main was only told to end
 	}
@@ -223,19 +184,37 @@ func (in *instance) run(ctx context.Context, source string, flags int) (code int
 func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 	at := in.engine.layout.Input
 	if len(source) > int(in.engine.layout.InputSize) {
-		r, err := in.module.ExportedFunction("alloc").Call(in.bind(ctx), uint64(len(source)))
-		if err != nil {
+		var err error
+		if at, err = in.ask(ctx, "alloc", uint64(len(source))); err != nil {
 			return 0, err
 		}
-		if at = uint32(r[0]); at == 0 {
+		if at == 0 {
 			return 0, errNoRoom
 		}
 	}
 
-	if !in.module.Memory().WriteString(at, source) {
+	room, ok := in.view(at, uint32(len(source)))
+	if !ok {
 		return 0, errNoRoom
 	}
+	copy(room, source)
 	return at, nil
+}
+
+// ask calls a function of the guest that has at most one result.
+func (in *instance) ask(ctx context.Context, name string, params ...uint64) (uint32, error) {
+	stack := append(params, 0)[:max(len(params), 1)]
+	err := in.machine.function(name).call(ctx, stack)
+	return uint32(stack[0]), err
+}
+
+// view returns a part of the guest's memory, and false if it does not lie in there.
+func (in *instance) view(address, length uint32) ([]byte, bool) {
+	memory := in.machine.memory()
+	if end := uint64(address) + uint64(length); end <= uint64(len(memory)) {
+		return memory[address:end:end], true
+	}
+	return nil, false
 }
 
 // boot runs Python source outside a snippet, to load the Python runtime.
@@ -243,15 +222,15 @@ func (in *instance) boot(ctx context.Context, source string) error {
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return err
 	}
-	r, err := in.module.ExportedFunction("alloc").Call(in.bind(ctx), uint64(len(source)))
+	at, err := in.ask(ctx, "alloc", uint64(len(source)))
 	if err != nil {
 		return err
 	}
 
-	in.module.Memory().WriteString(uint32(r[0]), source)
-	code, err := in.module.ExportedFunction("boot").Call(in.bind(ctx), r[0], uint64(len(source)))
+	copy(in.machine.memory()[at:], source)
+	code, err := in.ask(ctx, "boot", uint64(at), uint64(len(source)))
 	result := in.accounts.End(0)
-	if err == nil && int32(code[0]) != 0 {
+	if err == nil && code != 0 {
 		err = errors.New("it raised an exception")
 	}
 
@@ -260,11 +239,11 @@ func (in *instance) boot(ctx context.Context, source string) error {
 			"cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr),
 		)
 	}
-	if _, err := in.module.ExportedFunction("free").Call(in.bind(ctx), r[0]); err != nil {
+	if _, err := in.ask(ctx, "free", uint64(at)); err != nil {
 		return err
 	}
 
-	_, err = in.module.ExportedFunction("settle").Call(in.bind(ctx))
+	_, err = in.ask(ctx, "settle")
 	return err
 }
 
@@ -272,14 +251,13 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 	var l layout
 	var values [3]uint32
 	for i, name := range []string{"input", "input_size", "words"} {
-		r, err := in.module.ExportedFunction(name).Call(in.bind(ctx))
-		if err != nil {
+		var err error
+		if values[i], err = in.ask(ctx, name); err != nil {
 			return l, err
 		}
-		values[i] = uint32(r[0])
 	}
 
-	words, ok := in.module.Memory().Read(values[2], 16)
+	words, ok := in.view(values[2], 16)
 	if !ok {
 		return l, io.ErrUnexpectedEOF
 	}
@@ -292,8 +270,7 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 
 // fuelUsed returns the exact fuel: all finished slices and the used part of the current one.
 func (in *instance) fuelUsed() uint64 {
-	left := int64(in.fuel.Get())
-	return in.burnt + uint64(int64(in.granted)-left)
+	return in.burnt + uint64(int64(in.granted)-in.machine.fuel())
 }
 
 // refuel grants the guest its next slice, or the rest of the budget, after it has burnt fuel.
@@ -304,12 +281,11 @@ func (in *instance) refuel(burnt uint64) {
 	if budget > in.burnt {
 		in.granted = min(slice, budget-in.burnt)
 	}
-	in.fuel.Set(in.granted)
+	in.machine.setFuel(int64(in.granted))
 }
 
 // hostYield runs when the guest has used up a slice.
-func hostYield(ctx context.Context, _ api.Module, _ []uint64) {
-	in := bound(ctx)
+func hostYield(_ context.Context, in *instance, _ []uint64) {
 	in.refuel(in.fuelUsed()) // a copy may use more than the slice had left
 	in.accounts.BurnFuel(in.burnt)
 	in.accounts.Yield()
@@ -328,14 +304,14 @@ func (in *instance) watchLimits() {
 // runs. The class is immortal, so writing its address takes no reference.
 func (in *instance) interrupt() {
 	in.isInterrupted = true
-	l, m := in.engine.layout, in.module.Memory()
+	l := in.engine.layout
 	if at := in.threads.running.address; at != 0 { // the first words of its thread_t
-		l.EvalBreaker, _ = m.ReadUint32Le(at)
-		l.AsyncExc, _ = m.ReadUint32Le(at + 4)
+		l.EvalBreaker = in.word(at)
+		l.AsyncExc = in.word(at + 4)
 	}
-	m.WriteUint32Le(l.AsyncExc, l.Interrupt)
-	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
-	m.WriteUint32Le(l.EvalBreaker, breaker|l.AsyncBit)
+	in.setWord(l.AsyncExc, l.Interrupt)
+	breaker := in.word(l.EvalBreaker)
+	in.setWord(l.EvalBreaker, breaker|l.AsyncBit)
 }
 
 // clearInterrupt withdraws an interrupt that came after the end of its snippet.
@@ -343,10 +319,26 @@ func (in *instance) clearInterrupt() {
 	if !in.isInterrupted {
 		return
 	}
-	l, m := in.engine.layout, in.module.Memory()
-	m.WriteUint32Le(l.AsyncExc, 0)
-	breaker, _ := m.ReadUint32Le(l.EvalBreaker)
-	m.WriteUint32Le(l.EvalBreaker, breaker&^l.AsyncBit)
+	l := in.engine.layout
+	in.setWord(l.AsyncExc, 0)
+	breaker := in.word(l.EvalBreaker)
+	in.setWord(l.EvalBreaker, breaker&^l.AsyncBit)
+}
+
+// word reads a number from the guest's memory. Outside, all numbers are 0.
+func (in *instance) word(address uint32) uint32 {
+	b, ok := in.view(address, 4)
+	if !ok {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
+// setWord writes a number into the guest's memory. Outside it does nothing.
+func (in *instance) setWord(address, value uint32) {
+	if b, ok := in.view(address, 4); ok {
+		binary.LittleEndian.PutUint32(b, value)
+	}
 }
 
 // Flags of a reply, above its length.
@@ -356,9 +348,8 @@ const (
 )
 
 // hostCall answers a request. The guest makes room and fetches the answer with hostTake.
-func hostCall(ctx context.Context, m api.Module, stack []uint64) {
-	in := bound(ctx)
-	req, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
+func hostCall(_ context.Context, in *instance, stack []uint64) {
+	req, ok := in.view(uint32(stack[0]), uint32(stack[1]))
 	if !ok {
 		panic(errBadPointer)
 	}
@@ -387,8 +378,7 @@ func hostCall(ctx context.Context, m api.Module, stack []uint64) {
 var errBadPointer = errors.New("the guest passed an address outside its memory")
 
 // hostTake copies the pending answer into the guest.
-func hostTake(ctx context.Context, m api.Module, stack []uint64) {
-	in := bound(ctx)
+func hostTake(_ context.Context, in *instance, stack []uint64) {
 	reply := in.pending
 	in.pending = session.Reply{}
 	n := uint32(stack[1])
@@ -396,7 +386,7 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 		return
 	}
 
-	dst, ok := m.Memory().Read(uint32(stack[0]), n)
+	dst, ok := in.view(uint32(stack[0]), n)
 	if !ok || int(n) != len(reply.Data) {
 		panic(errBadPointer)
 	}
@@ -406,9 +396,9 @@ func hostTake(ctx context.Context, m api.Module, stack []uint64) {
 	}
 }
 
-func hostExit(_ context.Context, _ api.Module, stack []uint64) {
+func hostExit(_ context.Context, _ *instance, stack []uint64) {
 	panic(exitError{uint32(stack[0])})
 }
 
 // hostRefuse answers ENOTSUP.
-func hostRefuse(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 58 }
+func hostRefuse(_ context.Context, _ *instance, stack []uint64) { stack[0] = 58 }

@@ -2,18 +2,18 @@ package wasm
 
 import (
 	"bytes"
-	"context"
 	"os"
-
-	"github.com/tetratelabs/wazero/experimental"
 )
 
 // span is a run of bytes [start, end).
 type span struct{ Start, End uint64 }
 
-// linearMemory is a guest's memory, for wazero and for checkpoints.
+// linearMemory is a guest's memory, for its machine and for checkpoints.
 type linearMemory interface {
-	experimental.LinearMemory
+	// Reallocate changes the size to at least that many bytes, and returns nil beyond the
+	// limit. Free frees the memory. An engine calls both.
+	Reallocate(size uint64) []byte
+	Free()
 	// bytes returns the mapped memory, used or not.
 	bytes() []byte
 	// dirty lists the parts that may differ from the image.
@@ -36,17 +36,6 @@ type memoryWatch struct {
 	peak    uint64
 	refused bool
 }
-
-// allocator gives wazero the memory of an instance. The memory is allocated beforehand,
-// because wazero's allocators cannot return an error.
-type allocator struct{ memory linearMemory }
-
-func withAllocator(ctx context.Context, m linearMemory) context.Context {
-	return experimental.WithMemoryAllocator(ctx, allocator{m})
-}
-
-// Allocate returns the memory. wazero calls it once, during instantiation.
-func (a allocator) Allocate(_, _ uint64) experimental.LinearMemory { return a.memory }
 
 var zeroPage [pageSize]byte
 

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {
 			if _, err := first.Run(t.Context(), tiers.Job{Source: c.source}); err != nil {
 				t.Fatal(err)
 			}
-			if first.guest.in == before && !bytes.Contains(before.memory(), []byte(secret)) {
+			if first.guest.in == before && !bytes.Contains(before.machine.memory(), []byte(secret)) {
 				t.Fatal("the control does not find the secret")
 			}
 			if first.guest.in == before {
@@ -68,7 +67,7 @@ func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {
 				t.Fatalf("recycled: %v", isRecycled)
 			}
 			compareWithImage(t, in)
-			if stack := in.stackPointer.Get(); stack != uint64(cpython.Manifest().StackPointer) {
+			if stack := in.machine.stackPointer(); stack != cpython.Manifest().StackPointer {
 				t.Errorf("the stack begins at %d", stack)
 			}
 			if len(in.pending.Data) > 0 || in.watch.refused || in.watch.peak > e.image.size {
@@ -109,7 +108,7 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 	e := readyEngine(t)
 	source := "1#" + strings.Repeat(".", 66_000)
 	var used []uint64
-	for _, left := range []uint64{slice, 1} {
+	for _, left := range []int64{slice, 1} {
 		s := openInternal(t, e)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -118,7 +117,7 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 		if in == nil {
 			t.Fatal("no instance was kept")
 		}
-		in.fuel.Set(left) // what a predecessor can leave
+		in.machine.setFuel(left) // what a predecessor can leave
 		in.granted = slice
 		e.idle.put(idleKey{in.limit, 0, true}, in)
 
@@ -144,9 +143,9 @@ func TestDamageEndsWithItsSandbox(t *testing.T) {
 	e := readyEngine(t)
 	damage := func(in *instance) {
 		random := rand.NewChaCha8([32]byte{})
-		_, _ = random.Read(in.memory())
-		in.stackPointer.Set(12345)
-		in.fuel.Set(math.MaxUint64)
+		_, _ = random.Read(in.machine.memory())
+		in.machine.setStackPointer(12345)
+		in.machine.setFuel(-1)
 	}
 	s, neighbour := openInternal(t, e), openInternal(t, e)
 	defer neighbour.Close()
@@ -156,17 +155,17 @@ func TestDamageEndsWithItsSandbox(t *testing.T) {
 	if err := s.guest.save(); err != nil {
 		t.Fatal(err)
 	}
-	want := bytes.Clone(s.guest.in.memory())
+	want := bytes.Clone(s.guest.in.machine.memory())
 
 	damage(s.guest.in)
-	if bytes.Equal(s.guest.in.memory(), want) {
+	if bytes.Equal(s.guest.in.machine.memory(), want) {
 		t.Fatal("the control: nothing is damaged")
 	}
 	compareWithImage(t, neighbour.guest.in)
 	if err := s.guest.renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(s.guest.in.memory(), want) {
+	if !bytes.Equal(s.guest.in.machine.memory(), want) {
 		t.Error("the restored memory differs from the checkpoint")
 	}
 	r, err := s.Run(t.Context(), tiers.Job{Source: "print(kept)"})
@@ -185,7 +184,7 @@ func TestDamageEndsWithItsSandbox(t *testing.T) {
 		t.Fatal("the damaged instance was not used again")
 	}
 	compareWithImage(t, last)
-	if stack := last.stackPointer.Get(); stack != uint64(cpython.Manifest().StackPointer) {
+	if stack := last.machine.stackPointer(); stack != cpython.Manifest().StackPointer {
 		t.Errorf("the next sandbox's stack begins at %d", stack)
 	}
 	r, err = next.Run(t.Context(), tiers.Job{Source: "print('alive')"})

@@ -52,8 +52,7 @@ func (in *instance) mapText(
 		}
 	}
 
-	memory := in.module.Memory()
-	start := uint64(memory.Size())
+	start := uint64(len(in.machine.memory()))
 	if start+session.LongText > addressSpace || in.room == 0 {
 		return 0, nil, errNoRoomForText
 	}
@@ -68,7 +67,7 @@ func (in *instance) mapText(
 	if err := in.mem.addText(text.at); err != nil {
 		return 0, nil, err
 	}
-	if _, ok := memory.Grow(uint32(pages)); !ok {
+	if !in.machine.grow(uint32(pages)) {
 		return 0, nil, errNoRoomForText
 	}
 	if err := in.mem.mapText(text.at, c.File, c.Size()); err != nil {

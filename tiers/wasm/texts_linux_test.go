@@ -221,7 +221,7 @@ func TestNoTextReachesTheNextSandbox(t *testing.T) {
 	e := readyEngine(t)
 	first := openWithTexts(t, e, tiers.Limits{}, 1)
 	prints(t, first, look, looked)
-	if !bytes.Contains(first.guest.in.memory(), []byte(strings.Repeat("a", 1<<20))) {
+	if !bytes.Contains(first.guest.in.machine.memory(), []byte(strings.Repeat("a", 1<<20))) {
 		t.Fatal("the control does not find the text")
 	}
 	if err := first.Close(); err != nil {

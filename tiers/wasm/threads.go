@@ -3,14 +3,11 @@ package wasm
 import (
 	"context"
 	"errors"
-	"reflect"
 	"sync"
-
-	"github.com/tetratelabs/wazero/api"
 )
 
-// threads runs the threads of one snippet. Each has a goroutine, on which wazero keeps its
-// calls, and a stack in the guest's memory. One thread runs at a time: it goes on until it
+// threads runs the threads of one snippet. Each has a goroutine, on which the engine keeps
+// its calls, and a stack in the guest's memory. One thread runs at a time: it goes on until it
 // switches to another one, and then waits inside hostSwitch. So a plain function that waits
 // for a host call can be left, and resumed when the answer is there.
 //
@@ -20,7 +17,7 @@ type threads struct {
 	main    *thread
 	others  map[uint32]*thread // by the address of the guest's thread_t
 	group   sync.WaitGroup     // the goroutines of others
-	stacks  int                // the bytes of wazero's stacks of all that wait
+	stacks  int                // the bytes of the machine's stacks of all that wait
 
 	isOver bool  // the snippet has ended: who wakes up must end, too
 	failed error // the error that ended another thread than main
@@ -29,25 +26,25 @@ type threads struct {
 // thread is one of them.
 type thread struct {
 	address      uint32        // 0 for the main thread
-	function     api.Function  // the guest's function that it runs
+	function     function      // the guest's function that it runs
 	resume       chan struct{} // it waits here
-	stackPointer uint64        // while it does not run
+	stackPointer uint32        // while it does not run
 }
 
 const (
 	// maxThreads bounds the threads beside the main one, as threads.py does.
 	maxThreads = 256
-	// maxStacks bounds wazero's own stacks of all threads together, in bytes. A thread that
+	// maxStacks bounds the machine's own stacks of all threads together, in bytes. A thread that
 	// waits usually has 20 to 160 KiB. The main thread alone may have more.
 	maxStacks = 64 << 20
 )
 
-func newThread(address uint32, function api.Function) *thread {
+func newThread(address uint32, function function) *thread {
 	return &thread{address: address, function: function, resume: make(chan struct{}, 1)}
 }
 
 // begin makes the caller's goroutine the main thread.
-func (ts *threads) begin(function api.Function) {
+func (ts *threads) begin(function function) {
 	main := newThread(0, function)
 	ts.main, ts.running, ts.others, ts.stacks = main, main, nil, 0
 	ts.isOver, ts.failed = false, nil
@@ -70,8 +67,7 @@ var (
 )
 
 // hostSwitch lets another thread run, and returns when a thread switches back.
-func hostSwitch(ctx context.Context, _ api.Module, stack []uint64) {
-	in := bound(ctx)
+func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	ts := &in.threads
 	self := ts.running
 	next := ts.find(uint32(stack[0]))
@@ -79,11 +75,11 @@ func hostSwitch(ctx context.Context, _ api.Module, stack []uint64) {
 		next = in.start(ctx, uint32(stack[0]), uint32(stack[1]))
 	}
 
-	size := stackSize(self.function)
+	size := self.function.stackSize()
 	if ts.stacks += size; ts.stacks > maxStacks && len(ts.others) > 0 {
 		panic(errStacks)
 	}
-	self.stackPointer = in.stackPointer.Get()
+	self.stackPointer = in.machine.stackPointer()
 	if next != self {
 		next.resume <- struct{}{}
 		<-self.resume
@@ -94,14 +90,7 @@ func hostSwitch(ctx context.Context, _ api.Module, stack []uint64) {
 
 	ts.running = self
 	ts.stacks -= size
-	in.stackPointer.Set(self.stackPointer)
-}
-
-// stackSize returns the bytes of the stack that wazero keeps for a function. It grows with
-// the depth of the guest's calls. wazero bounds it for one function, but not for many, and
-// has no method for it: a test notices if the field is gone.
-func stackSize(function api.Function) int {
-	return reflect.ValueOf(function).Elem().FieldByName("stack").Len()
+	in.machine.setStackPointer(self.stackPointer)
 }
 
 // find returns the thread at an address, nil for one that has not begun.
@@ -122,8 +111,8 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 		ts.others = map[uint32]*thread{}
 	}
 
-	t := newThread(address, in.module.ExportedFunction("thread"))
-	t.stackPointer = uint64(stackTop)
+	t := newThread(address, in.machine.function("thread"))
+	t.stackPointer = stackTop
 	ts.others[address] = t
 	ts.group.Go(func() {
 		<-t.resume
@@ -140,9 +129,9 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 func (in *instance) runThread(ctx context.Context, t *thread) {
 	ts := &in.threads
 	ts.running = t
-	in.stackPointer.Set(t.stackPointer)
+	in.machine.setStackPointer(t.stackPointer)
 	stack := [1]uint64{uint64(t.address)}
-	err := t.function.CallWithStack(ctx, stack[:])
+	err := t.function.call(ctx, stack[:])
 	if ts.isOver {
 		return
 	}

@@ -1,0 +1,45 @@
+package wasm
+
+import "context"
+
+// program is the interpreter's code, which an engine for WebAssembly can run.
+type program interface {
+	// start makes a guest over in.mem. After an error, in.mem is still the caller's.
+	start(ctx context.Context, in *instance) (machine, error)
+	// close frees the code. Close its machines first.
+	close() error
+}
+
+// machine runs the code of one guest. Fuel and stack pointer are the only mutable state
+// outside its memory. The table never changes.
+type machine interface {
+	// function returns an exported function. Calls of one function must not overlap.
+	function(name string) function
+	// memory returns the bytes in use. They stay valid until the memory grows.
+	memory() []byte
+	// grow adds pages to the memory, and reports false if it cannot.
+	grow(pages uint32) bool
+
+	fuel() int64
+	setFuel(units int64)
+	stackPointer() uint32
+	setStackPointer(address uint32)
+
+	// close frees the machine and its memory. Never close it while the guest runs: that
+	// unmaps its memory.
+	close()
+}
+
+// function is an exported function of a guest.
+type function interface {
+	// call passes the parameters on the stack, where it also returns the results. The guest
+	// may call host functions, which get the context. A trap, or a panic of a host function,
+	// becomes an error; the guest is then unusable.
+	call(ctx context.Context, stack []uint64) error
+	// stackSize returns the bytes of the machine's stack for this call.
+	stackSize() int
+}
+
+// hostFunction is a function of the host that the guest of an instance calls. It finds its
+// parameters on the stack, and puts its result there.
+type hostFunction func(ctx context.Context, in *instance, stack []uint64)
