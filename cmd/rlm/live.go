@@ -3,16 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
-	"golang.org/x/term"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -40,6 +37,7 @@ type view struct {
 
 // liveNode is a loop at work.
 type liveNode struct {
+	name                  string // in words, empty for the root
 	model, tier, doing    string
 	depth, turn           int
 	flying, calls, failed int
@@ -134,32 +132,39 @@ func (v *view) event(e ledger.Event) {
 	}
 	n := v.node(e)
 	for _, text := range n.takeLines(e) {
-		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " | " + text)
+		v.writeOf(e, "reply | "+text)
 	}
 
 	if v.verbose && e.Kind == ledger.EventSnippet && e.Ran != nil {
 		v.showSnippet(e)
 	}
 	if text := n.apply(e); text != "" {
-		v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + e.Node + " " + text)
+		v.writeOf(e, text)
 	}
 	if e.Kind == ledger.EventLoopEnded || e.Kind == ledger.EventRunEnded {
 		delete(v.nodes, e.Node)
 	}
 }
 
+// writeOf writes a line about an event's loop.
+func (v *view) writeOf(e ledger.Event, text string) {
+	if name := v.nodes[e.Node].name; name != "" {
+		text = name + ", " + text
+	}
+	v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + text)
+}
+
 // showSnippet shows a snippet, line by line, and what it printed.
 func (v *view) showSnippet(e ledger.Event) {
-	head := "rlm: " + strings.Repeat("  ", e.Depth) + e.Node
 	for _, part := range []struct{ sign, text string }{
-		{" > ", e.Ran.Source}, {" | ", e.Ran.Stdout}, {" ! ", e.Ran.Stderr},
+		{"code | ", e.Ran.Source}, {"stdout | ", e.Ran.Stdout}, {"stderr | ", e.Ran.Stderr},
 	} {
 		text := strings.TrimRight(part.text, "\n")
 		if text == "" {
 			continue
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			v.writeLine(head + part.sign + escapeKeepingLines(strings.TrimSuffix(line, "\r")))
+			v.writeOf(e, part.sign+escapeKeepingLines(strings.TrimSuffix(line, "\r")))
 		}
 	}
 }
@@ -167,10 +172,18 @@ func (v *view) showSnippet(e ledger.Event) {
 func (v *view) node(e ledger.Event) *liveNode {
 	n := v.nodes[e.Node]
 	if n == nil {
-		n = &liveNode{depth: e.Depth, doing: "begins"}
+		n = &liveNode{name: nameLoop(e.Node), depth: e.Depth, doing: "begins"}
 		v.nodes[e.Node] = n
 	}
 	return n
+}
+
+// nameLoop returns words for a loop: "loop 2.1" for the node 0.2.1, nothing for the root.
+func nameLoop(node string) string {
+	if path, below := strings.CutPrefix(node, "0."); below {
+		return "loop " + path
+	}
+	return ""
 }
 
 // maxWriting bounds an unfinished line, in bytes. A longer one is shown in pieces.
@@ -210,9 +223,10 @@ func (n *liveNode) apply(e ledger.Event) string {
 	switch e.Kind {
 	case ledger.EventRunStarted, ledger.EventLoopStarted:
 		if n.model = e.Model; n.model == "" {
-			return "begins: " + shorten(e.Text, 100)
+			return "begins: " + shorten(n.takeName(e), 100)
 		}
-		return fmt.Sprintf("%s%s: %s", agentText(e.Agent), escape(e.Model), shorten(e.Text, 100))
+		return fmt.Sprintf("begins with %s%s: %s", agentText(e.Agent), escape(e.Model),
+			shorten(e.Text, 100))
 	case ledger.EventTurnStarted:
 		if n.turn, n.doing = e.Turn, "works"; e.Model != "" {
 			n.doing = "asks " + escape(e.Model)
@@ -266,6 +280,16 @@ func (n *liveNode) apply(e ledger.Event) string {
 	}
 
 	return ""
+}
+
+// takeName names the loop of a workflow's node after the node, and returns the rest of the text.
+func (n *liveNode) takeName(e ledger.Event) string {
+	at := strings.LastIndex(e.Text, ": ") // the node's name may have a colon, its action not
+	if e.Kind != ledger.EventLoopStarted || at < 0 {
+		return e.Text
+	}
+	n.name = "node " + shorten(e.Text[:at], 60)
+	return e.Text[at+2:]
 }
 
 // describeEvent describes an event outside calls and snippets.
@@ -335,88 +359,4 @@ func (n *liveNode) callsText() string {
 	}
 
 	return text
-}
-
-// erase removes the block from the screen, and leaves the cursor at its first line.
-func (v *view) erase() {
-	if v.drawn > 0 {
-		_, _ = fmt.Fprintf(v.w, "\x1b[%dA\x1b[J", v.drawn)
-		v.drawn = 0
-	}
-}
-
-// draw draws the block again.
-func (v *view) draw() {
-	if v.screen == nil || len(v.nodes) == 0 {
-		return
-	}
-	width, height, err := term.GetSize(int(v.screen.Fd()))
-	if err != nil || width < 20 || height < 5 {
-		return
-	}
-
-	lines := v.layOut(min(maxLoops, height-3))
-	v.erase()
-	for _, line := range lines {
-		_, _ = fmt.Fprintf(v.w, "\x1b[2m%s\x1b[0m\n", shorten(line, width-1))
-	}
-	v.drawn = len(lines)
-}
-
-// layOut returns the lines of the block: at most so many loops at work, in the order of
-// their tree, and the run's usage.
-func (v *view) layOut(most int) []string {
-	names := slices.SortedFunc(maps.Keys(v.nodes),
-		func(a, b string) int { return slices.Compare(parsePath(a), parsePath(b)) })
-	var lines []string
-	for i, name := range names {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("… and %d more loops", len(names)-most))
-			break
-		}
-		n := v.nodes[name]
-		text := fmt.Sprintf("%s%s%s turn %d, %s", strings.Repeat("│ ", n.depth), "├─ ", name,
-			n.turn, n.state())
-
-		if n.tier != "" {
-			text += ", tier " + n.tier
-		}
-		if n.flying > 0 {
-			text += fmt.Sprintf(", %d calls in flight", n.flying)
-		}
-
-		lines = append(lines, text+n.callsText())
-	}
-
-	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return append(lines, fmt.Sprintf("%c %v, %s", spinner[v.beat%len(spinner)],
-		time.Since(v.begun).Round(time.Second), v.spent))
-}
-
-// maxTail bounds the part of an unfinished line that is drawn, in bytes.
-const maxTail = 60
-
-// state says what the loop does now.
-func (n *liveNode) state() string {
-	switch {
-	case n.waits != "":
-		return n.waitText(time.Now())
-	case n.writing != "":
-		return "writes: " + escape(strings.ToValidUTF8(n.writing[max(0, len(n.writing)-maxTail):], ""))
-	}
-	return n.doing
-}
-
-// parsePath returns the numbers in a node's name, such as 0.1.12, for sorting.
-func parsePath(name string) []int {
-	var path []int
-	for piece := range strings.SplitSeq(name, ".") {
-		n := 0
-		for _, digit := range piece {
-			n = n*10 + int(digit-'0')
-		}
-		path = append(path, n)
-	}
-
-	return path
 }

@@ -79,8 +79,8 @@ func TestTheBlockIsATreeInOrder(t *testing.T) {
 	)
 	lines := v.layOut(3)
 	for i, want := range []string{
-		"├─ 0 turn 3, runs the reply", "│ ├─ 0.2 turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
-			"0.2.1 turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
+		"├─ turn 3, runs the reply", "│ ├─ loop 2, turn 3, asks m, 1 calls in flight", "│ │ ├─ " +
+			"loop 2.1, turn 3, asks m", "… and 1 more loops", "⠋ 0s, 4 calls, 0 tokens in and 0 " +
 			"out, $0.5000",
 	} {
 		if i >= len(lines) || lines[i] != want {
@@ -101,11 +101,11 @@ func TestPiecesOfAReplyAreShownAsLines(t *testing.T) {
 	v.event(ledger.Event{Kind: ledger.EventVerdict, Node: "0", Turn: 1, Status: "the draft passes"})
 	want := "first|second 漢||third\\x1b[2J" + strings.Repeat("x", 2*maxWriting) + "|end"
 	for i, line := range strings.Split(want, "|") {
-		if got := strings.Split(out.String(), "\n")[i]; got != "rlm: 0 | "+line {
+		if got := strings.Split(out.String(), "\n")[i]; got != "rlm: reply | "+line {
 			t.Errorf("line %d is %.100q, want %.100q", i, got, line)
 		}
 	}
-	want = "rlm: 0 turn 1: draft in 0s\nrlm: 0 turn 1: the draft passes\n"
+	want = "rlm: turn 1: draft in 0s\nrlm: turn 1: the draft passes\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("it ends with %q", out.String()[max(0, out.Len()-100):])
 	}
@@ -117,12 +117,12 @@ func TestAReplyThatStartsAgainIsMarked(t *testing.T) {
 	for _, piece := range []string{"one\nhal", "", "one\n", "two"} {
 		v.event(ledger.Event{Kind: ledger.EventDelta, Node: "0", Text: piece})
 	}
-	if got := v.layOut(1)[0]; got != "├─ 0 turn 0, writes: two" {
+	if got := v.layOut(1)[0]; got != "├─ turn 0, writes: two" {
 		t.Errorf("the block has %q", got)
 	}
 	v.event(ledger.Event{Kind: ledger.EventReply, Node: "0"})
-	want := "rlm: 0 | one\nrlm: 0 | hal\nrlm: 0 | (the reply broke off here; it starts again)\n" +
-		"rlm: 0 | one\nrlm: 0 | two\nrlm: 0 reply in 0s\n"
+	want := "rlm: reply | one\nrlm: reply | hal\nrlm: reply | (the reply broke off here; it starts again)\n" +
+		"rlm: reply | one\nrlm: reply | two\nrlm: reply in 0s\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
@@ -136,12 +136,12 @@ func TestAWaitIsShownUntilItEnds(t *testing.T) {
 		Kind: ledger.EventWaiting, Node: "0", Model: "a/b", Error: "server error: busy\x1b[2J",
 		Time: now, Elapsed: 40 * time.Second, Limit: 5 * time.Minute,
 	})
-	want := "rlm: 0 waiting for a/b: server error: busy\\x1b[2J, 40s of 5m\n"
+	want := "rlm: waiting for a/b: server error: busy\\x1b[2J, 40s of 5m\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
 	v.nodes["0"].waitBegun = now.Add(-time.Minute)
-	if got := v.layOut(1)[0]; got != "├─ 0 turn 0, waiting for a/b: server error: busy\\x1b[2J, 1m of 5m" {
+	if got := v.layOut(1)[0]; got != "├─ turn 0, waiting for a/b: server error: busy\\x1b[2J, 1m of 5m" {
 		t.Errorf("the block has %q", got)
 	}
 	v.event(ledger.Event{Kind: ledger.EventCall, Node: "0"})

@@ -158,8 +158,8 @@ func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
 		run(t.Context(), args, strings.NewReader(""), &stdout, terminal)
 
 		shown := readScreen(t, screen, terminal)
-		text := strings.Count(shown, "rlm: 0 | FINAL('done')")
-		broken := strings.Contains(shown, "rlm: 0 | (the reply broke off here; it starts again)")
+		text := strings.Count(shown, "rlm: reply | FINAL('done')")
+		broken := strings.Contains(shown, "rlm: reply | (the reply broke off here; it starts again)")
 		if broken != c.streamed || (text > 0) != c.streamed {
 			t.Errorf("%v: the terminal gets %q", c.flags, shown)
 		}

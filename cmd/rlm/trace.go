@@ -162,7 +162,10 @@ func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
 
 // showHeading shows the first line of a loop: its model or kind, and its question.
 func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, indent string) {
-	parts := []string{node}
+	var parts []string
+	if name := nameLoop(node); name != "" {
+		parts = append(parts, name)
+	}
 	model := l.metadata.RootModel
 	if model == "" && events.begun != nil { // a run of one call has no trajectory
 		model = events.begun.Model
@@ -170,9 +173,9 @@ func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, ind
 	switch {
 	case model != "":
 		agent, _ := l.metadata.EnvironmentKwargs["agent"].(string)
-		parts[0] += " " + agentText(agent) + "model " + escape(model)
+		parts = append(parts, agentText(agent)+"model "+escape(model))
 	case node == "0" && l.metadata.EnvironmentType != "":
-		parts[0] += " " + escape(l.metadata.EnvironmentType)
+		parts = append(parts, escape(l.metadata.EnvironmentType))
 	}
 
 	if len(l.turns) > 0 || len(l.subs) == 0 {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -38,18 +40,23 @@ const (
 
 // disabled reports whether the environment turns the destination off.
 func (c *Config) disabled() bool {
-	yes := func(name string) bool { return strings.EqualFold(c.Env(name), "true") }
+	off := strings.EqualFold(c.Env("OTEL_SDK_DISABLED"), "true")
 	switch c.To {
 	case "", none:
 		return true
 	case Opik:
-		return yes("OPIK_DISABLED") || strings.EqualFold(c.Env("OPIK_ENABLED"), "false") ||
-			yes("OTEL_SDK_DISABLED")
+		return off || isOneOf(c.Env("OPIK_DISABLED"), "true", "1", "yes", "on") ||
+			isOneOf(c.Env("OPIK_ENABLED"), "false", "0", "no", "off")
 	case OTLP:
-		return yes("OTEL_SDK_DISABLED") || c.Env("OTEL_TRACES_EXPORTER") == "none"
+		return off || c.Env("OTEL_TRACES_EXPORTER") == "none"
 	}
 
 	return false
+}
+
+// isOneOf reports whether the value of a variable is one of the words, in any case.
+func isOneOf(value string, words ...string) bool {
+	return slices.Contains(words, strings.ToLower(strings.TrimSpace(value)))
 }
 
 // options returns the exporter's address and headers.
@@ -67,14 +74,19 @@ func (c *Config) options() ([]otlptracehttp.Option, error) {
 // checkVariables rejects invalid variables. OpenTelemetry's library would ignore them and print
 // their values to stderr, and a malformed header is often a key.
 func (c *Config) checkVariables() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if value := c.Env(name); value != "" && value != "http/protobuf" && value != "http/json" {
+			return fmt.Errorf(
+				"cannot export spans: the protocol %q of %s is not supported: use http/protobuf or http/json",
+				texts.Truncate(value, maxName), name,
+			)
+		}
+	}
 	for _, check := range []struct {
 		name string
 		well func(value string) bool
 		want string
 	}{
-		{"PROTOCOL", func(value string) bool {
-			return value == "http/protobuf" || value == "http/json"
-		}, "http/protobuf"},
 		{"ENDPOINT", isAddress, "an address such as http://localhost:4318"},
 		{"HEADERS", areHeaders, "NAME=VALUE,NAME=VALUE with values as in a URL"},
 		{"TIMEOUT", isNumber, "milliseconds"},

@@ -93,6 +93,18 @@ func TestEnvironmentVariables(t *testing.T) {
 			},
 		},
 		{
+			name: "OPIK_DISABLED=1", to: otel.Opik,
+			variables: func(url string) map[string]string {
+				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_DISABLED": "1"}
+			},
+		},
+		{
+			name: "OPIK_DISABLED=Yes", to: otel.Opik,
+			variables: func(url string) map[string]string {
+				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_DISABLED": "Yes"}
+			},
+		},
+		{
 			name: "OPIK_ENABLED", to: otel.Opik,
 			variables: func(url string) map[string]string {
 				return map[string]string{"OPIK_URL_OVERRIDE": url, "OPIK_ENABLED": "false"}
@@ -258,12 +270,12 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		{
 			"gRPC", otel.OTLP,
 			map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-			"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf",
+			`the protocol "grpc" of OTEL_EXPORTER_OTLP_PROTOCOL is not supported: use http/protobuf or http/json`,
 		},
 		{
 			"gRPC for traces", otel.OTLP,
 			map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"},
-			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL must be",
+			`the protocol "grpc" of OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is not supported`,
 		},
 		{
 			"no scheme", otel.OTLP,

@@ -163,7 +163,7 @@ func TestHowRunsEnd(t *testing.T) {
 	run := func(code string) string { return "nodes:\n  - name: n\n    run: |\n      " + code + "\n" }
 	small := config(says("x"))
 	small.Budget = ledger.Budget{Calls: 1}
-	limited := config(nil)
+	limited := config(says("x"))
 	limited.Limits = tiers.Limits{Wall: 2 * time.Second}
 	for name, c := range map[string]struct {
 		source string
@@ -178,7 +178,13 @@ func TestHowRunsEnd(t *testing.T) {
 			run("raise KeyError('k')"), config(nil), ledger.StatusFailed,
 			`w.yaml: node "n": run ended by KeyError: 'k'`,
 		},
-		"limit":     {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
+		"limit": {run("while True: pass"), limited, ledger.StatusFailed, "a limit"},
+		"limit of a template": {
+			"nodes:\n  - name: n\n    uses: llm.call\n" +
+				"    with: {prompt: \"{% set all = range(99999)|list %}{% for i in range(9999) %}" +
+				"{% set x = all|sort(reverse=true)|length %}{% endfor %}\"}\n",
+			limited, ledger.StatusFailed, "took longer than 2s",
+		},
 		"not valid": {run("return ("), config(nil), ledger.StatusFailed, "SyntaxError"},
 		"no names":  {run("return [1]"), config(nil), ledger.StatusFailed, "give the node an output"},
 		"too large": {run("return {'a': 'x' * (9 << 20)}"), config(nil), ledger.StatusFailed, "more than 8388608"},
