@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -45,6 +46,8 @@ type initProcess struct {
 	proxy  int // the listener, before it is sent
 	guest  int // process number
 	memory atomic.Bool
+	// inOrder is held while an order is carried out, and from the end of the guest on.
+	inOrder sync.Mutex
 }
 
 // buildJail starts the guest, which waits, and builds the jail around it. In this order
@@ -178,6 +181,7 @@ func (in *initProcess) reapProcesses() {
 		case pid == in.guest:
 			end := &exited{Status: status, Memory: in.memory.Load()}
 			_ = sendToLauncher(message{Exit: end}) // the jail ends even so
+			in.inOrder.Lock()
 			in.endJail()
 		}
 	}
@@ -191,16 +195,25 @@ func (in *initProcess) carryOutOrders() {
 			in.endJail()
 		}
 
-		switch {
-		case o.Signal != 0:
-			in.signalAll(syscall.Signal(o.Signal))
-		case o.Keep != 0:
-			in.killExcept(o.Keep)
-		}
-		if err := sendToLauncher(message{Done: o.ID}); err != nil {
+		if err := in.carryOut(o); err != nil {
 			in.endJail()
 		}
 	}
+}
+
+// carryOut carries out an order and confirms it. The jail ends only after that, even if the
+// order has ended the guest.
+func (in *initProcess) carryOut(o order) error {
+	in.inOrder.Lock()
+	defer in.inOrder.Unlock()
+
+	switch {
+	case o.Signal != 0:
+		in.signalAll(syscall.Signal(o.Signal))
+	case o.Keep != 0:
+		in.killExcept(o.Keep)
+	}
+	return sendToLauncher(message{Done: o.ID})
 }
 
 // endJail ends the jail and never returns. In a process namespace the kernel kills the

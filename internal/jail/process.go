@@ -112,7 +112,12 @@ func (p *Process) sendOrder(ctx context.Context, o order) error {
 	case <-reply:
 		return nil
 	case <-p.done:
-		return fmt.Errorf("cannot carry out an order: %w", errEnded)
+		select {
+		case <-reply: // the order has ended the jail
+			return nil
+		default:
+			return fmt.Errorf("cannot carry out an order: %w", errEnded)
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("cannot wait for an order to be carried out: %w", ctx.Err())
 	}
