@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -108,7 +109,10 @@ func needCache(t *testing.T) {
 	}
 }
 
+// TestScripts runs the scripts. They start rlm as it is shipped, without the race detector,
+// so one run of them is enough: make unraced has it.
 func TestScripts(t *testing.T) {
+	skip.UnderRace(t)
 	needCache(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",

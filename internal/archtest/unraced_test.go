@@ -8,12 +8,15 @@ import (
 	"testing"
 )
 
-// underRace is a call that leaves a test out of a run with the race detector.
-var underRace = regexp.MustCompile(`\bskip\.UnderRace\(|//go:build !race`)
+// These leave a test out of `make race`: calls in a test, and a condition in a script.
+var (
+	leftOut       = regexp.MustCompile(`\bskip\.(UnderRace|Short)\(|//go:build !race`)
+	leftOutScript = regexp.MustCompile(`(?m)^\[short\]`)
+)
 
-// TestWhatTheRaceDetectorSkipsRunsWithoutIt compares the tests that skip under the race
-// detector with the folders that make unraced tests: otherwise no run would have them.
-func TestWhatTheRaceDetectorSkipsRunsWithoutIt(t *testing.T) {
+// TestWhatMakeRaceSkipsRunsWithoutIt compares the tests that make race leaves out with the
+// folders that make unraced tests: otherwise no run would have them.
+func TestWhatMakeRaceSkipsRunsWithoutIt(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
@@ -23,11 +26,36 @@ func TestWhatTheRaceDetectorSkipsRunsWithoutIt(t *testing.T) {
 		t.Fatal("the Makefile sets no UNRACED")
 	}
 
-	for _, f := range goFiles(t) {
-		if f.test && f.folder() != "internal/archtest" && underRace.MatchString(f.text) && !liesBelow(f.path, folders) {
-			t.Errorf("%s skips under the race detector, and no folder of UNRACED in the Makefile has it", f.path)
+	for _, name := range testsLeftOut(t) {
+		if !liesBelow(name, folders) {
+			t.Errorf("make race leaves out a test of %s, and no folder of UNRACED in the Makefile has it", name)
 		}
 	}
+}
+
+// testsLeftOut returns the files with tests that make race leaves out.
+func testsLeftOut(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, f := range goFiles(t) {
+		if f.test && f.folder() != "internal/archtest" && leftOut.MatchString(f.text) {
+			all = append(all, f.path)
+		}
+	}
+
+	for _, name := range files(t) {
+		if !strings.HasSuffix(name, ".txtar") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leftOutScript.Match(text) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // unracedFolders returns the folders that make unraced tests.
