@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/filelock"
 )
 
 // The longest wait for another process that prepares, and the pause between two looks. After
@@ -29,7 +31,7 @@ func (c *Cache) lock(ctx context.Context) (release func(), err error) {
 	}
 	release = func() { _ = f.Close() } // nothing was written
 	for begun := time.Now(); ; {
-		got, failed := tryLock(f)
+		got, failed := filelock.Try(f)
 		if failed != nil {
 			c.Log.Debug("the cache directory cannot be locked", "error", failed)
 		}

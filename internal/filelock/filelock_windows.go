@@ -1,4 +1,4 @@
-package codecache
+package filelock
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks a file, and reports false if another process holds the lock. Closing the file
-// or ending the process unlocks it.
-func tryLock(f *os.File) (bool, error) {
+// Try locks a file, and reports false if another open file holds the lock. Closing the file
+// unlocks it.
+func Try(f *os.File) (bool, error) {
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Append implements [Store].
+func (f *Folder) Append(ctx context.Context, lease Lease, entries ...Entry) error {
+	for i := range entries {
+		if err := f.setAside(&entries[i]); err != nil {
+			return err
+		}
+	}
+	return f.write(ctx, func(c *conn) error { return f.append(c, lease, entries) })
+}
+
+// Note implements [Store].
+func (f *Folder) Note(lease Lease, entry Entry) {
+	do := func(c *conn) error { return f.append(c, lease, []Entry{entry}) }
+	if err := f.setAside(&entry); err != nil {
+		do = func(*conn) error { return err } // the next Append tells it
+	}
+	_ = f.send(context.Background(), write{do: do}) // after Close there is no next Append
+}
+
+// setAside checks an entry, and writes its blob to a file.
+func (f *Folder) setAside(e *Entry) error {
+	if err := e.check(); err != nil || len(e.Blob) == 0 {
+		return err
+	}
+	var err error
+	e.Digest, err = f.writeBlob(e.Blob)
+	return err
+}
+
+func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
+	log, err := lease.check(c)
+	if err != nil {
+		return err
+	}
+
+	var sum Cost
+	for i := range entries {
+		e := &entries[i]
+		if e.Digest != "" {
+			if err := f.keepBlob(e); err != nil {
+				return err
+			}
+		}
+		err := c.do(`INSERT INTO entries (log, turn, kind, key, digest, data, sum,
+			calls, input_tokens, output_tokens, usd, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			log, e.Turn, e.Kind, e.Key, e.Digest, notNil(e.Data), e.sum(),
+			e.Cost.Calls, e.Cost.InputTokens, e.Cost.OutputTokens, e.Cost.USD, e.Cost.Unpriced)
+		if err != nil {
+			return err
+		}
+		sum.add(e.Cost)
+	}
+
+	return c.do(`UPDATE logs SET updated = ?, calls = calls + ?, input_tokens = input_tokens + ?,
+		output_tokens = output_tokens + ?, usd = usd + ?, unpriced = unpriced + ? WHERE id = ?`,
+		time.Now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, log)
+}
+
+// sum finds accidental damage of an entry. The database has checksums for its unfinished
+// writes only.
+func (e *Entry) sum() uint32 {
+	text := fmt.Appendf(nil, "%d %q %q %q ", e.Turn, e.Kind, e.Key, e.Digest)
+	return crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, e.Data)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (c *Cost) add(other Cost) {
+	c.Calls += other.Calls
+	c.InputTokens += other.InputTokens
+	c.OutputTokens += other.OutputTokens
+	c.USD += other.USD
+	c.Unpriced += other.Unpriced
+}
+
+// Entries implements [Store].
+func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, err error) {
+	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+		return nil, err
+	}
+	err = f.read(func(c *conn) error {
+		log, err := findLog(c, id)
+		if err != nil {
+			return err
+		}
+
+		kinds := q.Kinds
+		if len(kinds) == 0 {
+			kinds = []string{""} // all
+		}
+		for _, kind := range kinds {
+			more, err := readEntries(c, log, kind, q)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, more...)
+		}
+		return nil
+	})
+
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	if q.Last && len(entries) > 1 {
+		entries = entries[len(entries)-1:]
+	}
+	return entries, err
+}
+
+// readEntries returns the entries of one kind, or of all.
+func readEntries(c *conn, log int64, kind string, q Query) (entries []Entry, err error) {
+	order := "seq"
+	if q.Last {
+		order = "seq DESC LIMIT 1"
+	}
+	err = c.query(`SELECT seq, turn, kind, key, digest, data, calls, input_tokens, output_tokens, usd, unpriced, sum
+		FROM entries WHERE log = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
+		[]any{log, q.From, q.AfterSeq, kind}, func(row *sqlite3.Stmt) error {
+			e := Entry{
+				Seq: row.ColumnInt64(0), Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3),
+				Digest: row.ColumnText(4), Data: row.ColumnBlob(5, nil), Cost: scanCost(row, 6),
+			}
+			if int64(e.sum()) != row.ColumnInt64(11) {
+				return fmt.Errorf("%w: entry %d is not what was written", ErrDamaged, e.Seq)
+			}
+			entries = append(entries, e)
+			return nil
+		})
+	return entries, err
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Folder is the store of a folder. Several processes can use it at the same time.
+type Folder struct {
+	dir      string
+	readOnly bool
+
+	reading sync.Mutex // of reader
+	reader  *conn
+
+	writes chan write
+	ended  chan struct{} // closed when the writer has ended
+
+	mu     sync.Mutex
+	closed bool
+	locks  map[ID]*os.File
+	sends  sync.WaitGroup // writes on their way to the writer
+}
+
+var _ Store = (*Folder)(nil)
+
+const databaseName = "store.db"
+
+// Open opens the store of a folder and makes it if necessary. Only the user can read it.
+func Open(dir string) (*Folder, error) {
+	f, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the store %s: %w", dir, explain(err))
+	}
+	return f, nil
+}
+
+func open(dir string) (*Folder, error) {
+	for _, d := range []string{dir, filepath.Join(dir, blobFolder), filepath.Join(dir, lockFolder)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+
+	path := filepath.Join(dir, databaseName)
+	if err := createDatabase(path); err != nil {
+		return nil, err
+	}
+
+	writer, err := connectWriter(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(writer); err != nil {
+		return nil, errors.Join(err, writer.close())
+	}
+	reader, err := connect(path, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return nil, errors.Join(err, writer.close())
+	}
+
+	f := &Folder{
+		dir: dir, reader: reader, locks: map[ID]*os.File{},
+		writes: make(chan write, maxGroup), ended: make(chan struct{}),
+	}
+	go f.serveWrites(writer)
+	return f, nil
+}
+
+// OpenReadOnly opens the store of a folder to read it, also a folder that cannot be written.
+func OpenReadOnly(dir string) (*Folder, error) {
+	f, err := openReadOnly(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the store %s: %w", dir, explain(err))
+	}
+	return f, nil
+}
+
+func openReadOnly(dir string) (*Folder, error) {
+	path := filepath.Join(dir, databaseName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) && !isWritable(dir) {
+		name.RawQuery = "immutable=1" // nobody writes, and the index of a log cannot be made
+	}
+
+	reader, err := connect(name.String(), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	if err != nil {
+		return nil, err
+	}
+	version, err := checkVersion(reader)
+	if err == nil && version < len(migrations) {
+		err = fmt.Errorf("it has the older version %d: open it once where it can be written", version)
+	}
+	if err != nil {
+		return nil, errors.Join(err, reader.close())
+	}
+	return &Folder{dir: dir, readOnly: true, reader: reader}, nil
+}
+
+// isWritable reports whether files can be made in a folder.
+func isWritable(dir string) bool {
+	probe, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return false
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
+}
+
+// createDatabase makes an empty database, unless there is one. It appears at once, so that no
+// process sees a part of it.
+func createDatabase(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }()
+	if err := temp.Close(); err != nil {
+		return err
+	}
+
+	c, err := connect(temp.Name(), sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return err
+	}
+	err = c.Exec("PRAGMA journal_mode = WAL")
+	if err := errors.Join(err, c.close()); err != nil {
+		return err
+	}
+
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// connectWriter opens the connection that writes. A transaction is on the disk when it ends.
+func connectWriter(path string) (*conn, error) {
+	c, err := connect(path, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return nil, err
+	}
+	err = c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// Close implements [Store].
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.mu.Unlock()
+
+	var failed error
+	if !f.readOnly {
+		last := write{done: make(chan error, 1)} // tells what notes have failed
+		f.writes <- last
+		failed = <-last.done
+		f.sends.Wait()
+		close(f.writes)
+		<-f.ended
+	}
+
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	errs := []error{failed, f.reader.close()}
+	for _, lock := range f.locks {
+		errs = append(errs, lock.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cannot close the store: %w", explain(err))
+	}
+	return nil
+}
+
+// read runs work on the connection that reads.
+func (f *Folder) read(work func(*conn) error) error {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	return explain(work(f.reader))
+}

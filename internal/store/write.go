@@ -1,0 +1,132 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// write is a change on its way to the disk.
+type write struct {
+	do   func(*conn) error // nil for none
+	done chan error        // gets the outcome; nil if nobody waits
+}
+
+// maxGroup bounds the changes that share a transaction.
+const maxGroup = 256
+
+// Watch is called before and after each transaction reaches the disk, if it is set. Tests end
+// the process there.
+var Watch atomic.Pointer[func()]
+
+func watched() {
+	if watch := Watch.Load(); watch != nil {
+		(*watch)()
+	}
+}
+
+// errClosed is the error of a store after Close.
+var errClosed = errors.New("the store is closed")
+
+// write makes a change and waits until it is on the disk.
+func (f *Folder) write(ctx context.Context, do func(*conn) error) error {
+	done := make(chan error, 1)
+	if err := f.send(ctx, write{do, done}); err != nil {
+		return err
+	}
+	return explain(<-done) // not earlier: the caller must know whether the change counts
+}
+
+// send gives a change to the writer.
+func (f *Folder) send(ctx context.Context, w write) error {
+	if f.readOnly {
+		return ErrReadOnly
+	}
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return errClosed
+	}
+	f.sends.Add(1)
+	f.mu.Unlock()
+	defer f.sends.Done()
+
+	select {
+	case f.writes <- w:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// serveWrites makes changes until Close. Those that wait at the same time share a
+// transaction, and so the wait for the disk.
+func (f *Folder) serveWrites(c *conn) {
+	defer close(f.ended)
+	var noted error // what became of changes for which nobody waits
+
+	for first := range f.writes {
+		group := []write{first}
+		for more := true; more && len(group) < maxGroup; {
+			select {
+			case next, open := <-f.writes:
+				if more = open; open {
+					group = append(group, next)
+				}
+			default: // nobody waits any more
+				more = false
+			}
+		}
+
+		watched()
+		outcomes := commit(c, group)
+		watched()
+
+		for i, w := range group {
+			if w.done == nil {
+				noted = cmp.Or(noted, outcomes[i])
+				continue
+			}
+			w.done <- errors.Join(noted, outcomes[i])
+			noted = nil
+		}
+	}
+	_ = c.close() // every change is on the disk
+}
+
+// commit makes changes in one transaction. A change that fails takes nothing with it. If the
+// transaction fails, all have failed.
+func commit(c *conn, group []write) []error {
+	outcomes := make([]error, len(group))
+	err := c.within(func() error {
+		for i, w := range group {
+			if w.do == nil {
+				continue
+			}
+			if err := c.do("SAVEPOINT change"); err != nil {
+				return err
+			}
+
+			if outcomes[i] = w.do(c); outcomes[i] != nil && !c.GetAutocommit() {
+				if err := c.do("ROLLBACK TO change"); err != nil {
+					return err
+				}
+			}
+			if c.GetAutocommit() { // the failure has ended the transaction, as a full disk does
+				return fmt.Errorf("the transaction was undone: %w", outcomes[i])
+			}
+			if err := c.do("RELEASE change"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for i := range outcomes {
+			outcomes[i] = err
+		}
+	}
+	return outcomes
+}
