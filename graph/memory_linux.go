@@ -117,7 +117,15 @@ func (m *memory) Free() {
 // reset drops what the instance has written. It reports false if the memory has grown: wazero
 // cannot shrink it.
 func (m *memory) reset() bool {
-	return m.used == m.state.size && unix.Madvise(m.data[:m.used], unix.MADV_DONTNEED) == nil
+	if m.used != m.state.size {
+		return false
+	}
+	for _, run := range m.written() {
+		if unix.Madvise(m.data[run.start:run.end], unix.MADV_DONTNEED) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // commit makes a view's bytes the state, and turns the view into one of the new state.
@@ -178,41 +186,4 @@ func (s *state) append(m *memory, old uint64) error {
 	}
 
 	return nil
-}
-
-type span struct{ start, end uint64 }
-
-// changed lists the pages of a range that are private to the view. Without the kernel's page
-// table, all may be.
-func (m *memory) changed(start, end uint64) ([]span, error) {
-	if start == end {
-		return nil, nil
-	}
-	pagemap, err := os.Open("/proc/self/pagemap")
-	if err != nil {
-		return []span{{start, end}}, nil // all pages are then written
-	}
-	defer pagemap.Close()
-
-	table := make([]uint64, (end-start)/pageSize)
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
-	first := uintptr(unsafe.Pointer(&m.data[start])) / pageSize
-	if _, err := pagemap.ReadAt(raw, int64(first*8)); err != nil {
-		return []span{{start, end}}, nil
-	}
-
-	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	var runs []span
-	for i, entry := range table {
-		if entry&(present|swapped) == 0 || entry&file != 0 {
-			continue
-		}
-		at := start + uint64(i)*pageSize
-		if n := len(runs); n > 0 && runs[n-1].end == at {
-			runs[n-1].end += pageSize
-		} else {
-			runs = append(runs, span{at, at + pageSize})
-		}
-	}
-	return runs, nil
 }
