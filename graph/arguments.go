@@ -94,7 +94,7 @@ func (args arguments) params(name string) (map[string]any, error) {
 			name, len(value), maxParams)
 	}
 	if bytes.Contains(value, []byte(`"__rlm_text__"`)) {
-		return nil, errors.New("a part of a large context is no str: pass str(part)")
+		return nil, errors.New("a part of a large context is not a str: pass str(part)")
 	}
 
 	decoder := json.NewDecoder(bytes.NewReader(value))

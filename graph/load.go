@@ -281,7 +281,7 @@ func (l *loading) loadEdges(u *Update, file *source) error {
 }
 
 // errMissing says that an edge names a node that is missing.
-var errMissing = errors.New("it names a node that is missing: add the node, or allow so many missing nodes")
+var errMissing = errors.New("it names a missing node: add the node, or allow more missing nodes")
 
 // miss counts an edge whose nodes are not all there.
 func (l *loading) miss(file *source, e Edge, line int) error {
@@ -352,7 +352,7 @@ func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 		}
 	}
 	if !found {
-		return false, fmt.Errorf("it is the header of no file: name the files with its rows %s-1.csv and so on",
+		return false, fmt.Errorf("no file has the rows of this header: name such files %s-1.csv and so on",
 			filepath.Base(stem))
 	}
 

@@ -119,7 +119,7 @@ func TestLoadIsAllOrNothing(t *testing.T) {
 		"a.jsonl": {`{"id":"a"}` + "\n{", `a.jsonl": line 2: it is not valid JSON`},
 		"b.jsonl": {
 			`{"id":"a"}` + "\n" + `{"from":"a","to":"b","type":"T"}`,
-			`line 2: the edge T from "a" to "b": it names a node that is missing`,
+			`line 2: the edge T from "a" to "b": it names a missing node`,
 		},
 		"c.json": {
 			`{"nodes":[{"id":"a"}],"edges":[{"source":"a","target":"a"},{"source":"a","target":"b"}]}`,
@@ -152,7 +152,7 @@ func TestLoadIsAllOrNothing(t *testing.T) {
 		"l.ttl.gz":     {pack(t, "<x:a>")[:12], "cannot inflate"},
 		"m.txt":        {"hello", "cannot tell the format"},
 		"n.ttl.gz.gz":  {pack(t, pack(t, "<x:a> <x:b> <x:c> .")), "n.ttl.gz.gz\": "},
-		"o-header.csv": {":ID,name\n", "it is the header of no file"},
+		"o-header.csv": {":ID,name\n", "no file has the rows of this header"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, map[string]string{name: c.text, "good.jsonl": `{"id":"good"}`})

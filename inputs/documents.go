@@ -328,7 +328,7 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 
 func explainLimit(err error) error {
 	if documents.IsLimit(err) {
-		return fmt.Errorf("%w, as by files that are made to harm", err)
+		return fmt.Errorf("%w, which suggests a malicious file", err)
 	}
 	return err
 }

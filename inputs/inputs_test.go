@@ -167,7 +167,7 @@ func TestHostileCompressedFilesEndInErrors(t *testing.T) {
 		"no stream": {inputs.Options{}, []byte("\x1f\x8b\x08"), "cannot unpack"},
 		// A frame that wants a window of 2 GiB.
 		"window":  {inputs.Options{}, []byte("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"), "more than 128 MiB of memory"},
-		"nothing": {inputs.Options{}, packed(t, "gzip", nil), "nothing packed"},
+		"nothing": {inputs.Options{}, packed(t, "gzip", nil), "contains no data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, c.o, "x", c.data); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -395,7 +395,7 @@ func TestFoldersHaveDecodedFiles(t *testing.T) {
 	notes := strings.Join(in.Notes, "\n")
 	for _, want := range []string{
 		"unpacked from gzip when opened: log.gz", "decoded from windows-1252: latin.txt",
-		"not text but png, in .bytes: pic.png", "make each a context of its own: in.zip",
+		"not text but png, in .bytes: pic.png", "pass each as a separate context: in.zip",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in %q", want, notes)

@@ -133,7 +133,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	}
 	text := bigtext.FromBytes(name, cutCharacter(head[:n], int64(n) < size))
 	if isArchive(text) {
-		return "archives, which stay as they are in a folder: make each a context of its own"
+		return "archives, which stay as they are in a folder: pass each as a separate context"
 	}
 	e, kind, err := r.findForm(ctx, text)
 

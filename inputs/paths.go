@@ -82,7 +82,7 @@ func findPath(ctx context.Context, path string) (found []string, folder string, 
 	case info.IsDir():
 		return []string{whole}, whole, nil
 	case !info.Mode().IsRegular():
-		return nil, "", fmt.Errorf("%q is neither a file nor a folder: make it a context of its own", path)
+		return nil, "", fmt.Errorf("%q is neither a file nor a folder: pass it as a separate context", path)
 	}
 	return []string{whole}, filepath.Dir(whole), nil
 }

@@ -146,7 +146,7 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 	if err != nil {
 		err = r.explain(packed, p, err)
 	} else if text.Size() == 0 {
-		err = errors.Join(fmt.Errorf("it is empty: there is nothing packed in %s", packed.Name()), text.Close())
+		err = errors.Join(fmt.Errorf("it contains no data: %s is empty when unpacked", packed.Name()), text.Close())
 	}
 
 	err = errors.Join(err, packed.Close())
@@ -189,11 +189,11 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 func (r *reader) checkUnpacked(unpacked, packed int64) error {
 	switch {
 	case unpacked > r.MaxUnpacked:
-		return fmt.Errorf("%w: it has more than %s unpacked: raise --max-unpacked",
+		return fmt.Errorf("%w: it unpacks to more than %s: raise --max-unpacked",
 			bigtext.ErrTooLarge, formatBytes(r.MaxUnpacked))
 	case unpacked > anyRatio && unpacked/r.MaxRatio > packed:
-		return fmt.Errorf("%w: it has more than %d times its size unpacked, as files have that "+
-			"are made to fill a disk: raise --max-ratio", bigtext.ErrTooLarge, r.MaxRatio)
+		return fmt.Errorf("%w: it unpacks to more than %d times its size, which suggests a "+
+			"malicious file: raise --max-ratio", bigtext.ErrTooLarge, r.MaxRatio)
 	}
 	return nil
 }

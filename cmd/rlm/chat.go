@@ -29,8 +29,8 @@ func newChat(e *env) *cobra.Command {
 		Long:  chatLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unexpected argument %q: chat reads questions from stdin, one a line; "+
-					"rlm run asks one question", args[0])
+				return fmt.Errorf("unexpected argument %q: chat reads one question per line from stdin; "+
+					"rlm run asks a single question", args[0])
 			}
 			return nil
 		},

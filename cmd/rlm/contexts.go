@@ -39,7 +39,7 @@ type contextFlag struct {
 // add adds the flags. The usage is that of --context.
 func (c *contextFlags) add(flags *pflag.FlagSet, usage string) {
 	flags.Var(&contextValue{c, false}, "context", usage+"; "+
-		"PATH may be a pattern, and name=PATH names the variable, which may have several paths")
+		"PATH may be a pattern; name=PATH names the variable, which can have several paths")
 	flags.Var(&contextValue{c, true}, "context-json",
 		"JSON `file` that snippets see as a Python value, - for stdin; repeatable")
 	flags.StringArrayVar(&c.files.Include, "include", nil,
@@ -47,7 +47,7 @@ func (c *contextFlags) add(flags *pflag.FlagSet, usage string) {
 	flags.StringArrayVar(&c.files.Exclude, "exclude", nil,
 		"`pattern` of files and folders to leave out; repeatable")
 	flags.BoolVar(&c.files.ReadIgnored, "no-ignore", false,
-		"read what .gitignore names in Git repositories, too")
+		"also read files that .gitignore excludes")
 	flags.StringVar(&c.files.Encoding, "encoding", "",
 		"`encoding` of all contexts, such as shift_jis; detected by default")
 	flags.BoolVar(&c.files.NoConvert, "no-convert", false,
@@ -130,7 +130,7 @@ func (c *contextFlags) check() error {
 			}
 		}
 		if n > 0 && len(c.list[i].paths) > 1 {
-			return errors.New("stdin (-) cannot be one of several paths: make it a context of its own")
+			return errors.New("stdin (-) cannot be one of several paths: pass it as a separate context")
 		}
 	}
 	if n > 1 {

@@ -27,9 +27,9 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-The file has one JSON object per line; - reads stdin. With a model, the model clusters
-the failures: by one call, or above trace_threshold by a run that reads all of them, as
-with rlm run. Without a model, the failures are clustered by the words of their errors.
+The file has one JSON object per line; - reads stdin. With a model, one call
+clusters the failures; above trace_threshold, a run as with rlm run reads all of them.
+Without a model, rlm clusters the failures by the words of their errors.
 docs/distill.md defines a failure.
 
 Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or

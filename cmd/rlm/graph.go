@@ -23,11 +23,11 @@ import (
 const graphLong = `Load, query and convert knowledge graphs, without a model.
 
 Files are RDF (Turtle, N-Triples, N-Quads, TriG, RDF/XML, JSON-LD) or property graphs (JSON
-Lines, JSON of networkx, CSV of Neo4j's import, GraphML), also packed with gzip. A folder
-stands for all its graph files. Without files, the setting graph names them.
+Lines, JSON of networkx, CSV of Neo4j's import, GraphML), also compressed with gzip. A
+folder stands for all its graph files. Without FILE, the setting graph names the files.
 
 Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is not a graph; 4 a
-limit was passed; 5 the output could not be written.`
+limit was exceeded; 5 the output could not be written.`
 
 func newGraph(e *env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -75,7 +75,7 @@ func (f *graphFlags) command(
 	}
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	cmd.Flags().IntVar(&f.missing, "missing", 0,
-		"leave out at most `N` edges whose nodes no file has, instead of none")
+		"accept up to `N` edges with missing nodes, and leave them out (default 0)")
 	config.AddFlags(cmd.Flags(), func(s config.Setting) bool {
 		return config.In(config.Graphs)(s) && !config.Named("graph_errors", "remember")(s) ||
 			config.Named("cache_dir")(s)
@@ -134,14 +134,14 @@ func exitForQuery(err error) error {
 
 func newGraphLoad(e *env) *cobra.Command {
 	f := &graphFlags{}
-	return f.command(e, "load FILE...", "Check that files are a graph, and say what is in it",
+	return f.command(e, "load FILE...", "Check graph files, and summarise their content",
 		"  rlm graph load people.ttl ontology.ttl", false,
 		func(ctx context.Context, g *graph.Graph, _ string) error { return f.showStats(ctx, e, g) })
 }
 
 func newGraphStats(e *env) *cobra.Command {
 	f := &graphFlags{}
-	cmd := f.command(e, "stats FILE...", "Count nodes, relationships, facts and what follows from them",
+	cmd := f.command(e, "stats FILE...", "Count nodes, relationships, stated facts and inferred facts",
 		"  rlm graph stats data.ttl --json", false,
 		func(ctx context.Context, g *graph.Graph, _ string) error {
 			if _, err := g.SPARQL(ctx, "ASK {}"); err != nil { // computes what follows
@@ -252,7 +252,7 @@ func checkNumbers(value any) error {
 
 func newGraphSPARQL(e *env) *cobra.Command {
 	f := &graphFlags{}
-	cmd := f.command(e, "sparql QUERY FILE...", "Run a SPARQL query over the graph and what follows from it",
+	cmd := f.command(e, "sparql QUERY FILE...", "Run a SPARQL query over stated and inferred facts",
 		`  rlm graph sparql 'SELECT ?c { ?c rdfs:subClassOf* ?d }' ontology.ttl
   rlm graph sparql 'CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }' data.ttl`, true,
 		func(ctx context.Context, g *graph.Graph, query string) error {
@@ -284,7 +284,7 @@ func newGraphExport(e *env) *cobra.Command {
   rlm graph export people.ttl --format csv --output people`, false,
 		func(ctx context.Context, g *graph.Graph, _ string) error { return f.export(ctx, e, g) })
 	cmd.Flags().StringVar(&f.format, "format", "",
-		"`format` of the output: "+strings.Join(dumpFormats, ", ")+", csv (default: that of the name of --output)")
+		"`format` of the output: "+strings.Join(dumpFormats, ", ")+", csv (default: by the name of --output)")
 	cmd.Flags().StringVar(&f.output, "output", "",
 		"`file` for the graph (default: stdout); for csv the folder of nodes.csv and edges.csv")
 	return cmd
@@ -319,7 +319,7 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 	case format == "":
 		format, err = dumpFormat(f.output)
 	case format == "csv" && f.output == "":
-		err = errors.New("--format csv writes two files: name a folder for them by --output")
+		err = errors.New("--format csv writes two files: name a folder for them with --output")
 	case format != "csv" && !slices.Contains(dumpFormats, format):
 		err = fmt.Errorf("--format %q: give one of %s", format, strings.Join(append(dumpFormats, "csv"), ", "))
 	}

@@ -17,7 +17,7 @@ var rowFormats = []string{"table", "json", "csv"}
 
 func (f *graphFlags) addRowFormat(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", rowFormats[0],
-		"`form` of the rows: table, json (an object for each) or csv, which cuts no value")
+		"`form` of the rows: table, json (one object per row) or csv, which never cuts values")
 	flags.BoolVar(&f.json, "json", false, "the same as --format json")
 }
 

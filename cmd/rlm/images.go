@@ -61,11 +61,11 @@ func newImagesBuild(e *env) *cobra.Command {
 	flags.BoolVar(&options.Latest, "latest", false,
 		"rebuild with the packages that Debian offers today, not the locked ones")
 	flags.StringSliceVar(&options.With, "with", nil,
-		"build an image of its own with further Python `packages`, as NAME or NAME==VERSION; repeatable")
+		"build a separate image with additional Python `packages`, as NAME or NAME==VERSION; repeatable")
 	flags.StringVar(&options.Name, "name", "",
-		"`name` of the image with further packages, for --image (default: from the packages)")
+		"`name` of the image with additional packages, for --image (default: derived from the packages)")
 	flags.StringVar(&options.Lock, "lock", "",
-		"`file` with the packages' versions and digests: followed if it exists, else written")
+		"`file` with the packages' versions and digests: used if it exists, otherwise written")
 	config.AddFlags(flags, config.Named("index_url"))
 	flags.BoolVar(&quiet, "quiet", false, "print no progress on stderr")
 	flags.StringVar(&options.WorkDir, "work-dir", "",
@@ -110,15 +110,15 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 func checkPackages(kinds *[]string, options *images.Options) error {
 	switch {
 	case len(options.With) == 0 && (options.Name != "" || options.Lock != ""):
-		return errors.New("--name and --lock are for an image with further packages: add --with")
+		return errors.New("--name and --lock need an image with additional packages: add --with")
 	case len(options.With) == 0:
 		return nil
 	case options.Latest:
-		return errors.New("--latest is for Debian's packages: use --again to take new releases of --with")
+		return errors.New("--latest updates Debian's packages: to update the packages of --with, use --again")
 	case len(*kinds) == 0:
 		*kinds = []string{images.Python}
 	case !slices.Equal(*kinds, []string{images.Python}):
-		return errors.New("--with adds packages to the image python, and to no other")
+		return errors.New("--with adds packages only to the image python")
 	}
 	return checkImageName(options.Name)
 }

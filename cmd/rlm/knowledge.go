@@ -72,7 +72,7 @@ func checkGraphWrite(path, remember string) error {
 		return nil
 	}
 	if path == remember {
-		return fmt.Errorf("--remember and --graph-write name the same file %s: use two", path)
+		return fmt.Errorf("--remember and --graph-write name the same file %s: use two different files", path)
 	}
 	if _, err := dumpFormat(path); err != nil {
 		return fmt.Errorf("--graph-write: %w", err)

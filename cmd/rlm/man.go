@@ -13,8 +13,8 @@ func newMan(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",
 		Short: "Write the manual pages",
-		Long: "Write a manual page for each command into a folder, which is made if need be.\n" +
-			"man finds them in a folder man1 of its search path.",
+		Long: "Write a manual page for each command into a folder, which is created if necessary.\n" +
+			"man finds the pages in a folder man1 of its search path.",
 		Example: "  rlm man ~/.local/share/man/man1 && man rlm-exec",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,14 +33,14 @@ const reflectLong = `Find the lessons in the record of an agent's work.
 
 A model reads the record with snippets, and asks a sub-agent about parts of the
 record. The snippets run in a sandbox, where the record is in the variables trace and
-traces. The value that a snippet hands to FINAL is the analysis: the errors and their
+traces. The analysis is the value that a snippet passes to FINAL: the errors and their
 causes, the correct approach, the lessons, and which strategies of the skillbook
 helped.
 
-TRACE is a file, a folder with traces, or - for stdin; give one or several. Messages of
-model APIs, logs of agents, spans of observability tools, trajectories of benchmarks
-and plain text are detected: docs/traces.md lists the forms, and stderr says which one
-was found. The analysis goes to stdout as Markdown.
+TRACE is a file, a folder with traces, or - for stdin; give one or several. A trace can
+have messages of model APIs, logs of agents, spans of observability tools,
+trajectories of benchmarks, or plain text. rlm detects its format and names it on
+stderr; docs/traces.md lists all formats. The analysis goes to stdout as Markdown.
 
 Exit codes are those of rlm run.`
 

@@ -140,7 +140,7 @@ func (c *traceCollector) addFolder(dir string) error {
 	}
 
 	if len(c.sources) == before {
-		return fmt.Errorf("there is no trace in %s: its files end with none of %s",
+		return fmt.Errorf("there is no trace in %s: the name of a trace ends with one of %s",
 			dir, strings.Join(traceEndings, ", "))
 	}
 	return nil

@@ -52,7 +52,7 @@ const runLong = `Let a model answer a question about inputs of any size.
 The root model learns the kind and size of each context and its first 200
 characters; --preview=false hides the characters. The model writes snippets, which
 run in a sandbox. There, the contexts are variables, and snippets can call models on
-parts of the contexts. The value that a snippet hands to FINAL is the answer.
+parts of the contexts. The answer is the value that a snippet passes to FINAL.
 
 Only the answer goes to stdout: text unchanged, any other value as JSON. Progress
 goes to stderr, on a terminal as a live tree.

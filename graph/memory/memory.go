@@ -39,10 +39,10 @@ type File struct {
 func Open(path string) (*File, error) {
 	if filepath.Ext(path) != ".jsonl" {
 		return nil, fmt.Errorf(
-			"cannot remember in %q: it must be JSON Lines, so name it FILE.jsonl", path)
+			"cannot use the memory file %q: it must be JSON Lines, so name it FILE.jsonl", path)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("cannot remember in %q: its folder does not exist", path)
+		return nil, fmt.Errorf("cannot use the memory file %q: its folder does not exist", path)
 	}
 
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -98,7 +98,7 @@ type end struct {
 func (f *File) add(found []record) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("cannot remember in %q: %w", f.path, err)
+			err = fmt.Errorf("cannot use the memory file %q: %w", f.path, err)
 		}
 	}()
 	unlock, err := lockedfile.MutexAt(f.path + ".lock").Lock()
@@ -193,7 +193,7 @@ func readSequence(line []byte) (int64, error) {
 		return 0, nil
 	}
 	if line[0] != '{' || !utf8.Valid(line) {
-		return 0, errors.New("it is no JSON object in UTF-8")
+		return 0, errors.New("it is not a JSON object in UTF-8")
 	}
 	var node struct {
 		Sequence   any // of a node without Properties

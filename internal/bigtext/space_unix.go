@@ -14,11 +14,11 @@ import (
 func checkSpace(f *os.File, size, kept int64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
-		return fmt.Errorf("cannot ask for free space: %w", err)
+		return fmt.Errorf("cannot determine the free space: %w", err)
 	}
 	free := int64(s.Bavail) * int64(s.Bsize) //nolint:unconvert // on macOS
 	if room := (free+kept)/2 - kept; size > room {
-		return fmt.Errorf("%w: it takes %d bytes, and with %d bytes of other texts more than half of the space of %d",
+		return fmt.Errorf("%w: it takes %d bytes; with %d bytes of other texts, that is more than half of the free %d",
 			ErrTooLarge, size, kept, free+kept)
 	}
 	return nil

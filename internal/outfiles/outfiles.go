@@ -108,7 +108,7 @@ func (u *unpacking) place(root *os.Root, stage string) error {
 	for _, entry := range entries {
 		name := entry.Name()
 		if _, err := root.Lstat(name); err == nil {
-			u.refuse(name, "there is a file of this name already")
+			u.refuse(name, "a file with this name already exists")
 			u.discount(root, path.Join(stage, name))
 			continue
 		}

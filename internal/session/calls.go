@@ -149,7 +149,7 @@ func (a *Accounts) permit(call *tiers.Call) error {
 		return a.count(call) // the journal has the rest
 	case journal.isFull(a.cfg.Limits.Memory):
 		a.Refuse(tiers.LimitHostCalls)
-		return fmt.Errorf("the host must keep the answers to this session's calls, and they take "+
+		return fmt.Errorf("the host stores the answers to this session's calls, and they take "+
 			"more than %s: open a new session", humanize.IBytes(uint64(a.cfg.Limits.Memory)))
 	}
 

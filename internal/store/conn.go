@@ -109,7 +109,7 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sqlite3.FULL):
-		return fmt.Errorf("the disk of the store is full: free some space; what was kept is there: %w", err)
+		return fmt.Errorf("the store's disk is full: free some space; earlier data is intact: %w", err)
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("another process has been writing to the store for %v: try again: %w",
 			busyWait, err)

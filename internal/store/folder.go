@@ -99,7 +99,7 @@ func openReadOnly(dir string) (*Folder, error) {
 	}
 	version, err := checkVersion(reader)
 	if err == nil && version < len(migrations) {
-		err = fmt.Errorf("it has the older version %d: open it once where it can be written", version)
+		err = fmt.Errorf("it has the older version %d: open it once with write access to upgrade it", version)
 	}
 	if err != nil {
 		return nil, errors.Join(err, reader.close())

@@ -70,7 +70,7 @@ func migrate(c *conn) error {
 		}
 		for i, script := range migrations[version:] {
 			if err := c.Exec(script); err != nil {
-				return fmt.Errorf("cannot bring the store to version %d: %w", version+i+1, err)
+				return fmt.Errorf("cannot upgrade the store to version %d: %w", version+i+1, err)
 			}
 		}
 		return c.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",

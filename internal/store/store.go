@@ -79,11 +79,11 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // check refuses an ID that cannot name a log.
 func (id ID) check() error {
 	if id.Kind != Run && id.Kind != Session {
-		return fmt.Errorf("there are no logs of the kind %q", id.Kind)
+		return fmt.Errorf("unknown kind of log %q", id.Kind)
 	}
 	if !validName.MatchString(id.Name) {
 		return fmt.Errorf("%.80q cannot name a %s: use up to 64 letters, digits, dots, "+
-			"underscores and hyphens, the first a letter or a digit", id.Name, id.Kind)
+			"underscores and hyphens, and begin with a letter or a digit", id.Name, id.Kind)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ type Collected struct {
 
 // Errors of a store. Test for them with errors.Is.
 var (
-	ErrExists   = errors.New("it exists already")
+	ErrExists   = errors.New("it already exists")
 	ErrNotFound = errors.New("it does not exist")
 	// ErrLost says that another process has taken the log over.
 	ErrLost = errors.New("another process has taken it over")

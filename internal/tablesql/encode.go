@@ -126,7 +126,7 @@ func bind(stmt *sqlite3.Stmt, params json.RawMessage) error {
 	}
 
 	if n := stmt.BindCount(); named == nil && n != len(list) {
-		return fmt.Errorf("the query has %d parameters, %d were given", n, len(list))
+		return fmt.Errorf("the query has %d parameters, but %d were given", n, len(list))
 	}
 	for i := 1; i <= stmt.BindCount(); i++ {
 		var value any

@@ -101,7 +101,7 @@ const (
 // order. Parameters are a list for ?, or an object for :name.
 func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) (rows json.RawMessage, err error) {
 	if len(sql) > maxQuery {
-		return nil, fmt.Errorf("a query of %d bytes is too long, at most %d are possible", len(sql), maxQuery)
+		return nil, fmt.Errorf("the query is too long: %d bytes, but at most %d are allowed", len(sql), maxQuery)
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, t.limits.Time)

@@ -69,7 +69,7 @@ func (t *table) findColumns() error {
 		return err
 	}
 	if n := len(t.layout.Columns); n > maxColumns {
-		return fmt.Errorf("%d columns are too many, at most %d can be queried", n, maxColumns)
+		return fmt.Errorf("the table has %d columns, but a query can use at most %d", n, maxColumns)
 	}
 
 	taken := map[string]bool{}
@@ -161,7 +161,7 @@ func (t *table) findKeys() error {
 }
 
 func notObject(line int64) error {
-	return fmt.Errorf("line %d is not a JSON object, so it is no row", line)
+	return fmt.Errorf("line %d is not a JSON object, so it is not a row", line)
 }
 
 // declare returns the statement by which SQLite learns the columns.

@@ -81,7 +81,7 @@ func parseLock(lock string) ([]Pin, error) {
 		}
 		name, isWheel := parseWheelName(parts[4])
 		if !isWheel || name.name != parts[1] {
-			return nil, fmt.Errorf("the file %.100q of the lock is no wheel of %s", parts[4], parts[1])
+			return nil, fmt.Errorf("the file %.100q of the lock is not a wheel of %s", parts[4], parts[1])
 		}
 		pins = append(pins, Pin{
 			Name: parts[1], Version: parts[2], SHA256: parts[3], File: parts[4], URL: parts[5],
@@ -114,7 +114,7 @@ func checkLock(pins []Pin, target *Target, texts []string) error {
 		}
 		v, err := version.Parse(versions[wanted.name])
 		if err != nil || !allowed(v, []string{wanted.spec}) {
-			return errors.New("the lock does not have " + text + ": remove the lock's file to resolve anew")
+			return errors.New("the lock does not have " + text + ": remove the lock file to choose versions again")
 		}
 	}
 	return nil

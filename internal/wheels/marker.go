@@ -41,7 +41,7 @@ func holds(text string, facts map[string]string, extras []string) (bool, error) 
 
 	result, err := m.readOr()
 	if err == nil && len(m.tokens) > 0 {
-		err = fmt.Errorf("%q is too much", m.tokens[0])
+		err = fmt.Errorf("unexpected %q", m.tokens[0])
 	}
 	if err != nil {
 		return false, fmt.Errorf("cannot read the condition %q: %w", text, err)
@@ -92,7 +92,7 @@ func (m *marker) readAnd() (bool, error) {
 func (m *marker) readOne() (bool, error) {
 	if m.takes("(") {
 		if m.depth++; m.depth > maxMarkerDepth {
-			return false, fmt.Errorf("more than %d parentheses inside one another", maxMarkerDepth)
+			return false, fmt.Errorf("parentheses are nested more than %d deep", maxMarkerDepth)
 		}
 		result, err := m.readOr()
 		m.depth--
@@ -131,7 +131,7 @@ func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 		name = right
 	}
 	if len(name) < 2 || name[0] != '"' && name[0] != '\'' {
-		return false, fmt.Errorf("extra is compared with %q", name)
+		return false, fmt.Errorf("cannot compare extra with %q", name)
 	}
 
 	has := slices.Contains(m.extras, Normalise(name[1:len(name)-1]))
@@ -141,7 +141,7 @@ func (m *marker) compareExtra(left, operator, right string) (bool, error) {
 	case "!=":
 		return !has, nil
 	}
-	return false, fmt.Errorf("extra is compared by %q", operator)
+	return false, fmt.Errorf("cannot compare extra with the operator %q", operator)
 }
 
 // value returns what a token stands for, and whether it is the name of a version.
@@ -179,5 +179,5 @@ func compareFacts(a, operator, b string, asVersions bool) (bool, error) {
 	case "!=":
 		return a != b, nil
 	}
-	return false, fmt.Errorf("the texts %q and %q are compared by %q", a, b, operator)
+	return false, fmt.Errorf("cannot compare the texts %q and %q with the operator %q", a, b, operator)
 }

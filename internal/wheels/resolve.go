@@ -124,7 +124,7 @@ func (r *resolver) resolve(ctx context.Context, roots []requirement) ([]Pin, err
 		}
 		chosen = next
 	}
-	return nil, errors.New("cannot find versions that agree: name versions yourself, as NAME==VERSION")
+	return nil, errors.New("cannot find compatible versions: give some versions yourself, as NAME==VERSION")
 }
 
 // gather collects what the roots and the chosen packages want.
@@ -143,7 +143,7 @@ func (r *resolver) gather(
 
 	for len(queue) > 0 {
 		if len(wishes) > maxPackages || len(queue) > 100*maxPackages {
-			return nil, fmt.Errorf("more than %d packages are wanted", maxPackages)
+			return nil, fmt.Errorf("more than %d packages are required", maxPackages)
 		}
 		next := queue[0]
 		queue = queue[1:]
@@ -229,14 +229,14 @@ func (r *resolver) chooseAll(ctx context.Context, wanted wishes) (map[string]fil
 		if !known {
 			var err error
 			if files, err = r.index.find(ctx, name); err != nil {
-				return nil, fmt.Errorf("%w (wanted: %s)", err, strings.Join(wish.by, ", "))
+				return nil, fmt.Errorf("%w (required: %s)", err, strings.Join(wish.by, ", "))
 			}
 			r.files[name] = files
 		}
 
 		f, err := r.target.choose(files, name, wish.specs)
 		if err != nil {
-			return nil, fmt.Errorf("%w (wanted: %s)", err, strings.Join(wish.by, ", "))
+			return nil, fmt.Errorf("%w (required: %s)", err, strings.Join(wish.by, ", "))
 		}
 		chosen[name] = f
 	}

@@ -163,7 +163,7 @@ func (w *wheelReader) readMetadata() error {
 
 	f := w.files[folder+"/METADATA"]
 	if f == nil || f.UncompressedSize64 > maxMetadata {
-		return errors.New("it has no METADATA, or too much of it")
+		return errors.New("its METADATA is missing or too large")
 	}
 
 	data, err := readEntry(f)
@@ -179,7 +179,7 @@ func (w *wheelReader) readMetadata() error {
 
 	v, err := version.Parse(fields.Get("Version"))
 	if err != nil {
-		return fmt.Errorf("its METADATA has the version %.50q", fields.Get("Version"))
+		return fmt.Errorf("its METADATA has the invalid version %.50q", fields.Get("Version"))
 	}
 	w.name, w.version = Normalise(fields.Get("Name")), v.String()
 	if w.requires = fields["Requires-Dist"]; len(w.requires) > maxRequires {

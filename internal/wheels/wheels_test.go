@@ -112,8 +112,8 @@ func TestWhatCannotBeUsedIsExplained(t *testing.T) {
 
 	for wanted, want := range map[string]string{
 		"native":     "native 1.0 has no wheel of pure Python: advice on native",
-		"needs":      "wanted: native for needs 1.0",
-		"a b":        "wanted: c<2 for a 1.0, c>=2 for b 1.0",
+		"needs":      "required: native for needs 1.0",
+		"a b":        "required: c<2 for a 1.0, c>=2 for b 1.0",
 		"a==7":       "no release of a for Python 3.13.5 is ==7",
 		"nothing":    "the index has no such package",
 		"url":        `cannot use the package url: cannot read the requirement "x @ https`,
@@ -451,7 +451,7 @@ func TestALockIsFollowed(t *testing.T) {
 
 	for want, text := range map[string]string{
 		"cannot read the line":      lock + "b\n",
-		"is no wheel of a":          strings.Replace(lock, "# a-1.0-py3", "# b-1.0-py3", 1),
+		"is not a wheel of a":       strings.Replace(lock, "# a-1.0-py3", "# b-1.0-py3", 1),
 		"its SHA-256 is":            strings.Replace(lock, pins[0].SHA256, strings.Repeat("1", 64), 1),
 		"use https":                 strings.Replace(lock, server.URL, "http://192.0.2.1", 1),
 		"the lock does not have a>": strings.Replace(lock, "a==1.0", "a==0.9", 1),

@@ -15,7 +15,7 @@ type gate struct{}
 
 func newGate() (*gate, error) {
 	return nil, reject(
-		"containers run on a separate kernel, which cannot hand a listener over",
+		"containers run on a separate kernel, which cannot pass a listener to the host",
 	)
 }
 

@@ -81,7 +81,7 @@ func (g *graphML) read(token xml.Token) error {
 		return err
 	case xml.StartElement:
 		if g.depth++; g.depth > maxDepth {
-			return fmt.Errorf("it has more than %d elements within one another", maxDepth)
+			return fmt.Errorf("its elements are nested more than %d deep", maxDepth)
 		}
 		return g.start(t)
 	case xml.EndElement:
@@ -143,7 +143,7 @@ func (g *graphML) skip() error {
 		switch token.(type) {
 		case xml.StartElement:
 			if depth++; depth > maxDepth {
-				return fmt.Errorf("it has more than %d elements within one another", maxDepth)
+				return fmt.Errorf("its elements are nested more than %d deep", maxDepth)
 			}
 		case xml.EndElement:
 			depth--

@@ -68,7 +68,7 @@ func (r *reading) readJSON(in io.Reader) error {
 	}
 	if _, err := d.dec.Token(); !errors.Is(err, io.EOF) {
 		return d.explain(errors.Join(err, errors.New(
-			"more text follows the document: name a file with one object in a line .jsonl")))
+			"more text follows the document: if the file has one object per line, name it .jsonl")))
 	}
 
 	return nil

@@ -46,7 +46,7 @@ func parseObject(text []byte) (object, error) {
 		return nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text follows the object: write one object in a line")
+		return nil, errors.New("text follows the object: write one object per line")
 	}
 
 	for key, value := range o {

@@ -42,7 +42,7 @@ const (
 
 var entity = regexp.MustCompile(`^<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"]*)"|'([^']*)')\s*>`)
 
-var errDoctype = errors.New("its document type may declare nothing but short entities without others in them: " +
+var errDoctype = errors.New("its DOCTYPE declares more than short entities without references: " +
 	"remove the DOCTYPE")
 
 // readDoctype returns the entities that a document type declares. It refuses one that a parser

@@ -297,7 +297,7 @@ func (w *spanWalk) spoken(value located, role string, depth int) ([]located, err
 		}
 	}
 	if depth > maxSpoken {
-		return nil, fmt.Errorf("%s: its messages lie too deep", value.place())
+		return nil, fmt.Errorf("%s: its messages are nested too deep", value.place())
 	}
 
 	switch v := value.any.(type) {

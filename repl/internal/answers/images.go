@@ -79,7 +79,7 @@ func readImage(text string, most int) (llm.Image, error) {
 }
 
 func tooLarge(size, most int) error {
-	return fmt.Errorf("it has %s bytes, %s are left of %s for one and %s for all: make it smaller",
+	return fmt.Errorf("it has %s bytes, but %s are left of %s per image and %s per call: make it smaller",
 		humanize.Comma(int64(size)), humanize.Comma(int64(most)),
 		humanize.IBytes(maxImage), humanize.IBytes(maxImageBytes))
 }

@@ -37,7 +37,7 @@ func (a agents) Set(s string) error {
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&all); err != nil {
 			return fmt.Errorf("give a mapping of names to agents, each with instructions, and "+
-				"if needed description, model, tools (a list) and contract: %w", err)
+				"optionally description, model, tools (a list) and contract: %w", err)
 		}
 	}
 
@@ -45,7 +45,7 @@ func (a agents) Set(s string) error {
 		agent := all[name]
 		switch {
 		case name == "" || len(name) > 100 || (text{new(string)}).Set(name) != nil:
-			return fmt.Errorf("the name %q: give 1 to 100 characters of one line", name)
+			return fmt.Errorf("cannot use the name %q: give 1 to 100 characters on one line", name)
 		case agent.Instructions == "":
 			return fmt.Errorf("agent %q has no instructions", name)
 		}

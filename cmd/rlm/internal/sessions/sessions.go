@@ -90,7 +90,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func Path(name string) (string, error) {
 	if !validName.MatchString(name) {
 		return "", fmt.Errorf("%q cannot name a session: use up to 64 letters, digits, dots, "+
-			"underscores and hyphens, the first a letter or a digit", texts.Truncate(name, 80))
+			"underscores and hyphens, and begin with a letter or a digit", texts.Truncate(name, 80))
 	}
 	dir, err := folder()
 	return filepath.Join(dir, name), err
@@ -193,7 +193,7 @@ func (f *File) Close() error {
 func decode(r io.Reader) (c Conversation, err error) {
 	var head [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:len(magic)]) != magic {
-		return c, errors.New("its file holds no session")
+		return c, errors.New("its file contains no session")
 	}
 	length := int64(binary.BigEndian.Uint32(head[len(magic):]))
 	if length > maxHeader {

@@ -134,7 +134,7 @@ func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
 	}
 	good := encode(t, `{"version":1,"contexts":[],"histories":[]}`)
 	for want, data := range map[string][]byte{
-		"holds no session":                 []byte("hello"),
+		"contains no session":              []byte("hello"),
 		"is damaged":                       bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
 		"has version 2":                    encode(t, `{"version":2,"more":1}`),
 		"unknown field":                    encode(t, `{"version":1,"more":1}`),

@@ -10,6 +10,9 @@ const (
 
 var edgeKeys = []string{"from", "to", "type"}
 
+// oneLine tells the writer of a file which edges work.
+const oneLine = "edges must form one line without branches or loops"
+
 // orderNodes puts the nodes into the order of a file's edges, which must form one line
 // through all nodes. A missing first edge, from __start__, or last edge, to __end__, changes
 // nothing.
@@ -31,7 +34,7 @@ func (p *parsing) orderNodes(edges *Tree) {
 	for name := from; name != edgeEnd && name != ""; name = next[name] {
 		n := p.nodeNamed(name)
 		if n == nil || slices.Contains(line, n) {
-			p.fail(edges, `"edges" lead back to node `+quoteName(name)+": only a line of edges works")
+			p.fail(edges, `"edges" lead back to node `+quoteName(name)+": "+oneLine)
 			return
 		}
 		line = append(line, n)
@@ -56,20 +59,20 @@ func (p *parsing) readEdges(edges *Tree) map[string]string {
 		for _, key := range edge.Keys {
 			if !contains(edgeKeys, key.Text) {
 				p.fail(key, "an edge with "+quoteName(key.Text)+
-					" does not work: only a line of edges works, so decide in the code of a node")
+					" is not supported: nodes run one after the other, so branch in the code of a node")
 			}
 		}
 		if kind := p.text(edge, "type"); kind != "" && kind != "normal" {
-			p.fail(edge.Get("type"), "an edge of type "+quoteName(kind)+" does not work: only normal edges work")
+			p.fail(edge.Get("type"), "an edge of type "+quoteName(kind)+" is not supported: use type normal")
 		}
 
 		from, to := p.edgeEnd(edge, "from", edgeStart), p.edgeEnd(edge, "to", edgeEnd)
 		switch {
 		case from == "" || to == "":
 		case next[from] != "":
-			p.fail(edge, "a second edge leaves "+quoteName(from)+": only a line of edges works")
+			p.fail(edge, "a second edge leaves "+quoteName(from)+": "+oneLine)
 		case entered[to]:
-			p.fail(edge, "a second edge enters "+quoteName(to)+": only a line of edges works")
+			p.fail(edge, "a second edge enters "+quoteName(to)+": "+oneLine)
 		default:
 			next[from], entered[to] = to, true
 		}

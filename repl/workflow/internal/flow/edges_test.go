@@ -39,8 +39,8 @@ func TestOtherEdgesAreRefused(t *testing.T) {
 		"\n  - {from: a, to: d}": `w.yaml:6:19: there is no node "d"`,
 		"\n  - {from: a, to: b}\n  - {from: a, to: c}": `w.yaml:7:5: a second edge leaves "a"`,
 		"\n  - {from: a, to: b}\n  - {from: c, to: b}": `w.yaml:7:5: a second edge enters "b"`,
-		"\n  - {from: a, to: b, when: true}":           `w.yaml:6:22: an edge with "when" does not work`,
-		"\n  - {from: a, to: b, type: parallel}":       `w.yaml:6:28: an edge of type "parallel" does not work`,
+		"\n  - {from: a, to: b, when: true}":           `w.yaml:6:22: an edge with "when" is not supported`,
+		"\n  - {from: a, to: b, type: parallel}":       `w.yaml:6:28: an edge of type "parallel" is not supported`,
 		"\n  - {from: a, to: b}":                       `w.yaml:4:5: the line of edges from __start__ does not reach`,
 		"\n  - {from: __start__, to: a}\n  - {from: a, to: b}\n  - {from: b, to: c}" +
 			"\n  - {from: c, to: a}": `a second edge enters "a"`,

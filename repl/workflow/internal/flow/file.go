@@ -164,7 +164,7 @@ func (p *parsing) node(i int, tree *Tree) {
 			tree, `a node needs exactly one of "uses" (an action) and "run" (Python code)`,
 		)
 	case n.With != nil && n.Run != "":
-		p.fail(n.With, `"with" is allowed only beside "uses": the code of "run" reads the state`)
+		p.fail(n.With, `"with" is allowed only with "uses": the code of "run" reads the state`)
 	case n.With != nil && n.With.Kind != Object:
 		p.fail(n.With, `"with" must be an object of parameters by name`)
 	}

@@ -65,7 +65,7 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 		{"nodez: []\nnodes:\n  - run: x\n", `w.yaml:1:1: unknown key "nodez" of a workflow; did you mean nodes?`},
 		{"nodes:\n  - uss: llm.call\n    run: x\n", `w.yaml:2:5: unknown key "uss" of a node; did you mean uses?`},
 		{"nodes:\n  - name: a\n", `w.yaml:2:5: a node needs exactly one of "uses"`},
-		{"nodes:\n  - run: x\n    with: {}\n", `w.yaml:3:11: "with" is allowed only beside "uses"`},
+		{"nodes:\n  - run: x\n    with: {}\n", `w.yaml:3:11: "with" is allowed only with "uses"`},
 		{"nodes:\n  - {name: a, run: x}\n  - {name: a, run: x}\n", `w.yaml:3:5: an earlier node has the name "a"`},
 		{"nodes:\n  - run: x\n    output: a.b\n", `w.yaml:3:13: "output" must be a plain name`},
 		{"nodes:\n  - run: x\n    run: y\n", `w.yaml:3:5: the key "run" appears twice`},
