@@ -87,6 +87,7 @@ type loading struct {
 	headers map[string]string // of CSV files, by the paths that they are for
 	notes   map[string]int
 	missing []string // the first edges that name a missing node
+	given   givenValues
 	done    Loaded
 }
 
@@ -205,6 +206,10 @@ func (l *loading) load(u *Update) error {
 		l.notes[fmt.Sprintf("an edge was left out, because its node is missing, such as %s",
 			strings.Join(l.missing, ", "))] = l.done.Missing
 	}
+	if l.given.conflicts > 0 {
+		l.notes[fmt.Sprintf("a property of a node has several values, of which the last counts, such as %s",
+			strings.Join(l.given.examples, ", "))] = l.given.conflicts
+	}
 
 	return nil
 }
@@ -242,6 +247,7 @@ func (l *loading) loadFacts(u *Update, file *source) error {
 		return format.Read(file.format, content, l.options(file), format.Sink{
 			Node: func(n format.Node) error {
 				l.done.Nodes++
+				l.given.compare(n)
 				return u.AddNode(Node{n.ID, n.Labels, n.Properties})
 			},
 			Note: l.note,

@@ -112,6 +112,29 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestConflictsAreCounted: a property that a node has already keeps one of its values.
+func TestConflictsAreCounted(t *testing.T) {
+	g := open(t, graph.Config{})
+	dir := write(t, map[string]string{
+		"a.jsonl": `{"id": "a", "name": "Ann", "tags": ["x"], "age": 1}` + "\n" + `{"id": "b", "name": "Bob"}`,
+		"b.jsonl": `{"id": "a", "name": "Anna", "tags": ["x"], "city": "Rome"}` + "\n" +
+			`{"id": "a", "tags": ["y"]}` + "\n" + `{"id": "b", "name": "Bob"}`,
+	})
+	done, err := g.Load(t.Context(), graph.LoadOptions{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `2 ×: a property of a node has several values, of which the last counts, such as ` +
+		`"name" of "a", "tags" of "a"`
+	if len(done.Notes) != 1 || done.Notes[0] != want {
+		t.Errorf("%q", done.Notes)
+	}
+	if got := rows(t, g, "MATCH (n {id: 'a'}) RETURN n.name AS name, n.age AS age", nil); got !=
+		"[name age] [map[age:1 name:Anna]]" {
+		t.Error(got)
+	}
+}
+
 func TestLoadIsAllOrNothing(t *testing.T) {
 	g := open(t, graph.Config{})
 	deep := strings.Repeat("[", 100_000)

@@ -126,6 +126,9 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	head := make([]byte, min(headSize, size))
 	n, _ := readBlock(file, head) // what there is
 	if p := findPacking(head[:n]); p != nil {
+		if p.isDamaged(head[:n], int64(n) == size) {
+			return "damaged, so that it cannot be unpacked from " + p.name
+		}
 		return "unpacked from " + p.name + " when opened"
 	}
 	if !r.KeepDocuments && findDocument(name, head[:n]) != nil {

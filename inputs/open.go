@@ -119,11 +119,14 @@ func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input,
 		return tiers.Input{}, err
 	}
 	notes = append(notes, more...)
+	if found == nil && isArchive(text) {
+		return r.openArchive(ctx, text, notes)
+	}
+	if len(r.Include)+len(r.Exclude) > 0 {
+		notes = append(notes, "it is a single file, so --include and --exclude have no effect on it")
+	}
 	if found != nil {
 		return tiers.Input{Text: text, Notes: notes}, nil
-	}
-	if isArchive(text) {
-		return r.openArchive(ctx, text, notes)
 	}
 	if text, err = r.decode(ctx, text); err != nil {
 		return tiers.Input{}, err

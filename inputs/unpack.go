@@ -88,6 +88,19 @@ func (p *packing) trimName(name string) string {
 	return name
 }
 
+// isDamaged reports whether the head of a file cannot be unpacked. isWhole says that it is all of
+// the file: else it may end anywhere.
+func (p *packing) isDamaged(head []byte, isWhole bool) bool {
+	const most = 1 << 20 // enough of what a small file holds
+	unpacked, stop, err := p.open(bytes.NewReader(head))
+	if err == nil {
+		defer stop()
+		_, err = readBlock(unpacked, make([]byte, most))
+	}
+	isCut := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, xz.ErrBuf)
+	return err != nil && !errors.Is(err, io.EOF) && (isWhole || !isCut)
+}
+
 // unpack decompresses a text as often as it is compressed, at most three times. It owns the
 // text.
 func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text, []string, error) {

@@ -249,7 +249,8 @@ type Denial struct {
 
 // Final is the answer that a snippet gave by FINAL and its dialects.
 type Final struct {
-	// Value is the answer as JSON. Values that JSON lacks are given as their str().
+	// Value is the answer as JSON, without repeated keys, NaN and infinity, which are exceptions.
+	// Values of other types that JSON lacks are given as their str().
 	Value Value
 	// Name is the variable that FINAL_VAR named.
 	Name string

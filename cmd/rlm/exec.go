@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -219,8 +220,28 @@ func (e *env) prepare(ctx context.Context, engine *rlm.Engine) error {
 			exitUsage, fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name),
 		}
 	}
+	if err := e.checkImage(ctx, engine); err != nil {
+		return &exitError{exitUsage, err}
+	}
 	if err := engine.Warm(ctx); err != nil {
 		return &exitError{exitBroken, err}
+	}
+	return nil
+}
+
+// checkImage reports an image that does not exist. If the daemon does not answer, the image may
+// well exist: then tier docker tells why it cannot work, and other tiers run what they can.
+func (e *env) checkImage(ctx context.Context, engine *rlm.Engine) error {
+	if e.settings.Image == "" {
+		return nil
+	}
+	for _, tier := range engine.Tiers() {
+		if tier.Info().Name != rlm.TierDocker {
+			continue
+		}
+		if err := tier.Probe(ctx); errors.Is(err, dockerapi.ErrNoImage) {
+			return fmt.Errorf("--image %s: %w", e.settings.Image, err)
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import collections
 import collections.abc
 import io
 import itertools
+import math
 import types
 
 import failures
@@ -22,6 +23,7 @@ def encode(answer, given):
     if isinstance(given, failures.SubCallError):
         raise TypeError(f"the answer is a sub-call that failed: {str.__str__(given)[:500]}")
     _refuse_failed(given)
+    _refuse_ambiguous(given)
     return Encoding().encode(answer)
 
 
@@ -38,6 +40,42 @@ def _refuse_failed(value):
             left.extend(value)
             if isinstance(value, dict):
                 left.extend(value.values())
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+def _refuse_ambiguous(value):
+    """Raises if JSON has no form of its own for a part of a value: for NaN and infinity, and for
+    two keys of one dict that become the same text."""
+    seen, left = set(), [(value, "")]
+    while left:
+        value, place = left.pop()
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise TypeError(f"the answer has {float.__repr__(value)}{place and ' at ' + place}, which JSON lacks: "
+                                "pass None or a text in its place")
+            continue
+        if id(value) in seen or not isinstance(value, (list, tuple, dict)):
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            _refuse_same_keys(value, place)
+        if not _PLAIN.issuperset(map(type, value.values() if isinstance(value, dict) else value)):
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            left.extend((part, f"{place}[{key!r}]") for key, part in parts if type(part) not in _PLAIN)
+
+
+def _refuse_same_keys(value, place):
+    if all(type(key) is str for key in value):
+        return
+    first = {}
+    for key in value:
+        text = wire.key_text(key)
+        if text in first:
+            raise TypeError(f"the answer has two keys that are {text!r} in JSON{place and ', in ' + place}: "
+                            f"{first[text]!r} and {key!r}; rename one of them")
+        first[text] = key
 
 
 class Encoding:
@@ -63,6 +101,7 @@ class Encoding:
         try:
             converted = _convert(value)
             _refuse_failed(converted)
+            _refuse_ambiguous(converted)
         except MemoryError:
             raise
         except Exception as error:
@@ -134,6 +173,7 @@ def _from_pandas(value):
     if kind not in ("Series", "DataFrame"):
         method = getattr(value, "tolist", None)
         return (method(),) if callable(method) else None
+    value = value.astype(object).where(value.notna(), None)  # NaN is how it says that a value is missing
     index = value.index
     is_plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
     if kind == "Series":

@@ -12,6 +12,7 @@ import sys
 
 import _rlm
 import binaries
+import output
 import wire
 from parts import Chunks, Parts, Sections, cut_lines
 
@@ -114,6 +115,7 @@ class Directory(collections.abc.Mapping):
         self.name = info["name"]
         self._sizes = None
         self._open = {}
+        self._unreadable = set()  # paths that a note has named
 
     def _load(self):
         if self._sizes is None:
@@ -144,6 +146,25 @@ class Directory(collections.abc.Mapping):
     def __contains__(self, path):
         return path in self._load()
 
+    def items(self):
+        """The paths and texts, without the files that cannot be read: a note on stderr names each."""
+        return _Items(self)
+
+    def values(self):
+        """The texts, as items() has them."""
+        return _Values(self)
+
+    def _readable(self):
+        for path in self:
+            try:
+                text = self[path]
+            except wire.HostError as error:
+                if path not in self._unreadable:
+                    self._unreadable.add(path)
+                    output.stderr.write(f"note: {path} is left out, because it cannot be read: {error}\n")
+            else:
+                yield path, text
+
     def sizes(self):
         """Path -> size in bytes, without opening a file."""
         return dict(self._load())
@@ -156,6 +177,16 @@ class Directory(collections.abc.Mapping):
 
     def __repr__(self):
         return f"<Directory {self.name!r}: {len(self):,} files>"
+
+
+class _Items(collections.abc.ItemsView):
+    def __iter__(self):
+        return self._mapping._readable()
+
+
+class _Values(collections.abc.ValuesView):
+    def __iter__(self):
+        return (text for _, text in self._mapping._readable())
 
 
 def _too_long(what, text):

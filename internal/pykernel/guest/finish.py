@@ -45,7 +45,7 @@ def FINAL_VAR(name, value=_MISSING):
     key = name.strip().strip("\"'")
     if key in namespace and key not in hidden():
         _finish(namespace[key], key)
-    print(f"FINAL_VAR: there is no variable {key!r}. {_listing()} Assign it first, then call FINAL_VAR again.")
+    raise NameError(f"FINAL_VAR: there is no variable {key!r}. {_listing()} Assign it first, then call FINAL_VAR again.")
 
 
 def SUBMIT(*values, **fields):

@@ -23,6 +23,7 @@ from inspect import CO_COROUTINE
 
 import _rlm
 
+import advice
 import artefacts
 import awaits
 import combinators
@@ -96,6 +97,7 @@ def prepare():
     output.install()
     pydantics.install()
     missing.install()
+    advice.install()
     sessionloop.put_in_place(_nested_run, _stock_run)
     asyncio.run = _nested_run
     initial = {
@@ -412,12 +414,18 @@ def _exit_code(error):
 
 
 def _explain(error):
-    """Adds the way out if the memory ended in a walk over a sequence that a list would not hold."""
-    if parts.unfinished is not None and not error.args and hasattr(error, "add_note"):
+    """Adds the way out: of a walk over a sequence that a list would not hold, and as advice says."""
+    if not hasattr(error, "add_note"):
+        return
+    if isinstance(error, MemoryError) and parts.unfinished is not None and not error.args:
         try:
             parts.unfinished.check_room()
         except MemoryError as why:
             error.add_note(str(why))
+    inputs = {name: value for name, value in _reserved.items() if name.startswith("context") or name in contexts.named}
+    more = advice.of(error, inputs)
+    if more is not None:
+        error.add_note(more)
 
 
 def _report(error, code):
@@ -425,7 +433,7 @@ def _report(error, code):
     try:
         if isinstance(error, MemoryError):
             _ballast = None  # room for the report, and for the snippet after it
-            _explain(error)
+        _explain(error)
         kind, message = type(error).__name__, _message(error)
         trace = "" if isinstance(error, SystemExit) else format_exception(error)
     except MemoryError:

@@ -51,12 +51,22 @@ def _make(default):
     return _encoder.c_make_encoder(None, default, _encoder.encode_basestring, None, ": ", ", ", False, False, False)
 
 
+def key_text(key):
+    """Returns what a dict's key becomes in JSON."""
+    if key is None:
+        return "null"
+    for kind, text in ((str, str.__str__), (bool, lambda key: repr(key).lower()), (int, int.__repr__), (float, float.__repr__)):
+        if isinstance(key, kind):
+            return text(key)
+    return str(key)
+
+
 def _tame(value, default, depth=0):
     """Returns a copy of value in which parts that the encoder refuses are text."""
     if depth > 100:
         return str(value)
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else str(k): _tame(v, default, depth + 1) for k, v in value.items()}
+        return {key_text(k): _tame(v, default, depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_tame(v, default, depth + 1) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):

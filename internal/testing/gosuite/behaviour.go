@@ -233,6 +233,11 @@ fmt.Println(answers, err)`)
 	if r := RunSnippet(t, s, "for {\n}"); r.Lost == nil {
 		t.Errorf("%+v", r)
 	}
+	r = RunSnippet(t, s, "import \"math\"\nFINAL(map[string]any{\"a\": []float64{1, math.NaN()}})")
+	if r.Status != tiers.StatusRaised || r.Final != nil ||
+		!strings.Contains(r.Exception.Message, "the answer has NaN") {
+		t.Errorf("%+v", r)
+	}
 	r = RunOK(t, s, "FINAL_VAR(\"answers\")\nFINAL(1)")
 	if r.Final == nil || string(r.Final.Value) != `["re: 1","re: 2","re: 3","re: 4"]` ||
 		r.Final.Name != "answers" || h.made() != 7 {

@@ -217,11 +217,11 @@ print('no')`, final: `{"sum":3}`, named: "total"}}},
 		source: "FINAL_VAR('result', 5)\nprint('no')", final: "5",
 		named: "result",
 	}}},
-	{name: "a missing name lists the variables and goes on", steps: []step{
+	{name: "a missing name is an error that lists the variables", steps: []step{
 		{source: "revenue = 1\ncosts = 2"},
 		{
-			source: "FINAL_VAR('profit')\nprint('went on')", says: []string{"profit", "revenue", "costs", "went on"},
-			hides: []string{"llm_query"},
+			source: "FINAL_VAR('profit')\nprint('went on')", raises: "NameError",
+			says: []string{"profit", "revenue", "costs"}, hides: []string{"llm_query", "went on\n"},
 		},
 		{source: "FINAL_VAR('costs')", final: "2", named: "costs"},
 	}},
@@ -287,8 +287,11 @@ FINAL([collections.ChainMap({'a': 1}, {'b': 2}), collections.UserDict(c=3), type
 		source: "FINAL([collections.UserString('x'), collections.UserList([1])])", final: `["x",[1]]`,
 	}),
 	single("an iterator beside what needs a second look", step{
-		source: "g = (i for i in range(2))\nFINAL([g, {(1, 2): g}, float('nan')])",
-		final:  `[[0,1],{"(1, 2)":[0,1]},"nan"]`,
+		source: "g = (i for i in range(2))\nFINAL([g, {(1, 2): g}])", final: `[[0,1],{"(1, 2)":[0,1]}]`,
+	}),
+	single("keys that are no texts", step{
+		source: "FINAL({1: 'a', 2.5: 'b', True and None: 'c', False: 'd'})",
+		final:  `{"1":"a","2.5":"b","null":"c","false":"d"}`,
 	}),
 	single("an array", step{
 		source: "import array\nFINAL([array.array('i', [1, 2])])", final: "[[1,2]]",
@@ -325,12 +328,21 @@ var refusedFinals = func() []scenario {
 			"has a sub-call that failed in it; repeat the call, or leave it out: Error: lost",
 		},
 		{"a file", "import io", "io.StringIO('a')", "a file is not an answer"},
+		{"NaN", "", "float('nan')", "the answer has nan, which JSON lacks"},
+		{"infinity in it", "", "{'a': [1, {'b': -math.inf}]}", "has -inf at ['a'][1]['b'], which JSON lacks"},
+		{"NaN from an iterator", "", "(n for n in [1.5, math.nan])", "the answer has nan at [1], which"},
+		{"keys that become one", "", "{'1': 2, 1: 1}", "two keys that are '1' in JSON: '1' and 1"},
+		{"keys in it that become one", "", "[{'a': {True: 1, 'true': 2}}]", "in [0]['a']: True and 'true'"},
 		{"an endless iterator", "", "itertools.count()", "more than 1,000,000 items"},
 	} {
 		source := c.before + "\ntry:\n    FINAL(" + c.value + ")\nexcept TypeError as e:\n    print(e)"
 		all = append(all, single(c.name, step{source: source, anyOut: true, says: []string{c.says}}))
 	}
 	return append(all,
+		single("a variable that is missing", step{
+			source: "n = 1\ntry:\n    FINAL_VAR('m')\nexcept NameError as e:\n    print(e)", anyOut: true,
+			says: []string{"there is no variable 'm'. Variables: n. Assign it first"},
+		}),
 		single("a submission of nothing", step{source: "SUBMIT()", raises: "TypeError"}),
 		single("a function as answer['content']", step{
 			source: "answer['content'] = len\nanswer['ready'] = True", raises: "TypeError",

@@ -323,7 +323,7 @@ func (s *suite) testCommon(t *testing.T) {
 		{name: "SHOW_VARS shows them", steps: []step{
 			{source: "predict = [1, 2]"},
 			{source: "SHOW_VARS()", says: []string{"predict: list (2)"}},
-			{source: "FINAL_VAR('tally')", says: []string{"no variable 'tally'"}},
+			{source: "FINAL_VAR('tally')", raises: "NameError", says: []string{"no variable 'tally'"}},
 			{source: "FINAL_VAR('predict')", final: "[1,2]", named: "predict"},
 		}},
 	})

@@ -53,7 +53,8 @@ func TestTemplatesRender(t *testing.T) {
 		`"{{ state.none }}"`:                     `null`,
 		`"{{ state.missing }}"`:                  `null`,
 		`"{{ state.big }}"`:                      `9007199254740993`,
-		`"[{{ state.missing }}]"`:                `"[]"`,
+		`"[{{ state.missing|default('') }}]"`:    `"[]"`,
+		`"{% if state.missing %}a{% endif %}"`:   `""`,
 		`"{{ state.name | upper }}"`:             `"ANN"`,
 		`"{{ state.n > 2 and state.yes }}"`:      `true`,
 		`"{{ state.list | tojson }}"`:            `"[1,{\"a\":\"b\"}]"`,
@@ -80,15 +81,17 @@ func TestTemplatesRender(t *testing.T) {
 func TestATemplateThatFailsIsShown(t *testing.T) {
 	skip.WithoutJail(t)
 	for template, want := range map[string]string{
-		"{{ state.a.b.c }}": "undefined variable: undefined value, in line 1: {{ state.a.b.c }}",
+		"for {{ state.name }}": "undefined variable: undefined value, in line 1: " +
+			"for {{ state.name }} (the state has nane)",
+		"{{ state.a.b.c }}": "undefined variable: undefined value, in line 1: {{ state.a.b.c }} (the state has nane)",
 		"one\n  two {{ state.a.b.c }}\nthree": "undefined variable: undefined value, in line 2: " +
-			"two {{ state.a.b.c }}",
+			"two {{ state.a.b.c }} (the state has nane)",
 		"{{ state.a.b ~ '" + strings.Repeat("é",
-			500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "…",
+			500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "… (the state has nane)",
 	} {
 		_, err := evaluators.Jail{}.Render(
 			t.Context(), map[string]any{"prompt": template},
-			map[string]any{"state": map[string]any{}},
+			map[string]any{"state": map[string]any{"nane": 1}},
 		)
 		var ended *evaluators.ProgramError
 		if !errors.As(err, &ended) || ended.Kind != evaluators.Raised ||

@@ -3,7 +3,9 @@ package evaluators
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,7 @@ func environment(kept *value.Value) *minijinja.Environment {
 	fuel := uint64(maxFuel)
 	env.SetFuel(&fuel)
 	env.SetRecursionLimit(maxRecursion)
+	env.SetUndefinedBehavior(minijinja.UndefinedSemiStrict) // nothing misspelled renders as nothing
 	env.AddFilter(
 		keep,
 		func(
@@ -150,10 +153,32 @@ func (r *renderer) render(text, written string) (string, error) {
 	}
 	out, err := template.Render(r.variables)
 	if err != nil {
-		return "", failed(Raised, err, written)
+		return "", r.addKnown(failed(Raised, err, written), err)
 	}
 
 	return out, nil
+}
+
+// addKnown adds the keys of the state to the error of a template that uses an unknown one.
+func (r *renderer) addKnown(err, cause error) error {
+	var ended *ProgramError
+	mistake, ok := errors.AsType[*minijinja.Error](cause)
+	variables, _ := r.variables.(map[string]any)
+	state, hasState := variables["state"].(map[string]any)
+	if !ok || mistake.Kind != minijinja.ErrUndefinedVar || !hasState || !errors.As(err, &ended) {
+		return err
+	}
+
+	const most = 20
+	keys := slices.Sorted(maps.Keys(state))
+	known := "the state is empty"
+	if len(keys) > 0 {
+		known = "the state has " + strings.Join(keys[:min(most, len(keys))], ", ")
+	}
+	if len(keys) > most {
+		known += " and " + strconv.Itoa(len(keys)-most) + " more keys"
+	}
+	return &ProgramError{ended.Kind, ended.Message + " (" + clip(known) + ")"}
 }
 
 // maxShown bounds the part of a template in an error, in characters.

@@ -126,8 +126,8 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	case isText:
 		t.takeText(s, f, f.text())
 	default:
-		t.Ran = append(t.Ran, ran) // FINAL_VAR lists the variables that exist
-		if ran.Exception != nil && ran.Exception.Type == "NameError" {
+		t.Ran = append(t.Ran, ran) // the error of FINAL_VAR lists the variables that exist
+		if f.Call != "FINAL_VAR" && ran.Exception != nil && ran.Exception.Type == "NameError" {
 			t.reject(f, ran.Exception.Message+". "+listVariables(s)+
 				` For a text, write it in quotes: FINAL("...")`)
 		}

@@ -55,7 +55,7 @@ func newScript(model string, rules []Rule) (*script, error) {
 
 // badFile returns the error of a script that cannot be used.
 func badFile(err error) error {
-	return &llm.Error{Kind: kind.ErrBadFile, Provider: "scripted", Message: "script", Err: err}
+	return &llm.Error{Kind: kind.ErrBadFile, Provider: "scripted", Err: err}
 }
 
 // Load returns a provider that answers by the rules of a file. The error is of the kind

@@ -96,9 +96,13 @@ type Exception struct {
 func (l *Link) Raise(e Exception) error { return l.tellJSON("e", e) }
 
 // Final sends the session's answer: a value, and the variable's name if it has one. It sends a
-// value that JSON cannot encode as text.
+// value of a type that JSON cannot encode as text. NaN and infinity are errors.
 func (l *Link) Final(v any, name string) error {
 	value, err := encode(v)
+	var unsupported *json.UnsupportedValueError
+	if errors.As(err, &unsupported) {
+		return fmt.Errorf("the answer has %s, which JSON lacks: pass nil or a text in its place", unsupported.Str)
+	}
 	if err != nil {
 		value, err = encode(fmt.Sprint(v))
 	}

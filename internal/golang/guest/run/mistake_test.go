@@ -15,11 +15,28 @@ func TestAnInputCalledAsInPythonIsExplained(t *testing.T) {
 		{"CompileError", "undefined: contexts", false},
 		{"CompileError", "undefined: Context_7", false},
 		{"panic", "undefined: context", false},
+		{"CompileError", "1:2: Context.Count undefined (type string has no field or method Count)", false},
 	} {
 		x := ExplainMistake(c.kind, c.message, c.message+"\n")
 		if strings.Contains(x.Message, "Context_1, Context_2") != c.explained ||
 			strings.Contains(x.Traceback, "the first input is Context") != c.explained {
 			t.Errorf("%s: %+v", c.message, x)
+		}
+	}
+}
+
+func TestAMethodOfALongInputIsExplained(t *testing.T) {
+	for message, explained := range map[string]bool{
+		"1:2: Context.Count undefined (type string has no field or method Count)":    true,
+		"1:2: Context_12.Lines undefined (type string has no field or method Lines)": true,
+		"snippet_1.go:2:13: undefined method: RFind":                                 true,
+		"1:2: name.Count undefined (type string has no field or method Count)":       false,
+		"snippet_1.go:2:13: undefined method: Finder":                                false,
+	} {
+		x := ExplainMistake(CompileError, message, message+"\n")
+		if strings.Contains(x.Message, "(an input of at most 64 KiB is a string") != explained ||
+			strings.Contains(x.Traceback, "strings.Count(Context") != explained {
+			t.Errorf("%s: %+v", message, x)
 		}
 	}
 }

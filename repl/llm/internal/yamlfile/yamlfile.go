@@ -29,7 +29,7 @@ func Decode(r io.Reader, limit int64, into any) error {
 		return errors.New("the file is empty")
 	}
 	if err != nil {
-		return err
+		return explain(err, into)
 	}
 
 	var next yaml.Node
