@@ -84,6 +84,11 @@ type Options struct {
 	// Containers is the number of containers that tier docker keeps started for the next
 	// sessions. With zero, a session waits for its container to start.
 	Containers int
+	// Processes is the number of Python processes that tier local keeps started for the next
+	// sessions, once a session has used the tier. Warm starts them at once if the number is
+	// positive. Zero means one, -1 none: each session then waits a tenth of a second for its
+	// process.
+	Processes int
 	// Processors bounds the snippets that compute at the same time. Zero means as many as Go
 	// uses. Snippets that wait for a processor take turns, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
@@ -158,7 +163,7 @@ func New(options Options) (*Engine, error) {
 
 	e.warmers = []tiers.Warmer{e.wasm}
 	if e.tiers = slices.Clone(options.Tiers); e.tiers == nil {
-		e.tiers = defaultTiers(options, e.wasm)
+		e.addDefaultTiers(options)
 	}
 	for _, tier := range options.Tiers {
 		if warmer, ok := tier.(tiers.Warmer); ok {
@@ -178,22 +183,27 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-func defaultTiers(options Options, webassembly *wasm.Tier) []tiers.Tier {
+func (e *Engine) addDefaultTiers(options Options) {
 	warm := -1
 	if options.Containers > 0 {
 		warm = options.Containers
 	}
-	return []tiers.Tier{
+	native := local.New(local.Options{
+		Python: options.Python, Folders: options.LocalFolders, Progress: options.Progress,
+		AllowSampled: options.AllowSampled, Warm: options.Processes, Log: options.Log,
+	})
+	if options.Processes > 0 {
+		e.warmers = append(e.warmers, native)
+	}
+
+	e.tiers = []tiers.Tier{
 		interp.New(interp.Options{}),
-		webassembly,
+		e.wasm,
 		docker.New(docker.Options{
 			Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage,
 			Warm: warm, Log: options.Log,
 		}),
-		local.New(local.Options{
-			Python: options.Python, Folders: options.LocalFolders, Progress: options.Progress,
-			AllowSampled: options.AllowSampled, Warm: -1, Log: options.Log,
-		}),
+		native,
 	}
 }
 

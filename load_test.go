@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,6 +77,39 @@ func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 		t.Errorf("in %s, the clocks of %d snippets counted %s, and they waited %s",
 			passed, callers, walls, queued)
 	}
+}
+
+// TestSnippetsRunBesideEndlessOnes has as many endless snippets as processors. The snippets of
+// a further session must end while those go on.
+func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
+	const processors = 2
+	sessions := openCrowd(t, rlm.Options{Processors: processors}, processors+1, rlm.SessionConfig{
+		Limits: tiers.Limits{Wall: time.Hour},
+	})
+
+	ctx, stop := context.WithCancel(t.Context())
+	var ended atomic.Int32
+	var wait sync.WaitGroup
+	for _, s := range sessions[1:] {
+		wait.Go(func() {
+			_, err := s.Run(ctx, "while True: pass")
+			ended.Add(1)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("an endless snippet ended with %v", err)
+			}
+		})
+	}
+
+	for range 50 {
+		if r, err := sessions[0].Run(t.Context(), "x += 1"); err != nil || r.Status != tiers.StatusOK {
+			t.Errorf("%+v, %v", r.Result, err)
+		}
+	}
+	if n := ended.Load(); n > 0 {
+		t.Errorf("%d endless snippets have ended", n)
+	}
+	stop()
+	wait.Wait()
 }
 
 // TestASnippetThatWaitsLeavesItsProcessor has one processor and a host function that runs a

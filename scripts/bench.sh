@@ -2,6 +2,7 @@
 # Measures: every Go benchmark, then the tables of docs/performance.md.
 #   BENCH=table scripts/bench.sh    the tables alone
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
+#   BENCH=engine scripts/bench.sh   the table of sessions through rlm.New alone
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
@@ -25,6 +26,9 @@ python=${RLM_PYTHON:-}
 
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
+fi
+if [[ ${BENCH:-all} == engine ]]; then
+	exec go run ./scripts/bench -only engine -python "$python"
 fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}

@@ -184,6 +184,7 @@ func (e *env) newEngine(
 		Python:       e.settings.Python,
 		LocalFolders: e.settings.LocalFolder,
 		AllowSampled: e.settings.AllowSampled,
+		Processes:    -1, // a command seldom has a second session
 		DockerHost:   dockerHost(),
 		DockerImage:  e.settings.Image,
 		Packages:     packages,

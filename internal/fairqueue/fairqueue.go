@@ -15,8 +15,9 @@ var ErrFull = errors.New("the queue is full")
 
 // Queue gives out places. It is safe for concurrent use.
 type Queue struct {
-	longest int
-	waiting atomic.Int64
+	longest   int
+	waiting   atomic.Int64
+	newcomers atomic.Int64 // of those that wait
 
 	mu    sync.Mutex
 	free  int
@@ -31,7 +32,10 @@ type line struct {
 }
 
 // caller waits for its place.
-type caller struct{ ready chan struct{} }
+type caller struct {
+	ready      chan struct{}
+	isNewcomer bool // it has had no place yet
+}
 
 // New returns a queue for so many places, in which at most longest callers of a tenant wait.
 func New(places, longest int) *Queue {
@@ -41,19 +45,22 @@ func New(places, longest int) *Queue {
 // Enter waits for a place. Without an error, Leave must be called when the place is free
 // again. The error is the context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, q.longest)
+	return q.enter(ctx, tenant, q.longest, true)
 }
 
 // Return is Enter for a caller that had a place before: no line is too long for it.
 func (q *Queue) Return(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, math.MaxInt)
+	return q.enter(ctx, tenant, math.MaxInt, false)
 }
 
 // HasWaiting reports whether anybody waits.
 func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 
-func (q *Queue) enter(ctx context.Context, tenant string, longest int) error {
-	c, err := q.join(tenant, longest)
+// HasNewcomers reports whether a caller waits in Enter.
+func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
+
+func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcomer bool) error {
+	c, err := q.join(tenant, longest, isNewcomer)
 	if c == nil {
 		return err
 	}
@@ -70,7 +77,7 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int) error {
 }
 
 // join takes a free place, or a place in the tenant's line: then the caller is not nil.
-func (q *Queue) join(tenant string, longest int) (*caller, error) {
+func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 { // then nobody waits
@@ -87,10 +94,18 @@ func (q *Queue) join(tenant string, longest int) (*caller, error) {
 	case len(l.waiting) >= longest:
 		return nil, ErrFull
 	}
-	c := &caller{ready: make(chan struct{})}
+	c := &caller{ready: make(chan struct{}), isNewcomer: isNewcomer}
 	l.waiting = append(l.waiting, c)
-	q.waiting.Add(1)
+	q.count(c, 1)
 	return c, nil
+}
+
+// count adds to the number of those that wait.
+func (q *Queue) count(c *caller, n int64) {
+	q.waiting.Add(n)
+	if c.isNewcomer {
+		q.newcomers.Add(n)
+	}
 }
 
 // quit takes a caller out of its line, and reports whether it was still there.
@@ -104,7 +119,7 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	for i, other := range l.waiting {
 		if other == c {
 			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
-			q.waiting.Add(-1)
+			q.count(c, -1)
 			q.removeEmpty(l)
 			return true
 		}
@@ -139,7 +154,7 @@ func (q *Queue) Leave() {
 	q.turns = append(q.turns[1:], l)
 	c := l.waiting[0]
 	l.waiting = l.waiting[1:]
-	q.waiting.Add(-1)
+	q.count(c, -1)
 	q.removeEmpty(l)
 	close(c.ready)
 }

@@ -125,6 +125,29 @@ func TestALongSnippetLetsOthersGoFirst(t *testing.T) {
 	})
 }
 
+// TestASnippetThatHasNotBegunNeedNotWaitLong has one waiting snippet that has not begun, then
+// one that waits for its next turn.
+func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := New(1, 10).With(t.Context())
+		long := take(ctx, t)
+		time.Sleep(courtesy)
+		go func() {
+			short := take(ctx, t)
+			time.Sleep(2 * courtesy)
+			short.Yield(ctx) // nobody has not begun: the long one waits for its quantum
+			time.Sleep(quantum)
+			short.Yield(ctx)
+			short.End()
+		}()
+		synctest.Wait()
+		if waited := long.Yield(ctx); waited != 2*courtesy+quantum {
+			t.Errorf("it waited %s, want %s", waited, 2*courtesy+quantum)
+		}
+		long.End()
+	})
+}
+
 func TestAProcessGoesOnWithoutTurnsAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())

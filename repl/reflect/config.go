@@ -53,7 +53,7 @@ type Config struct {
 	// MaxOutputChars bounds the part of a snippet's output that the model sees and the
 	// record keeps, in characters, by default 20,000.
 	MaxOutputChars int
-	// CallsAtOnce bounds model calls in flight, by default 16.
+	// CallsAtOnce bounds model calls in flight, by default 64.
 	CallsAtOnce int
 
 	// Tools are further functions of the snippets, on the host. Nil means none.
@@ -92,7 +92,7 @@ const (
 	defaultContextChars        = 50_000
 	defaultSubagentMaxTokens   = 8_192
 	defaultSubagentTemperature = 0.3
-	defaultCallsAtOnce         = 16
+	defaultCallsAtOnce         = 64
 )
 
 // WithDefaults returns c with every zero field replaced by its default.

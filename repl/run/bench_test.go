@@ -18,9 +18,9 @@ import (
 
 // BenchmarkSubCalls makes 1,000 sub-calls, 64 at a time, against a server on
 // loopback that takes 50 ms. "ideal" is how often the run took the ideal time of
-// ceil(1000/64) times 50 ms.
+// ceil(1000/n) times 50 ms, with the n calls at once that are the default.
 func BenchmarkSubCalls(b *testing.B) {
-	const calls, atOnce, delay = 1_000, 64, 50 * time.Millisecond
+	const calls, delay = 1_000, 50 * time.Millisecond
 	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
 		if strings.HasPrefix(last(r), "item ") {
 			time.Sleep(delay)
@@ -42,7 +42,8 @@ func BenchmarkSubCalls(b *testing.B) {
 	}
 	defer registry.Close()
 	cfg := config(nil)
-	cfg.Models, cfg.Model, cfg.SubModel, cfg.CallsAtOnce = registry, "openai/gpt-5", "openai/gpt-5", atOnce
+	cfg.Models, cfg.Model, cfg.SubModel = registry, "openai/gpt-5", "openai/gpt-5"
+	atOnce := cfg.WithDefaults().CallsAtOnce
 	ideal := time.Duration((calls+atOnce-1)/atOnce) * delay
 	if _, err := run.Run(b.Context(), cfg); err != nil { // the first one loads the interpreter
 		b.Fatal(err)

@@ -84,7 +84,7 @@ type Config struct {
 	FeedbackChars int
 	// NoPreview omits the first 200 characters of each input from the prompt.
 	NoPreview bool
-	// CallsAtOnce bounds model calls in flight in the whole tree, by default 16;
+	// CallsAtOnce bounds model calls in flight in the whole tree, by default 64;
 	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
 	CallsAtOnce, LoopsAtOnce int
 	// Retries bounds how often a sub-call is repeated when its answer breaks its
@@ -125,7 +125,7 @@ const (
 	defaultDepth       = 1
 	mostDepth          = 3
 	defaultTurns       = 30
-	defaultCallsAtOnce = 16
+	defaultCallsAtOnce = 64
 	defaultLoopsAtOnce = 4
 	defaultCompactAt   = 0.7
 	defaultErrors      = 3

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -120,34 +119,4 @@ func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation
 	}
 
 	return nil, violations
-}
-
-// failures counts turns of a loop that fail in the same way, one after the other.
-type failures struct {
-	last string
-	n    int
-}
-
-// add counts a turn without an answer. Before the last attempt it tells the model.
-func (f *failures) add(done *turns.Turn, most int) {
-	text := done.Failure()
-	if text != f.last {
-		f.last, f.n = text, 0
-	}
-	if text == "" {
-		return
-	}
-	if f.n++; f.n > 1 && f.n == most-1 {
-		done.Notes = append(done.Notes, fmt.Sprintf("This is the same failure %d times in a row. "+
-			"Do something else: after the next one the run ends.", f.n))
-	}
-}
-
-// isStuck reports whether as many turns failed in the same way as a run allows; 0 allows any
-// number.
-func (f *failures) isStuck(most int) bool { return most > 0 && f.n >= most }
-
-// describe says why the run ended.
-func (f *failures) describe() string {
-	return fmt.Sprintf("the same failure came %d times in a row: %s", f.n, texts.Truncate(f.last, 500))
 }

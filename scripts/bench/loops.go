@@ -21,7 +21,7 @@ type loopRow struct {
 var loopRows = []loopRow{
 	{
 		"BenchmarkSubCalls", "ideal",
-		"1,000 sub-calls of a snippet, 64 at a time, by HTTP to a server that takes 50 ms",
+		"1,000 sub-calls of a snippet, 64 at a time as by default, by HTTP to a server that takes 50 ms",
 		"%.2f x the ideal time", 1.1,
 	},
 	{"BenchmarkTurn", "ms/turn", "a turn of the loop, without model and snippet", "%.2f ms", 2},

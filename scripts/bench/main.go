@@ -61,8 +61,9 @@ func main() {
 	flag.StringVar(&b.tableSize, "table-size", "67108864", "the size of the table in CSV, in bytes")
 	flag.StringVar(&b.graph, "graph", "", "what the process of -only graph-child answers")
 	flag.StringVar(&b.folder, "folder", "", "the data of -only graph-child")
-	only := flag.String("only", "", "docker measures that tier alone, loops what a loop takes"+
-		" beside its model, graph and documents what they are beside other engines, peers the table of the README")
+	only := flag.String("only", "", "docker measures that tier alone, engine sessions of rlm.New,"+
+		" loops what a loop takes beside its model, graph and documents what they are beside other"+
+		" engines, peers the table of the README")
 	flag.Parse()
 	b.docker = os.Getenv("DOCKER_HOST")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -80,6 +81,8 @@ func (b *bench) run(only string) error {
 	switch only {
 	case "docker":
 		return b.runAll(b.containers)
+	case "engine":
+		return b.runAll(b.sessions)
 	case "loops":
 		return b.runAll(b.loops)
 	case "graph":
@@ -92,7 +95,7 @@ func (b *bench) run(only string) error {
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, graph, loops, peers, tables and texts", only)
+		return fmt.Errorf("-only %s: there are docker, documents, engine, graph, loops, peers, tables and texts", only)
 	}
 
 	switch {
@@ -120,7 +123,7 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.measureTexts)
 	}
 	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
-		b.command, b.analysis, b.warmTiers, b.routing, b.containers, b.loops, b.measureTexts)
+		b.command, b.analysis, b.warmTiers, b.sessions, b.routing, b.containers, b.loops, b.measureTexts)
 }
 
 // runAll measures and prints the table.

@@ -99,11 +99,7 @@ func (b *bench) starts(tier warm, n int) (time.Duration, error) {
 			return 0, err
 		}
 
-		select { // what the tier does in the background is over soon
-		case <-time.After(5 * time.Millisecond):
-		case <-b.ctx.Done():
-			return 0, b.ctx.Err()
-		}
+		b.pause(5 * time.Millisecond) // what the tier does in the background is over soon
 
 		begun := time.Now()
 		s, err := b.openIn(tier, small, "2\n")
@@ -137,9 +133,6 @@ func (b *bench) warmTiers() error {
 	if err := b.interpreters(own); err != nil {
 		return err
 	}
-	if err := b.hostPython(host); err != nil {
-		return err
-	}
 	return b.move(host)
 }
 
@@ -160,26 +153,6 @@ func (b *bench) interpreters(tier warm) error {
 
 	b.add(what, ours.String(), "the wasm tier's fork "+fork.String(),
 		float64(ours)/float64(fork), 1)
-	return nil
-}
-
-func (b *bench) hostPython(tier warm) error {
-	const what = "local, warm, `print(1+1)`"
-	if !b.usable(tier, what) {
-		return nil
-	}
-	ours, err := b.starts(tier, 30)
-	if err != nil {
-		return err
-	}
-
-	native, err := median(60, b.native)
-	if err != nil {
-		return err
-	}
-
-	b.add(what, ours.String(), "native process "+native.String(),
-		float64(ours)/float64(native), 0.5)
 	return nil
 }
 

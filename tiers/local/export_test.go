@@ -33,3 +33,6 @@ func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // GoVersion returns the version of the host's compiler of Go.
 func (t *Tier) GoVersion(ctx context.Context) (string, error) { return t.goVersion(ctx) }
+
+// Kept counts the processes that wait for a session.
+func (t *Tier) Kept() int { return len(t.ready) }

@@ -41,8 +41,8 @@ type Options struct {
 	// Go is the Go toolchain, as a path or a name to look up. Empty means go. GoCache is the
 	// folder of the compiled standard library. Empty means below the user's cache directory.
 	Go, GoCache string
-	// Warm is the number of sandboxes kept ready for sessions with the default limits. Zero
-	// means one, -1 none.
+	// Warm is the number of sandboxes kept ready for sessions with the default limits, once
+	// Tier.Warm or a session has started one. Zero means one, -1 none.
 	Warm int
 	// AllowNested accepts a jail without namespaces: Landlock, seccomp and limits only.
 	AllowNested bool
@@ -250,6 +250,7 @@ func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 				_ = p.Close() // it died in the pool
 				continue
 			default:
+				t.refill() // the next session need not wait
 			}
 
 			break

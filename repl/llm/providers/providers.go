@@ -60,6 +60,9 @@ type HTTP struct {
 	FirstWait   time.Duration // the mean pause before the second attempt, then doubled; 0.5 s
 	MaxWait     time.Duration // the longest pause that the server has not asked for; 15 s
 	MaxResponse int64         // bytes of a reply; 16 MiB
+	// AtOnce bounds the requests in flight to each server; 16 for ollama, else no bound. An
+	// answer 429 lowers the bound, and successes raise it again.
+	AtOnce int
 	// AllowHTTP lets a key go to another host over a connection that is not encrypted.
 	AllowHTTP bool
 	Headers   map[string]string // sent with every request, such as HTTP-Referer for OpenRouter

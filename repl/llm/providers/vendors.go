@@ -32,6 +32,7 @@ type vendor struct {
 	needsKey   bool   // at the default address; another one may do without
 	unlisted   bool   // see openai.Options
 	oldLimit   bool   // see openai.Options
+	atOnce     int    // requests that the server works on at once; zero: many
 	describes  openai.Description
 	parseURL   func(string) (string, error)
 }
@@ -50,7 +51,7 @@ var vendors = []vendor{
 	{
 		name: "ollama", keyVar: "OLLAMA_API_KEY", urlVar: "OLLAMA_HOST",
 		defaultURL: "http://127.0.0.1:11434", parseURL: parseOllamaHost, oldLimit: true,
-		describes: openai.AtOllama,
+		describes: openai.AtOllama, atOnce: 16,
 	},
 	{
 		name: "vllm", keyVar: "VLLM_API_KEY", urlVar: "VLLM_BASE_URL",
@@ -80,18 +81,20 @@ func (b *builder) connect(v vendor) (server, error) {
 		return nil, err
 	}
 
+	policy := b.policy()
+	policy.AtOnce = cmp.Or(policy.AtOnce, v.atOnce)
 	if v.format == anthropicFormat {
 		// Some addresses include the version, though the vendor's own clients add it.
 		base = strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1")
 		return anthropic.New(anthropic.Options{
-			Name: v.name, BaseURL: base, Key: key, Policy: b.policy(),
+			Name: v.name, BaseURL: base, Key: key, Policy: policy,
 		})
 	}
 
 	o := openai.Options{
 		Name: v.name, BaseURL: base, Key: key,
 		OldTokenLimit: v.oldLimit, Unlisted: v.unlisted, Describes: v.describes,
-		Policy: b.policy(),
+		Policy: policy,
 	}
 	if v.format == azureFormat {
 		o.Azure = true

@@ -254,7 +254,7 @@ func runSettings(c *Config) []Setting {
 		row(Run, "max_usd", amount{&c.MaxUSD}, "25",
 			"maximum cost of the whole run in US dollars; if set, models without a known price are refused"),
 		row(Run, "max_time", span{&c.MaxTime, false}, "1h", "time limit of the whole run"),
-		row(Run, "calls_at_once", whole{&c.CallsAtOnce, 1, 10_000}, "16",
+		row(Run, "calls_at_once", whole{&c.CallsAtOnce, 1, 10_000}, "64",
 			"maximum number of concurrent model calls in the whole run"),
 		row(Run, "loops_at_once", whole{&c.LoopsAtOnce, 1, 1_000}, "4",
 			"maximum number of concurrent sub-loops per loop"),

@@ -34,6 +34,7 @@ type Policy struct {
 	FirstWait   time.Duration
 	MaxWait     time.Duration
 	MaxResponse int64
+	AtOnce      int // requests in flight; zero: no bound until the server answers 429
 	AllowHTTP   bool
 	Headers     map[string]string
 	Transport   http.RoundTripper
@@ -99,6 +100,7 @@ type Client struct {
 	base    string
 	client  *http.Client
 	contact contact
+	pace    *pace
 }
 
 // New checks the options and makes a client. The error is of the kind "bad
@@ -111,7 +113,7 @@ func New(o Options) (*Client, error) {
 
 	o.Policy.setDefaults()
 	client := &http.Client{Transport: o.Policy.Transport, CheckRedirect: checkRedirect}
-	return &Client{options: o, base: base, client: client}, nil
+	return &Client{options: o, base: base, client: client, pace: newPace(o.Policy.AtOnce)}, nil
 }
 
 // Close closes idle connections.

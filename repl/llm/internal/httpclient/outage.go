@@ -30,6 +30,8 @@ type patience struct {
 	once   bool      // it is not
 	begun  time.Time // the first failure
 	costly int       // attempts that may have cost tokens
+	// lowered is the new bound of requests in flight if the last attempt has lowered it.
+	lowered int
 }
 
 // next returns the pause before the next attempt, and false if the call has to be given
@@ -61,7 +63,9 @@ func (p *patience) next(
 		return 0, false
 	}
 
-	p.client.sendWait(ctx, failure, callnotes.Wait{Pause: pause, Waited: waited, Limit: limit.most})
+	p.client.sendWait(ctx, failure, callnotes.Wait{
+		Reason: describeBound(p.lowered), Pause: pause, Waited: waited, Limit: limit.most,
+	})
 	return pause, true
 }
 
@@ -149,7 +153,7 @@ func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Durati
 	return min(mean/2+rand.N(mean+1), policy.MaxWait, max(left, 0))
 }
 
-// sendWait tells of a pause.
+// sendWait notes a pause. The note's reason follows that of the failure.
 func (c *Client) sendWait(ctx context.Context, failure *llm.Error, w callnotes.Wait) {
 	if c.options.Policy.Wait != nil {
 		c.options.Policy.Wait(failure, w.Pause)
@@ -166,6 +170,6 @@ func (c *Client) sendWait(ctx context.Context, failure *llm.Error, w callnotes.W
 	if failure.Err != nil {
 		b.WriteString(": " + failure.Err.Error())
 	}
-	w.Reason = b.String()
+	w.Reason = b.String() + w.Reason
 	callnotes.SendWait(ctx, w)
 }

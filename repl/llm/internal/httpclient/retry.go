@@ -32,8 +32,13 @@ func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	var done Outcome
 	p := patience{client: c, once: call.Once}
 	for {
+		round, err := c.pace.enter(ctx)
+		if err != nil {
+			return done, err
+		}
 		done.Attempts++
 		hint, err := c.send(ctx, call)
+		p.lowered = c.pace.leave(round, err)
 		if err == nil {
 			c.contact.success.Store(time.Now().UnixNano())
 			return done, nil

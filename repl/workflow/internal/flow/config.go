@@ -31,7 +31,7 @@ type Config struct {
 	// Retries bounds how often a model is asked again after a reply that breaks its
 	// contract, by default 2. A negative number means none.
 	Retries int
-	// CallsAtOnce bounds model calls in flight, by default 16.
+	// CallsAtOnce bounds model calls in flight, by default 64.
 	CallsAtOnce int
 
 	// Open makes the runner of the session that runs Python. It is needed only if the
@@ -54,7 +54,7 @@ type Config struct {
 }
 
 // DefaultCallsAtOnce bounds model calls in flight.
-const DefaultCallsAtOnce = 16
+const DefaultCallsAtOnce = 64
 
 // withDefaults returns c with every zero field replaced by its default.
 func (c Config) withDefaults() (Config, error) {

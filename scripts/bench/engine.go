@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/local"
+)
+
+// sessions are what users of the library have: everything here goes through rlm.New.
+func (b *bench) sessions() error {
+	if err := b.hostPython(); err != nil {
+		return err
+	}
+	return b.neighbours()
+}
+
+// hostPython times sessions of an engine that tier local runs, from opening to the result,
+// with a process kept ready and without.
+func (b *bench) hostPython() error {
+	const what = "a new session in tier local, to the result of `print(1+1)`"
+	if !b.usable(local.New(local.Options{Python: b.python}), what) {
+		return nil
+	}
+	kept, err := b.localSessions(1)
+	if err != nil {
+		return err
+	}
+	started, err := b.localSessions(-1)
+	if err != nil {
+		return err
+	}
+	native, err := median(60, b.native)
+	if err != nil {
+		return err
+	}
+
+	b.add(what+", `Processes: 1`", kept.String(), "native process "+native.String(),
+		float64(kept)/float64(native), 0.5)
+	b.addPlain(what+", `Processes: -1`", started.String(), "", true)
+	return nil
+}
+
+// localSessions opens sessions one after another and runs a snippet in each. Warm fills the
+// pool before the clock runs.
+func (b *bench) localSessions(processes int) (time.Duration, error) {
+	engine, err := rlm.New(rlm.Options{Python: b.python, Processes: processes})
+	if err != nil {
+		return 0, err
+	}
+	defer engine.Close()
+
+	var times []time.Duration
+	for range 30 {
+		if err := engine.Warm(b.ctx); err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		if err := b.localSession(engine); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(begun))
+	}
+	return middle(times), nil
+}
+
+func (b *bench) localSession(engine *rlm.Engine) error {
+	s, err := engine.Open(b.ctx, rlm.SessionConfig{
+		Policy: rlm.Policy{Pin: rlm.TierLocal, AllowLocal: true},
+	})
+	if err != nil {
+		return err
+	}
+
+	r, err := s.Run(b.ctx, small)
+	if err == nil && r.Stdout != "2\n" {
+		err = fmt.Errorf("tier local prints %q", r.Stdout)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// neighbours times the snippets of a session of an engine on its own, then beside two sessions
+// whose snippets never end.
+func (b *bench) neighbours() error {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	s, err := engine.Open(b.ctx, rlm.SessionConfig{})
+	if err != nil {
+		return err
+	}
+	alone, err := b.timeSnippets(s)
+	if err != nil {
+		return err
+	}
+
+	ctx, stop := context.WithCancel(b.ctx)
+	group, _ := errgroup.WithContext(ctx)
+	for range 2 {
+		group.Go(func() error { return b.computeUntil(ctx, engine) })
+	}
+	b.pause(100 * time.Millisecond) // both compute
+	beside, err := b.timeSnippets(s)
+	stop()
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return err
+	}
+
+	const what = "`print(1+1)` in a live session"
+	b.addPlain(what+", alone", alone.String(), "", true)
+	b.addPlain(what+", beside two endless ones", beside.String(), "p50 <= 0.5 ms",
+		beside.median <= 500*time.Microsecond)
+	return nil
+}
+
+// spread is how long snippets took.
+type spread struct{ median, p99 time.Duration }
+
+func (s spread) String() string { return fmt.Sprintf("p50 %s, p99 %s", s.median, s.p99) }
+
+// timeSnippets runs a snippet again and again, with pauses like those of a client.
+func (b *bench) timeSnippets(s *rlm.Session) (spread, error) {
+	var times []time.Duration
+	for range 500 {
+		b.pause(time.Millisecond)
+		begun := time.Now()
+		r, err := s.Run(b.ctx, small)
+		times = append(times, time.Since(begun))
+		if err == nil && r.Stdout != "2\n" {
+			err = fmt.Errorf("the session prints %q", r.Stdout)
+		}
+		if err != nil {
+			return spread{}, err
+		}
+	}
+
+	slices.Sort(times)
+	return spread{times[len(times)/2], times[len(times)*99/100]}, nil
+}
+
+// pause waits, at most until the end of the measurement.
+func (b *bench) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-b.ctx.Done():
+	}
+}
+
+// computeUntil runs a snippet that ends with the context.
+func (b *bench) computeUntil(ctx context.Context, engine *rlm.Engine) error {
+	s, err := engine.Open(b.ctx, rlm.SessionConfig{Limits: tiers.Limits{Wall: time.Hour}})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Run(ctx, "while True: pass"); !errors.Is(err, context.Canceled) {
+		return errors.Join(fmt.Errorf("the endless snippet ended: %w", err), s.Close())
+	}
+	return s.Close()
+}
