@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -20,6 +22,7 @@ import (
 type distillFlags struct {
 	clusters int
 	noEdits  bool
+	skills   skillbookFlags
 	json     bool
 	quiet    bool
 }
@@ -27,7 +30,8 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-The file has one JSON object per line; - reads stdin. With a model, one call
+TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
+one JSON object per line, a list of objects, or one object. With a model, one call
 clusters the failures; above trace_threshold, a run as with rlm run reads all of them.
 Without a model, rlm clusters the failures by the words of their errors.
 docs/distill.md defines a failure.
@@ -39,25 +43,27 @@ budget ran out (partial findings are printed); 130 interrupted.`
 func newDistill(e *env) *cobra.Command {
 	var f distillFlags
 	cmd := &cobra.Command{
-		Use:   "distill TRACES.jsonl",
+		Use:   "distill TRACES...",
 		Short: "Cluster failed runs and propose edits",
 		Long:  distillLong,
 		Example: `  rlm distill traces.jsonl
   rlm distill traces.jsonl --model openai/gpt-5 --sub-model openai/gpt-5-mini --max-usd 5 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("give one file of traces, or - for stdin")
+			if len(args) == 0 {
+				return errors.New("give traces: a file, a folder, or - for stdin")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), e, args[0])
+			return f.run(cmd.Context(), e, args)
 		},
 	}
 
 	flags := cmd.Flags()
 	flags.IntVar(&f.clusters, "clusters", defaultClusters, "maximum number of clusters")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
+	f.skills.addIn(flags)
+	f.skills.addOut(flags, "the edits that an agent can follow")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags,
@@ -67,10 +73,10 @@ func newDistill(e *env) *cobra.Command {
 	return cmd
 }
 
-// run distils the traces of a file.
-func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
-	var task rlm.DistillTask
-	if err := readCorpus(e, name, &task); err != nil {
+// run distils the traces of files.
+func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
+	task, err := f.read(e, names)
+	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	models, err := registry(e, false)
@@ -100,6 +106,9 @@ func (f *distillFlags) run(ctx context.Context, e *env, name string) error {
 	outcome, err := s.engine.Distill(ctx, task)
 	s.finish()
 	kept := errors.Join(known.rememberClusters(outcome), known.keep(ctx))
+	if err == nil && len(outcome.Edits) > 0 {
+		kept = errors.Join(kept, f.skills.learnFromEdits(&outcome, s.view.note))
+	}
 	return joinExit(f.finish(e, &outcome, err), kept)
 }
 
@@ -122,23 +131,43 @@ func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Mod
 	return err
 }
 
-// readCorpus reads the traces of a file, - for stdin.
-func readCorpus(e *env, name string, task *rlm.DistillTask) (err error) {
-	if name == "-" {
-		task.Corpus, err = rlm.ParseCorpus(e.stdin)
-		return err
+// read reads the traces and the skillbook.
+func (f *distillFlags) read(e *env, names []string) (task rlm.DistillTask, err error) {
+	if slices.Contains(names, "-") && f.skills.in == "-" {
+		return task, errors.New("stdin cannot be both the traces and the skillbook")
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("cannot read the traces: %w", err)
+	if task.Corpus, err = readCorpus(e, names); err != nil {
+		return task, err
 	}
-	defer file.Close()
-	if task.Corpus, err = rlm.ParseCorpus(file); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-
-	return nil
+	err = f.skills.read(e)
+	task.Config.Skillbook = f.skills.text
+	return task, err
 }
+
+// readCorpus reads the traces of files and folders, - for stdin.
+func readCorpus(e *env, names []string) (all distill.Corpus, err error) {
+	found, err := collectTraces(e, names, maxTraces)
+	if err != nil {
+		return all, err
+	}
+	for _, source := range found.sources {
+		corpus, err := rlm.ParseCorpus(strings.NewReader(source.text))
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", source.name, err)
+		}
+		all.Passed += corpus.Passed
+		for _, failure := range corpus.Failures {
+			if len(found.sources) > 1 && unnamed.MatchString(failure.ID) {
+				failure.ID = source.name + " " + failure.ID
+			}
+			all.Failures = append(all.Failures, failure)
+		}
+	}
+	return all, nil
+}
+
+// unnamed matches the IDs of traces that have none.
+var unnamed = regexp.MustCompile(`^(line|trace) \d+$`)
 
 // finish prints the findings and returns an error with the exit code.
 func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {

@@ -17,16 +17,14 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// maxSkillbook and maxTemplate bound the skillbook and the prompt template, in bytes.
-const (
-	maxSkillbook = 4 << 20
-	maxTemplate  = 1 << 20
-)
+// maxTemplate bounds the prompt template, in bytes.
+const maxTemplate = 1 << 20
 
 // reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
-	skillbook, question, feedback, truth, format, template string
-	json, quiet                                            bool
+	question, feedback, truth, format, template string
+	skills                                      skillbookFlags
+	json, quiet                                 bool
 }
 
 const reflectLong = `Find the lessons in the record of an agent's work.
@@ -67,7 +65,8 @@ func newReflect(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	flags.StringVar(&f.skillbook, "skillbook", "", "`file` with the strategies that the agent had")
+	f.skills.addIn(flags)
+	f.skills.addOut(flags, "the lessons and tags of the analysis")
 	flags.StringVar(&f.question, "question", "", "the agent's task; overrides the one in the trace")
 	flags.StringVar(&f.feedback, "feedback", "",
 		"the environment's feedback on the answer; overrides the one in the trace")
@@ -121,6 +120,10 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	outcome, err := s.engine.Reflect(ctx, task)
 	s.finish()
 	kept := errors.Join(known.rememberReflection(task.Subject.Question, outcome), known.keep(ctx))
+	if isAnalysed(&outcome) {
+		learned := f.skills.learnFromReflection(task.Subject.Question, &outcome, s.view.note)
+		kept = errors.Join(kept, learned)
+	}
 	return joinExit(f.finish(e, outcome, err), kept)
 }
 
@@ -185,7 +188,7 @@ func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (e
 func (f *reflectFlags) readSubject(
 	e *env, flags *pflag.FlagSet, traces []string, task *rlm.ReflectTask,
 ) error {
-	if slices.Contains(traces, "-") && f.skillbook == "-" {
+	if slices.Contains(traces, "-") && f.skills.in == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")
 	}
 	subject, err := f.readTraces(e, traces)
@@ -193,12 +196,10 @@ func (f *reflectFlags) readSubject(
 		return err
 	}
 
-	if f.skillbook != "" {
-		subject.Skillbook, err = readFile(e, f.skillbook, maxSkillbook, "the skillbook")
-		if err != nil {
-			return err
-		}
+	if err := f.skills.read(e); err != nil {
+		return err
 	}
+	subject.Skillbook = f.skills.text
 
 	if flags.Changed("question") {
 		subject.Question = f.question
@@ -214,6 +215,11 @@ func (f *reflectFlags) readSubject(
 	return nil
 }
 
+// isAnalysed reports whether a reflection has an analysis.
+func isAnalysed(outcome *rlm.ReflectOutcome) bool {
+	return outcome.Status == ledger.StatusAnswered || outcome.Status == ledger.StatusSynthesised
+}
+
 // finish prints the analysis and returns an error with the exit code.
 func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) error {
 	var setup *rlm.SetupError
@@ -221,13 +227,10 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 		return &exitError{exitUsage, err}
 	}
 	e.noteRecord(outcome.Trace, f.quiet)
-	analysed := outcome.Status == ledger.StatusAnswered ||
-		outcome.Status == ledger.StatusSynthesised
-
 	var writing error
 	if f.json {
 		writing = printLine(e.stdout, outcome)
-	} else if analysed {
+	} else if isAnalysed(&outcome) {
 		_, writing = io.WriteString(e.stdout, formatAnalysis(&outcome))
 	}
 

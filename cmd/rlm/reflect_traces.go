@@ -18,7 +18,8 @@ import (
 
 // Bounds of the traces of one command.
 const (
-	maxTrace      = 32 << 20 // bytes of all traces together
+	maxTrace      = 32 << 20 // bytes of all traces of a reflection
+	maxTraces     = 64 << 20 // bytes of all traces that are distilled
 	maxTraceFiles = 10_000
 )
 
@@ -37,7 +38,7 @@ func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, erro
 		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
 			f.format, strings.Join(reflect.TraceFormats(), ", "))
 	}
-	found, err := collectTraces(e, names)
+	found, err := collectTraces(e, names, maxTrace)
 	if err != nil {
 		return reflect.Subject{}, err
 	}
@@ -59,8 +60,10 @@ func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, erro
 	return reflect.Join(subjects...)
 }
 
-// collectTraces reads the files and folders that a user named, once each.
-func collectTraces(e *env, names []string) (c traceCollector, err error) {
+// collectTraces reads the files and folders that a user named, once each, and at most so many
+// bytes.
+func collectTraces(e *env, names []string, most int64) (c traceCollector, err error) {
+	c.most = most
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			return c, fmt.Errorf("the trace %s is given twice", name)
@@ -73,7 +76,7 @@ func collectTraces(e *env, names []string) (c traceCollector, err error) {
 			continue
 		}
 
-		text, err := readFile(e, name, maxTrace, "the trace")
+		text, err := readFile(e, name, most, "the trace")
 		if err == nil {
 			err = c.add(name, text)
 		}
@@ -89,13 +92,14 @@ func collectTraces(e *env, names []string) (c traceCollector, err error) {
 type traceCollector struct {
 	sources []traceSource
 	notes   []string // about what was left out
-	bytes   int
+	bytes   int64
+	most    int64 // bytes
 }
 
 func (c *traceCollector) add(name, text string) error {
 	c.sources = append(c.sources, traceSource{name, text})
-	if c.bytes += len(text); c.bytes > maxTrace {
-		return fmt.Errorf("the traces have more than %d MiB together: give fewer", maxTrace>>20)
+	if c.bytes += int64(len(text)); c.bytes > c.most {
+		return fmt.Errorf("the traces have more than %d MiB together: give fewer", c.most>>20)
 	}
 	return nil
 }
@@ -129,7 +133,7 @@ func (c *traceCollector) addFolder(dir string) error {
 			return fmt.Errorf("there are more than %d traces: give fewer", maxTraceFiles)
 		}
 
-		text, err := readEntry(root, name)
+		text, err := c.readEntry(root, name)
 		if err != nil {
 			return err
 		}
@@ -162,14 +166,14 @@ func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 
 	var all strings.Builder
 	for _, name := range files {
-		text, err := readEntry(root, name)
+		text, err := c.readEntry(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the events: a record of others has none
 		}
 		if err != nil {
 			return err
 		}
-		if all.WriteString(c.wholeLines(shown, text)); all.Len() > maxTrace {
+		if all.WriteString(c.wholeLines(shown, text)); int64(all.Len()) > c.most {
 			break // add refuses it
 		}
 	}
@@ -192,7 +196,7 @@ func (c *traceCollector) wholeLines(shown, text string) string {
 }
 
 // readEntry reads a regular file of a folder.
-func readEntry(root *os.Root, name string) (string, error) {
+func (c *traceCollector) readEntry(root *os.Root, name string) (string, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return "", err
@@ -206,5 +210,5 @@ func readEntry(root *os.Root, name string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	return readAll(file, maxTrace, "the trace "+name)
+	return readAll(file, c.most, "the trace "+name)
 }

@@ -28,7 +28,7 @@ func TestARecordLosesOnlyItsCutLine(t *testing.T) {
 	}
 
 	run := filepath.Join(dir, "run")
-	found, err := collectTraces(&env{}, []string{run})
+	found, err := collectTraces(&env{}, []string{run}, maxTrace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestARecordLosesOnlyItsCutLine(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "outside.json"), filepath.Join(links, "in.json")); err != nil {
 		t.Skipf("the system makes no links: %v", err)
 	}
-	if found, err := collectTraces(&env{}, []string{links}); err == nil {
+	if found, err := collectTraces(&env{}, []string{links}, maxTrace); err == nil {
 		t.Errorf("a link leads to %q", found.sources)
 	}
 }

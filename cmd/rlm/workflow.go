@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
 )
@@ -55,6 +56,7 @@ func newWorkflow(e *env) *cobra.Command {
 type workflowFlags struct {
 	input    string
 	modelFor map[string]string
+	skills   skillbookFlags
 	watch    bool
 	json     bool
 }
@@ -78,6 +80,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 		"initial state: a JSON object, @FILE to read it from a file, or - for stdin")
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
 		"replace a model that the file names, as in `gpt-4=openai/gpt-5`; repeatable")
+	f.skills.addIn(flags)
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
 	flags.BoolVar(&f.json, "json", false,
@@ -203,7 +206,10 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	if task.Input, err = f.readInput(e, name); err != nil {
+	if task.Input, err = f.readInput(e, name); err == nil {
+		err = f.addSkillbook(e, task.Input)
+	}
+	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 
@@ -255,6 +261,26 @@ func (f *workflowFlags) readInput(e *env, file string) (map[string]any, error) {
 	}
 
 	return state, nil
+}
+
+// addSkillbook puts the skillbook into the state, as an agent sees it.
+func (f *workflowFlags) addSkillbook(e *env, state map[string]any) error {
+	if f.skills.in == "" {
+		return nil
+	}
+	if _, given := state["skillbook"]; given {
+		return errors.New("--input has a skillbook already: leave it out, or --skillbook")
+	}
+	if f.skills.in == "-" && f.input == "-" {
+		return errors.New("stdin cannot be both the input and the skillbook")
+	}
+	if err := f.skills.read(e); err != nil {
+		return err
+	}
+
+	text, err := skillbook.Render(f.skills.text)
+	state["skillbook"] = text
+	return err
 }
 
 // configure copies the settings and flags into a task.

@@ -1,12 +1,12 @@
 package distill
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,8 +45,9 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": "object"}`))
 })
 
-// Parse reads traces as JSON Lines: at most 100,000 objects of at most 1 MiB each, 64
-// MiB in all; empty lines are skipped, and bytes that are not UTF-8 are replaced.
+// Parse reads traces as JSON Lines, as a list of objects, or as one object on several lines:
+// at most 100,000 objects of at most 1 MiB each, 64 MiB in all; empty lines are skipped, and
+// bytes that are not UTF-8 are replaced.
 //
 // A trace is a failure if its success is false; else, unless its success is true or its
 // status or outcome is a word for success, if it has a status, an outcome or an error.
@@ -54,27 +55,50 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 // empty; its name is id, trace_id or run_id; its component is component, agent, tool or
 // name. Trace keeps all other members. The error names the wrong line.
 func Parse(r io.Reader) (Corpus, error) {
-	var c Corpus
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	total, n, traces := 0, 0, 0
-	for lines.Scan() {
+	c, err := parseAll(r)
+	if err != nil {
+		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
+	}
+	return c, nil
+}
+
+var errTooMany = fmt.Errorf("there are more than %d traces or %d bytes: give fewer traces",
+	maxTraces, maxBytes)
+
+func parseAll(r io.Reader) (c Corpus, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return c, err
+	}
+	if len(data) > maxBytes {
+		return c, errTooMany
+	}
+	whole, err := splitWhole(data)
+	if err != nil {
+		return c, err
+	}
+
+	what, n, traces := "line", 0, 0
+	items := bytes.SplitSeq(data, []byte{'\n'})
+	if whole != nil {
+		what, items = "trace", slices.Values(whole)
+	}
+	for item := range items {
 		n++
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
+		if item = bytes.TrimSpace(item); len(item) == 0 {
 			continue
 		}
-		traces++
-		if total += len(line); total > maxBytes || traces > maxTraces {
-			return Corpus{}, fmt.Errorf(
-				"cannot read the traces: there are more than %d traces or %d bytes: give fewer traces",
-				maxTraces, maxBytes,
-			)
+		if traces++; traces > maxTraces {
+			return c, errTooMany
+		}
+		if len(item) > maxLine {
+			return c, fmt.Errorf("%s %d has more than %d bytes", what, n, maxLine)
 		}
 
-		failure, failed, err := parseTrace(bytes.ToValidUTF8(line, []byte("\uFFFD")), n)
+		at := fmt.Sprintf("%s %d", what, n)
+		failure, failed, err := parseTrace(bytes.ToValidUTF8(item, []byte("\uFFFD")), at)
 		if err != nil {
-			return Corpus{}, fmt.Errorf("cannot read the traces: line %d: %w", n, err)
+			return c, fmt.Errorf("%s: %w", at, err)
 		}
 		if !failed {
 			c.Passed++
@@ -83,21 +107,38 @@ func Parse(r io.Reader) (Corpus, error) {
 		c.Failures = append(c.Failures, failure)
 	}
 
-	if err := lines.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("line %d has more than %d bytes", n+1, maxLine)
-		}
-		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
-	}
 	if traces == 0 {
-		return Corpus{}, errors.New("cannot read the traces: the file has no traces")
+		return c, errors.New("the file has no traces")
 	}
-
 	return c, nil
 }
 
-// parseTrace reads one trace and reports whether its run failed.
-func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
+// splitWhole returns the traces in data that is one list, or one object on several lines. It
+// returns nil for lines.
+func splitWhole(data []byte) ([][]byte, error) {
+	data = bytes.TrimSpace(data)
+	first, _, several := bytes.Cut(data, []byte{'\n'})
+	switch {
+	case len(data) == 0:
+		return nil, nil
+	case data[0] == '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal(data, &items); err != nil {
+			return nil, fmt.Errorf("the list: %w", err)
+		}
+		whole := make([][]byte, len(items))
+		for i, item := range items {
+			whole[i] = item
+		}
+		return whole, nil
+	case several && data[0] == '{' && !json.Valid(first) && json.Valid(data):
+		return [][]byte{data}, nil
+	}
+	return nil, nil
+}
+
+// parseTrace reads one trace, which stands at a place, and reports whether its run failed.
+func parseTrace(line []byte, at string) (f Failure, failed bool, err error) {
 	contract, err := lineContract()
 	if err != nil {
 		return f, false, err
@@ -121,7 +162,7 @@ func parseTrace(line []byte, n int) (f Failure, failed bool, err error) {
 		Trace: append(json.RawMessage(nil), value...),
 	}
 	if f.ID == "" {
-		f.ID = fmt.Sprintf("line %d", n)
+		f.ID = at
 	}
 	if f.Error == "" {
 		f.Error = strings.TrimSpace("no error is recorded " + strings.ToLower(statusOf(members)))

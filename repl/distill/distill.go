@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -36,6 +37,9 @@ type Config struct {
 	Clusters int
 	// NoEdits leaves the proposals out.
 	NoEdits bool
+	// Skillbook holds the strategies that the agent had, as text or as the JSON of the Agentic
+	// Context Engine. The model sees it before it proposes edits.
+	Skillbook string
 }
 
 // check returns the error with which Run would refuse the configuration before any work.
@@ -112,6 +116,7 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
 type distiller struct {
 	cfg      Config
 	failures []Failure
+	skills   string       // the skillbook as an agent sees it
 	left     run.Config   // its budget is the unspent part of the whole
 	caller   calls.Caller // for events only: each run has its own
 	trace    *record.Trace
@@ -123,6 +128,9 @@ type distiller struct {
 // Prepare checks the configuration.
 func (d *distiller) Prepare(context.Context) (harness.Plan, error) {
 	err := d.cfg.check()
+	if err == nil {
+		d.skills, err = skillbook.Render(d.cfg.Skillbook)
+	}
 	if err == nil && d.result.Failed+d.result.Passed == 0 {
 		err = errors.New("the corpus has no trace")
 	}
@@ -208,7 +216,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	wrong := ""
 	for range mostAsked {
-		answer, outcome, err := propose(ctx, d.nextConfig(), d.result.Clusters, d.failures, wrong)
+		answer, outcome, err := d.propose(ctx, d.nextConfig(), wrong)
 		if err := d.recordRun("propose edits", outcome, err); err != nil {
 			return nil, err
 		}

@@ -116,11 +116,11 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 // propose asks for edits: with one call if the corpus is small and fits the model, else
 // with a run whose snippets read it. Wrong says why an earlier answer could not be read. The
 // answer is for [readEdits], nil if there is none.
-func propose(
-	ctx context.Context, cfg run.Config, clusters []FailureCluster, failures []Failure,
-	wrong string,
+func (d *distiller) propose(
+	ctx context.Context, cfg run.Config, wrong string,
 ) (json.RawMessage, run.Outcome, error) {
-	corpus, err := evidenceCorpus(clusters, failures)
+	clusters := d.result.Clusters
+	corpus, err := evidenceCorpus(clusters, d.failures)
 	if err != nil {
 		return nil, run.Outcome{}, fmt.Errorf("cannot write the evidence: %w", err)
 	}
@@ -130,8 +130,9 @@ func propose(
 	}
 
 	cfg.Question, err = templates.Fill("edits", map[string]any{
-		"Clusters": len(clusters), "Failures": len(failures), "Most": mostEdits,
-		"Tools": cfg.Tools != nil, "Contract": contract.Describe(), "Wrong": wrong,
+		"Clusters": len(clusters), "Failures": len(d.failures), "Most": mostEdits,
+		"Skillbook": d.skills != "",
+		"Tools":     cfg.Tools != nil, "Contract": contract.Describe(), "Wrong": wrong,
 	})
 	if err != nil {
 		return nil, run.Outcome{}, err
@@ -140,8 +141,13 @@ func propose(
 	text := bigtext.FromBytes("evidence.json", corpus)
 	defer text.Close()
 	cfg.Inputs = []tiers.Input{{Name: "evidence.json", Text: text}}
+	if d.skills != "" {
+		skills := bigtext.FromBytes("skillbook.txt", []byte(d.skills))
+		defer skills.Close()
+		cfg.Inputs = append(cfg.Inputs, tiers.Input{Name: "skillbook.txt", Text: skills})
+	}
 	cfg.Schema = nil // the answer is repaired, not refused
-	size := run.Signal{OutputChars: int64(len(corpus))}
+	size := run.Signal{OutputChars: int64(len(corpus) + len(d.skills))}
 	cfg.Bypass = -1
 	if cfg.Triggers.ShouldTrigger(size) == "" {
 		cfg.Bypass = math.MaxInt

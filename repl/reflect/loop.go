@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -109,11 +110,15 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 // prepare makes every check that needs no work of a model or a sandbox.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
+	skills, err := skillbook.Render(subject.Skillbook)
+	if err != nil {
+		return nil, err
+	}
+	subject.Skillbook = skills
 	l := &loop{cfg: cfg.withDefaults(), subject: subject}
 	if err := l.cfg.validate(); err != nil {
 		return nil, err
 	}
-	var err error
 	if l.prompt, err = fill(l.cfg.PromptTemplate, variables(&subject)); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ type Subject struct {
 	// environment's reaction to the agent's answer. Nil means unknown.
 	Question              string
 	GroundTruth, Feedback *string
-	// Skillbook holds the strategies that the agent had, as text.
+	// Skillbook holds the strategies that the agent had, as text. The JSON of a skillbook of
+	// the Agentic Context Engine is shown as the original shows it to an agent.
 	Skillbook string
 
 	// Name tells the trace from others that are joined with it, such as a file's name.
