@@ -16,10 +16,42 @@ import (
 
 // sessions are what users of the library have: everything here goes through rlm.New.
 func (b *bench) sessions() error {
+	if err := b.newSessions(); err != nil {
+		return err
+	}
 	if err := b.hostPython(); err != nil {
 		return err
 	}
 	return b.neighbours()
+}
+
+// newSessions times the first session of a process, with all that an engine prepares, and
+// further ones.
+func (b *bench) newSessions() error {
+	begun := time.Now()
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if err := b.oneSession(engine, rlm.Policy{}); err != nil {
+		return err
+	}
+	first := time.Since(begun)
+
+	further, err := median(400, func() error { return b.oneSession(engine, rlm.Policy{}) })
+	if err != nil {
+		return err
+	}
+	native, err := median(60, b.native)
+	if err != nil {
+		return err
+	}
+	b.addPlain("an engine and its first session, to the result of `print(1+1)`", inMS(first.Seconds()),
+		"stated", true)
+	b.add("a further session, to the result of `print(1+1)`", further.String(),
+		"native process "+native.String(), float64(further)/float64(native), 0.12)
+	return nil
 }
 
 // hostPython times sessions of an engine that tier local runs, from opening to the result,
@@ -44,7 +76,7 @@ func (b *bench) hostPython() error {
 
 	b.add(what+", `Processes: 1`", kept.String(), "native process "+native.String(),
 		float64(kept)/float64(native), 0.5)
-	b.addPlain(what+", `Processes: -1`", started.String(), "", true)
+	b.addPlain(what+", `Processes: -1`", started.String(), "stated", true)
 	return nil
 }
 
@@ -63,7 +95,7 @@ func (b *bench) localSessions(processes int) (time.Duration, error) {
 			return 0, err
 		}
 		begun := time.Now()
-		if err := b.localSession(engine); err != nil {
+		if err := b.oneSession(engine, rlm.Policy{Pin: rlm.TierLocal, AllowLocal: true}); err != nil {
 			return 0, err
 		}
 		times = append(times, time.Since(begun))
@@ -71,17 +103,16 @@ func (b *bench) localSessions(processes int) (time.Duration, error) {
 	return middle(times), nil
 }
 
-func (b *bench) localSession(engine *rlm.Engine) error {
-	s, err := engine.Open(b.ctx, rlm.SessionConfig{
-		Policy: rlm.Policy{Pin: rlm.TierLocal, AllowLocal: true},
-	})
+// oneSession opens a session, runs a snippet and closes the session.
+func (b *bench) oneSession(engine *rlm.Engine, policy rlm.Policy) error {
+	s, err := engine.Open(b.ctx, rlm.SessionConfig{Policy: policy})
 	if err != nil {
 		return err
 	}
 
 	r, err := s.Run(b.ctx, small)
 	if err == nil && r.Stdout != "2\n" {
-		err = fmt.Errorf("tier local prints %q", r.Stdout)
+		err = fmt.Errorf("the session prints %q", r.Stdout)
 	}
 	return errors.Join(err, s.Close())
 }
@@ -116,7 +147,7 @@ func (b *bench) neighbours() error {
 	}
 
 	const what = "`print(1+1)` in a live session"
-	b.addPlain(what+", alone", alone.String(), "", true)
+	b.addPlain(what+", alone", alone.String(), "stated", true)
 	b.addPlain(what+", beside two endless ones", beside.String(), "p50 <= 0.5 ms",
 		beside.median <= 500*time.Microsecond)
 	return nil

@@ -4,6 +4,7 @@
 //
 //	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
+//	go run ./scripts/bench -only engine -python python3.13
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
@@ -41,13 +42,20 @@ type bench struct {
 
 	graph, folder string // of a process that measureGraphs starts
 
-	rows []row
+	through string // the entry point of what is measured now
+	rows    []row
+}
+
+// part measures some rows of the table.
+type part struct {
+	through string // what it calls: a package, or the command
+	measure func() error
 }
 
 // row is one line of the table.
 type row struct {
-	what, measured, against, ratio, reach string
-	met                                   bool
+	what, through, measured, against, ratio, reach string
+	met                                            bool
 }
 
 func main() {
@@ -80,17 +88,17 @@ func main() {
 func (b *bench) run(only string) error {
 	switch only {
 	case "docker":
-		return b.runAll(b.containers)
+		return b.runAll(part{"tiers/docker", b.containers})
 	case "engine":
-		return b.runAll(b.sessions)
+		return b.runAll(part{"rlm.New", b.sessions})
 	case "loops":
-		return b.runAll(b.loops)
+		return b.runAll(part{"repl/run", b.loops})
 	case "graph":
-		return b.runAll(b.measureGraphs)
+		return b.runAll(part{"graph", b.measureGraphs})
 	case "documents":
-		return b.runAll(b.measureDocuments)
+		return b.runAll(part{"internal/documents", b.measureDocuments})
 	case "tables":
-		return b.runAll(b.measureTables)
+		return b.runAll(part{"the command", b.measureTables})
 	case "graph-child":
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
@@ -120,16 +128,22 @@ func (b *bench) run(only string) error {
 	case "peers":
 		return b.peers()
 	case "texts":
-		return b.runAll(b.measureTexts)
+		return b.runAll(part{"tiers", b.measureTexts})
 	}
-	return b.runAll(b.start, b.throughput, b.density, b.snippet, b.hostCalls, b.compute, b.scan,
-		b.command, b.analysis, b.warmTiers, b.sessions, b.routing, b.containers, b.loops, b.measureTexts)
+	return b.runAll(
+		part{"tiers/wasm", b.start}, part{"tiers/wasm", b.throughput}, part{"tiers/wasm", b.density},
+		part{"tiers/wasm", b.snippet}, part{"tiers/wasm", b.hostCalls}, part{"tiers/wasm", b.compute},
+		part{"tiers/wasm", b.scan}, part{"the command", b.command},
+		part{"router/python", b.analysis}, part{"tiers", b.warmTiers}, part{"rlm.New", b.sessions},
+		part{"router", b.routing}, part{"tiers/docker", b.containers}, part{"repl/run", b.loops},
+		part{"tiers", b.measureTexts})
 }
 
 // runAll measures and prints the table.
-func (b *bench) runAll(parts ...func() error) error {
-	for _, part := range parts {
-		if err := part(); err != nil {
+func (b *bench) runAll(parts ...part) error {
+	for _, p := range parts {
+		b.through = p.through
+		if err := p.measure(); err != nil {
 			return err
 		}
 	}
@@ -141,6 +155,7 @@ func (b *bench) runAll(parts ...func() error) error {
 func (b *bench) add(what, measured, against string, ratio, atMost float64) {
 	r := row{
 		what:     what,
+		through:  b.through,
 		measured: measured,
 		against:  against,
 		ratio:    fmt.Sprintf("%.3g x", ratio),
@@ -153,8 +168,10 @@ func (b *bench) add(what, measured, against string, ratio, atMost float64) {
 
 // addPlain records a figure that has a bound but no counterpart.
 func (b *bench) addPlain(what, measured, reach string, met bool) {
-	b.rows = append(b.rows,
-		row{what: what, measured: measured, against: "-", ratio: "-", reach: reach, met: met})
+	b.rows = append(b.rows, row{
+		what: what, through: b.through, measured: measured,
+		against: "-", ratio: "-", reach: reach, met: met,
+	})
 	fmt.Fprintf(os.Stderr, "%s: %s\n", what, measured)
 }
 
@@ -162,7 +179,7 @@ func (b *bench) addPlain(what, measured, reach string, met bool) {
 func (b *bench) skip(what string, why error) {
 	reason, _, _ := strings.Cut(why.Error(), "\n")
 	b.rows = append(b.rows, row{
-		what: what, measured: "skipped: " + reason,
+		what: what, through: b.through, measured: "skipped: " + reason,
 		against: "-", ratio: "-", reach: "-",
 	})
 	fmt.Fprintf(os.Stderr, "%s: skipped: %s\n", what, reason)
@@ -172,7 +189,7 @@ func (b *bench) print() {
 	if len(b.rows) == 0 {
 		return
 	}
-	lines := [][]string{{"what", "measured", "against", "ratio", "reach", "met"}}
+	lines := [][]string{{"what", "through", "measured", "against", "ratio", "reach", "met"}}
 	for _, r := range b.rows {
 		met := "no"
 		switch {
@@ -181,7 +198,7 @@ func (b *bench) print() {
 		case r.reach == "-": // skipped
 			met = "-"
 		}
-		lines = append(lines, []string{r.what, r.measured, r.against, r.ratio, r.reach, met})
+		lines = append(lines, []string{r.what, r.through, r.measured, r.against, r.ratio, r.reach, met})
 	}
 	printTable(lines)
 }
