@@ -32,7 +32,7 @@ With a model, also propose edits that would fix them, the most promising first.
 
 TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
 one JSON object per line, a list of objects, or one object. With a model, one call
-clusters the failures; above trace_threshold, a run as with rlm run reads all of them.
+clusters the failures; above trace_threshold, a run reads all of them (see rlm run).
 Without a model, rlm clusters the failures by the words of their errors.
 docs/distill.md defines a failure.
 

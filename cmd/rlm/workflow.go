@@ -79,7 +79,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 	flags.StringVar(&f.input, "input", "{}",
 		"initial state: a JSON object, @FILE to read it from a file, or - for stdin")
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
-		"replace a model that the file names, as in `gpt-4=openai/gpt-5`; repeatable")
+		"use MODEL where the file names NAME, as `NAME=MODEL`; repeatable")
 	f.skills.addIn(flags)
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
