@@ -88,9 +88,9 @@ graph-native: ## Ask graphs and other engines the same queries; needs python3
 	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" go test -count=1 \
 		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
 
-documents-native: ## Compare documents with what other tools read in them; needs python3
+documents-native: ## Compare documents, and a folder of all kinds, with what other tools read; needs python3
 	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" go test -count=1 \
-		-run '^TestTextsAreThoseOfOtherTools$$' ./internal/documents
+		-run '^(TestTextsAreThoseOfOtherTools|TestAFolder)' ./internal/documents ./cmd/rlm
 
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
@@ -32,21 +33,9 @@ func section(data []byte) *io.SectionReader {
 // checkOrder reports the first text that does not occur behind the one before it.
 func checkOrder(t *testing.T, got string, texts []string) {
 	t.Helper()
-	rest := simplify(got)
-	for _, want := range texts {
-		_, after, ok := strings.Cut(rest, simplify(want))
-		if !ok {
-			t.Fatalf("no %q in the rest of the text, which begins\n%.300s\nthe whole begins\n%.600s", want, rest, got)
-		}
-		rest = after
+	if missing, rest := documenttruth.FindMissing(got, texts); missing != "" {
+		t.Fatalf("no %q in the rest of the text, which begins\n%.300s\nthe whole begins\n%.600s", missing, rest, got)
 	}
-}
-
-// simplify removes what Markdown adds: escapes, emphasis and white space.
-func simplify(text string) string {
-	text = strings.NewReplacer(`\`, "", "*", "", "_", "", "&lt;", "<", "&gt;", ">", "&amp;", "&", "<br>", " ").
-		Replace(text)
-	return strings.Join(strings.Fields(text), " ")
 }
 
 // words are paragraphs of the documents that LibreOffice has written.
