@@ -143,13 +143,19 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	source := r.watch(packed, "unpacking")
+	source, err := r.openPacked(packed, p)
+	if err != nil {
+		return nil, errors.Join(err, packed.Close())
+	}
 	unpacked, stop, err := p.open(source)
 	if err != nil {
 		return nil, errors.Join(r.explain(packed, p, err), packed.Close())
 	}
 	defer stop()
 
+	if mapped, isMapped := source.(*bytes.Reader); isMapped {
+		unpacked = r.watchMapped(&guardedReader{packed, unpacked}, packed, mapped)
+	}
 	bounded := &boundedReader{reader: r, source: unpacked, packed: packed.Size()}
 	ahead, wait := readAhead(ctx, bounded)
 	name := p.trimName(packed.Name())
@@ -167,6 +173,33 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 		return nil, err
 	}
 	return text, nil
+}
+
+// openPacked returns a reader of a packed text. The decompressor of gzip reads mapped bytes without
+// a copy, on the goroutine of its caller.
+func (r *reader) openPacked(packed *bigtext.Text, p *packing) (io.Reader, error) {
+	if p.name != "gzip" {
+		return r.watch(packed, "unpacking"), nil
+	}
+	data, err := packed.Raw(0, packed.Size())
+	if err != nil {
+		return nil, err
+	}
+	return bytes.NewReader(data), nil
+}
+
+// guardedReader reads what a decompressor makes of a text's mapped bytes.
+type guardedReader struct {
+	text   *bigtext.Text
+	source io.Reader
+}
+
+// Read implements io.Reader.
+func (g *guardedReader) Read(p []byte) (n int, err error) {
+	if changed := bigtext.Guard(g.text, func() { n, err = g.source.Read(p) }); changed != nil {
+		return 0, changed
+	}
+	return n, err
 }
 
 // explain says that a text could not be unpacked.
@@ -217,6 +250,7 @@ type watchReader struct {
 	what  string
 	tell  func(string)
 	size  int64
+	rest  func() int64 // what is not read; nil if the reader's bytes are the text's
 	got   int64
 	next  time.Time
 	begun bool
@@ -229,17 +263,31 @@ func (r *reader) watch(text *bigtext.Text, verb string) io.Reader {
 	if r.Progress == nil {
 		return newBlockReader(section, block)
 	}
-	w := &watchReader{
-		what: verb + " " + filepath.Base(text.Name()), tell: r.Progress, size: text.Size(),
+	return r.newWatch(newBlockReader(section, block), text, verb)
+}
+
+// watchMapped is watch for a reader of what is made of a text, of which mapped is read.
+func (r *reader) watchMapped(made io.Reader, text *bigtext.Text, mapped *bytes.Reader) io.Reader {
+	if r.Progress == nil {
+		return made
 	}
-	w.Reader = newBlockReader(section, block)
+	w := r.newWatch(made, text, "unpacking")
+	w.rest = func() int64 { return int64(mapped.Len()) }
 	return w
+}
+
+func (r *reader) newWatch(source io.Reader, text *bigtext.Text, verb string) *watchReader {
+	return &watchReader{
+		Reader: source, what: verb + " " + filepath.Base(text.Name()), tell: r.Progress, size: text.Size(),
+	}
 }
 
 // Read implements io.Reader.
 func (w *watchReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
-	w.got += int64(n)
+	if w.got += int64(n); w.rest != nil {
+		w.got = w.size - w.rest()
+	}
 	if now := time.Now(); !w.begun {
 		w.begun, w.next = true, now.Add(time.Second)
 	} else if now.After(w.next) {

@@ -50,8 +50,8 @@ type timed struct {
 	Result  any
 }
 
-// measureTables compares the rows of tables, and queries, with native CPython and with DuckDB: the
-// best of some runs in turns.
+// measureTables compares the rows of tables, and queries, with native CPython and with DuckDB, and a
+// packed table with zgrep: the best of some runs in turns.
 func (b *bench) measureTables() error {
 	if b.python == "" || b.duckdb == "" {
 		return errors.New("give -python and -duckdb")
@@ -66,6 +66,9 @@ func (b *bench) measureTables() error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 
+	if err := b.measureGzip(folder); err != nil {
+		return err
+	}
 	for _, c := range tableCases {
 		python := b.python
 		if c.function == "group" {
