@@ -42,7 +42,7 @@ func typeSchema(text string) (json.RawMessage, error) {
 	p := newTypeParser(text)
 	made, err := p.parseUnion(0)
 	if err == nil && p.token != "" {
-		err = p.reject("expected the end")
+		err = p.reject("expected the end of the type")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the type %q: %w", clip(text, 100), err)

@@ -256,7 +256,7 @@ func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error
 	var used *ledger.BudgetError
 	if errors.As(err, &used) {
 		d.result.Partial = true
-		d.note("after the run to %s, nothing is left of the budget: %v", what, err)
+		d.note("the run to %s used up the budget: %v", what, err)
 		return nil
 	}
 

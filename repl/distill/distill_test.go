@@ -275,7 +275,7 @@ func TestTheBudgetIsForAllRuns(t *testing.T) {
 	cfg.Run.Triggers.Traces, cfg.Run.Budget.Calls = 1, 1
 	r := distilled(t, parse(t, traces(10)), cfg)
 	if r.Method != "rlm" || !r.Partial || len(r.Edits) != 0 || r.Spent.Calls != 1 ||
-		!strings.Contains(fmt.Sprint(r.Notes), "nothing is left of the budget") {
+		!strings.Contains(fmt.Sprint(r.Notes), "used up the budget") {
 		t.Errorf("got %+v", r)
 	}
 	cfg.Run.Models = script(t, rule(scripted.When{}, "```repl\nprint(1)\n```"))
