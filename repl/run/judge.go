@@ -1,9 +1,7 @@
 package run
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/turns"
@@ -33,42 +31,6 @@ func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 		done.Final, done.IsSilent = &tiers.Final{Value: value}, false
 	}
 }
-
-// checkFailed tells the model about sub-calls that failed in a turn. An answer of that turn
-// does not count: the model gave it before it knew. It can give the answer again, but never
-// the text of a failure.
-func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
-	failed := l.answers.TakeFailed()
-	if done.Final != nil {
-		if text := l.answers.FindFailure(done.Final.Value); text != "" {
-			done.Refuse(fmt.Sprintf("FINAL was not accepted: the answer has the text of a "+
-				"sub-call that failed in it, %q. Repeat the call, or say in your own words what is missing.", text))
-		}
-	}
-	if failed.Count == 0 {
-		return nil
-	}
-	if done.Final == nil {
-		if !done.Shows(failed.Reasons) {
-			done.Notes = append(done.Notes, failed.String())
-		}
-		return nil
-	}
-
-	note := "FINAL was not accepted yet: " + failed.String() + "\nRepeat them, or answer without them."
-	if failed.Count < failed.Of {
-		if err := l.session.Assign(ctx, keptAnswer, done.Final.Value); err != nil {
-			return err
-		}
-		note = "FINAL was not accepted yet: " + failed.String() + "\nRepeat them. If your answer holds without them, " +
-			"confirm it: FINAL(" + keptAnswer + ")"
-	}
-	done.Refuse(note)
-	return nil
-}
-
-// keptAnswer is the variable with an answer that the model may confirm.
-const keptAnswer = "_answer"
 
 // judge checks an answer against the contract. For an answer that breaks it, the model
 // gets the violations, and its session stays as it is.
