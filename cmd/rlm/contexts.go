@@ -261,7 +261,7 @@ func (f *contextFlag) readJSON(stdin io.Reader) (json.RawMessage, error) {
 	}
 	var value json.RawMessage
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return nil, fmt.Errorf("cannot use %s: it is not valid JSON: %w; --context takes any text",
+		return nil, fmt.Errorf("cannot use %s: it is not valid JSON: %w: to pass it as text, use --context",
 			what, err)
 	}
 	return value, nil

@@ -13,8 +13,8 @@ import (
 
 const explainLong = `Show which tier would run code, and why. Nothing runs.
 
-The table first lists the tiers that may run the code, in the order in which they
-would be tried. Each other tier follows with the reason against it.
+The table first lists the tiers that may run the code, in the order in which the router
+would try them. Each other tier follows with the reason against it.
 
 Exit codes: 0 a tier may run the code; 1 the code is not valid; 2 usage; 3 no tier
 may run the code; 5 the analyser broke.`
