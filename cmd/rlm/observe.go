@@ -13,19 +13,21 @@ import (
 
 // observe turns a loop's events into spans if the settings say so, and passes the events to
 // next. Call done after the run, successful or not: it sends the remaining spans. Spans that
-// cannot be sent are only logged.
+// cannot be sent are only logged. The conversation is empty if the loop belongs to none.
 func observe(
-	ctx context.Context, e *env, loop string, next func(ledger.Event),
+	ctx context.Context, e *env, loop, conversation string, next func(ledger.Event),
 ) (progress func(ledger.Event), done func(), err error) {
 	log := func(err error) { e.log.Warn("spans were not sent", "error", err) }
 	observer, err := otel.New(ctx, otel.Config{
-		To:        otel.Destination(e.settings.OTel),
-		Loop:      loop,
-		Env:       os.Getenv,
-		AllowHTTP: e.settings.AllowHTTP,
-		Secrets:   findSecrets(e.settings.Keys, os.Environ()),
-		Log:       log,
-		Version:   version(),
+		To:   otel.Destination(e.settings.OTel),
+		Loop: loop,
+		Env:  os.Getenv,
+
+		Conversation: conversation,
+		AllowHTTP:    e.settings.AllowHTTP,
+		Secrets:      findSecrets(e.settings.Keys, os.Environ()),
+		Log:          log,
+		Version:      version(),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot observe the run (otel): %w", err)

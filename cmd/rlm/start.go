@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"slices"
 	"sync"
@@ -23,7 +24,7 @@ type started struct {
 // start opens what a loop needs. A loop whose snippets run in no tier leaves the tiers unprepared.
 func (e *env) start(ctx context.Context, loop string, isQuiet, runsSnippets bool) (*started, error) {
 	s := newStarted(e, isQuiet)
-	if err := s.observe(ctx, e, loop); err != nil {
+	if err := s.observe(ctx, e, loop, ""); err != nil {
 		return nil, s.abandon(err)
 	}
 	if err := s.openEngine(ctx, e, runsSnippets); err != nil {
@@ -48,7 +49,7 @@ func (f *runFlags) open(ctx context.Context, e *env, task *rlm.AnswerTask, s *st
 			return &exitError{exitUsage, err}
 		}
 		if !f.estimate {
-			if err := s.observe(ctx, e, "run"); err != nil {
+			if err := s.observe(ctx, e, "run", f.conversation()); err != nil {
 				return err
 			}
 			task.Config.Progress = s.progress
@@ -67,6 +68,14 @@ func (f *runFlags) open(ctx context.Context, e *env, task *rlm.AnswerTask, s *st
 	}
 	s.tools, s.closers = tools, append(s.closers, tools)
 	return tools.addTo(task)
+}
+
+// conversation returns a name for the conversation of the run's questions, for observers.
+func (f *runFlags) conversation() string {
+	if f.session == "" && f.talks {
+		return "chat-" + rand.Text()
+	}
+	return f.session
 }
 
 // openKnowledge loads the graphs of the settings for a loop without tools of the user.
@@ -99,8 +108,8 @@ func newStarted(e *env, isQuiet bool) *started {
 }
 
 // observe lets the view and the spans see the events of a loop.
-func (s *started) observe(ctx context.Context, e *env, loop string) error {
-	progress, send, err := observe(ctx, e, loop, s.view.event)
+func (s *started) observe(ctx context.Context, e *env, loop, conversation string) error {
+	progress, send, err := observe(ctx, e, loop, conversation, s.view.event)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -67,6 +67,14 @@ type Event struct {
 	// trace has them in its trajectory.
 	Ran  *Snippet `json:"-"`
 	Call *SubCall `json:"-"`
+	// Request, Response and Err are those of EventReply and EventCall: what was sent, to
+	// which server, and what came back. Host is empty if no server was asked. They are for
+	// observers, too.
+	Request  *llm.Request  `json:"-"`
+	Response *llm.Response `json:"-"`
+	Err      error         `json:"-"`
+	Host     string        `json:"-"`
+	Port     int           `json:"-"`
 }
 
 // SubCall is a sub-call of a snippet, for its loop's trajectory.

@@ -71,3 +71,6 @@ func (n *checkNotes) NoteWait(w callnotes.Wait) {
 
 // NoteDropped implements [callnotes.Receiver]. A check has no sampling.
 func (n *checkNotes) NoteDropped(string) {}
+
+// NoteAsked implements [callnotes.Receiver]. A check asks nothing.
+func (n *checkNotes) NoteAsked(callnotes.Asked) {}

@@ -12,6 +12,7 @@ type Response struct {
 	Text   string
 	Usage  Usage
 	Model  string // as the server names the model that answered
+	ID     string // the server's name for the reply, empty if it gives none
 	Finish string // FinishStop, FinishLength, FinishRefusal, or the server's own word
 	// Structured is true if the server enforced the request's schema, false if the
 	// schema was only part of the prompt.

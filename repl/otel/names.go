@@ -1,5 +1,12 @@
 package otel
 
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+)
+
 // The names of attributes. Those that begin with gen_ai come from version 1.38 of
 // OpenTelemetry's semantic conventions for generative AI. The conventions may change, so no
 // other file contains these names.
@@ -8,15 +15,51 @@ const (
 	genProvider     = "gen_ai.provider.name"
 	genModel        = "gen_ai.request.model"
 	genAgent        = "gen_ai.agent.name" // the agent of sub_agent_call
-	genFinish       = "gen_ai.response.finish_reasons"
+	genConversation = "gen_ai.conversation.id"
+	genOutputType   = "gen_ai.output.type"
+	genInput        = "gen_ai.input.messages"      // JSON
+	genOutput       = "gen_ai.output.messages"     // JSON
+	genInstructions = "gen_ai.system_instructions" // JSON
+
+	genMaxTokens   = "gen_ai.request.max_tokens"
+	genTemperature = "gen_ai.request.temperature"
+	genTopP        = "gen_ai.request.top_p"
+	genSeed        = "gen_ai.request.seed"
+
+	genFinish        = "gen_ai.response.finish_reasons"
+	genResponseID    = "gen_ai.response.id"
+	genResponseModel = "gen_ai.response.model"
+
 	genInputTokens  = "gen_ai.usage.input_tokens"
 	genOutputTokens = "gen_ai.usage.output_tokens"
-	genInput        = "gen_ai.input.messages"  // JSON
-	genOutput       = "gen_ai.output.messages" // JSON
+	genCacheRead    = "gen_ai.usage.cache_read.input_tokens"
+	genCacheWrite   = "gen_ai.usage.cache_creation.input_tokens"
+	genReasoning    = "gen_ai.usage.reasoning.output_tokens"
+	genCost         = "gen_ai.usage.cost" // of no convention: Langfuse reads it
+	genSystem       = "gen_ai.system"     // the old name of the provider, which Opik reads
 
 	operationChat  = "chat"
 	operationAgent = "invoke_agent"
 )
+
+// The names of OpenTelemetry's general conventions.
+const (
+	serverAddress = "server.address"
+	serverPort    = "server.port"
+	errorType     = "error.type"
+)
+
+// The names of conversations in Langfuse and Phoenix, and in Opik.
+const (
+	sessionID = "session.id"
+	threadID  = "thread_id"
+)
+
+// providerNames are the names of providers in the conventions, if they are others than here.
+var providerNames = map[string]string{
+	"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini",
+	"mistral": "mistral_ai", "vertex": "gcp.vertex_ai", "xai": "x_ai",
+}
 
 // The texts that viewers show as input and output, by the conventions of OpenInference.
 const (
@@ -53,3 +96,37 @@ const (
 	reason            = "rlm.reason" // why a run ended that did not fail
 	errorText         = "error.message"
 )
+
+// opikMetadata begins the names that Opik shows as metadata. Names that it does not know become
+// parts of the input.
+const opikMetadata = "opik.metadata."
+
+// opikNames are names for Opik's input and output.
+var opikNames = map[string]string{
+	snippetCode: "input.code", snippetStdout: "output.stdout", snippetStderr: "output.stderr",
+}
+
+// opikKnows are the beginnings of names that Opik understands.
+var opikKnows = []string{"gen_ai.", "input.", "output.", "error.", "server.", threadID, "opik."}
+
+// named renames attributes for the destination.
+func (o *Observer) named(attributes []attribute.KeyValue) []attribute.KeyValue {
+	if o.cfg.To != Opik {
+		return attributes
+	}
+	for i, a := range attributes {
+		key := string(a.Key)
+		base, number, numbered := strings.Cut(key, ".")
+		switch name := opikNames[base]; {
+		case name != "" && numbered:
+			attributes[i].Key = attribute.Key(name + "." + number)
+		case name != "":
+			attributes[i].Key = attribute.Key(name)
+		case !slices.ContainsFunc(opikKnows, func(known string) bool {
+			return strings.HasPrefix(key, known)
+		}):
+			attributes[i].Key = attribute.Key(opikMetadata + key)
+		}
+	}
+	return attributes
+}

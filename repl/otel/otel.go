@@ -30,6 +30,9 @@ type Config struct {
 	Env func(name string) string
 	// Project is Opik's project. It overrides OPIK_PROJECT_NAME.
 	Project string
+	// Conversation names the conversation that the runs belong to, such as a session. Empty
+	// means none.
+	Conversation string
 	// AllowHTTP allows Opik's key to go unencrypted to another host.
 	AllowHTTP bool
 	// Secrets are removed from all texts, as are the exporter's keys.
@@ -60,9 +63,11 @@ const (
 // Observer turns events into spans. A nil Observer does nothing. It is safe for
 // concurrent use.
 type Observer struct {
-	cfg    Config
-	root   *kind
-	hidden []llm.Secret
+	cfg  Config
+	root *kind
+	// captured are the messages of model calls that are sent.
+	captured content
+	hidden   []llm.Secret
 	// The processor is shut down separately: out of time, its provider would leave it running.
 	processor sdk.SpanProcessor
 	exporter  *logged
@@ -116,7 +121,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 		)
 	}
 
-	o := &Observer{cfg: cfg, root: kind, hidden: cfg.secrets(), loops: map[string]*loop{}}
+	o := &Observer{cfg: cfg, root: kind, captured: cfg.captured(), hidden: cfg.secrets(), loops: map[string]*loop{}}
 	o.exporter = &logged{SpanExporter: client, report: o.report}
 	o.processor = sdk.NewBatchSpanProcessor(
 		o.exporter, sdk.WithMaxQueueSize(maxQueue), sdk.WithExportTimeout(exportTime),

@@ -285,7 +285,7 @@ func TestTraceHierarchy(t *testing.T) {
 			calls[s.Name+" "+string(s.ParentSpanId)]++
 		}
 	}
-	if n := calls["chat openai/small "+string(r.span(t, "rr_iteration_1").SpanId)]; n != 2 {
+	if n := calls["chat small "+string(r.span(t, "rr_iteration_1").SpanId)]; n != 2 {
 		t.Errorf("the second iteration has %d sub-calls", n)
 	}
 	if r.resource["service.name"] != "rlm" || r.resource["service.version"] != "1.2.3" {
@@ -353,13 +353,14 @@ func TestGenAINames(t *testing.T) {
 		Kind: ledger.EventReply, Node: "0", Turn: 1, Model: "plain", Error: "server away",
 	})
 	closed(t, o)
-	s := r.span(t, "chat anthropic/claude")
+	s := r.span(t, "chat claude")
 	got := attributes(s)
 	for key, want := range map[string]string{
 		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic",
-		"gen_ai.request.model":      "anthropic/claude",
+		"gen_ai.request.model":      "claude",
 		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "5",
-		"gen_ai.output.messages": `[{"parts":[{"type":"text","content":"say \"hi\""}],"role":"assistant"}]`,
+		"gen_ai.output.messages": `[{"role":"assistant","parts":[{"type":"text","content":"say \"hi\""}],` +
+			`"finish_reason":"length"}]`,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %q, not %q", key, got[key], want)

@@ -1,14 +1,13 @@
 package otel
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -28,6 +27,9 @@ type loop struct {
 	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
 	snippets int // of the turn
+	// read and wrote are the code and the output of the turn.
+	read, wrote string
+	about       string // the loop's question
 
 	iterations int
 	calls      int // sub-calls
@@ -87,12 +89,14 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 	case ledger.EventSnippet:
 		o.snippet(l, e)
 	case ledger.EventAnswer:
-		l.current().SetAttributes(attribute.Bool(terminated, true))
+		l.current().SetAttributes(o.named([]attribute.KeyValue{
+			attribute.Bool(terminated, true), o.text(outputValue, e.Text),
+		})...)
 	case ledger.EventRetry,
 		ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning,
 		ledger.EventWaiting, ledger.EventVerdict:
 		l.current().AddEvent(
-			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.happened(e)...),
+			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.named(o.happened(e))...),
 		)
 	case ledger.EventLoopEnded, ledger.EventRunEnded:
 		o.end(l, e)
@@ -131,22 +135,20 @@ func (o *Observer) begin(parent context.Context, e ledger.Event, kind *kind) {
 	if old := o.loops[e.Node]; old != nil {
 		o.end(old, ledger.Event{Time: e.Time, Node: e.Node})
 	}
-	l := &loop{kind: kind}
-	l.ctx, l.span = o.tracer.Start(
-		parent, kind.run, trace.WithTimestamp(e.Time),
-		trace.WithAttributes(
-			attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node),
-			o.text(inputValue, e.Text),
-		),
-	)
+	l := &loop{kind: kind, about: e.Text}
+	attributes := []attribute.KeyValue{
+		attribute.String(genOperation, operationAgent), attribute.String(loopNode, e.Node),
+		attribute.String(genAgent, o.name(cmp.Or(e.Agent, kind.run))), o.text(inputValue, e.Text),
+	}
+	if provider, model := splitModel(e); model != "" { // nodes of workflows have no model
+		attributes = append(attributes, attribute.String(genModel, o.name(model)),
+			attribute.String(genProvider, o.name(provider)))
+	}
 
-	if e.Model != "" { // nodes of workflows have no model
-		l.span.SetAttributes(attribute.String(genModel, o.name(e.Model)))
-	}
-	if e.Agent != "" {
-		l.span.SetAttributes(attribute.String(genAgent, o.name(e.Agent)))
-	}
-	l.span.SetAttributes(o.labels(e)...)
+	attributes = append(append(attributes, o.conversation()...), o.labels(e)...)
+	l.ctx, l.span = o.tracer.Start(
+		parent, kind.run, trace.WithTimestamp(e.Time), trace.WithAttributes(o.named(attributes)...),
+	)
 	o.loops[e.Node] = l
 }
 
@@ -154,16 +156,16 @@ func (o *Observer) begin(parent context.Context, e ledger.Event, kind *kind) {
 func (o *Observer) iteration(l *loop, e ledger.Event) {
 	l.endTurn(e.Time)
 	l.iterations++
-	l.snippets = 0
+	l.snippets, l.read, l.wrote = 0, "", ""
 	number := e.Turn - 1 + l.kind.first // loops count turns from 1
 	l.turnCtx, l.turn = o.tracer.Start(
 		l.ctx,
 		l.kind.iteration+strconv.Itoa(number),
 		trace.WithTimestamp(e.Time),
-		trace.WithAttributes(
+		trace.WithAttributes(o.named(append([]attribute.KeyValue{
 			attribute.Int(iterationNumber, number), attribute.Bool(terminated, false),
-		),
-		trace.WithAttributes(o.labels(e)...),
+			o.text(inputValue, l.about), // until a snippet runs
+		}, o.labels(e)...))...),
 	)
 }
 
@@ -183,91 +185,6 @@ func (l *loop) endTurn(at time.Time) {
 	}
 }
 
-// call records the span of an ended model call.
-func (o *Observer) call(l *loop, e ledger.Event) {
-	provider, _, ok := strings.Cut(e.Model, "/")
-	if !ok {
-		provider = ""
-	}
-	attributes := []attribute.KeyValue{
-		attribute.String(genOperation, operationChat), attribute.String(genModel, o.name(e.Model)),
-		attribute.String(purpose, o.name(e.Purpose)), o.message(genOutput, "assistant", e.Text),
-	}
-
-	if provider != "" {
-		attributes = append(attributes, attribute.String(genProvider, o.name(provider)))
-	}
-	if e.Agent != "" {
-		attributes = append(attributes, attribute.String(genAgent, o.name(e.Agent)))
-	}
-	if e.Status != "" {
-		attributes = append(
-			attributes, attribute.StringSlice(genFinish, []string{o.name(e.Status)}),
-		)
-	}
-
-	if e.Call != nil {
-		attributes = append(attributes, o.message(genInput, "user", e.Call.Prompt))
-		if e.Call.Mode != "" {
-			attributes = append(attributes, attribute.String(mode, o.name(e.Call.Mode)))
-		}
-		o.record(l, e.Call)
-	}
-
-	attributes = append(append(attributes, used(e.Used)...), o.labels(e)...)
-	_, span := o.tracer.Start(
-		l.place(), operationChat+" "+o.name(e.Model), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithTimestamp(e.Time.Add(-e.Elapsed)), trace.WithAttributes(attributes...),
-	)
-	o.failed(span, e.Error)
-	span.End(trace.WithTimestamp(e.Time))
-}
-
-// record keeps a sub-call for the metadata.
-func (o *Observer) record(l *loop, c *ledger.SubCall) {
-	if l.calls++; len(l.records) >= maxRecords {
-		return
-	}
-	l.records = append(l.records, callRecord{
-		CallNumber:     l.calls,
-		Question:       texts.Truncate(o.clean(c.Question), maxRecordText),
-		ContextLength:  c.ContextLength,
-		ResponseLength: utf8.RuneCountInString(c.Response),
-		Mode:           o.name(c.Mode),
-	})
-}
-
-// message encodes a message to or from a model by the conventions.
-func (o *Observer) message(key, role, text string) attribute.KeyValue {
-	type part struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
-	}
-	return jsonOf(key, []any{map[string]any{
-		"role": role, "parts": []part{{"text", texts.Truncate(o.clean(text), o.cfg.MaxText)}},
-	}})
-}
-
-func jsonOf(key string, v any) attribute.KeyValue {
-	data, err := json.Marshal(v)
-	if err != nil { // texts and numbers always encode
-		return attribute.String(key, err.Error())
-	}
-	return attribute.String(key, string(data))
-}
-
-// used returns the tokens and the cost of a call or a run as attributes.
-func used(s *ledger.Spending) []attribute.KeyValue {
-	if s == nil {
-		return nil
-	}
-	return []attribute.KeyValue{
-		attribute.Int64(genInputTokens, s.InputTokens),
-		attribute.Int64(genOutputTokens, s.OutputTokens),
-		attribute.Float64(costUSD, s.USD),
-	}
-}
-
 // snippet adds a snippet's attributes to the span of its iteration.
 func (o *Observer) snippet(l *loop, e ledger.Event) {
 	suffix := ""
@@ -278,23 +195,33 @@ func (o *Observer) snippet(l *loop, e ledger.Event) {
 		return
 	}
 
-	span := l.current()
-	span.SetAttributes(
+	attributes := []attribute.KeyValue{
 		attribute.String(snippetTier+suffix, e.Tier),
 		attribute.String(snippetStatus+suffix, e.Status),
-	)
-	if e.Ran == nil {
-		span.SetAttributes(o.text(snippetCode+suffix, e.Text))
-		return
+	}
+	code, stdout, stderr := e.Text, "", ""
+	if e.Ran != nil {
+		ran := *e.Ran
+		ran.Calls = nil // they have separate spans
+		block := record.BlockOf(&ran, nil)
+		code, stdout, stderr = block.Code, block.Result.Stdout, block.Result.Stderr
 	}
 
-	ran := *e.Ran
-	ran.Calls = nil // they have separate spans
-	block := record.BlockOf(&ran, nil)
-	span.SetAttributes(
-		o.text(snippetCode+suffix, block.Code), o.text(snippetStdout+suffix, block.Result.Stdout),
-		o.text(snippetStderr+suffix, block.Result.Stderr),
-	)
+	attributes = append(attributes, o.text(snippetCode+suffix, code),
+		o.text(snippetStdout+suffix, stdout), o.text(snippetStderr+suffix, stderr))
+	l.read, l.wrote = join(l.read, code), join(l.wrote, stdout+stderr)
+	if l.turn != nil { // what viewers show of an iteration
+		attributes = append(attributes, o.text(inputValue, l.read), o.text(outputValue, l.wrote))
+	}
+	l.current().SetAttributes(o.named(attributes)...)
+}
+
+// join joins the texts of two snippets.
+func join(before, text string) string {
+	if before == "" || text == "" {
+		return before + text
+	}
+	return before + "\n" + text
 }
 
 // happened returns the attributes of an event on a span.
@@ -311,12 +238,14 @@ func (o *Observer) happened(e ledger.Event) []attribute.KeyValue {
 		}
 	}
 
-	return append(all, used(e.Used)...)
+	return append(all, o.used(e.Used)...)
 }
 
-func (o *Observer) failed(span trace.Span, text string) {
+// failed marks a span as failed, if there is an error. Kind is one of few words.
+func (o *Observer) failed(span trace.Span, text, kind string) {
 	if text != "" {
 		span.SetStatus(codes.Error, texts.Truncate(o.clean(text), o.cfg.MaxText))
+		span.SetAttributes(attribute.String(errorType, o.name(kind)))
 	}
 }
 
@@ -349,14 +278,14 @@ func (o *Observer) end(l *loop, e ledger.Event) {
 		)
 	}
 
-	l.span.SetAttributes(attributes...)
 	switch {
 	case e.Error == "":
 	case e.Kind == ledger.EventRunEnded && !slices.Contains(broken, e.Status):
-		l.span.SetAttributes(o.text(reason, e.Error))
+		attributes = append(attributes, o.text(reason, e.Error))
 	default:
-		o.failed(l.span, e.Error)
+		o.failed(l.span, e.Error, cmp.Or(e.Status, otherError))
 	}
+	l.span.SetAttributes(o.named(attributes)...)
 
 	l.span.End(trace.WithTimestamp(e.Time))
 }

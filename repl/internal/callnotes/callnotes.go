@@ -23,6 +23,17 @@ type Receiver interface {
 	// NoteDropped says that the model rejects a part of the request's sampling, such as
 	// "temperature", and is asked without it.
 	NoteDropped(part string)
+	// NoteAsked says what is sent to which server, once for each attempt.
+	NoteAsked(a Asked)
+}
+
+// Asked is the part of a request that a provider decides.
+type Asked struct {
+	Host              string
+	Port              int
+	MaxTokens         int
+	Temperature, TopP *float64
+	Seed              *int64
 }
 
 type key struct{}
@@ -36,6 +47,13 @@ func With(ctx context.Context, r Receiver) context.Context {
 func SendWait(ctx context.Context, w Wait) {
 	if r, ok := ctx.Value(key{}).(Receiver); ok {
 		r.NoteWait(w)
+	}
+}
+
+// SendAsked passes on what is sent. Without a receiver it does nothing.
+func SendAsked(ctx context.Context, a Asked) {
+	if r, ok := ctx.Value(key{}).(Receiver); ok {
+		r.NoteAsked(a)
 	}
 }
 

@@ -227,9 +227,15 @@ func (c *Caller) ask(
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
 	}
 	begun := time.Now()
-	response, err = complete(callnotes.With(ctx, callNotes{c, a}), &m, r, a.Stream)
+
+	asked := callnotes.Asked{MaxTokens: r.MaxTokens, Temperature: r.Temperature}
+	response, err = complete(callnotes.With(ctx, callNotes{c, a, &asked}), &m, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
-	c.report(ctx, a, response, used, time.Since(begun), err)
+	answered := response // observers may keep it
+	c.report(ctx, a, ledger.Event{
+		Elapsed: time.Since(begun), Used: &used, Request: withAsked(r, asked), Response: &answered,
+		Err: err, Host: asked.Host, Port: asked.Port,
+	})
 
 	response.Text = texts.DropThoughts(response.Text)
 	return response, granted, err
@@ -273,35 +279,33 @@ func (c *Caller) settle(
 	return used
 }
 
-// report emits the event of a call and records the call of a snippet.
-func (c *Caller) report(
-	ctx context.Context, a Ask, response llm.Response, used ledger.Spending, elapsed time.Duration,
-	err error,
-) {
-	e := ledger.Event{
-		Kind:    ledger.EventReply,
-		Text:    response.Text,
-		Status:  response.Finish,
-		Elapsed: elapsed,
-		Used:    &used,
-	}
-	if err != nil {
-		e.Error = err.Error()
+// withAsked returns a request with what its provider made of it.
+func withAsked(r llm.Request, asked callnotes.Asked) *llm.Request {
+	r.MaxTokens = asked.MaxTokens
+	r.Temperature, r.TopP, r.Seed = asked.Temperature, asked.TopP, asked.Seed
+	return &r
+}
+
+// report completes and emits the event of a call, and records the call of a snippet.
+func (c *Caller) report(ctx context.Context, a Ask, e ledger.Event) {
+	e.Kind, e.Text, e.Status = ledger.EventReply, e.Response.Text, e.Response.Finish
+	if e.Err != nil {
+		e.Error = e.Err.Error()
 	}
 	if a.Sub {
 		call := ledger.SubCall{
 			Model:         a.Model,
 			Prompt:        findLastUser(a.Messages),
-			Response:      response.Text,
-			Elapsed:       elapsed,
-			Err:           err,
+			Response:      e.Response.Text,
+			Elapsed:       e.Elapsed,
+			Err:           e.Err,
 			Question:      a.Question,
 			ContextLength: a.ContextLength,
 			Mode:          a.Mode,
 			Agent:         a.Agent,
 			Usage: llm.Usage{
-				InputTokens:  used.InputTokens,
-				OutputTokens: used.OutputTokens,
+				InputTokens:  e.Used.InputTokens,
+				OutputTokens: e.Used.OutputTokens,
 			},
 		}
 		e.Kind, e.Call = ledger.EventCall, &call

@@ -41,7 +41,11 @@ func (w *waits) isNews(model string) bool {
 type callNotes struct {
 	caller *Caller
 	ask    Ask
+	asked  *callnotes.Asked // of the last attempt
 }
+
+// NoteAsked implements [callnotes.Receiver].
+func (n callNotes) NoteAsked(a callnotes.Asked) { *n.asked = a }
 
 // NoteWait implements [callnotes.Receiver].
 func (n callNotes) NoteWait(w callnotes.Wait) {

@@ -21,6 +21,8 @@ type dropped struct{ parts []string }
 func (d *dropped) NoteWait(callnotes.Wait) {}
 func (d *dropped) NoteDropped(part string) { d.parts = append(d.parts, part) }
 
+func (d *dropped) NoteAsked(callnotes.Asked) {}
+
 func TestRejectedPartsOfTheSamplingAreDroppedAndReported(t *testing.T) {
 	reject := func(r llm.Request) (llm.Response, error) {
 		for _, part := range []struct {

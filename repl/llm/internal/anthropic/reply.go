@@ -14,6 +14,7 @@ import (
 // message is a whole reply, or the frame of a streamed one.
 type message struct {
 	Type    string `json:"type"`
+	ID      string `json:"id"`
 	Model   string `json:"model"`
 	Content httpclient.List[struct {
 		Type string `json:"type"`
@@ -53,6 +54,7 @@ func (format) NewReader() chat.Reader { return &reader{} }
 
 // reader implements [chat.Reader].
 type reader struct {
+	id       string
 	model    string
 	text     strings.Builder
 	finish   string
@@ -78,7 +80,7 @@ func (r *reader) ReadWhole(body io.Reader) error {
 
 // addMessage takes in a whole reply, or the frame of one.
 func (r *reader) addMessage(in message) {
-	r.model = in.Model
+	r.id, r.model = in.ID, in.Model
 	r.addUsage(in.Usage)
 	for _, block := range in.Content {
 		if block.Type == "text" {
@@ -161,5 +163,7 @@ func (r *reader) Reply() chat.Reply {
 	if reason, ok := finishReasons[finish]; ok {
 		finish = reason
 	}
-	return chat.Reply{Text: r.text.String(), Model: r.model, Finish: finish, Usage: used}
+	return chat.Reply{
+		Text: r.text.String(), ID: r.id, Model: r.model, Finish: finish, Usage: used,
+	}
 }

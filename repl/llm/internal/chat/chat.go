@@ -51,6 +51,7 @@ type Reader interface {
 type Reply struct {
 	Text    string
 	Refusal string // why the model declined, in place of the text
+	ID      string // the server's name for the reply
 	Model   string
 	Finish  string // empty while the reply has not ended
 	Usage   llm.Usage
@@ -81,6 +82,10 @@ func (p *Provider) Complete(
 			if p.quirks.isRejected(streamKey(r)) {
 				give = nil
 			}
+			callnotes.SendAsked(ctx, callnotes.Asked{
+				Host: p.Client.Host(), Port: p.Client.Port(), MaxTokens: adapted.MaxTokens,
+				Temperature: adapted.Temperature, TopP: adapted.TopP, Seed: adapted.Seed,
+			})
 			response, err := p.send(ctx, adapted, give)
 			if err == nil {
 				response = restoreReply(response, adapted)
@@ -194,6 +199,7 @@ func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Res
 	return llm.Response{
 		Text:     text,
 		Model:    model[:min(len(model), maxName)],
+		ID:       reply.ID[:min(len(reply.ID), maxName)],
 		Finish:   finish[:min(len(finish), maxName)],
 		Usage:    outcome.AddWaste(usage.Or(reply.Usage, r, text)),
 		Attempts: outcome.Attempts,

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,6 +99,7 @@ func newTransport() *http.Transport {
 type Client struct {
 	options Options
 	base    string
+	host    *url.URL
 	client  *http.Client
 	contact contact
 	pace    *pace
@@ -111,9 +113,27 @@ func New(o Options) (*Client, error) {
 		return nil, &llm.Error{Kind: kind.ErrMisconfigured, Provider: o.Name, Err: err}
 	}
 
+	host, err := url.Parse(base)
+	if err != nil {
+		return nil, &llm.Error{Kind: kind.ErrMisconfigured, Provider: o.Name, Err: err}
+	}
 	o.Policy.setDefaults()
 	client := &http.Client{Transport: o.Policy.Transport, CheckRedirect: checkRedirect}
-	return &Client{options: o, base: base, client: client, pace: newPace(o.Policy.AtOnce)}, nil
+	return &Client{options: o, base: base, host: host, client: client, pace: newPace(o.Policy.AtOnce)}, nil
+}
+
+// Host returns the name or the address of the server's host.
+func (c *Client) Host() string { return c.host.Hostname() }
+
+// Port returns the port of the server.
+func (c *Client) Port() int {
+	if port, err := strconv.Atoi(c.host.Port()); err == nil {
+		return port
+	}
+	if c.host.Scheme == "http" {
+		return 80
+	}
+	return 443
 }
 
 // Close closes idle connections.

@@ -69,6 +69,8 @@ func (w *waits) NoteWait(wait callnotes.Wait) {
 
 func (w *waits) NoteDropped(string) {}
 
+func (w *waits) NoteAsked(callnotes.Asked) {}
+
 // call makes a call that costs ten tokens once its reply has begun.
 func call(ctx context.Context, c *Client) (Outcome, error) {
 	var out any

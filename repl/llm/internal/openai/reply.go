@@ -13,6 +13,7 @@ import (
 
 // completion is a whole reply, or one event of a streamed one.
 type completion struct {
+	ID      string                  `json:"id"`
 	Model   string                  `json:"model"`
 	Choices httpclient.List[choice] `json:"choices"`
 	// Usage is decoded later: bad numbers must not lose the text.
@@ -101,6 +102,7 @@ func (f format) NewReader() chat.Reader { return &reader{} }
 
 // reader implements [chat.Reader].
 type reader struct {
+	id      string
 	model   string
 	text    strings.Builder
 	refusal strings.Builder
@@ -143,6 +145,9 @@ func (r *reader) add(in completion) (text string, err error) {
 	}
 	if in.Model != "" {
 		r.model = in.Model
+	}
+	if in.ID != "" {
+		r.id = in.ID
 	}
 	r.addUsage(in.Usage)
 
@@ -187,6 +192,6 @@ func (r *reader) Reply() chat.Reply {
 	}
 	return chat.Reply{
 		Text: r.text.String(), Refusal: r.refusal.String(),
-		Model: r.model, Finish: finish, Usage: r.usage,
+		ID: r.id, Model: r.model, Finish: finish, Usage: r.usage,
 	}
 }

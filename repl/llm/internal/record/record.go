@@ -46,6 +46,7 @@ type entry struct {
 type response struct {
 	Text       string    `json:"text"`
 	Model      string    `json:"model"`
+	ID         string    `json:"id,omitempty"`
 	Finish     string    `json:"finish"`
 	Structured bool      `json:"structured,omitempty"`
 	Usage      llm.Usage `json:"usage"`
@@ -180,7 +181,7 @@ func (rec *recorder) Complete(
 	switch {
 	case err == nil:
 		line.Response = &response{
-			Text: out.Text, Model: out.Model, Finish: out.Finish,
+			Text: out.Text, Model: out.Model, ID: out.ID, Finish: out.Finish,
 			Structured: out.Structured, Usage: out.Usage,
 		}
 	case errors.As(err, &failed):

@@ -124,7 +124,7 @@ func (p *player) Complete(
 		stream(ended.Text)
 	}
 	return llm.Response{
-		Text: ended.Text, Model: ended.Model, Finish: ended.Finish,
+		Text: ended.Text, Model: ended.Model, ID: ended.ID, Finish: ended.Finish,
 		Structured: ended.Structured, Usage: ended.Usage,
 	}, nil
 }
