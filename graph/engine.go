@@ -65,7 +65,7 @@ func sharedEngine(ctx context.Context, config Config) (*engine, error) {
 		Log:      config.Logger,
 		Announce: func() {
 			if config.Progress != nil {
-				config.Progress("preparing the graph's engine for this machine, once: some seconds")
+				config.Progress("preparing the graph engine for this machine (only once): a few seconds")
 			}
 		},
 	})

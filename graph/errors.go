@@ -43,7 +43,7 @@ type LimitError struct {
 
 // Error names the limit and its value.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the limit %s of the graph, %s, is passed", e.Limit, e.Value)
+	return fmt.Sprintf("the graph's limit %s (%s) was exceeded", e.Limit, e.Value)
 }
 
 // The kinds of failures, as graph/engine/src/failure.rs numbers them.

@@ -90,7 +90,7 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 // question has an answer; on a terminal, the user has seen it.
 func (s *shell) chat(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+": one question a line, Ctrl-D ends the chat.")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+": one question per line, Ctrl-D ends the chat.")
 	}
 
 	for {

@@ -240,7 +240,7 @@ func (f *distillFlags) describeNoEdits(e *env, r *rlm.DistillOutcome) string {
 	case len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:
 		return ""
 	case e.settings.Model == "":
-		return "\nno edits: name a --model, which proposes them\n"
+		return "\nno edits: give a --model that proposes them\n"
 	case len(r.Notes) > 0:
 		return "\nno edits: " + shorten(r.Notes[len(r.Notes)-1], 300) + "\n"
 	}

@@ -191,7 +191,7 @@ func (c *traceCollector) wholeLines(shown, text string) string {
 		return text + "\n"
 	}
 
-	c.notes = append(c.notes, shown+": a last line is cut and left out")
+	c.notes = append(c.notes, shown+": the last line is incomplete and was skipped")
 	return text[:end]
 }
 

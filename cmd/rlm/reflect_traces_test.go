@@ -39,7 +39,7 @@ func TestARecordLosesOnlyItsCutLine(t *testing.T) {
 	if len(found.sources) != 1 || found.sources[0].text != strings.Join(lines, "\n") {
 		t.Errorf("the record is read as %q", found.sources)
 	}
-	if want := []string{run + ": a last line is cut and left out"}; !slices.Equal(found.notes, want) {
+	if want := []string{run + ": the last line is incomplete and was skipped"}; !slices.Equal(found.notes, want) {
 		t.Errorf("the notes are %q", found.notes)
 	}
 

@@ -376,7 +376,7 @@ func (f *runFlags) showEstimate(
 		way = "one call, because the input is small"
 	}
 
-	reading := "not known, as the sub-model's window is not: give it with --window"
+	reading := "unknown, because the sub-model's window is unknown: give it with --window"
 	if estimate.ReadOnce != nil {
 		reading = estimate.ReadOnce.String()
 	}

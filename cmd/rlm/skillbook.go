@@ -61,8 +61,8 @@ func (f *skillbookFlags) read(e *env) (err error) {
 		f.book = &skillbook.Book{}
 		return nil
 	case !skillbook.IsBook(f.text):
-		return fmt.Errorf("--skillbook-out needs a skillbook in JSON, and %s is text: "+
-			"leave --skillbook out to begin a new one", f.in)
+		return fmt.Errorf("--skillbook-out needs a skillbook in JSON, but %s is text: "+
+			"omit --skillbook to begin a new one", f.in)
 	}
 
 	f.book, err = skillbook.Parse(f.text)

@@ -162,7 +162,7 @@ func compile(ctx context.Context, o Options) (*rustmodule.Module, error) {
 		Log:      slog.New(slog.DiscardHandler),
 		Announce: func() {
 			if o.Progress != nil {
-				o.Progress("preparing the reader of documents for this machine, once: some seconds")
+				o.Progress("preparing the reader of documents for this machine (only once): a few seconds")
 			}
 		},
 	})

@@ -38,7 +38,7 @@ type LimitError struct {
 }
 
 // Error names the limit.
-func (e *LimitError) Error() string { return "the limit " + e.Limit + " is passed" }
+func (e *LimitError) Error() string { return "the limit " + e.Limit + " was exceeded" }
 
 // Memory is the memory of an instance.
 type Memory interface {

@@ -114,7 +114,7 @@ func (b *Book) readSkills(raw json.RawMessage) error {
 		case s.ID != m.name:
 			return fmt.Errorf("%q has the id %q: both must be the same", m.name, s.ID)
 		case known[s.ID]:
-			return fmt.Errorf("%q is there twice", m.name)
+			return fmt.Errorf("%q appears twice", m.name)
 		case s.Status != "" && s.Status != statusActive && s.Status != "invalid":
 			return fmt.Errorf("%q has the status %q: use active or invalid", m.name, s.Status)
 		}

@@ -134,7 +134,7 @@ func TestBrokenBooksAreRefused(t *testing.T) {
 		`{"skills": {"a": 1}}`:                    `skills: "a": must be a`,
 		`{"skills": {"a": {"helpful": "x"}}}`:     `"a": helpful must be a int64, is a string`,
 		`{"skills": {"a": {"id": "b"}}}`:          `"a" has the id "b"`,
-		`{"skills": {"a": {}, "a": {}}}`:          `"a" is there twice`,
+		`{"skills": {"a": {}, "a": {}}}`:          `"a" appears twice`,
 		`{"skills": {"a": {"status": "old"}}}`:    `status "old": use active or invalid`,
 		`{"skills": {}, "sections": {"s": 1}}`:    "sections.s: must be a",
 		`{"skills": {}, "next_id": "x"}`:          "next_id: must be a int64, is a string",

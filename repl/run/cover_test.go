@@ -150,7 +150,7 @@ assert gaps == [(7, "thing 7 is black", True)] and seen[6] == "blue" and len(see
 		},
 		"left out": {
 			1e9, reads + "v = seen.partial()\nFINAL([v[7], v.count('black'), seen.partial().count(None)])",
-			"[null, 9, 1]", "the code went on without 1 of 50 records, for which no model gave a value",
+			"[null, 9, 1]", "the code continued without 1 of 50 records, because no model gave a value for them",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

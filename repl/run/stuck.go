@@ -34,5 +34,5 @@ func (f *failures) isStuck(most int) bool { return most > 0 && f.n >= most }
 
 // describe says why the run ended.
 func (f *failures) describe() string {
-	return fmt.Sprintf("the same failure came %d times in a row: %s", f.n, texts.Truncate(f.last, 500))
+	return fmt.Sprintf("the same failure occurred %d times in a row: %s", f.n, texts.Truncate(f.last, 500))
 }

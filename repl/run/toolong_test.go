@@ -74,7 +74,7 @@ func TestTheWindowThatARefusalTellsIsKept(t *testing.T) {
 	if want := []string{"!root", "root", "compaction", "root"}; !slices.Equal(*purposes, want) {
 		t.Errorf("%q, want %q", *purposes, want)
 	}
-	const warning = "the window of root has 3000 tokens, as its server says; give it with --window"
+	const warning = "the window of root has 3000 tokens, according to its server; give it with --window"
 	if !slices.Contains(warnings, warning) {
 		t.Errorf("got %q", warnings)
 	}

@@ -92,7 +92,7 @@ func (e *engine) start(ctx context.Context) error {
 func (e *engine) announce() {
 	if e.options.Progress != nil && !e.isAnnounced {
 		e.isAnnounced = true
-		e.options.Progress("preparing Python for this machine, once: about two seconds")
+		e.options.Progress("preparing Python for this machine (only once): about two seconds")
 	}
 }
 

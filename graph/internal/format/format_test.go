@@ -130,7 +130,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{JSONLines, `{"id":"a","labels":{}}`, "neither a text nor a list"},
 		{JSONLines, `{"id":"a","labels":[""]}`, "the label is empty"},
 		{JSONLines, `{"type":"relationship","label":"X","start":{"id":"a"}}`, `needs "from" and "to"`},
-		{JSONLines, `{"id":"a","n":1,"properties":{"n":2}}`, `"n" is there twice`},
+		{JSONLines, `{"id":"a","n":1,"properties":{"n":2}}`, `"n" appears twice`},
 		{JSONLines, `{"id":"a"} {"id":"b"}`, "text follows the object"},
 		{JSONLines, `[1]`, "expected an object"},
 		{JSONLines, `{"id":"a","n":123456789012345678901}`, "does not fit in 64 bits"},

@@ -287,7 +287,7 @@ func (o object) takeProperties() (map[string]any, error) {
 		delete(o, "properties")
 		for key, value := range nested {
 			if _, twice := o[key]; twice {
-				return nil, fmt.Errorf("the property %q is there twice, in \"properties\" and outside", key)
+				return nil, fmt.Errorf("the property %q appears twice, in \"properties\" and outside", key)
 			}
 			o[key] = value
 		}

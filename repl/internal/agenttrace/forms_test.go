@@ -139,7 +139,7 @@ func TestSeveralTracesAreOne(t *testing.T) {
 		},
 		{
 			`{"question": "A", "feedback": "f", "reasoning": "a"}` + "\n" + `{"question": "B", "reaso`, "auto",
-			"agent 1 \"A\" reasoning a line 2, the last one, is cut and left out",
+			"agent 1 \"A\" reasoning a line 2, the last one, is incomplete and was skipped",
 		},
 		{
 			"{\n \"question\": \"A\", \"reasoning\": \"a\"\n}\n{\n \"reasoning\": \"b\"\n}\n", "auto",

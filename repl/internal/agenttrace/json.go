@@ -91,7 +91,7 @@ func decodeLines(data []byte) (root located, note string, err error) {
 		}
 		item, err := decodeJSON(line)
 		if errors.Is(err, errCut) && !hasEnd {
-			note = fmt.Sprintf("line %d, the last one, is cut and left out", number)
+			note = fmt.Sprintf("line %d, the last one, is incomplete and was skipped", number)
 			break
 		}
 		if err != nil {

@@ -46,11 +46,11 @@ func TestImagesReachTheQuery(t *testing.T) {
 
 		{
 			named("llm_query", `"p"`, encodeImages(large+"y")),
-			"image 0: it has 8,388,609 bytes, 8,388,608 are left of 8.0 MiB",
+			"image 0: it has 8,388,609 bytes, but 8,388,608 are left of 8.0 MiB",
 		},
 		{
 			named("llm_query", `"p"`, encodeImages(large, large, large)),
-			"image 2: it has 8,388,609 bytes, 4,194,304 are left",
+			"image 2: it has 8,388,609 bytes, but 4,194,304 are left",
 		},
 		{named("llm_query", `"p"`, encodeImages(make([]string, 21)...)), "21 images, but at most 20"},
 		{

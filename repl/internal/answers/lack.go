@@ -24,7 +24,7 @@ type Lacks struct {
 type lack struct{ missing, records int64 }
 
 func (l lack) String() string {
-	return fmt.Sprintf("the code went on without %s of %s records, for which no model gave a value",
+	return fmt.Sprintf("the code continued without %s of %s records, because no model gave a value for them",
 		humanize.Comma(l.missing), humanize.Comma(l.records))
 }
 

@@ -75,7 +75,7 @@ func (c *Caller) learnWindow(a *Ask, err error) bool {
 	}
 
 	c.emit(*a, ledger.Event{Kind: ledger.EventWarning, Error: fmt.Sprintf(
-		"the window of %s has %d tokens, as its server says; give it with --window", a.Model, told)})
+		"the window of %s has %d tokens, according to its server; give it with --window", a.Model, told)})
 	after, err := c.resolve(a.Model)
 	if err != nil {
 		return false

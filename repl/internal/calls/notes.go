@@ -60,6 +60,6 @@ func (n callNotes) NoteWait(w callnotes.Wait) {
 func (n callNotes) NoteDropped(part string) {
 	n.caller.emit(n.ask, ledger.Event{
 		Kind:  ledger.EventWarning,
-		Error: fmt.Sprintf("%s rejects the setting %s; it is asked without it", n.ask.Model, part),
+		Error: fmt.Sprintf("%s rejects the setting %s; later requests omit it", n.ask.Model, part),
 	})
 }

@@ -57,16 +57,16 @@ func (c *Caller) ReportUnknown() {
 		fits func(llm.Facts) bool
 	}{
 		{
-			"the server does not list %s; it is asked all the same",
+			"the server does not list %s; the run uses it anyway",
 			func(f llm.Facts) bool { return f.Unlisted },
 		},
 		{
-			"the window of %s is not known: prompts are as long as the server takes; " +
+			"the window of %s is unknown, so only the server limits prompts; " +
 				"give it with --window",
 			func(f llm.Facts) bool { return f.Window == 0 },
 		},
 		{
-			"the price of %s is not known: its calls are not counted in US dollars; " +
+			"the price of %s is unknown, so its calls do not count in US dollars; " +
 				"give it with --price",
 			func(f llm.Facts) bool { return f.Price == nil },
 		},

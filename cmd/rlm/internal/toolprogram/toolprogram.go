@@ -171,7 +171,7 @@ func describeEnd(err error, stderr string) error {
 		how = "it ended: " + err.Error()
 	}
 	if stderr != "" {
-		how += "; its last words: " + stderr
+		how += "; the end of its stderr: " + stderr
 	}
 	return errors.New(how)
 }

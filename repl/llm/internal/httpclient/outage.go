@@ -112,7 +112,7 @@ func (l timeLimit) findObstacle(
 	isLate := bounded && time.Until(deadline) < pause
 	switch {
 	case asked > 0 && asked > l.most-waited:
-		return fmt.Sprintf("the server asks to wait %v, and the run waits %v at most: %s",
+		return fmt.Sprintf("the server asks to wait %v, but the run waits at most %v: %s",
 			asked, l.most, l.advice)
 	case waited >= l.most:
 		return fmt.Sprintf("given up after %v: %s", l.most, l.advice)

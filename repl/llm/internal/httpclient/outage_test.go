@@ -160,7 +160,7 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 				return reply(429, "slow down", "Retry-After", "600")
 			},
 			Policy{},
-			0, 1, "slow down: the server asks to wait 10m0s, and the run waits 5m0s at most",
+			0, 1, "slow down: the server asks to wait 10m0s, but the run waits at most 5m0s",
 		},
 		{
 			"never JSON",

@@ -143,7 +143,7 @@ func (p *Replay) take(provider string, r llm.Request) (*response, *llm.Error) {
 	if len(left) == 0 {
 		return nil, &llm.Error{Kind: kind.ErrNoReply, Message: fmt.Sprintf(
 			"the record has no further answer to this request (%s): "+
-				"the run takes another course than the recorded one", hash[:12])}
+				"the run differs from the recorded one", hash[:12])}
 	}
 	p.calls[hash] = left[1:]
 	if failed := left[0].failed; failed != nil {
