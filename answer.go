@@ -23,6 +23,12 @@ type AnswerTask struct {
 	Policy Policy
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
+	// Name makes the run durable. Its turns and the answers of its calls are kept in
+	// Options.Store as they come. Answer goes on with an unfinished run of that name, and pays
+	// for nothing twice but the calls that were in flight when the earlier process ended. The
+	// contexts and the question must be those of the earlier call; other models lead to other
+	// calls, so only a turn that has not begun can have them. Empty keeps nothing.
+	Name string
 	// Signal describes the task for the triggers of [HookOutput], which measures the output
 	// itself.
 	Signal run.Signal
@@ -38,9 +44,11 @@ type AnswerTask struct {
 // the run.
 func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
 	var outcome AnswerOutcome
-	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
-		outcome, err = answer(ctx, cfg, task.Labels)
-		return err
+	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
+		return e.keepRun(ctx, task.Name, cfg, func(ctx context.Context) (_ *run.Outcome, err error) {
+			outcome, err = answer(ctx, cfg, task.Labels)
+			return &outcome, err
+		})
 	})
 	if err != nil && outcome.Status == "" {
 		outcome.Status, outcome.Reason = ledger.StatusFailed, err.Error()

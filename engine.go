@@ -99,6 +99,9 @@ type Options struct {
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
 	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
 	Memory int64
+	// Store is the folder that keeps runs with a name: see AnswerTask.Name. Several processes
+	// may share it. Empty means none.
+	Store string
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
 	// Log receives the engine's messages. Nil writes nothing.
@@ -121,6 +124,7 @@ type Engine struct {
 
 	turns  *turns.Turns
 	budget *budget
+	store  *runStore
 
 	life context.Context //nolint:containedctx // ends with Close, and ends all runs
 	end  context.CancelCauseFunc
@@ -149,6 +153,7 @@ func New(options Options) (*Engine, error) {
 			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
 		),
 		budget: &budget{most: options.Memory},
+		store:  &runStore{setting: options.Store},
 		wasm: wasm.New(wasm.Options{
 			CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log,
 		}),
@@ -361,7 +366,7 @@ func (e *Engine) close() error {
 	}
 	e.running.Wait()
 
-	errs = append(errs, e.analyser.Close())
+	errs = append(errs, e.store.close(), e.analyser.Close())
 	closed := map[tiers.Tier]bool{}
 	for _, tier := range append(slices.Clone(e.tiers), e.wasm) {
 		closer, ok := tier.(io.Closer)

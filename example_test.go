@@ -267,6 +267,65 @@ func ExampleEngine_Answer() {
 	// answered after 1 call: 7 euros for tea, rice
 }
 
+// A run with a name is kept in a folder. It goes on where its process ended; here it has
+// ended well, so that the second call has the answer and asks no model.
+func ExampleEngine_Runs() {
+	folder, err := os.MkdirTemp("", "runs-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	engine, err := rlm.New(rlm.Options{Store: folder})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	models, err := providers.New(providers.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer models.Close()
+
+	price := rlm.Func("price", "What one of it costs, in euros.",
+		func(_ context.Context, in struct {
+			Name string `json:"name"`
+		},
+		) (int, error) {
+			return len(in.Name), nil
+		})
+	for range 2 {
+		outcome, err := engine.Answer(context.Background(), rlm.AnswerTask{
+			Name:      "shopping",
+			Contexts:  []rlm.Context{rlm.Text("the list", "tea rice")},
+			Functions: []rlm.Function{price},
+			Config: run.Config{
+				Question: "What does the list cost?",
+				Models:   models, Model: "scripted/examples/tool.yaml",
+			},
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(outcome.Text())
+	}
+
+	runs, err := engine.Runs(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(runs[0].Name, "is", runs[0].Status, "and has cost", runs[0].Spent.Calls, "call")
+
+	// Output:
+	// 7 euros for tea, rice
+	// 7 euros for tea, rice
+	// shopping is answered and has cost 1 call
+}
+
 func ExampleEngine_Reflect() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {

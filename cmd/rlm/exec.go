@@ -179,7 +179,9 @@ func (e *env) newEngine(
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
+	folder, _ := e.storeFolder() // without it, named runs fail before this
 	engine, err := rlm.New(rlm.Options{
+		Store:        folder,
 		CacheDir:     e.settings.CacheDir,
 		Python:       e.settings.Python,
 		LocalFolders: e.settings.LocalFolder,

@@ -21,7 +21,7 @@ var commandGroups = []struct {
 	names []string
 }{
 	{"Run code", []string{"exec", "repl", "explain", "graph"}},
-	{"Ask models", []string{"run", "chat", "reflect", "reflexion", "distill", "workflow", "hook", "trace"}},
+	{"Ask models", []string{"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "hook", "trace"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
 }
 

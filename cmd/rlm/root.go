@@ -80,6 +80,7 @@ type env struct {
 	log            *slog.Logger
 	settings       *config.Loaded
 	interrupts     *interrupts
+	args           []string // of the command line
 }
 
 // addRaw adds the flag --raw.
@@ -98,6 +99,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		stdout:     stdout,
 		stderr:     stderr,
 		interrupts: in,
+		args:       args,
 	}
 
 	e.input, _ = stdin.(*os.File)
@@ -160,7 +162,7 @@ func newRoot(e *env) *cobra.Command {
 			"(default: rlm/config.yaml in the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
-		newExec(e), newRepl(e), newGraph(e), newChat(e), newHook(e), newTrace(e), newExplain(e),
+		newRuns(e), newExec(e), newRepl(e), newGraph(e), newChat(e), newHook(e), newTrace(e), newExplain(e),
 		newTiers(e), newDoctor(e), newImages(e), newConfig(e), newMan(e), newVersion(e))
 	root.InitDefaultCompletionCmd()
 	root.SetUsageFunc(showUsage)

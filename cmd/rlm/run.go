@@ -27,6 +27,7 @@ const (
 type runFlags struct {
 	contexts contextFlags
 	session  string // the name of a session to go on with
+	name     string // of a durable run
 	talks    bool   // of rlm chat
 	// modelIsOptional is set for rlm repl, most of whose lines ask no model.
 	modelIsOptional bool
@@ -78,14 +79,21 @@ func newRun(e *env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), e, args[0])
+			return f.runNamed(cmd, e, args[0])
 		},
 	}
 
-	flags := cmd.Flags()
+	f.addTo(cmd.Flags())
+	return cmd
+}
+
+// addTo adds the flags of rlm run.
+func (f *runFlags) addTo(flags *pflag.FlagSet) {
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.addSession(flags)
+	flags.StringVar(&f.name, "name", "",
+		"`name` of a run that outlives its process: it is begun, or continued; see rlm runs")
 	f.tools.add(flags)
 	f.files.addOut(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
@@ -104,12 +112,38 @@ func newRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.stream, "stream", true, "on a terminal, show the root's replies as they arrive")
 	config.AddFlags(flags,
 		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
-	return cmd
 }
 
 func (f *runFlags) addSession(flags *pflag.FlagSet) {
 	flags.StringVar(&f.session, "session", "",
 		"`name` of a session that keeps contexts, variables and history for the next question")
+}
+
+// runNamed answers the question of rlm run. A run with a name can be continued.
+func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
+	if f.name == "" {
+		return f.run(cmd.Context(), e, question)
+	}
+	switch {
+	case f.session != "":
+		return &exitError{exitUsage, errors.New("give --name or --session, not both")}
+	case f.estimate:
+		return &exitError{exitUsage, errors.New("an estimate runs nothing: omit --name")}
+	case f.contexts.useStdin():
+		return &exitError{exitUsage, errors.New("a named run reads its contexts again when it continues: " +
+			"give a file in place of stdin")}
+	}
+	whole := question
+	if question == "-" {
+		var err error
+		if whole, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
+			return &exitError{exitUsage, err}
+		}
+	}
+	if err := f.keepSpec(cmd.Context(), e, cmd, question, strings.TrimSpace(whole)); err != nil {
+		return err
+	}
+	return f.run(cmd.Context(), e, whole)
 }
 
 // run answers the question.
@@ -142,9 +176,13 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 			lines.event(event)
 		}
 	}
+	task.Name = f.name
 	task.Config.Stream, task.Config.Out = f.stream && s.view.isLive(), f.files.out
 	outcome, err := f.answer(ctx, e, s.engine, task, s.view.note)
 	s.finish()
+	if f.name != "" && outcome.Answer == nil {
+		e.tellResume(f.name)
+	}
 	if !f.json {
 		made.drawAnswer()
 	}

@@ -100,9 +100,13 @@ func syncFolder(dir string) error {
 // may have deleted it since. No other change runs meanwhile.
 func (f *Folder) keepBlob(e *Entry) error {
 	_, err := os.Stat(f.blobPath(e.Digest))
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err = f.writeBlob(e.Blob)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
+	if len(e.Blob) == 0 {
+		return fmt.Errorf("content %s: %w", e.Digest[:12], ErrNotFound)
+	}
+	_, err = f.writeBlob(e.Blob)
 	return err
 }
 

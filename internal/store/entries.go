@@ -33,10 +33,14 @@ func (f *Folder) Note(lease Lease, entry Entry) {
 
 // setAside checks an entry, and writes its blob to a file.
 func (f *Folder) setAside(e *Entry) error {
-	if err := e.check(); err != nil || len(e.Blob) == 0 {
+	err := e.check()
+	if err == nil && e.Digest != "" && !validDigest.MatchString(e.Digest) {
+		err = fmt.Errorf("%.80q is not the SHA-256 of a content", e.Digest)
+	}
+	if err != nil || len(e.Blob) == 0 {
 		return err
 	}
-	var err error
+
 	e.Digest, err = f.writeBlob(e.Blob)
 	return err
 }
@@ -62,7 +66,7 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 		if err != nil {
 			return err
 		}
-		sum.add(e.Cost)
+		sum.Add(e.Cost)
 	}
 
 	return c.do(`UPDATE logs SET updated = ?, calls = calls + ?, input_tokens = input_tokens + ?,
@@ -79,7 +83,8 @@ func (e *Entry) sum() uint32 {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (c *Cost) add(other Cost) {
+// Add adds another cost.
+func (c *Cost) Add(other Cost) {
 	c.Calls += other.Calls
 	c.InputTokens += other.InputTokens
 	c.OutputTokens += other.OutputTokens

@@ -107,6 +107,10 @@ func TestASecondProcessLearnsWhoTheOwnerIs(t *testing.T) {
 	if want := fmt.Sprintf("process %d on ", cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
+	owner, err := f.Owner(t.Context(), ID{Run, "a"})
+	if err != nil || !strings.Contains(owner, fmt.Sprint(cmd.Process.Pid)) {
+		t.Errorf("the owner is %q, %v", owner, err)
+	}
 	if _, err := f.Log(t.Context(), ID{Run, "a"}); err != nil {
 		t.Errorf("it cannot be read meanwhile: %v", err)
 	}
@@ -118,6 +122,9 @@ func TestASecondProcessLearnsWhoTheOwnerIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
+	if owner, err := f.Owner(t.Context(), ID{Run, "a"}); err != nil || owner != "" {
+		t.Errorf("after its end, the owner is %q, %v", owner, err)
+	}
 	if _, err := f.Acquire(t.Context(), ID{Run, "a"}); err != nil {
 		t.Errorf("after the end of the owner: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -98,6 +99,33 @@ func describeProcess() string {
 		host = "this machine"
 	}
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
+}
+
+// Owner implements [Store].
+func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
+	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	own := f.locks[id] != nil
+	f.mu.Unlock()
+	if own {
+		return "this process", nil
+	}
+
+	lock, err := os.Open(f.lockPath(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot look at the lock of %s: %w", id, err)
+	}
+	defer lock.Close()
+	free, err := filelock.Try(lock)
+	if free || err != nil {
+		return "", err
+	}
+	return f.ownerOf(id), nil
 }
 
 // ownerOf names the owner of a log, as well as it is known.

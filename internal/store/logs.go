@@ -153,7 +153,7 @@ func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
 	if err := from.check(); err != nil {
 		return err
 	}
-	to.Parent, to.ParentTurn = from.Name, turn
+	to.Parent, to.ParentTurn, to.Turn = from.Name, turn, turn
 	return f.write(ctx, func(c *conn) error {
 		source, err := findLog(c, from)
 		if err != nil {

@@ -29,6 +29,8 @@ type Store interface {
 	// Acquire takes the lease of a log for this process. The error is an [*OwnedError] while
 	// another one has it.
 	Acquire(ctx context.Context, id ID) (Lease, error)
+	// Owner names the process that has the lease of a log, empty for none.
+	Owner(ctx context.Context, id ID) (string, error)
 	// Release gives a lease back. The end of the process does so, too.
 	Release(lease Lease) error
 	// Append adds entries, all or none. When it returns, they survive the end of the process
@@ -137,7 +139,7 @@ type Entry struct {
 	// Data is the entry itself.
 	Data []byte
 	// Blob is a content to put aside, for Append. Entries sets Digest instead: its
-	// SHA-256, in hexadecimal.
+	// SHA-256, in hexadecimal. Append takes the Digest of another entry without a Blob, too.
 	Blob   []byte
 	Digest string
 	Cost   Cost

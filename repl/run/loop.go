@@ -57,6 +57,7 @@ type loop struct {
 	history     []llm.Message
 	notes       string // further words to the model, after its question
 	reply       string // the last one
+	durable     durable
 }
 
 // preamble counts the messages before the turns.
@@ -79,15 +80,21 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		err = errors.Join(err, failed, l.close())
 	}()
 
-	if err := l.setFields(ctx); err != nil {
-		return outcome, err
+	first := int(l.turn.Load()) + 1
+	if first == 1 {
+		if err := l.setFields(ctx); err != nil {
+			return outcome, err
+		}
 	}
-	for turn := 1; turn <= l.cfg.MaxTurns; turn++ {
+	for turn := first; turn <= l.cfg.MaxTurns; turn++ {
 		l.turn.Store(int64(turn))
 		if l.mustConclude() {
 			return l.concludeInTime(ctx)
 		}
-		answer, err := l.take(ctx, turn)
+		answer, err := l.take(l.enterTurn(ctx, turn), turn)
+		if err == nil && answer == nil {
+			err = l.commit(ctx, turn)
+		}
 		if err != nil {
 			return outcome, err
 		}
@@ -105,6 +112,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 // begin opens the session and writes the first messages.
 func (l *loop) begin(ctx context.Context) error {
 	l.moveQuestion()
+	if l.durable.isBegun() && l.durable.last().Moved {
+		l.makeInput()
+	}
 	l.answers = l.newAnswers()
 	if l.depth < l.cfg.MaxDepth {
 		l.answers.Loop = l.answerSub
@@ -134,16 +144,9 @@ func (l *loop) begin(ctx context.Context) error {
 		return err
 	}
 	l.executor = turns.Executor{Session: l.session, Tell: l.tell}
-	for i := range files {
-		if err := files[i].load(ctx, l.session); err != nil {
-			return errors.Join(err, l.close())
-		}
-	}
-	functions, notes := listFunctions(tools, files)
-	if l.messages, err = l.writeOpening(ctx, functions, notes); err != nil {
+	if err := l.open(ctx, tools, files); err != nil {
 		return errors.Join(err, l.close())
 	}
-
 	return nil
 }
 

@@ -66,15 +66,19 @@ func (r *rootRun) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 
 // Solve answers the question: with one call if the input is small, else by the loop.
 func (r *rootRun) Solve(ctx context.Context, trace *record.Trace) (err error) {
-	if r.given.mayBypass() {
+	l := r.rootLoop(r.contract)
+	l.trace = trace
+	if err := l.durable.load(ctx); err != nil {
+		return err
+	}
+
+	if r.given.mayBypass() && !l.durable.isBegun() {
 		var done bool
 		if r.outcome, done, err = r.bypass(ctx, r.contract, trace); done || err != nil {
 			return err
 		}
 	}
 
-	l := r.rootLoop(r.contract)
-	l.trace = trace
 	r.outcome, err = l.solve(ctx)
 
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,7 +166,15 @@ func testLeases(t *testing.T, open func() store.Store) {
 	_, err = s.Acquire(t.Context(), store.ID{Kind: store.Run, Name: "none"})
 	wants(t, err, store.ErrNotFound)
 
+	owner, err := s.Owner(t.Context(), runA)
+	if err != nil || owner == "" {
+		t.Errorf("the owner is %q, %v", owner, err)
+	}
+
 	check(t, s.Release(lease))
+	if owner, err := s.Owner(t.Context(), runA); err != nil || owner != "" {
+		t.Errorf("after the release, the owner is %q, %v", owner, err)
+	}
 	next, err := s.Acquire(t.Context(), runA)
 	check(t, err)
 	wants(t, s.Append(t.Context(), lease, store.Entry{}), store.ErrLost)
@@ -195,6 +204,11 @@ func testBlobs(t *testing.T, open func() store.Store) {
 	got, err := s.Blob(t.Context(), entries[0].Digest)
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("%d bytes, %v", len(got), err)
+	}
+
+	check(t, s.Append(t.Context(), lease, store.Entry{Turn: 1, Digest: entries[0].Digest}))
+	if err := s.Append(t.Context(), lease, store.Entry{Digest: strings.Repeat("0", 64)}); err == nil {
+		t.Error("an entry refers to a content that is not there")
 	}
 
 	check(t, s.Cut(t.Context(), lease, 1))

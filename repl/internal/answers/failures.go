@@ -158,3 +158,26 @@ func (a *Answers) FindFailure(answer json.RawMessage) string {
 		}
 	}
 }
+
+// Memory is what the answers of a loop remember from turn to turn.
+type Memory struct {
+	// Warned says that a call has got the notice that the budget is used up.
+	Warned bool `json:"warned,omitempty"`
+	// Signs are how the texts begin that stood for failed calls.
+	Signs []string `json:"signs,omitempty"`
+}
+
+// Memory returns what the answers remember.
+func (a *Answers) Memory() Memory {
+	a.failures.mu.Lock()
+	defer a.failures.mu.Unlock()
+	return Memory{Warned: a.warned.Load(), Signs: slices.Clone(a.failures.signs)}
+}
+
+// Restore takes over what other answers remembered.
+func (a *Answers) Restore(m Memory) {
+	a.failures.mu.Lock()
+	defer a.failures.mu.Unlock()
+	a.warned.Store(m.Warned)
+	a.failures.signs = m.Signs
+}

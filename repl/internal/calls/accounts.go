@@ -266,6 +266,20 @@ func (r *Reservation) Settle(used ledger.Spending) {
 	})
 }
 
+// Book adds what a call has used that was paid in an earlier process.
+func (l *Ledger) Book(used ledger.Spending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spent = Add(l.spent, used)
+}
+
+// Restore continues the accounts of an earlier process: what it had spent, and for how long.
+func (l *Ledger) Restore(spent ledger.Spending, elapsed time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spent, l.start = spent, time.Now().Add(-elapsed)
+}
+
 // Release gives the reservation back, for a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 

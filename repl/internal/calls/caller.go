@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
@@ -191,6 +192,14 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 func (c *Caller) ask(
 	ctx context.Context, a Ask, least int64,
 ) (response llm.Response, granted room, err error) {
+	step, err := journal.Begin(ctx, a.describe())
+	if err != nil {
+		return response, granted, err
+	}
+	if kept, ok := step.Ending(); ok {
+		return c.repeat(ctx, a, kept)
+	}
+
 	m, err := c.resolve(a.Model)
 	if err != nil {
 		return response, granted, err
@@ -222,7 +231,7 @@ func (c *Caller) ask(
 	}
 
 	granted = room{reserved.Grant.OutputTokens, reserved.Grant.OutputTokens < need.OutputTokens}
-	r.MaxTokens = int(granted.tokens)
+	r.MaxTokens = int(granted.Tokens)
 	if a.Sub {
 		c.emit(a, ledger.Event{Kind: ledger.EventCallStarted})
 	}
@@ -231,6 +240,9 @@ func (c *Caller) ask(
 	asked := callnotes.Asked{MaxTokens: r.MaxTokens, Temperature: r.Temperature}
 	response, err = complete(callnotes.With(ctx, callNotes{c, a, &asked}), &m, r, a.Stream)
 	used := c.settle(ctx, reserved, &m, &r, response, err)
+	if failed := a.keep(ctx, step, ending{Room: granted, Used: used, Response: response}, err); failed != nil {
+		return response, granted, failed
+	}
 	answered := response // observers may keep it
 	c.report(ctx, a, ledger.Event{
 		Elapsed: time.Since(begun), Used: &used, Request: withAsked(r, asked), Response: &answered,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -11,7 +12,10 @@ import (
 // that is used up does not count as an error: left is nil then.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
+	var stopped *journal.StoppedError
 	switch {
+	case errors.As(context.Cause(ctx), &stopped):
+		err = stopped
 	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):
 		return ledger.StatusPartial, budget.Error(), nil
 	case ctx.Err() != nil:

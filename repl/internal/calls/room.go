@@ -14,8 +14,8 @@ import (
 
 // room is what a reply may have.
 type room struct {
-	tokens  int64
-	isShort bool // the run allows more
+	Tokens  int64 `json:"tokens"`
+	IsShort bool  `json:"short,omitempty"` // the run allows more
 }
 
 // moreRoom is how many times the room of a reply that was cut the next one gets.
@@ -40,15 +40,15 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 			continue
 		}
 
-		mayGrow := granted.isShort && granted.tokens >= least // else the budget has no more
+		mayGrow := granted.IsShort && granted.Tokens >= least // else the budget has no more
 		if err != nil || response.Finish != llm.FinishLength || !mayGrow {
 			return response, err
 		}
 		c.emit(a, ledger.Event{
 			Kind: ledger.EventRetry, Status: llm.FinishLength,
-			Error: fmt.Sprintf("the reply was cut after %d tokens", granted.tokens),
+			Error: fmt.Sprintf("the reply was cut after %d tokens", granted.Tokens),
 		})
-		least = moreRoom * granted.tokens
+		least = moreRoom * granted.Tokens
 	}
 }
 

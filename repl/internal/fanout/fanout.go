@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rlmhq/rlm/internal/journal"
 )
 
 // Slot is the outcome of one of many.
@@ -24,7 +26,7 @@ func Run[T any](
 	for i := range n {
 		group.Go(func() error {
 			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
-				slots[i].Value, slots[i].Err = f(ctx, i)
+				slots[i].Value, slots[i].Err = f(journal.At(ctx, "slot %d", i), i)
 			}
 			return nil
 		})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
@@ -105,7 +106,7 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 		if s.tools == nil || muted {
 			return nil, fmt.Errorf("this session has no function %q", call.Function)
 		}
-		return s.tools.Call(calls.WithRecorder(ctx, s.noteCall), call)
+		return s.callTool(calls.WithRecorder(ctx, s.noteCall), call)
 	}
 
 	var name string
@@ -141,6 +142,7 @@ func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Unlock()
 
 	begun := time.Now()
+	ctx = journal.AtNext(ctx, "snippet")
 	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
 	ran := ledger.Snippet{
 		Language: b.Language,

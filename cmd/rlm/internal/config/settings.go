@@ -57,8 +57,8 @@ type Config struct {
 	Always, OnLongHorizon, OnLargeOutput, OnManyTraces, OnManyNodes bool
 	LargeOutput, ManyTraces, ManyNodes                              int64
 
-	LogLevel string
-	Pictures string
+	LogLevel, Store string
+	Pictures        string
 }
 
 // Group says what a setting is about, and so which commands have its flag.
@@ -351,6 +351,8 @@ func programSettings(c *Config) []Setting {
 	return []Setting{
 		row(Program, "log_level", choice{&c.LogLevel, logLevels}, "warn",
 			"lowest level to log on stderr: trace, debug, info, warn, error"),
+		row(Program, "store", text{&c.Store}, "",
+			"folder that keeps named runs, or none (default: rlm/store in the user's folder for state)"),
 		row(Program, "pictures", choice{&c.Pictures, pictureWays}, "auto",
 			"how to draw pictures on a terminal: auto, kitty, iterm, sixel, none"),
 	}

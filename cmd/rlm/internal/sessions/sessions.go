@@ -98,15 +98,24 @@ func Path(name string) (string, error) {
 
 // folder returns the folder of all sessions.
 func folder() (string, error) {
+	dir, err := UserFolder()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the folder of sessions: %w", err)
+	}
+	return filepath.Join(dir, "sessions"), nil
+}
+
+// UserFolder returns the folder in which the user keeps what lasts of this program.
+func UserFolder() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("cannot find the folder of sessions: %w", err)
+			return "", err
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(dir, "rlm", "sessions"), nil
+	return filepath.Join(dir, "rlm"), nil
 }
 
 // Names returns the names of the sessions that are kept, sorted.

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/store"
+)
+
+// runSpec is how a run was begun, so that another process can begin it again.
+type runSpec struct {
+	// Args are those of the command without the question.
+	Args     []string `json:"args"`
+	Question string   `json:"question"`
+	Dir      string   `json:"dir"`
+}
+
+// keepSpec keeps how a run was begun, unless there is a run of the name already.
+func (f *runFlags) keepSpec(ctx context.Context, e *env, cmd *cobra.Command, given, question string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	spec, err := json.Marshal(runSpec{Args: withoutQuestion(e.args, given, cmd.Flags()), Question: question, Dir: dir})
+	if err != nil {
+		return err
+	}
+
+	return e.withStore(false, func(s *store.Folder) error {
+		log := store.Log{ID: runID(f.name), Title: question, Spec: spec}
+		err := s.Create(ctx, log)
+		if !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		entries, err := s.Entries(ctx, log.ID, store.Query{Last: true})
+		if err != nil || len(entries) > 0 {
+			return err
+		}
+
+		// The earlier command could not begin: this one takes its place.
+		if err := journal.Remove(ctx, s, f.name); err != nil {
+			return err
+		}
+		return s.Create(ctx, log)
+	})
+}
+
+// withoutQuestion returns arguments without the one that is the question: the value of a flag
+// may be the same.
+func withoutQuestion(args []string, question string, flags *pflag.FlagSet) []string {
+	for i, arg := range args {
+		if arg != question || i > 0 && takesValue(args[i-1], flags) {
+			continue
+		}
+		rest := slices.Delete(slices.Clone(args), i, i+1)
+		return slices.DeleteFunc(rest, func(arg string) bool { return arg == "--" })
+	}
+	return args
+}
+
+// takesValue reports whether the next argument is the value of a flag.
+func takesValue(arg string, flags *pflag.FlagSet) bool {
+	var flag *pflag.Flag
+	switch name, isLong := strings.CutPrefix(arg, "--"); {
+	case isLong && name != "":
+		flag = flags.Lookup(name)
+	case len(arg) == 2 && arg[0] == '-':
+		flag = flags.ShorthandLookup(arg[1:])
+	}
+	return flag != nil && flag.NoOptDefVal == ""
+}
+
+// readSpec returns how a run was begun.
+func readSpec(ctx context.Context, s store.Store, name string) (spec runSpec, err error) {
+	log, err := s.Log(ctx, runID(name))
+	if err != nil {
+		return spec, err
+	}
+	if len(log.Spec) == 0 {
+		return spec, fmt.Errorf("run %s was begun by a program, which alone can continue it", name)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(log.Spec))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&spec); err != nil {
+		return spec, fmt.Errorf("cannot read how run %s was begun: %w", name, err)
+	}
+	return spec, nil
+}
+
+func newRunsResume(e *env) *cobra.Command {
+	var unused runFlags
+	cmd := &cobra.Command{
+		Use: "resume NAME [flags of rlm run]", Args: oneName,
+		Short: "Continue a named run from its last turn",
+		Long: `Continue a named run from its last turn, in the directory where it was begun.
+
+Flags override those with which it was begun, such as --max-usd after a budget was used
+up.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.resumeRun(cmd.Context(), args[0])
+		},
+	}
+	unused.addTo(cmd.Flags()) // a new command reads them
+	return cmd
+}
+
+// resumeRun runs the command again with which a run was begun.
+func (e *env) resumeRun(ctx context.Context, name string) error {
+	further, err := e.argsBehind(name)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	var spec runSpec
+	err = e.withStore(true, func(s *store.Folder) (err error) {
+		spec, err = readSpec(ctx, s, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(spec.Dir); err != nil {
+		return &exitError{exitUsage, fmt.Errorf("cannot continue run %s where it was begun: %w", name, err)}
+	}
+
+	args := slices.Concat(spec.Args, further, []string{"--name=" + name, "--", spec.Question})
+	root := newRoot(e)
+	root.SetArgs(args)
+	root.SetIn(e.stdin)
+	root.SetOut(e.stdout)
+	root.SetErr(e.stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// argsBehind returns the arguments of the command line behind the name of a run.
+func (e *env) argsBehind(name string) ([]string, error) {
+	for i := 1; i < len(e.args); i++ {
+		if e.args[i] == name && (e.args[i-1] == "resume" || e.args[i-1] == "fork") {
+			return e.args[i+1:], nil
+		}
+	}
+	return nil, errors.New("give the name of the run before the flags")
+}
+
+func newRunsRewind(e *env) *cobra.Command {
+	turn := -1
+	cmd := &cobra.Command{
+		Use: "rewind NAME --turn N", Args: oneName,
+		Short: "Take back the turns of a named run after a turn",
+		Long: `Take back the turns of a named run after a turn. "rlm runs resume NAME" goes on from
+there, and asks the models again.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if turn < 0 {
+				return errors.New("give the last turn that stays: --turn N, 0 for none")
+			}
+			err := e.withStore(false, func(s *store.Folder) error {
+				return journal.Rewind(cmd.Context(), s, args[0], turn)
+			})
+			if err == nil {
+				e.tellResume(args[0])
+			}
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&turn, "turn", -1, "last `turn` that stays, 0 for none")
+	return cmd
+}
+
+func newRunsFork(e *env) *cobra.Command {
+	var unused runFlags
+	turn, question := 0, ""
+	cmd := &cobra.Command{
+		Use:   "fork NAME [flags of rlm run] --as NEW --turn N",
+		Short: "Branch a new run from a turn of a named run",
+		Long: `Branch a new run from a turn of a named run. The new run has the turns up to this one, and
+what its snippets have kept. Flags override those of the first run, such as --model; the
+contexts stay the same. "rlm runs resume NEW" runs it.`,
+		Args: oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.forkRun(cmd.Context(), args[0], unused.name, turn, question)
+		},
+	}
+	flags := cmd.Flags()
+	unused.addTo(flags)
+	flags.Lookup("name").Hidden = true
+	flags.StringVar(&unused.name, "as", "", "`name` of the new run")
+	flags.IntVar(&turn, "turn", 0, "`turn` after which the new run branches, from 1")
+	flags.StringVar(&question, "question", "", "another `question` for the new run")
+	return cmd
+}
+
+// ownForkFlags are the flags of rlm runs fork that rlm run does not have.
+var ownForkFlags = []string{"--as", "--turn", "--question"}
+
+func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question string) error {
+	further, err := e.argsBehind(name)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if fork == "" {
+		return &exitError{exitUsage, errors.New("name the new run with --as")}
+	}
+	for i := 0; i < len(further); {
+		flag, _, hasValue := strings.Cut(further[i], "=")
+		if !slices.Contains(ownForkFlags, flag) {
+			i++
+			continue
+		}
+		end := i + 1
+		if !hasValue {
+			end++
+		}
+		further = slices.Delete(slices.Clone(further), i, min(end, len(further)))
+	}
+
+	err = e.withStore(false, func(s *store.Folder) error {
+		spec, err := readSpec(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		spec.Args = append(spec.Args, further...)
+		if question != "" {
+			spec.Question = question
+		}
+		data, err := json.Marshal(spec)
+		if err != nil {
+			return err
+		}
+		return journal.Fork(ctx, s, name, turn, store.Log{ID: runID(fork), Title: spec.Question, Spec: data})
+	})
+	if err == nil {
+		e.tellResume(fork)
+	}
+	return err
+}
+
+// tellResume prints the command that continues a run.
+func (e *env) tellResume(name string) {
+	folder := ""
+	if e.settings.Store != "" && slices.ContainsFunc(e.args, func(arg string) bool {
+		return strings.HasPrefix(arg, "--store")
+	}) {
+		folder = " --store " + shellQuote(e.settings.Store)
+	}
+	_, _ = fmt.Fprintf(e.stderr, "rlm: continue with: rlm runs resume %s%s\n", name, folder)
+}
+
+// shellQuote returns a text as one word of a shell.
+func shellQuote(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)
+	}) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}

@@ -1,0 +1,138 @@
+package calls
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// ending is how a call ended, in the journal of its run.
+type ending struct {
+	Room     room            `json:"room"`
+	Used     ledger.Spending `json:"used"`
+	Response llm.Response    `json:"response"`
+	// Failed is the error of a model's server, Error any other.
+	Failed *failure `json:"failed,omitempty"`
+	Error  string   `json:"error,omitempty"`
+}
+
+// failure is an [llm.Error].
+type failure struct {
+	Kind     string    `json:"kind"`
+	Provider string    `json:"provider,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Status   int       `json:"status,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Attempts int       `json:"attempts,omitempty"`
+	Usage    llm.Usage `json:"usage"`
+	Cause    string    `json:"cause,omitempty"`
+}
+
+// describe identifies an ask for the journal: by all that decides on its answer, without the
+// room for the reply that is left.
+func (a *Ask) describe() journal.Request {
+	var contract json.RawMessage
+	if a.Schema != nil {
+		contract = a.Schema.JSONSchema()
+	}
+	whole, err := json.Marshal(struct {
+		Model       string
+		Messages    []llm.Message
+		Schema      json.RawMessage
+		MaxTokens   int
+		Temperature *float64
+	}{a.Model, a.Messages, contract, a.MaxTokens, a.Temperature})
+	if err != nil {
+		whole = fmt.Append(nil, a.Model, a.Messages) // a temperature that is no number
+	}
+	sum := sha256.Sum256(whole)
+	return journal.Request{
+		What: a.Purpose, Digest: hex.EncodeToString(sum[:]), About: a.Model + ": " + findLastUser(a.Messages),
+	}
+}
+
+// keep writes the ending of a call to the journal, before it counts. A call that was broken
+// off has no ending, and a failure that ends the run has none: a later process makes the call
+// again. Code has seen the other failures, and gone on.
+func (a *Ask) keep(ctx context.Context, step *journal.Step, e ending, err error) error {
+	cost := store.Cost{
+		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,
+		USD: e.Used.USD, Unpriced: e.Used.Unpriced,
+	}
+	var failed *llm.Error
+	switch endsRun := a.Depth == 0 && !a.Sub; {
+	case err != nil && (ctx.Err() != nil || endsRun):
+		step.Drop(cost)
+		return nil //nolint:nilerr // the caller has the error
+	case errors.As(err, &failed):
+		e.Failed = &failure{
+			Provider: failed.Provider, Model: failed.Model, Status: failed.Status,
+			Message: failed.Message, Attempts: failed.Attempts, Usage: failed.Usage,
+		}
+		if failed.Kind != nil {
+			e.Failed.Kind = failed.Kind.Error()
+		}
+		if failed.Err != nil {
+			e.Failed.Cause = failed.Err.Error()
+		}
+	case err != nil:
+		e.Error = err.Error()
+	}
+	return step.End(ctx, e, cost)
+}
+
+// repeat ends a call as it ended in an earlier process. It costs nothing again.
+func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.Response, room, error) {
+	var e ending
+	if err := json.Unmarshal(kept, &e); err != nil {
+		return llm.Response{}, room{}, fmt.Errorf("cannot read the journal: %w", err)
+	}
+	err := e.err()
+	c.Ledger.Book(e.Used)
+	if a.Stream != nil && e.Response.Text != "" {
+		a.Stream(e.Response.Text)
+	}
+
+	answered := e.Response // observers may keep it
+	c.report(ctx, a, ledger.Event{Used: &e.Used, Response: &answered, Err: err})
+	e.Response.Text = texts.DropThoughts(e.Response.Text)
+	return e.Response, e.Room, err
+}
+
+// err returns the error of a call, nil if it got a reply.
+func (e *ending) err() error {
+	switch {
+	case e.Failed != nil:
+		return e.Failed.restore()
+	case e.Error != "":
+		return errors.New(e.Error)
+	}
+	return nil
+}
+
+// restore returns the error as the call had it. Callers test for the kinds that package llm
+// exports; of others they show the words.
+func (f *failure) restore() error {
+	err := &llm.Error{
+		Kind: errors.New(f.Kind), Provider: f.Provider, Model: f.Model, Status: f.Status,
+		Message: f.Message, Attempts: f.Attempts, Usage: f.Usage,
+	}
+	for _, known := range []error{llm.ErrContextLength, llm.ErrRateLimited, llm.ErrServer} {
+		if known.Error() == f.Kind {
+			err.Kind = known
+		}
+	}
+	if f.Cause != "" {
+		err.Err = errors.New(f.Cause)
+	}
+	return err
+}

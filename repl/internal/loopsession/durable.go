@@ -1,0 +1,128 @@
+package loopsession
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// callTool answers a call of a snippet. The journal of a run keeps the answer of a tool, so
+// that the tool does not do its work a second time. The functions of the protocol keep the
+// model calls of which they consist.
+func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	ctx = journal.At(ctx, "call %d", call.Ordinal)
+	if _, isProtocol := protocol.Lookup(call.Function); isProtocol {
+		return s.tools.Call(ctx, call)
+	}
+
+	step, err := journal.Begin(ctx, describeCall(&call))
+	if err != nil {
+		return nil, err
+	}
+	if kept, ok := step.Ending(); ok {
+		var e toolEnding
+		if err := json.Unmarshal(kept, &e); err != nil {
+			return nil, fmt.Errorf("cannot read the journal: %w", err)
+		}
+		return e.value()
+	}
+
+	value, err := s.tools.Call(ctx, call)
+	if err != nil && ctx.Err() != nil {
+		return nil, err // it was broken off: a later process makes the call again
+	}
+	e := toolEnding{Value: value}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	if failed := step.End(ctx, e, store.Cost{}); failed != nil {
+		return nil, failed
+	}
+	return value, err
+}
+
+// toolEnding is how a call of a tool ended, in the journal of its run.
+type toolEnding struct {
+	Value tiers.Value `json:"value,omitempty"`
+	Error string      `json:"error,omitempty"`
+}
+
+func (e *toolEnding) value() (tiers.Value, error) {
+	if e.Error != "" {
+		return nil, errors.New(e.Error)
+	}
+	return e.Value, nil
+}
+
+// describeCall identifies a call for the journal.
+func describeCall(call *tiers.Call) journal.Request {
+	// Arguments are JSON, or else the call is refused.
+	args, _ := json.Marshal(call.Args)   //nolint:errchkjson // see above
+	named, _ := json.Marshal(call.Named) //nolint:errchkjson // see above
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s %s", call.Function, args, named))
+	return journal.Request{
+		What: call.Function, Digest: hex.EncodeToString(sum[:]),
+		About: fmt.Sprintf("%s: %.200s %.200s", call.Function, args, named),
+	}
+}
+
+// mover is a runner whose namespaces can be written and read. Those of an engine can.
+type mover interface {
+	Export(ctx context.Context, language tiers.Language) (tiers.State, error)
+	Import(ctx context.Context, states ...tiers.State) (tiers.Report, error)
+}
+
+// Export returns the namespaces of the session, none before the first snippet. The code that
+// this runs calls no tool.
+func (s *Session) Export(ctx context.Context) ([]tiers.State, error) {
+	runner, ok := s.runner.(mover)
+	if !ok {
+		return nil, errors.New("the runner of the session cannot write its namespaces")
+	}
+	s.mute()
+
+	var states []tiers.State
+	for _, language := range []tiers.Language{tiers.Python, tiers.Go} {
+		if s.runner.Home(language) == "" {
+			continue
+		}
+		state, err := runner.Export(ctx, language)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+// Import brings namespaces, with the kinds of their variables, into a session that has run
+// nothing.
+func (s *Session) Import(
+	ctx context.Context, variables map[string]string, states ...tiers.State,
+) (tiers.Report, error) {
+	runner, ok := s.runner.(mover)
+	if !ok {
+		return tiers.Report{}, errors.New("the runner of the session cannot read namespaces")
+	}
+	s.mute()
+	report, err := runner.Import(ctx, states...)
+	if err == nil {
+		s.variables = variables
+	}
+	return report, err
+}
+
+// mute refuses the calls of code until the next snippet.
+func (s *Session) mute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.muted = true
+}

@@ -1,0 +1,351 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/answers"
+	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// committed is what the root loop knows after a turn, besides its namespaces. It is enough to
+// go on in another process.
+type committed struct {
+	Version  int    `json:"version"`
+	Question string `json:"question"`
+	// Moved says that the question is the last input, not in the messages.
+	Moved    bool   `json:"moved,omitempty"`
+	Contract string `json:"contract,omitempty"`
+	// Messages and History follow the first ones of the commit before.
+	Messages  appended          `json:"messages"`
+	History   appended          `json:"history"`
+	Memory    answers.Memory    `json:"memory"`
+	Variables map[string]string `json:"variables,omitempty"`
+
+	Compactions int    `json:"compactions,omitempty"`
+	Children    int64  `json:"children,omitempty"`
+	Loops       int64  `json:"loops,omitempty"`
+	Failure     string `json:"failure,omitempty"` // the last one, and how often it came
+	Failures    int    `json:"failures,omitempty"`
+	Last        string `json:"last,omitempty"`
+	Reply       string `json:"reply,omitempty"`
+
+	Spent   ledger.Spending `json:"spent"`
+	Elapsed time.Duration   `json:"elapsed_ns"`
+	// Namespaces are those in the state, in the order of their data. Lost says why the state
+	// is not whole, empty if it is.
+	Namespaces []namespace `json:"namespaces,omitempty"`
+	Lost       string      `json:"lost,omitempty"`
+}
+
+const commitVersion = 1
+
+// appended are messages behind those that are known already.
+type appended struct {
+	Keep int           `json:"keep"`
+	New  []llm.Message `json:"new,omitempty"`
+}
+
+// namespace is a [tiers.State] without its data.
+type namespace struct {
+	Language tiers.Language `json:"language"`
+	Format   string         `json:"format"`
+	From     string         `json:"from"`
+	Snippet  int            `json:"snippet"`
+	Bytes    int            `json:"bytes"`
+}
+
+// maxState bounds the data of all namespaces that a turn keeps, in bytes. The turn after a
+// larger one is done again from an earlier turn.
+const maxState = 256 << 20
+
+// durable is the root loop's part in a durable run. Other loops have none.
+type durable struct {
+	journal *journal.Journal
+	// commits are the turns of an earlier process, up to the last one whose state is whole;
+	// at is that one.
+	commits []committed
+	at      journal.Commit
+	// messages and history are those of the last commit.
+	messages, history []llm.Message
+}
+
+// isBegun reports whether the loop goes on after a turn of an earlier process.
+func (d *durable) isBegun() bool { return len(d.commits) > 0 }
+
+// last returns the commit after which the loop goes on.
+func (d *durable) last() *committed { return &d.commits[len(d.commits)-1] }
+
+// load reads what an earlier process has committed.
+func (d *durable) load(ctx context.Context) error {
+	if d.journal = journal.From(ctx); d.journal == nil {
+		return nil
+	}
+	all, err := d.journal.Commits(ctx)
+	if err != nil {
+		return err
+	}
+
+	states := make([]committed, len(all))
+	for i, c := range all {
+		if states[i], err = decodeCommit(c.Data); err != nil {
+			return fmt.Errorf("cannot read turn %d: %w", c.Turn, err)
+		}
+		if states[i].Lost == "" {
+			d.at, d.commits = c, states[:i+1]
+		}
+	}
+	return nil
+}
+
+// decodeCommit decodes what a turn has kept, strictly.
+func decodeCommit(data []byte) (c committed, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&c); err != nil {
+		return c, err
+	}
+
+	size := 0
+	for _, n := range c.Namespaces {
+		if n.Bytes < 0 || n.Snippet < 0 || n.Bytes > maxState-size {
+			return c, fmt.Errorf("a namespace of %d bytes after %d snippets", n.Bytes, n.Snippet)
+		}
+		size += n.Bytes
+	}
+	switch {
+	case decoder.More():
+		return c, errors.New("there is more than one value")
+	case c.Version != commitVersion:
+		return c, fmt.Errorf("it has version %d, but this program reads version %d", c.Version, commitVersion)
+	case c.Messages.Keep < 0 || c.History.Keep < 0 || c.Elapsed < 0 || c.Compactions < 0:
+		return c, errors.New("it has negative numbers")
+	}
+	return c, nil
+}
+
+// follow returns the messages of a commit, given those of the one before.
+func (a *appended) follow(before []llm.Message) ([]llm.Message, error) {
+	if a.Keep > len(before) {
+		return nil, fmt.Errorf("it follows %d messages, but there are %d", a.Keep, len(before))
+	}
+	return slices.Concat(before[:a.Keep], a.New), nil
+}
+
+// open brings the session and the messages to where the turns begin: to the beginning, or
+// behind the last turn of an earlier process.
+func (l *loop) open(ctx context.Context, tools *repl.Tools, files []toolFile) error {
+	if l.durable.isBegun() {
+		return l.restore(ctx)
+	}
+
+	for i := range files {
+		if err := files[i].load(ctx, l.session); err != nil {
+			return err
+		}
+	}
+	functions, notes := listFunctions(tools, files)
+	opening, err := l.writeOpening(ctx, functions, notes)
+	if err == nil {
+		l.messages = opening
+	}
+	return err
+}
+
+// restore brings the loop behind the last turn of an earlier process whose state is whole.
+// The session has run nothing yet.
+func (l *loop) restore(ctx context.Context) error {
+	d := &l.durable
+	if err := l.takeOver(ctx, d.last()); err != nil {
+		return fmt.Errorf("cannot go on after turn %d: %w", d.at.Turn, err)
+	}
+	d.messages, d.history = l.messages, l.history
+	d.journal.GoOnAfter(d.at.Turn)
+	l.turn.Store(int64(d.at.Turn))
+	l.noteChanges(d.last())
+	return nil
+}
+
+// takeOver restores the messages, the namespaces and the accounts.
+func (l *loop) takeOver(ctx context.Context, last *committed) (err error) {
+	for i := range l.durable.commits {
+		c := &l.durable.commits[i]
+		if l.messages, err = c.Messages.follow(l.messages); err != nil {
+			return err
+		}
+		if l.history, err = c.History.follow(l.history); err != nil {
+			return err
+		}
+	}
+	if len(l.messages) < preamble {
+		return errors.New("it has no question")
+	}
+	if err := l.importState(ctx, last); err != nil {
+		return err
+	}
+
+	l.compactions = last.Compactions
+	l.children.Store(last.Children)
+	l.loops.Store(last.Loops)
+	l.failures = failures{last.Failure, last.Failures}
+	l.last, l.reply = last.Last, last.Reply
+	l.answers.Restore(last.Memory)
+	l.ledger.Restore(last.Spent, last.Elapsed)
+	return nil
+}
+
+// importState brings the namespaces of a turn into the session.
+func (l *loop) importState(ctx context.Context, last *committed) error {
+	if len(last.Namespaces) == 0 {
+		return nil
+	}
+	data, err := l.durable.journal.State(ctx, l.durable.at)
+	if err != nil {
+		return err
+	}
+	states := make([]tiers.State, len(last.Namespaces))
+	for i, n := range last.Namespaces {
+		if n.Bytes > len(data) {
+			return errors.New("its state ends early")
+		}
+		states[i] = tiers.State{
+			Language: n.Language, Format: n.Format, From: n.From, Snippet: n.Snippet, Data: data[:n.Bytes],
+		}
+		data = data[n.Bytes:]
+	}
+
+	report, err := l.session.Import(ctx, last.Variables, states...)
+	if err != nil {
+		return err
+	}
+	for _, left := range report.Left {
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "resume", Error: fmt.Sprintf(
+			"the value of %s could not be restored: %s", left.Name, left.Reason)})
+	}
+	return nil
+}
+
+// noteChanges tells the model what is different from the turns that it remembers.
+func (l *loop) noteChanges(last *committed) {
+	note := ""
+	if last.Question != l.question {
+		note = "The question has changed. It is now:\n" + l.question
+	}
+	if contract := l.describeContract(); contract != last.Contract {
+		if contract == "" {
+			contract = "any value"
+		}
+		note += "\n\nThe answer must now be as follows:\n" + contract
+	}
+	if note != "" {
+		l.messages = conversation.AppendUser(l.messages, note)
+	}
+}
+
+func (l *loop) describeContract() string {
+	if l.contract == nil {
+		return ""
+	}
+	return l.contract.Describe()
+}
+
+// enterTurn returns the context of a turn.
+func (l *loop) enterTurn(ctx context.Context, turn int) context.Context {
+	if l.durable.journal != nil {
+		l.durable.journal.EnterTurn(turn)
+	}
+	return journal.At(ctx, "turn %d", turn)
+}
+
+// commit makes a turn of the root count.
+func (l *loop) commit(ctx context.Context, turn int) error {
+	d := &l.durable
+	if l.depth > 0 || d.journal == nil {
+		return nil
+	}
+	c := committed{
+		Version: commitVersion, Question: l.question, Moved: l.moved != nil, Contract: l.describeContract(),
+		Messages: appendTo(d.messages, l.messages), History: appendTo(d.history, l.history),
+		Memory: l.answers.Memory(), Variables: l.session.Variables(),
+		Compactions: l.compactions, Children: l.children.Load(), Loops: l.loops.Load(),
+		Failure: l.failures.last, Failures: l.failures.n, Last: l.last, Reply: l.reply,
+		Spent: l.ledger.Spent(), Elapsed: l.ledger.Elapsed(),
+	}
+	state, err := l.exportState(ctx, &c)
+	if err != nil {
+		return err
+	}
+	if c.Lost != "" {
+		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "commit", Error: fmt.Sprintf(
+			"if this run is interrupted, it does turn %d again, with the answers that it has: %s", turn, c.Lost)})
+	}
+
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := d.journal.Commit(ctx, journal.Commit{Turn: turn, Data: data, State: state}); err != nil {
+		return err
+	}
+	d.messages, d.history = l.messages, l.history
+	return nil
+}
+
+// appendTo returns messages as those behind the ones that are known.
+func appendTo(known, messages []llm.Message) appended {
+	n := 0
+	for n < min(len(known), len(messages)) && isSame(known[n], messages[n]) {
+		n++
+	}
+	return appended{Keep: n, New: messages[n:]}
+}
+
+func isSame(a, b llm.Message) bool {
+	return a.Role == b.Role && a.Content == b.Content &&
+		slices.EqualFunc(a.Images, b.Images, func(a, b llm.Image) bool {
+			return a.Type == b.Type && bytes.Equal(a.Data, b.Data)
+		})
+}
+
+// exportState returns the data of the session's namespaces, and completes the commit. The
+// state of a session counts only as a whole: what would be left behind is made again by
+// running the snippets again.
+func (l *loop) exportState(ctx context.Context, c *committed) ([]byte, error) {
+	states, err := l.session.Export(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		c.Lost = err.Error()
+		return nil, nil
+	}
+
+	var data []byte
+	for _, s := range states {
+		if len(s.Left) > 0 {
+			c.Lost = fmt.Sprintf("%s cannot be kept: %s", s.Left[0].Name, s.Left[0].Reason)
+		}
+		c.Namespaces = append(c.Namespaces, namespace{
+			Language: s.Language, Format: s.Format, From: s.From, Snippet: s.Snippet, Bytes: len(s.Data),
+		})
+		if len(s.Data) > maxState-len(data) {
+			c.Lost = fmt.Sprintf("the variables have more than %d bytes", maxState)
+			break
+		}
+		data = append(data, s.Data...)
+	}
+	if c.Lost != "" {
+		c.Namespaces, data = nil, nil
+	}
+	return data, nil
+}
