@@ -3,6 +3,7 @@
 #   BENCH=table scripts/bench.sh    the tables alone
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
 #   BENCH=engine scripts/bench.sh   the table of sessions through rlm.New alone
+#     RLM_BENCH_SIZE=1GiB           the size of the text whose words it counts; without it, 16 MiB
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
@@ -27,9 +28,6 @@ python=${RLM_PYTHON:-}
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
 fi
-if [[ ${BENCH:-all} == engine ]]; then
-	exec go run ./scripts/bench -only engine -python "$python"
-fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}
 	exec go run ./scripts/bench -only tables -python "$python" -rlm bin/rlm \
@@ -46,8 +44,8 @@ make_text() {
 size=${RLM_BENCH_SIZE:-16MiB}
 texts=${RLM_BENCH_TEXTS:-$cache/bench-$size.txt}
 make_text "$size" "$texts"
-if [[ ${BENCH:-all} == texts ]]; then
-	exec go run ./scripts/bench -only texts -python "$python" -texts "$texts"
+if [[ ${BENCH:-all} == texts || ${BENCH:-all} == engine ]]; then
+	exec go run ./scripts/bench -only "$BENCH" -python "$python" -texts "$texts"
 fi
 make_text 1GiB "$text"
 if [[ ${BENCH:-all} == peers ]]; then

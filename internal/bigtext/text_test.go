@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // check compares everything but regular expressions with the model.
@@ -123,6 +125,32 @@ func checkParts(t *testing.T, r *rand.Rand, text *Text, m model, x, y int) {
 			t.Fatalf("part %d of %d is no error", n, n)
 		}
 		checkPartsRange(t, r, text, s, want, x, y)
+		checkEachPart(t, text, s, m, want, x, y)
+	}
+}
+
+func checkEachPart(t *testing.T, text *Text, s Splitter, m model, want [][2]int, x, y int) {
+	t.Helper()
+	if !utf8.ValidString(s.sep) {
+		return
+	}
+	data, i := []byte(strings.Join(m[x:y], "")), 0
+	s.EachPart(data, func(part []byte, next int64) bool {
+		if i == len(want) {
+			t.Fatalf("%q: %v of [%d,%d): more than %d parts", text.data, s, x, y, i)
+		}
+		w, following := want[i], -1
+		if i++; i < len(want) {
+			following = len(strings.Join(m[x:want[i][0]], ""))
+		}
+		if string(part) != strings.Join(m[w[0]:w[1]], "") || next != int64(following) {
+			t.Fatalf("%q: %v of [%d,%d): part %d is %q, then %d; want %v, then %d",
+				text.data, s, x, y, i-1, part, next, w, following)
+		}
+		return true
+	})
+	if i != len(want) {
+		t.Fatalf("%q: %v of [%d,%d): %d parts, want %d", text.data, s, x, y, i, len(want))
 	}
 }
 

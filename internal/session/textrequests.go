@@ -66,6 +66,8 @@ func (a *Accounts) text(body []byte) Reply {
 		return parts(ctx, t, op, from, to, rest)
 	case 'x', 'g':
 		return matches(ctx, t, op, from, to, rest)
+	case 'u':
+		return tally(ctx, t, from, to, rest)
 	case 'j', 'v', 'w':
 		return a.rows(ctx, rowRequest{t, op, from, to, string(rest)})
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -22,7 +24,85 @@ func (b *bench) sessions() error {
 	if err := b.hostPython(); err != nil {
 		return err
 	}
-	return b.neighbours()
+	if err := b.neighbours(); err != nil {
+		return err
+	}
+	return b.words()
+}
+
+// nativeWords counts the words of a file.
+const nativeWords = `
+import collections, sys, time
+begun = time.perf_counter()
+words = collections.Counter(open(sys.argv[1]).read().split())
+print(len(words), time.perf_counter() - begun)
+`
+
+const contextWords = `
+import collections, time
+begun = time.perf_counter()
+words = collections.Counter(context.split())
+print(len(words), time.perf_counter() - begun)
+`
+
+// words counts the words of a long context, with the default limits, and of the same file in
+// native CPython, in turn.
+func (b *bench) words() error {
+	engine, err := rlm.New(rlm.Options{Python: b.python, Processes: -1})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+
+	for _, tier := range []string{rlm.TierWasm, rlm.TierLocal} {
+		if err := b.wordsIn(engine, tier); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) wordsIn(engine *rlm.Engine, tier string) error {
+	ours, native := math.Inf(1), math.Inf(1)
+	for range 3 {
+		out, err := exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", nativeWords, b.texts).Output()
+		if err != nil {
+			return fmt.Errorf("native words: %w", err)
+		}
+		r, err := b.runOnce(engine, rlm.SessionConfig{
+			Contexts: []rlm.Context{rlm.File(b.texts)},
+			Policy:   rlm.Policy{Pin: tier, AllowLocal: true},
+		}, contextWords)
+		if err != nil {
+			return err
+		}
+
+		var counts [2]int
+		var seconds [2]float64
+		for i, text := range []string{string(out), r.Stdout} {
+			if _, err := fmt.Sscan(text, &counts[i], &seconds[i]); err != nil {
+				return fmt.Errorf("%q: %w, %+v", text, err, r.Exception)
+			}
+		}
+		if counts[0] != counts[1] {
+			return fmt.Errorf("tier %s finds %d words, CPython %d", tier, counts[1], counts[0])
+		}
+		native, ours = min(native, seconds[0]), min(ours, seconds[1])
+	}
+
+	b.add("`Counter(context.split())`, tier "+tier, inMS(ours), "native, reading the file, "+inMS(native),
+		ours/native, 1.3)
+	return nil
+}
+
+// runOnce runs a snippet in a session.
+func (b *bench) runOnce(engine *rlm.Engine, cfg rlm.SessionConfig, source string) (rlm.Result, error) {
+	s, err := engine.Open(b.ctx, cfg)
+	if err != nil {
+		return rlm.Result{}, err
+	}
+	r, err := s.Run(b.ctx, source)
+	return r, errors.Join(err, s.Close())
 }
 
 // newSessions times the first session of a process, with all that an engine prepares, and
@@ -105,16 +185,11 @@ func (b *bench) localSessions(processes int) (time.Duration, error) {
 
 // oneSession opens a session, runs a snippet and closes the session.
 func (b *bench) oneSession(engine *rlm.Engine, policy rlm.Policy) error {
-	s, err := engine.Open(b.ctx, rlm.SessionConfig{Policy: policy})
-	if err != nil {
-		return err
-	}
-
-	r, err := s.Run(b.ctx, small)
+	r, err := b.runOnce(engine, rlm.SessionConfig{Policy: policy}, small)
 	if err == nil && r.Stdout != "2\n" {
 		err = fmt.Errorf("the session prints %q", r.Stdout)
 	}
-	return errors.Join(err, s.Close())
+	return err
 }
 
 // neighbours times the snippets of a session of an engine on its own, then beside two sessions

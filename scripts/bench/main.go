@@ -4,7 +4,7 @@
 //
 //	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
-//	go run ./scripts/bench -only engine -python python3.13
+//	go run ./scripts/bench -only engine -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
@@ -90,6 +90,9 @@ func (b *bench) run(only string) error {
 	case "docker":
 		return b.runAll(part{"tiers/docker", b.containers})
 	case "engine":
+		if b.python == "" || b.texts == "" {
+			return fmt.Errorf("give -python and -texts")
+		}
 		return b.runAll(part{"rlm.New", b.sessions})
 	case "loops":
 		return b.runAll(part{"repl/run", b.loops})

@@ -90,6 +90,7 @@ def _install():
         _installed = True
         adapters.install()
         lazy.load("tables").install()
+        lazy.load("tallies").install()
         if realtexts is None:
             try:
                 realtexts = lazy.load("realtexts")

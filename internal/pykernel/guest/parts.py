@@ -7,6 +7,7 @@ error that says how many items there are and what to do.
 
 import collections.abc
 import itertools
+import marshal
 import sys
 
 import contexts
@@ -277,6 +278,22 @@ class Parts(_Lazy):
         end = start + 1 if end is None else end
         low, high = self._ask("l", f",{self._from + start},{self._from + end}").split(",")
         return int(low) - self._text._a, int(high) - self._text._a
+
+    @property
+    def can_tally(self):
+        """Whether these are all parts of the text, and such as the host can count."""
+        if self._keepends or self._from or any("\ud800" <= c <= "\udfff" for c in self._sep):
+            return False
+        return self._size is None or self._size == int(self._ask("p"))
+
+    def tallies(self):
+        """Yields dicts with the numbers of equal parts, in the order of the text. The host counts."""
+        text = self._text
+        at, sep = text._a, self._sep.encode("utf-8", "surrogateescape")
+        while at >= 0:
+            head = f"tu{text._id},{at},{text._b},{self._kind},"
+            at, counts = marshal.loads(wire.call(head.encode() + sep))
+            yield counts
 
     def _items(self, start, end):
         if end - start > self._LIST:

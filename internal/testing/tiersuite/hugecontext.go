@@ -61,6 +61,8 @@ assert hashlib.sha256(plain.encode("utf-8", "surrogateescape")).hexdigest() == %
 ` + comparison
 
 const comparison = `
+from collections import Counter
+
 def norm(v):
     if hasattr(v, "groupdict"):
         return ("match", v.span(), v.group(), v.groups(), v.groupdict(), v.start(), v.end(), v.lastindex)
@@ -77,7 +79,8 @@ def norm(v):
 
 def outcome(expr, t):
     try:
-        return norm(eval(expr, {"t": t, "N": len(plain), "re": re, "islice": itertools.islice, "json": json}))
+        names = {"t": t, "N": len(plain), "re": re, "islice": itertools.islice, "json": json, "Counter": Counter}
+        return norm(eval(expr, names))
     except Exception as e:
         return "raises " + type(e).__name__
 

@@ -76,7 +76,7 @@ const realScript = `import ast, bisect, collections, collections.abc, copy, csv,
 import html, io, itertools, operator, pickle, string, struct, sys, textwrap, unicodedata, urllib.parse, zlib
 
 def outcome(expression, text):
-    names = dict(globals(), t=text, plain=plain, islice=itertools.islice)
+    names = dict(globals(), t=text, plain=plain, islice=itertools.islice, Counter=collections.Counter)
     try:
         return repr(eval(expression, names))
     except MemoryError:

@@ -36,7 +36,7 @@ def digest(value):
 
 def outcome(expression, t):
     """Returns what an expression gives: a value if it is short, else its digest."""
-    names = dict(globals(), t=t, N=len(t), islice=itertools.islice, hash=digest)
+    names = dict(globals(), t=t, N=len(t), islice=itertools.islice, Counter=collections.Counter, hash=digest)
     try:
         value = eval(expression, names)
         short = repr(value) if type(value) in (int, bool, float, str) and len(str(value)) < 99 else ""
