@@ -36,6 +36,7 @@ func TestDatesAndTimes(t *testing.T) {
 	}
 
 	for _, query := range []string{
+		"time({hour: 1, timezone: 'Europe/Paris'})", "datetime({year: 2024, timezone: '../zones.zip'})",
 		"date('2024-02-30')", "date({month: 1})", "date({year: 2024, day: 3})", "time('25:00')",
 		"localtime({minute: 1})", "datetime('2024-01-01T00:00[Mars/Base]')", "duration('P')",
 		"date({year: 999999999999})", "date('2024-01-01') + duration({years: 9e17})",
@@ -46,6 +47,36 @@ func TestDatesAndTimes(t *testing.T) {
 		if _, err := g.Cypher(t.Context(), "RETURN "+query+" AS x", nil); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", query, err)
 		}
+	}
+}
+
+// TestZonesOfTime uses names of time zones, whose offsets the host knows.
+func TestZonesOfTime(t *testing.T) {
+	g := open(t, graph.Config{})
+	const paris = "datetime('2024-03-30T12:00[Europe/Paris]')"
+	for query, want := range map[string]string{
+		paris:                          "2024-03-30T12:00+01:00[Europe/Paris]",
+		paris + " + duration('P1D')":   "2024-03-31T12:00+02:00[Europe/Paris]",
+		paris + " + duration('PT24H')": "2024-03-31T13:00+02:00[Europe/Paris]",
+		paris + ".timezone":            "Europe/Paris",
+		paris + ".offset":              "+01:00",
+		"datetime('2024-03-31T02:30[Europe/Paris]')":                       "2024-03-31T03:30+02:00[Europe/Paris]",
+		"datetime('2024-07-01T12:00-04:00[Europe/Paris]')":                 "2024-07-01T18:00+02:00[Europe/Paris]",
+		"datetime({datetime: " + paris + ", timezone: 'Asia/Tokyo'})":      "2024-03-30T20:00+09:00[Asia/Tokyo]",
+		"datetime({datetime: " + paris + ", month: 7})":                    "2024-07-30T12:00+02:00[Europe/Paris]",
+		"datetime({epochSeconds: 0, timezone: 'America/New_York'})":        "1969-12-31T19:00-05:00[America/New_York]",
+		"datetime.truncate('year', " + paris + ")":                         "2024-01-01T00:00+01:00[Europe/Paris]",
+		"duration.between(" + paris + ", localdatetime('2024-03-31T12'))":  "PT23H",
+		"time(" + paris + ")":                                              "12:00+01:00",
+		paris + " = datetime('2024-03-30T12:00+01:00')":                    "true",
+		"date.realtime('Asia/Tokyo') >= date.realtime('Pacific/Honolulu')": "true",
+	} {
+		expect(t, rows(t, g, "RETURN "+query+" AS x", nil), "[x] [map[x:"+want+"]]")
+	}
+	var wrong *graph.QueryError
+	_, err := g.Cypher(t.Context(), "RETURN datetime('2024-01-01T00:00[Mars/Base]')", nil)
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "Mars/Base") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -132,10 +163,26 @@ func TestUnknownNamesAreNamed(t *testing.T) {
 		}
 	}
 
+	err := g.Update(t.Context(), func(u *graph.Update) error {
+		if _, err := u.Cypher("CREATE (:N {id: 'n', name: toUpper('a')}) RETURN count(*)", nil); err != nil {
+			return err
+		}
+		_, err := u.Cypher("MATCH (n:N) SET n.name = toUppr('b')", nil)
+		return err
+	})
+	wantError(t, err, "there is no function touppr: is toupper meant?")
+
 	var wrong *graph.QueryError
-	_, err := g.SPARQL(t.Context(), "SELECT ?x { ?x a <http://x:80/y> ; au:p 'a:b' . ?x a ex:Y }")
-	if !errors.As(err, &wrong) || wrong.Message != "the prefix ex: is not declared: add PREFIX ex: <…>" {
-		t.Errorf("%v", err)
+	for _, query := range []string{
+		"SELECT ?x { ?x a <http://x:80/y> ; au:p 'a:b' . ?x a ex:Y }",
+		"SELECT ?x { ?x a au:Y ; ex:p 1 }",
+		"PREFIX e: <http://e/> SELECT ?x { ?x a e:Y ; ?p \"\"\"ey:\\\"y: \"\"\" # ez:z\n, ?z ; ex:p _:b }",
+		"PREFIX e: <http://e/> ASK { ?x e:a:b 1 . FILTER(?x<1 && 2>?x) ?x ex:Y }",
+	} {
+		_, err = g.SPARQL(t.Context(), query)
+		if !errors.As(err, &wrong) || wrong.Message != "the prefix ex: is not declared: add PREFIX ex: <…>" {
+			t.Errorf("%s: %v", query, err)
+		}
 	}
 	_, err = g.SPARQL(t.Context(), "SELECT ?x { ?x a }")
 	if !errors.As(err, &wrong) || strings.Contains(wrong.Message, "..=") {

@@ -40,6 +40,8 @@ func FuzzCypher(f *testing.F) {
 		"MATCH p = (a)-[*0..2]-() WITH a, count(p) AS n WHERE n > 1 RETURN [x IN range(1, n) WHERE x % 2 = 0 | x / n]",
 		"OPTIONAL MATCH (a)-[r]->(b) RETURN DISTINCT properties(r), a {.*, x: 1} ORDER BY size(keys(a)) DESC SKIP 1",
 		"CREATE (:A {x: 1})", "RETURN é, `a b` AS c",
+		"MATCH (a) WHERE a.score > 1 OR a.id CONTAINS 'e' AND a.x IS NULL RETURN a.id, count(*), sum(a.score)",
+		"RETURN datetime('2024-03-31T02:30[Europe/Paris]') + duration('P1D') AS d",
 	} {
 		f.Add(seed)
 	}
@@ -55,6 +57,7 @@ func FuzzSPARQL(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT ?s (COUNT(*) AS ?n) { ?s au:score ?x FILTER(?x > 1) } GROUP BY ?s", "ASK {}",
 		"CONSTRUCT { ?s a ?o } WHERE { ?s au:causedBy+ ?o }", "DESCRIBE au:edit", "CLEAR ALL",
+		"PREFIX é: <http://e/> ASK { ?x é:a:b '''a:''' ; ex:p \"\\\"\", _:b # c:d\n FILTER(?x<1) }",
 	} {
 		f.Add(seed)
 	}

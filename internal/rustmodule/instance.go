@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/rlmhq/rlm/internal/zones"
 )
 
 // slice is the fuel between two looks at the limits: about a millisecond of work.
@@ -286,6 +289,26 @@ func hostWrite(ctx context.Context, m api.Module, stack []uint64) {
 		in.stopped = err
 		stack[0] = uint64(^uint32(0))
 	}
+}
+
+const (
+	noOffset    = math.MinInt32 // no zone has the name
+	longestZone = 64            // the bytes of a name that are looked at
+)
+
+// hostZone tells the guest the offset of a time zone in seconds, at a number of seconds since
+// 1970 in UTC, or in local time.
+func hostZone(_ context.Context, m api.Module, stack []uint64) {
+	name, ok := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
+	if !ok {
+		panic(errBadPointer)
+	}
+	seconds, isLocal := int64(stack[2]), uint32(stack[3]) != 0
+	offset, err := zones.Offset(string(name[:min(len(name), longestZone)]), seconds, isLocal)
+	if err != nil {
+		offset = noOffset
+	}
+	stack[0] = uint64(uint32(int32(offset)))
 }
 
 func hostExit(_ context.Context, _ api.Module, stack []uint64) {

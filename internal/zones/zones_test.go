@@ -57,3 +57,45 @@ func TestOtherNamesAreUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestOffsets asks for offsets before, in and after summer time.
+func TestOffsets(t *testing.T) {
+	seconds := func(text string) int64 {
+		at, err := time.Parse(time.DateTime, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at.Unix()
+	}
+
+	for _, test := range []struct {
+		name, at string
+		isLocal  bool
+		want     int
+	}{
+		{"Europe/Berlin", "2024-01-01 00:00:00", false, 3600},
+		{"Europe/Berlin", "2024-03-31 00:59:59", false, 3600},
+		{"Europe/Berlin", "2024-03-31 01:00:00", false, 7200},
+		{"Europe/Berlin", "2024-03-31 01:30:00", true, 3600},
+		{"Europe/Berlin", "2024-03-31 02:30:00", true, 3600},
+		{"Europe/Berlin", "2024-03-31 03:30:00", true, 7200},
+		{"Europe/Berlin", "1818-07-21 21:40:32", true, 3208}, // the sun's time
+		{"Europe/Berlin", "2424-07-01 00:00:00", true, 7200},
+		{"Australia/Eucla", "2015-07-21 21:40:32", true, 31500},
+	} {
+		got, err := zones.Offset(test.name, seconds(test.at), test.isLocal)
+		if err != nil || got != test.want {
+			t.Errorf("%s at %s: %d, %v; want %d", test.name, test.at, got, err, test.want)
+		}
+	}
+	for _, name := range []string{"", "Europe", "../zones.zip", "Local", "europe/berlin"} {
+		if _, err := zones.Offset(name, 0, false); !errors.Is(err, zones.ErrUnknown) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, at := range []int64{-1 << 63, 1<<63 - 1} {
+		if _, err := zones.Offset("UTC", at, true); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use grafeo_common::types::{PropertyKey, Value};
+use hashbrown::HashMap;
 
 const NULL: u8 = 0;
 const FALSE: u8 = 1;
@@ -25,6 +26,8 @@ const VALUE_COST: usize = 32;
 
 pub struct Reader<'a> {
     data: &'a [u8],
+    /// The keys of maps so far: most nodes have the same ones.
+    keys: HashMap<&'a str, PropertyKey>,
 }
 
 type Decoded<T> = Result<T, &'static str>;
@@ -33,7 +36,7 @@ const TRUNCATED: &str = "a request ends too early";
 
 impl<'a> Reader<'a> {
     pub fn new(data: &'a [u8]) -> Self {
-        Self { data }
+        Self { data, keys: HashMap::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -114,7 +117,9 @@ impl<'a> Reader<'a> {
     fn map_at(&mut self, depth: usize) -> Decoded<BTreeMap<PropertyKey, Value>> {
         let mut map = BTreeMap::new();
         for _ in 0..self.count()? {
-            map.insert(PropertyKey::new(self.text()?), self.value_at(depth)?);
+            let name = self.text()?;
+            let key = self.keys.entry(name).or_insert_with(|| PropertyKey::new(name)).clone();
+            map.insert(key, self.value_at(depth)?);
         }
         Ok(map)
     }

@@ -178,9 +178,10 @@ impl Dataset {
         let high = [graph, a.unwrap_or(most), b.unwrap_or(most), c.unwrap_or(most)];
         let rows = &self.lists[list];
         let start = rows.partition_point(|row| *row < low);
-        let length = rows[start..].partition_point(|row| *row <= high);
+        let rows = &rows[start..];
+        let length = prefix_length(rows, |row| *row <= high);
 
-        rows[start..start + length].iter().map(move |row| {
+        rows[..length].iter().map(move |row| {
             let mut quad = [0; 4];
             for (place, &term) in ORDERS[list].into_iter().zip(row) {
                 quad[place] = term;
@@ -188,6 +189,18 @@ impl Dataset {
             quad
         })
     }
+}
+
+/// How many rows at the start meet a test that no later one meets. Few do, and the pages far
+/// behind them need not be in memory.
+fn prefix_length(rows: &[Quad], is_met: impl Fn(&Quad) -> bool) -> usize {
+    let mut end = 1;
+    while end < rows.len() && is_met(&rows[end]) {
+        end *= 2;
+    }
+    let start = end / 2; // the row before it meets the test, if there is one
+    let end = end.min(rows.len());
+    start + rows[start..end].partition_point(is_met)
 }
 
 /// A term of a query: one of the dictionary, or one that the query has computed.

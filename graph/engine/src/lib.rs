@@ -215,7 +215,7 @@ impl State {
         if !fresh.is_empty() {
             self.snapshot = None;
         }
-        projection::to_property_graph(&mut self.dataset, fresh, &self.graph)?;
+        projection::to_property_graph(&mut self.dataset, fresh, &mut self.graph);
         self.snapshot.get_or_insert_with(|| read::Snapshot::new(&self.graph));
         Ok(())
     }
@@ -255,6 +255,7 @@ impl State {
         if !may_write {
             return self.graph.query(text, parameters, false, &bounds, out);
         }
+        read::check_calls(text).map_err(|failure| *failure)?;
         self.change();
         self.graph.has_edge_properties = true;
         let text = read::with_constants(text, &mut parameters, &self.graph);

@@ -8,7 +8,6 @@ use oxigraph::model::vocab::{rdf, xsd};
 use oxigraph::model::{Literal, Term};
 
 use crate::dataset::{DEFAULT_GRAPH, Dataset, Quad, TermId};
-use crate::failure::Failure;
 use crate::names::{class_name, id_of, iri_of, local_name, property_name};
 use crate::property::{ID, PropertyGraph, text_of};
 use crate::rdf::{Native, native, term_of_id};
@@ -18,34 +17,33 @@ use crate::rdf::{Native, native, term_of_id};
 pub fn to_property_graph(
     dataset: &mut Dataset,
     mut facts: Vec<Quad>,
-    graph: &PropertyGraph,
-) -> Result<(), Failure> {
+    graph: &mut PropertyGraph,
+) {
     facts.sort_unstable_by_key(|&[g, s, p, o]| (s, p, o, g));
     facts.dedup_by_key(|&mut [_, s, p, o]| (s, p, o)); // the same fact in two graphs
     let type_id = dataset.terms.iri(rdf::TYPE.as_str());
     let mut builder = Builder { dataset, graph, type_id, nodes: HashMap::new() };
 
     for about in facts.chunk_by(|a, b| a[1] == b[1]) {
-        builder.add_node(about)?;
+        builder.add_node(about);
     }
     for &[_, s, p, o] in &facts {
         if p != type_id && !matches!(builder.dataset.terms.get(o), Term::Literal(_)) {
-            builder.add_edge(s, p, o)?;
+            builder.add_edge(s, p, o);
         }
     }
-    Ok(())
 }
 
 struct Builder<'a> {
     dataset: &'a Dataset,
-    graph: &'a PropertyGraph,
+    graph: &'a mut PropertyGraph,
     type_id: TermId,
     nodes: HashMap<TermId, NodeId>,
 }
 
 impl Builder<'_> {
     /// Adds the node of a subject, of which all facts are given.
-    fn add_node(&mut self, about: &[Quad]) -> Result<(), Failure> {
+    fn add_node(&mut self, about: &[Quad]) {
         let terms = &self.dataset.terms;
         let mut labels = Vec::new();
         let mut properties: Vec<(String, Value)> = Vec::new();
@@ -77,26 +75,25 @@ impl Builder<'_> {
             }
         }
         let properties = properties.into_iter().map(|(name, value)| (name.into(), value));
-        let node = self.graph.add_node(&id, &labels, properties)?;
+        let node = self.graph.add_node(&id, &labels, properties);
         self.nodes.insert(subject, node);
-        Ok(())
     }
 
-    fn add_edge(&mut self, s: TermId, p: TermId, o: TermId) -> Result<(), Failure> {
-        let (from, to) = (self.node(s)?, self.node(o)?);
-        let Term::NamedNode(property) = self.dataset.terms.get(p) else { return Ok(()) };
-        self.graph.db.create_edge(from, to, local_name(property.as_str()))?;
-        Ok(())
+    fn add_edge(&mut self, s: TermId, p: TermId, o: TermId) {
+        let (from, to) = (self.node(s), self.node(o));
+        if let Term::NamedNode(property) = self.dataset.terms.get(p) {
+            self.graph.connect(from, to, local_name(property.as_str()), []);
+        }
     }
 
-    fn node(&mut self, term: TermId) -> Result<NodeId, Failure> {
+    fn node(&mut self, term: TermId) -> NodeId {
         if let Some(&node) = self.nodes.get(&term) {
-            return Ok(node);
+            return node;
         }
         let id = node_id(self.dataset.terms.get(term));
-        let node = self.graph.add_node(&id, &[], [])?;
+        let node = self.graph.add_node(&id, &[], []);
         self.nodes.insert(term, node);
-        Ok(node)
+        node
     }
 }
 

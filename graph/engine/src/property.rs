@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use arcstr::ArcStr;
 use grafeo_common::types::{NodeId, PropertyKey, Value};
 use grafeo_core::graph::{Direction, GraphStoreSearch};
 use grafeo_engine::auth::Role;
@@ -16,6 +17,9 @@ pub const ID: &str = "id";
 
 pub struct PropertyGraph {
     pub db: GrafeoDB,
+    /// Nodes by their ids: all of them, until a query has written.
+    known: hashbrown::HashMap<ArcStr, NodeId>,
+    knows_all: bool,
     /// Whether an edge may have a property.
     pub has_edge_properties: bool,
 }
@@ -32,7 +36,7 @@ impl PropertyGraph {
             Config::in_memory().with_threads(1).without_query_timeout(),
         )?;
         db.create_property_index(ID);
-        Ok(Self { db, has_edge_properties: false })
+        Ok(Self { db, known: hashbrown::HashMap::new(), knows_all: true, has_edge_properties: false })
     }
 
     pub fn store(&self) -> &dyn GraphStoreSearch {
@@ -40,37 +44,67 @@ impl PropertyGraph {
     }
 
     pub fn find(&self, id: &str) -> Option<NodeId> {
-        self.db.find_nodes_by_property(ID, &Value::String(id.into())).first().copied()
+        match self.known.get(id) {
+            Some(&node) => Some(node),
+            None if self.knows_all => None,
+            None => {
+                let id = Value::String(id.into());
+                self.db.store().find_nodes_by_property(ID, &id).first().copied()
+            }
+        }
     }
 
-    /// Adds a node, or labels and properties to the node of that id.
+    /// Adds a node, or labels and properties to the node of that id. It writes to the store
+    /// itself: the library's own calls make a transaction of each.
     pub fn add_node(
-        &self,
+        &mut self,
         id: &str,
         labels: &[&str],
         properties: impl IntoIterator<Item = (PropertyKey, Value)>,
-    ) -> Result<NodeId, Failure> {
+    ) -> NodeId {
+        let known = self.find(id);
+        let store = self.db.store();
         let properties = properties.into_iter().filter(|(key, _)| key.as_str() != ID);
-        let Some(node) = self.find(id) else {
-            let all = properties.chain([(PropertyKey::new(ID), Value::String(id.into()))]);
-            return Ok(self.db.create_node_with_props(labels, all)?);
+        let Some(node) = known else {
+            let id = ArcStr::from(id);
+            let own = (PropertyKey::new(ID), Value::String(id.clone()));
+            let all = properties.filter(|(_, value)| !value.is_null()).chain([own]);
+            let node = store.create_node_with_props(labels, all);
+            self.known.insert(id, node);
+            return node;
         };
 
         for label in labels {
-            self.db.add_node_label(node, label)?;
+            store.add_label(node, label);
         }
         for (key, value) in properties {
-            self.db.set_node_property(node, key.as_str(), value)?;
+            if value.is_null() {
+                store.remove_node_property(node, key.as_str());
+            } else {
+                store.set_node_property(node, key.as_str(), value);
+            }
         }
-        Ok(node)
+        node
+    }
+
+    /// Adds an edge between nodes that exist.
+    pub fn connect(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        edge_type: &str,
+        properties: impl IntoIterator<Item = (PropertyKey, Value)>,
+    ) {
+        let properties = properties.into_iter().filter(|(_, value)| !value.is_null());
+        self.db.store().create_edge_with_props(from, to, edge_type, properties);
     }
 
     /// Adds the nodes of a request: id, labels and properties of each.
-    pub fn add_nodes(&self, request: &mut Reader) -> Result<(), Failure> {
+    pub fn add_nodes(&mut self, request: &mut Reader) -> Result<(), Failure> {
         while !request.is_empty() {
             let id = request.text()?;
             let labels = request.texts()?;
-            self.add_node(id, &labels, request.map()?)?;
+            self.add_node(id, &labels, request.map()?);
         }
         Ok(())
     }
@@ -113,20 +147,26 @@ impl PropertyGraph {
         self.has_edge_properties |= !properties.is_empty();
         let Some(start) = self.find(from) else { return Ok(Some(from)) };
         let Some(end) = self.find(to) else { return Ok(Some(to)) };
-        self.db.create_edge_with_props(start, end, edge_type, properties)?;
+        self.connect(start, end, edge_type, properties);
         Ok(None)
     }
 
     /// Runs a query and writes its columns and rows.
     pub fn query(
-        &self,
+        &mut self,
         text: &str,
         parameters: HashMap<String, Value>,
         may_write: bool,
         bounds: &Bounds,
         out: &mut Writer,
     ) -> Result<(), Failure> {
-        let role = if may_write { Role::Admin } else { Role::ReadOnly };
+        let role = if may_write {
+            self.known.clear(); // it may change ids, and remove nodes
+            self.knows_all = false;
+            Role::Admin
+        } else {
+            Role::ReadOnly
+        };
         let session = self.db.session_with_role(role);
         let mut result = session.execute_cypher_with_params(text, parameters)?;
         crate::cypher::name_columns(text, &mut result.columns);

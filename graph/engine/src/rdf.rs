@@ -150,9 +150,7 @@ pub fn query<'a>(
             return Failure::new(Kind::ReadOnly, message);
         }
         let mut failure = Failure::from(error);
-        if failure.message.contains("Prefix not found")
-            && let Some(name) = undeclared(text, prefixes)
-        {
+        if let Some(name) = undeclared(text, prefixes) {
             failure.message = format!("the prefix {name}: is not declared: add PREFIX {name}: <…>");
         }
         failure
@@ -160,19 +158,60 @@ pub fn query<'a>(
     Ok(prepared.on_queryable_dataset(View(dataset)).execute()?)
 }
 
-/// The first prefix that a query uses and nobody declares.
+/// The first prefix that a query uses and nobody declares. The parser only says so where nothing
+/// else could stand.
 fn undeclared<'t>(text: &'t str, prefixes: &Prefixes) -> Option<&'t str> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    text.match_indices(':').find_map(|(at, _)| {
-        let before = &text[..at];
-        let name = &before[before.trim_end_matches(is_part).len()..];
-        let lead = before[..before.len() - name.len()].chars().next_back();
-        let is_iri = matches!(lead, Some('<' | '/' | '"' | '\'' | '?')) || text[at..].starts_with("://");
-        let is_declared = prefixes.contains_key(name)
-            || before[..before.len() - name.len()].trim_end().to_lowercase().ends_with("prefix")
-            || text.to_lowercase().contains(&format!("prefix {}:", name.to_lowercase()));
-        (!is_iri && !is_declared).then_some(name)
-    })
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut declared: Vec<&str> = prefixes.keys().map(String::as_str).collect();
+    let mut word_before = "";
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        let is_name = rest[word.len()..].starts_with(':');
+        let length = match c {
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '"' | '\'' => text_length(rest),
+            '<' => match rest.find(|c: char| c.is_whitespace() || matches!(c, '>' | '{')) {
+                Some(end) if rest[end..].starts_with('>') => end,
+                _ => 1, // less than
+            },
+            '?' | '$' => 1 + rest[1..].find(|c| !is_part(c)).unwrap_or(rest.len() - 1),
+            _ if is_name && word_before.eq_ignore_ascii_case("prefix") => {
+                declared.push(word);
+                word.len() + 1
+            }
+            _ if is_name && word != "_" && !declared.contains(&word) => return Some(word),
+            _ if is_name => {
+                let local = &rest[word.len() + 1..];
+                let end = local.find(|c| !is_part(c) && !matches!(c, ':' | '%' | '\\'));
+                word.len() + 1 + end.unwrap_or(local.len())
+            }
+            _ => word.len().max(c.len_utf8()),
+        };
+        if !c.is_whitespace() {
+            word_before = word;
+        }
+        rest = &rest[length..];
+    }
+    None
+}
+
+/// The length of the quoted text that begins here.
+fn text_length(text: &str) -> usize {
+    let quote = &text[..1];
+    let long = quote.repeat(3);
+    let mark = if text.starts_with(&long) { &long[..] } else { quote };
+    let mut at = mark.len();
+    while let Some(c) = text[at..].chars().next() {
+        if text[at..].starts_with(mark) {
+            return at + mark.len();
+        }
+        at += c.len_utf8();
+        if c == '\\' {
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    at
 }
 
 /// Writes an answer as values of Python.

@@ -62,6 +62,11 @@ pub struct Total {
 }
 
 impl Total {
+    /// Counts rows.
+    pub fn add_rows(&mut self, count: usize) {
+        self.count += count as i64;
+    }
+
     /// Adds a value. The buffer is for its own use.
     pub fn add(
         &mut self,
@@ -71,7 +76,7 @@ impl Total {
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         if a.measure == Measure::CountRows {
-            self.count += 1;
+            self.add_rows(1);
             return Ok(());
         }
         if value.is_null() {

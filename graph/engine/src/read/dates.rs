@@ -6,8 +6,8 @@ use super::functions::Function;
 use super::value::Val;
 use crate::cypher::{Token, depth_after};
 use crate::temporal::{
-    Duration, Fields, Kind, Moment, Span, as_kind, between, build, from_epoch, offset, parse,
-    truncate, unknown_zone,
+    Duration, Fields, Kind, Moment, Place, Span, as_kind, between, build, from_epoch, parse,
+    truncate,
 };
 
 /// The function of a name. `.` in it is written `_`: see [`dotless`].
@@ -114,9 +114,7 @@ fn current(r: &Reader, name: &str, args: &[Val]) -> Result<Val> {
     let moment = match args.first() {
         None => r.clock,
         Some(Val::Null) => return Ok(Val::Null),
-        Some(Val::Str(zone)) => {
-            r.clock.shifted(offset(zone).ok_or_else(|| wrong(unknown_zone(zone)))?)
-        }
+        Some(Val::Str(zone)) => r.clock.moved(Place::parse(zone).map_err(wrong)?),
         Some(other) => {
             return Err(wrong(format!("a time zone must be a text, not {}", other.kind())));
         }
@@ -130,12 +128,9 @@ fn moment(r: &Reader, name: &str, args: &[Val]) -> Result<Val> {
         None => return current(r, name, args),
         Some(Val::Null) => return Ok(Val::Null),
         Some(Val::Str(text)) => {
-            let why = || match text.find('[') {
-                Some(at) if kind.zone => unknown_zone(&text[at..]),
-                _ => format!("{text:?} is no {name}"),
-            };
-            let moment = parse(text, kind).ok_or_else(|| wrong(why()))?;
-            return Ok(Val::Moment(moment.into()));
+            let moment = parse(text, kind)
+                .map_err(|why| wrong(why.unwrap_or_else(|| format!("{text:?} is no {name}"))));
+            return Ok(Val::Moment(moment?.into()));
         }
         Some(Val::Moment(other)) => {
             let lacks =

@@ -1,6 +1,5 @@
 //! The values of expressions.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -8,11 +7,12 @@ use arcstr::ArcStr;
 use grafeo_adapters::query::cypher::{BinaryOp, ListPredicateKind, UnaryOp};
 
 use super::aggregate::number;
-use super::operators::{add, arithmetic, contains, matches, test_text};
+use super::column::Column;
+use super::operators::{add, arithmetic, boolean, compared, contains, matches, meets};
 use super::plan::{Expr, Key, Row};
 use super::run::Flow;
 use super::snapshot::Snapshot;
-use super::value::{Val, compare, equal, has_nan};
+use super::value::{Val, equal};
 use crate::failure::{Failure, Kind};
 use crate::property::PropertyGraph;
 use crate::temporal::{Component, Moment, now};
@@ -39,10 +39,6 @@ pub fn holds(value: &Val) -> Result<bool> {
         Val::Null => Ok(false),
         other => Err(wrong(format!("a condition must be a boolean, not {}", other.kind()))),
     }
-}
-
-fn boolean(value: Option<bool>) -> Val {
-    value.map_or(Val::Null, Val::Bool)
 }
 
 /// A value of a logical operator: None is null.
@@ -157,7 +153,7 @@ impl<'a> Reader<'a> {
             }
             Expr::Exists(stages) => {
                 let mut found = false;
-                self.run_stages(stages, row, &mut |_| {
+                self.run_stages(stages, row, &mut |_: &mut Row| {
                     found = true;
                     Ok(Flow::Stop)
                 })?;
@@ -165,7 +161,7 @@ impl<'a> Reader<'a> {
             }
             Expr::Count(stages) => {
                 let mut count = 0;
-                self.run_stages(stages, row, &mut |_| {
+                self.run_stages(stages, row, &mut |_: &mut Row| {
                     count += 1;
                     Ok(Flow::Next)
                 })?;
@@ -173,7 +169,7 @@ impl<'a> Reader<'a> {
             }
             Expr::Matches(stages, item) => {
                 let mut out = Vec::new();
-                self.run_stages(stages, row, &mut |row| {
+                self.run_stages(stages, row, &mut |row: &mut Row| {
                     out.push(self.eval(item, row)?);
                     Ok(Flow::Next)
                 })?;
@@ -194,7 +190,7 @@ impl<'a> Reader<'a> {
         Ok(match base {
             Val::Null => Val::Null,
             Val::Node(node) => {
-                key.column.map_or(Val::Null, |at| self.snapshot.node_property(*node, at))
+                key.column.map_or(Val::Null, |at| self.snapshot.column(at).get(*node))
             }
             Val::Edge(edge) => {
                 key.column.map_or(Val::Null, |at| self.snapshot.edge_property(*edge, at))
@@ -216,7 +212,7 @@ impl<'a> Reader<'a> {
     /// All properties of a node, an edge or a map.
     pub fn properties(&self, base: &Val) -> Result<BTreeMap<ArcStr, Val>> {
         let read = |column: usize| match base {
-            Val::Node(node) => self.snapshot.node_property(*node, column),
+            Val::Node(node) => self.snapshot.column(column).get(*node),
             Val::Edge(edge) => self.snapshot.edge_property(*edge, column),
             _ => Val::Null,
         };
@@ -261,18 +257,15 @@ impl<'a> Reader<'a> {
         }
 
         if let (Some(a), Some(b)) = (self.integer(a, row), self.integer(b, row))
-            && let Some(result) = compared_integers(op, a, b)
+            && let Some(result) = meets(op, a.cmp(&b))
         {
             return Ok(Val::Bool(result));
         }
         let (a, b) = (self.eval(a, row)?, self.eval(b, row)?);
+        if let Some(result) = compared(op, &a, &b) {
+            return Ok(result);
+        }
         Ok(match op {
-            BinaryOp::Eq => boolean(equal(&a, &b)),
-            BinaryOp::Ne => boolean(equal(&a, &b).map(|equal| !equal)),
-            BinaryOp::Lt => compared(&a, &b, |order| order == Ordering::Less),
-            BinaryOp::Le => compared(&a, &b, |order| order != Ordering::Greater),
-            BinaryOp::Gt => compared(&a, &b, |order| order == Ordering::Greater),
-            BinaryOp::Ge => compared(&a, &b, |order| order != Ordering::Less),
             BinaryOp::Xor => match (logical(&a)?, logical(&b)?) {
                 (Some(a), Some(b)) => Val::Bool(a != b),
                 _ => Val::Null,
@@ -281,7 +274,6 @@ impl<'a> Reader<'a> {
             BinaryOp::Add | BinaryOp::Concat => add(a, b)?,
             BinaryOp::Pow if a.is_null() || b.is_null() => Val::Null,
             BinaryOp::Pow => Val::Float(number(&a)?.powf(number(&b)?)),
-            BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => test_text(op, &a, &b),
             BinaryOp::RegexMatch => matches(&a, &b)?,
             _ => arithmetic(op, &a, &b)?,
         })
@@ -293,7 +285,10 @@ impl<'a> Reader<'a> {
             Expr::Literal(Val::Int(value)) => Some(*value),
             Expr::Property(base, key) => match (&**base, key.column) {
                 (Expr::Slot(slot), Some(column)) => match row[*slot] {
-                    Val::Node(node) => self.snapshot.node_integer(node, column),
+                    Val::Node(node) => match self.snapshot.column(column) {
+                        Column::Integers(integers) => integers.get(node),
+                        _ => None,
+                    },
                     _ => None,
                 },
                 _ => None,
@@ -359,26 +354,6 @@ impl<'a> Reader<'a> {
             ListPredicateKind::Any => false,
             ListPredicateKind::Single => met == 1,
         }))
-    }
-}
-
-fn compared_integers(op: BinaryOp, a: i64, b: i64) -> Option<bool> {
-    Some(match op {
-        BinaryOp::Eq => a == b,
-        BinaryOp::Ne => a != b,
-        BinaryOp::Lt => a < b,
-        BinaryOp::Le => a <= b,
-        BinaryOp::Gt => a > b,
-        BinaryOp::Ge => a >= b,
-        _ => return None,
-    })
-}
-
-fn compared(a: &Val, b: &Val, test: impl Fn(Ordering) -> bool) -> Val {
-    match compare(a, b) {
-        Some(order) => Val::Bool(test(order)),
-        None if has_nan(a, b) => Val::Bool(false),
-        None => Val::Null,
     }
 }
 

@@ -187,7 +187,14 @@ pub fn find(name: &str, count: usize) -> std::result::Result<Function, Option<St
     }
 }
 
-fn unknown(name: &str) -> String {
+pub fn is_known(name: &str) -> bool {
+    FUNCTIONS.iter().any(|(names, ..)| names.contains(&name))
+        || OTHERS.contains(&name)
+        || (0..=3).any(|count| super::dates::find(name, count).is_some())
+}
+
+/// The message about a function that does not exist, with the nearest one that does.
+pub fn unknown(name: &str) -> String {
     let message = format!("there is no function {name}");
     let names = FUNCTIONS.iter().flat_map(|(names, ..)| names.iter()).chain(&super::dates::KINDS);
     let nearest = names.map(|known| (distance(name, known), *known)).min();

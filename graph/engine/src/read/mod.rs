@@ -3,16 +3,20 @@
 //! here (shortest paths), is left to the library.
 
 mod aggregate;
+mod calls;
+mod column;
 mod columns;
 mod compile;
 mod dates;
 mod eval;
 mod functions;
+mod groups;
 mod operators;
 mod pattern;
 mod plan;
 mod project;
 mod run;
+mod scan;
 mod snapshot;
 mod value;
 
@@ -28,6 +32,7 @@ use compile::Stop;
 use eval::Reader;
 use value::Val;
 
+pub use calls::check_calls;
 pub use snapshot::Snapshot;
 
 /// Whether a query has no clause that writes or calls.
@@ -140,7 +145,7 @@ impl Reader<'_> {
 
     fn node_id(&self, node: u32) -> Val {
         let column = self.snapshot.find_column(crate::property::ID);
-        match column.map(|column| self.snapshot.node_property(node, column)) {
+        match column.map(|at| self.snapshot.column(at).get(node)) {
             Some(id) if !id.is_null() => id,
             _ => Val::Int(node.into()),
         }

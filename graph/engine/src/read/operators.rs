@@ -1,6 +1,7 @@
 //! Arithmetic, texts and lists.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 
 use arcstr::ArcStr;
 use grafeo_adapters::query::cypher::BinaryOp;
@@ -9,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::aggregate::number;
 use super::eval::{Result, wrong};
-use super::value::{Val, equal};
+use super::value::{Val, compare, equal, has_nan};
 
 /// The longest list or text that a query may make of others.
 pub const MAX_LENGTH: usize = 64 << 20;
@@ -188,12 +189,50 @@ fn contains_text(text: &str, part: &str) -> bool {
     (0..=last).any(|at| text[at] == first && text[at + 1..].starts_with(rest))
 }
 
-pub fn test_text(op: BinaryOp, a: &Val, b: &Val) -> Val {
-    let (Val::Str(a), Val::Str(b)) = (a, b) else { return Val::Null };
-    let (a, b) = (a.as_str(), b.as_str());
-    Val::Bool(match op {
-        BinaryOp::StartsWith => a.starts_with(b),
-        BinaryOp::EndsWith => a.ends_with(b),
-        _ => contains_text(a, b),
+/// Compares two values, or tests a text. None: the operator does neither.
+pub fn compared(op: BinaryOp, a: &Val, b: &Val) -> Option<Val> {
+    Some(match op {
+        BinaryOp::Eq => boolean(equal(a, b)),
+        BinaryOp::Ne => boolean(equal(a, b).map(|equal| !equal)),
+        BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => match (a, b) {
+            (Val::Str(a), Val::Str(b)) => boolean(compared_texts(op, a, b)),
+            _ => Val::Null,
+        },
+        _ => {
+            meets(op, Ordering::Equal)?;
+            match compare(a, b) {
+                Some(order) => boolean(meets(op, order)),
+                None if has_nan(a, b) => Val::Bool(false),
+                None => Val::Null,
+            }
+        }
     })
+}
+
+/// Whether two values in this order meet a comparison. None: the operator compares nothing.
+pub fn meets(op: BinaryOp, order: Ordering) -> Option<bool> {
+    Some(match op {
+        BinaryOp::Eq => order.is_eq(),
+        BinaryOp::Ne => order.is_ne(),
+        BinaryOp::Lt => order.is_lt(),
+        BinaryOp::Le => order.is_le(),
+        BinaryOp::Gt => order.is_gt(),
+        BinaryOp::Ge => order.is_ge(),
+        _ => return None,
+    })
+}
+
+/// Compares two texts, or tests the first for the second.
+pub fn compared_texts(op: BinaryOp, a: &str, b: &str) -> Option<bool> {
+    match op {
+        BinaryOp::StartsWith => Some(a.starts_with(b)),
+        BinaryOp::EndsWith => Some(a.ends_with(b)),
+        BinaryOp::Contains => Some(contains_text(a, b)),
+        _ => meets(op, a.cmp(b)),
+    }
+}
+
+/// A value of three: None is null.
+pub fn boolean(value: Option<bool>) -> Val {
+    value.map_or(Val::Null, Val::Bool)
 }

@@ -9,6 +9,7 @@ use grafeo_adapters::query::cypher::{
 use super::compile::{Compiled, Compiler, Stop};
 use super::eval::wrong;
 use super::plan::{Expand, Expr, Labels, Stage, Start, Step};
+use super::scan::Test;
 
 /// The nodes, edges and conditions of a pattern.
 #[derive(Default)]
@@ -247,7 +248,8 @@ impl Parts {
             let node = &mut self.nodes[at];
             bound[node.slot] = true;
             (node.is_bound, node.is_checked) = (true, true);
-            steps.push(Step::Scan { slot: node.slot, from, labels: node.labels.clone() });
+            let (slot, labels) = (node.slot, node.labels.clone());
+            steps.push(Step::Scan { slot, from, labels, tests: Vec::new() });
         }
         for (slot, nodes, edges) in std::mem::take(&mut self.paths) {
             steps.push(Step::Path { slot, nodes, edges });
@@ -261,8 +263,9 @@ impl Parts {
     /// Adds the conditions that can be tested now.
     fn add_conditions(&mut self, bound: &[bool], steps: &mut Vec<Step>) {
         for condition in &mut self.conditions {
-            if condition.as_ref().is_some_and(|c| c.needs.iter().all(|&slot| bound[slot])) {
-                steps.extend(condition.take().map(|c| Step::Filter(c.expr)));
+            let is_ready = |c: &mut Condition| c.needs.iter().all(|&slot| bound[slot]);
+            if let Some(condition) = condition.take_if(is_ready) {
+                add_filter(condition.expr, steps);
             }
         }
     }
@@ -350,6 +353,18 @@ impl Parts {
             Some(&label) => Start::Label(label),
             None => Start::All,
         }
+    }
+}
+
+/// Adds a condition: the last scan tests it if it can.
+fn add_filter(condition: Expr, steps: &mut Vec<Step>) {
+    let last = steps.iter_mut().rev().find(|step| !matches!(step, Step::Filter(_)));
+    if let Some(Step::Scan { slot, tests, .. }) = last
+        && let Some(test) = Test::of(&condition, *slot)
+    {
+        tests.push(test);
+    } else {
+        steps.push(Step::Filter(condition));
     }
 }
 

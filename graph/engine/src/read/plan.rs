@@ -7,6 +7,7 @@ use grafeo_adapters::query::cypher::{BinaryOp, Direction, ListPredicateKind, Una
 
 use super::aggregate::Aggregate;
 use super::functions::Function;
+use super::scan::Test;
 use super::value::Val;
 
 /// A row: a value for each slot.
@@ -34,7 +35,7 @@ pub enum Stage {
 
 /// A step of a pattern. A node that a step binds must have the labels.
 pub enum Step {
-    Scan { slot: usize, from: Start, labels: Labels },
+    Scan { slot: usize, from: Start, labels: Labels, tests: Vec<Test> },
     Check { slot: usize, labels: Labels },
     Expand(Expand),
     Filter(Expr),

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
-use super::aggregate::Total;
 use super::eval::{Reader, Result, holds, wrong};
-use super::plan::{Expr, Item, Part, Projection, Query, Row};
+use super::groups::Groups;
+use super::plan::{Expr, Part, Projection, Query, Row};
 use super::run::Flow;
 use super::value::{Val, encode, order};
 
@@ -37,18 +37,18 @@ impl Reader<'_> {
         let skip = skip.unwrap_or(0);
         let limit = limit.unwrap_or(usize::MAX);
         let mut output = Output::new(p, skip.saturating_add(limit.min(most)));
-        let mut groups = Groups::default();
+        let mut groups = Groups::new(self, p);
         if limit == 0 {
             return Ok(Vec::new());
         }
 
         for mut row in input {
             row.resize(part.width, Val::Null);
-            let flow = self.run_stages(&part.stages, &mut row, &mut |row| {
-                if p.is_grouped {
-                    groups.add(self, p, row)?;
-                    return Ok(Flow::Next);
-                }
+            if p.is_grouped {
+                self.run_stages(&part.stages, &mut row, &mut groups)?;
+                continue;
+            }
+            let flow = self.run_stages(&part.stages, &mut row, &mut |row: &mut Row| {
                 if output.is_too_late(self, row)? {
                     return Ok(Flow::Next);
                 }
@@ -64,7 +64,7 @@ impl Reader<'_> {
             }
         }
         if p.is_grouped {
-            groups.finish(self, p, part.width, &mut output)?;
+            groups.finish(part.width, &mut output)?;
         }
 
         let mut rows = output.finish(skip, limit);
@@ -111,7 +111,7 @@ impl Seen {
 }
 
 /// The rows of a projection so far.
-struct Output<'p> {
+pub struct Output<'p> {
     projection: &'p Projection,
     /// How many rows are wanted, before any are skipped.
     wanted: usize,
@@ -143,7 +143,7 @@ impl<'p> Output<'p> {
     }
 
     /// Takes a row whose columns have values.
-    fn take(&mut self, reader: &Reader, row: &mut Row) -> Result<Flow> {
+    pub fn take(&mut self, reader: &Reader, row: &mut Row) -> Result<Flow> {
         let p = self.projection;
         if let Some(filter) = &p.filter
             && !holds(&reader.eval(filter, row)?)?
@@ -204,69 +204,5 @@ impl<'p> Output<'p> {
             self.sort();
         }
         self.rows.into_iter().skip(skip).take(limit).map(|(_, row)| row).collect()
-    }
-}
-
-/// The groups of a projection with aggregates.
-#[derive(Default)]
-struct Groups {
-    number_of: HashMap<Vec<u8>, usize>,
-    /// A row of each group, and its totals.
-    groups: Vec<(Row, Vec<Total>)>,
-    key: Vec<u8>,
-    buffer: Vec<u8>,
-}
-
-fn is_key(item: &&Item) -> bool {
-    !item.has_aggregate
-}
-
-impl Groups {
-    fn add(&mut self, reader: &Reader, p: &Projection, row: &mut Row) -> Result<()> {
-        self.key.clear();
-        for item in p.items.iter().filter(is_key) {
-            row[item.slot] = reader.eval(&item.expr, row)?;
-            encode(&row[item.slot], &mut self.key);
-        }
-        let number = match self.number_of.get(&self.key[..]) {
-            Some(&number) => number,
-            None => {
-                self.groups
-                    .push((row.clone(), p.aggregates.iter().map(|_| Total::default()).collect()));
-                self.number_of.insert(self.key.clone(), self.groups.len() - 1);
-                self.groups.len() - 1
-            }
-        };
-        for (a, total) in p.aggregates.iter().zip(&mut self.groups[number].1) {
-            let value = reader.eval(&a.argument, row)?;
-            let percentile = a.percentile.as_ref().map(|p| reader.eval(p, row)).transpose()?;
-            total.add(a, value, percentile, &mut self.buffer)?;
-        }
-        Ok(())
-    }
-
-    fn finish(
-        mut self,
-        reader: &Reader,
-        p: &Projection,
-        width: usize,
-        output: &mut Output,
-    ) -> Result<()> {
-        if self.groups.is_empty() && p.items.iter().all(|item| item.has_aggregate) {
-            let totals = p.aggregates.iter().map(|_| Total::default()).collect();
-            self.groups.push((vec![Val::Null; width], totals));
-        }
-        for (mut row, totals) in self.groups {
-            for (a, total) in p.aggregates.iter().zip(totals) {
-                row[a.slot] = total.finish(a)?;
-            }
-            for item in p.items.iter().filter(|item| item.has_aggregate) {
-                row[item.slot] = reader.eval(&item.expr, &mut row)?;
-            }
-            if output.take(reader, &mut row)? == Flow::Stop {
-                break;
-            }
-        }
-        Ok(())
     }
 }

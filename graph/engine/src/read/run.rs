@@ -4,6 +4,7 @@ use grafeo_adapters::query::cypher::Direction;
 
 use super::eval::{Reader, Result, holds, wrong};
 use super::plan::{Expand, Labels, Row, Stage, Start, Step};
+use super::scan::{BLOCK, Test};
 use super::value::{Path, Val, equal};
 use crate::property::ID;
 
@@ -15,11 +16,30 @@ pub enum Flow {
 }
 
 /// What gets each row.
-pub type Sink<'s> = &'s mut dyn FnMut(&mut Row) -> Result<Flow>;
+pub trait Sink {
+    fn take(&mut self, row: &mut Row) -> Result<Flow>;
+
+    /// Takes a row for each node, which is in a slot.
+    fn take_nodes(&mut self, slot: usize, nodes: &[u32], row: &mut Row) -> Result<Flow> {
+        for &node in nodes {
+            row[slot] = Val::Node(node);
+            if self.take(row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Next)
+    }
+}
+
+impl<F: FnMut(&mut Row) -> Result<Flow>> Sink for F {
+    fn take(&mut self, row: &mut Row) -> Result<Flow> {
+        self(row)
+    }
+}
 
 impl Reader<'_> {
-    pub fn run_stages(&self, stages: &[Stage], row: &mut Row, sink: Sink) -> Result<Flow> {
-        let Some((stage, rest)) = stages.split_first() else { return sink(row) };
+    pub fn run_stages(&self, stages: &[Stage], row: &mut Row, sink: &mut dyn Sink) -> Result<Flow> {
+        let Some((stage, rest)) = stages.split_first() else { return sink.take(row) };
         match stage {
             Stage::Filter(expr) => {
                 if holds(&self.eval(expr, row)?)? {
@@ -40,12 +60,15 @@ impl Reader<'_> {
                 }
                 other => Err(wrong(format!("UNWIND needs a list, not {}", other.kind()))),
             },
+            Stage::Match { steps, optional: None } if rest.is_empty() => {
+                self.run_steps(steps, row, sink)
+            }
             Stage::Match { steps, optional: None } => {
-                self.run_steps(steps, row, &mut |row| self.run_stages(rest, row, sink))
+                self.run_steps(steps, row, &mut |row: &mut Row| self.run_stages(rest, row, sink))
             }
             Stage::Match { steps, optional: Some(new) } => {
                 let mut found = false;
-                let flow = self.run_steps(steps, row, &mut |row| {
+                let flow = self.run_steps(steps, row, &mut |row: &mut Row| {
                     found = true;
                     self.run_stages(rest, row, sink)
                 })?;
@@ -58,8 +81,8 @@ impl Reader<'_> {
         }
     }
 
-    fn run_steps(&self, steps: &[Step], row: &mut Row, sink: Sink) -> Result<Flow> {
-        let Some((step, rest)) = steps.split_first() else { return sink(row) };
+    fn run_steps(&self, steps: &[Step], row: &mut Row, sink: &mut dyn Sink) -> Result<Flow> {
+        let Some((step, rest)) = steps.split_first() else { return sink.take(row) };
         match step {
             Step::Filter(expr) => {
                 if holds(&self.eval(expr, row)?)? {
@@ -68,11 +91,14 @@ impl Reader<'_> {
                 Ok(Flow::Next)
             }
             Step::Check { slot, labels } => match row[*slot] {
-                Val::Node(node) if self.has_labels(node, labels) => self.run_steps(rest, row, sink),
+                Val::Node(node) if self.may_be(node, labels) => self.run_steps(rest, row, sink),
                 Val::Node(_) | Val::Null => Ok(Flow::Next),
                 ref other => Err(wrong(format!("a pattern needs a node, not {}", other.kind()))),
             },
-            Step::Scan { slot, from, labels } => self.scan(*slot, from, labels, rest, row, sink),
+            Step::Scan { slot, from, labels, tests } => match labels {
+                Some(labels) => self.scan(*slot, from, labels, tests, rest, row, sink),
+                None => Ok(Flow::Next),
+            },
             Step::Expand(expand) => match expand.length {
                 None => self.expand(expand, rest, row, sink),
                 Some(_) => self.expand_many(expand, rest, row, sink),
@@ -84,45 +110,53 @@ impl Reader<'_> {
         }
     }
 
-    fn has_labels(&self, node: u32, labels: &Labels) -> bool {
-        match labels {
-            Some(labels) => labels.iter().all(|&label| self.snapshot.has_label(node, label)),
-            None => false,
-        }
+    fn may_be(&self, node: u32, labels: &Labels) -> bool {
+        labels.as_ref().is_some_and(|labels| self.has_labels(node, labels))
     }
 
+    fn has_labels(&self, node: u32, labels: &[usize]) -> bool {
+        labels.iter().all(|&label| self.snapshot.has_label(node, label))
+    }
+
+    #[allow(clippy::too_many_arguments)] // they are the parts of one step
     fn scan(
         &self,
         slot: usize,
         from: &Start,
-        labels: &Labels,
+        labels: &[usize],
+        tests: &[Test],
         rest: &[Step],
         row: &mut Row,
-        sink: Sink,
+        sink: &mut dyn Sink,
     ) -> Result<Flow> {
-        if labels.is_none() {
-            return Ok(Flow::Next);
-        }
         let found;
-        let nodes = match from {
-            Start::All => &self.snapshot.nodes,
-            Start::Label(label) => &self.snapshot.labels[*label].nodes,
+        let (nodes, is_checked) = match from {
+            Start::All => (&self.snapshot.nodes, labels.is_empty()),
+            Start::Label(label) => (&self.snapshot.labels[*label].nodes, labels.len() == 1),
             Start::Id(value) => match self.eval(value, row)? {
                 Val::Str(id) => {
                     found = self.find(&id);
-                    &found
+                    (&found, false)
                 }
-                _ => &self.snapshot.nodes,
+                _ => (&self.snapshot.nodes, false),
             },
         };
-        let is_checked = matches!((from, labels), (Start::All, Some(l)) if l.is_empty())
-            || matches!((from, labels), (Start::Label(_), Some(l)) if l.len() == 1);
-        for &node in nodes {
-            if !is_checked && !self.has_labels(node, labels) {
-                continue;
+
+        let mut chosen = Vec::with_capacity(nodes.len().min(BLOCK));
+        for block in nodes.chunks(BLOCK) {
+            chosen.clear();
+            chosen.extend_from_slice(block);
+            if !is_checked {
+                chosen.retain(|&node| self.has_labels(node, labels));
             }
-            row[slot] = Val::Node(node);
-            if self.run_steps(rest, row, sink)? == Flow::Stop {
+            tests.iter().for_each(|test| test.select(self.snapshot, &mut chosen));
+            let flow = if rest.is_empty() {
+                sink.take_nodes(slot, &chosen, row)?
+            } else {
+                let mut next = |row: &mut Row| self.run_steps(rest, row, sink);
+                next.take_nodes(slot, &chosen, row)?
+            };
+            if flow == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -166,7 +200,13 @@ impl Reader<'_> {
         Ok(Flow::Next)
     }
 
-    fn expand(&self, e: &Expand, rest: &[Step], row: &mut Row, sink: Sink) -> Result<Flow> {
+    fn expand(
+        &self,
+        e: &Expand,
+        rest: &[Step],
+        row: &mut Row,
+        sink: &mut dyn Sink,
+    ) -> Result<Flow> {
         let Some(node) = start_of(e, row)? else { return Ok(Flow::Next) };
         self.each_edge(e, node, &mut |edge, end| {
             let is_other =
@@ -189,14 +229,20 @@ impl Reader<'_> {
         if e.to_is_bound {
             return Ok(equal(&row[e.to], &Val::Node(end)) == Some(true));
         }
-        if !self.has_labels(end, &e.labels) {
+        if !self.may_be(end, &e.labels) {
             return Ok(false);
         }
         row[e.to] = Val::Node(end);
         Ok(true)
     }
 
-    fn expand_many(&self, e: &Expand, rest: &[Step], row: &mut Row, sink: Sink) -> Result<Flow> {
+    fn expand_many(
+        &self,
+        e: &Expand,
+        rest: &[Step],
+        row: &mut Row,
+        sink: &mut dyn Sink,
+    ) -> Result<Flow> {
         let Some(node) = start_of(e, row)? else { return Ok(Flow::Next) };
         let mut edges = Vec::new();
         self.follow(e, node, &mut edges, rest, row, sink)
@@ -209,7 +255,7 @@ impl Reader<'_> {
         edges: &mut Vec<u32>,
         rest: &[Step],
         row: &mut Row,
-        sink: Sink,
+        sink: &mut dyn Sink,
     ) -> Result<Flow> {
         let (least, most) = e.length.unwrap_or((1, 1));
         if edges.len() >= least && self.take_end(e, row, node)? {

@@ -4,9 +4,10 @@
 use hashbrown::HashMap;
 
 use arcstr::ArcStr;
-use grafeo_common::types::{PropertyKey, Value};
+use grafeo_common::types::PropertyKey;
 use grafeo_core::graph::Direction;
 
+use super::column::{Column, has_bit, set_bit};
 use super::value::Val;
 use crate::property::PropertyGraph;
 
@@ -58,13 +59,6 @@ pub struct Edge {
     pub kind: u32,
 }
 
-/// The values of a property: few nodes have it, or many.
-enum Column {
-    Sparse(HashMap<u32, Val>),
-    Dense(Vec<Val>),
-    Integers { values: Vec<i64>, present: Vec<u64> },
-}
-
 /// The edges of each node, one after another.
 #[derive(Default)]
 struct Links {
@@ -95,14 +89,6 @@ impl Links {
         let at = node as usize;
         &self.edges[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
-}
-
-fn has_bit(bits: &[u64], at: u32) -> bool {
-    bits.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
-}
-
-fn set_bit(bits: &mut [u64], at: u32) {
-    bits[at as usize / 64] |= 1 << (at % 64);
 }
 
 impl Snapshot {
@@ -218,28 +204,8 @@ impl Snapshot {
         self.incoming.of(node)
     }
 
-    pub fn node_property(&self, node: u32, column: usize) -> Val {
-        match &self.columns[column] {
-            Column::Sparse(values) => values.get(&node).cloned().unwrap_or(Val::Null),
-            Column::Dense(values) => values[node as usize].clone(),
-            Column::Integers { values, present } => {
-                if has_bit(present, node) {
-                    Val::Int(values[node as usize])
-                } else {
-                    Val::Null
-                }
-            }
-        }
-    }
-
-    /// A property that all nodes have as an integer, or not at all.
-    pub fn node_integer(&self, node: u32, column: usize) -> Option<i64> {
-        match &self.columns[column] {
-            Column::Integers { values, present } if has_bit(present, node) => {
-                Some(values[node as usize])
-            }
-            _ => None,
-        }
+    pub fn column(&self, at: usize) -> &Column {
+        &self.columns[at]
     }
 
     pub fn edge_property(&self, edge: u32, column: usize) -> Val {
@@ -251,34 +217,5 @@ impl Snapshot {
     /// The names of all properties, and their columns.
     pub fn columns(&self) -> impl Iterator<Item = (&ArcStr, usize)> {
         self.column_of.iter().map(|(name, &at)| (name, at))
-    }
-}
-
-impl Column {
-    /// The column of the values of nodes, in the form that takes the least time, if it takes
-    /// little memory.
-    fn new(nodes: &[u32], values: &[Option<Value>], count: usize) -> Self {
-        let present = || {
-            let pairs = nodes.iter().zip(values);
-            pairs.filter_map(|(&node, value)| Some((node, value.as_ref()?)))
-        };
-        if present().count() < count.div_ceil(8) {
-            return Self::Sparse(present().map(|(node, value)| (node, Val::of(value))).collect());
-        }
-        if present().all(|(_, value)| matches!(value, Value::Int64(_))) {
-            let (mut numbers, mut bits) = (vec![0; count], vec![0; count.div_ceil(64)]);
-            for (node, value) in present() {
-                if let Value::Int64(value) = value {
-                    numbers[node as usize] = *value;
-                    set_bit(&mut bits, node);
-                }
-            }
-            return Self::Integers { values: numbers, present: bits };
-        }
-        let mut dense = vec![Val::Null; count];
-        for (node, value) in present() {
-            dense[node as usize] = Val::of(value);
-        }
-        Self::Dense(dense)
     }
 }

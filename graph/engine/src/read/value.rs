@@ -101,7 +101,7 @@ impl Val {
     }
 
     pub fn moment(day: Option<i64>, nanos: Option<i64>, offset: Option<i32>) -> Self {
-        Self::Moment(Rc::new(Moment { day, nanos, offset }))
+        Self::Moment(Rc::new(Moment { day, nanos, offset, zone: None }))
     }
 
     /// The date and time so many nanoseconds after 1970 began in UTC.
@@ -348,6 +348,7 @@ pub fn encode(value: &Val, out: &mut Vec<u8>) {
             out.push(10 + rank(value));
             out.extend(m.instant().to_le_bytes());
             out.extend(m.offset.unwrap_or(0).to_le_bytes());
+            out.extend(m.zone.map_or(0, |zone| zone.number() + 1).to_le_bytes());
         }
         Val::Duration(d) => {
             out.push(30);

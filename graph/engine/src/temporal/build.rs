@@ -1,8 +1,9 @@
 //! Moments of components, of other moments, and of both.
 
-use super::parse::{date, offset, week_date};
+use super::parse::{date, week_date};
 use super::{
-    DAY, HOUR, Kind, MINUTE, Moment, SECOND, civil, days, month_length, week, week_day, week_start,
+    DAY, HOUR, Kind, MINUTE, Moment, Place, SECOND, civil, days, month_length, week, week_day,
+    week_start,
 };
 
 /// The components that a query gives, and the moments that it takes others from.
@@ -55,10 +56,7 @@ pub fn build(kind: Kind, fields: &Fields) -> Result<Moment, String> {
     {
         return Err(format!("a date or a time has no component {name:?}"));
     }
-    let zone = match &fields.timezone {
-        Some(text) => Some(offset(text).ok_or_else(|| unknown_zone(text))?),
-        None => None,
-    };
+    let place = fields.timezone.as_deref().map(|text| place_of(kind, text)).transpose()?;
     let epoch = match (fields.get("epochSeconds"), fields.get("epochMillis")) {
         (Some(seconds), _) => Some(i128::from(seconds) * i128::from(SECOND)),
         (_, Some(millis)) => Some(i128::from(millis) * 1_000_000),
@@ -67,27 +65,34 @@ pub fn build(kind: Kind, fields: &Fields) -> Result<Moment, String> {
     if let (Some(epoch), true) = (epoch, kind.day) {
         let nanos = fields.within("nanosecond", 0, SECOND - 1)?.unwrap_or(0);
         let all = at_epoch(epoch + i128::from(nanos))?;
-        return Ok(as_kind(kind, &all.shifted(zone.unwrap_or(0))));
+        return Ok(as_kind(kind, &all.moved(place.unwrap_or(Place::Offset(0)))));
     }
 
     let day = if kind.day { Some(build_day(fields)?) } else { None };
     if !kind.time {
-        return Ok(Moment { day, nanos: None, offset: None });
+        return Ok(Moment { day, nanos: None, offset: None, zone: None });
     }
     let nanos = Some(build_nanos(fields)?);
-    let base = fields.time.and_then(|time| time.offset);
     if !kind.zone {
-        return Ok(Moment { day, nanos, offset: None });
+        return Ok(Moment { day, nanos, offset: None, zone: None });
     }
-    let built = Moment { day, nanos, offset: base };
-    Ok(match zone {
-        Some(zone) => built.shifted(zone),
-        None => Moment { offset: Some(base.unwrap_or(0)), ..built },
+    let base = fields.time.as_ref();
+    let (offset, zone) = (base.and_then(|time| time.offset), base.and_then(|time| time.zone));
+    let built = Moment { day, nanos, offset, zone: zone.filter(|_| kind.day) }.settled();
+    Ok(match place {
+        Some(place) => built.moved(place),
+        None => Moment { offset: Some(built.offset.unwrap_or(0)), ..built },
     })
 }
 
-pub fn unknown_zone(text: &str) -> String {
-    format!("the time zone {text:?} is unknown: give an offset such as '+01:00'")
+fn place_of(kind: Kind, text: &str) -> Result<Place, String> {
+    match Place::parse(text)? {
+        Place::Zone(zone) if !kind.day => {
+            let name = zone.name();
+            Err(format!("a time of day has an offset such as '+01:00', not the zone {name}"))
+        }
+        place => Ok(place),
+    }
 }
 
 fn build_day(fields: &Fields) -> Result<i64, String> {
@@ -187,6 +192,7 @@ pub fn as_kind(kind: Kind, m: &Moment) -> Moment {
         day: kind.day.then(|| m.day.unwrap_or(0)),
         nanos: kind.time.then(|| m.nanos.unwrap_or(0)),
         offset: kind.zone.then(|| m.offset.unwrap_or(0)),
+        zone: m.zone.filter(|_| kind.day && kind.zone),
     }
 }
 
@@ -194,7 +200,11 @@ fn at_epoch(nanos: i128) -> Result<Moment, String> {
     let day =
         i64::try_from(nanos.div_euclid(DAY.into())).map_err(|_| "the time is too far away")?;
     let day = super::valid_day(day).ok_or("the time is too far away")?;
-    Ok(Moment { day: Some(day), nanos: Some(nanos.rem_euclid(DAY.into()) as i64), offset: Some(0) })
+    Ok(in_utc(day, nanos.rem_euclid(DAY.into()) as i64))
+}
+
+fn in_utc(day: i64, nanos: i64) -> Moment {
+    Moment { day: Some(day), nanos: Some(nanos), offset: Some(0), zone: None }
 }
 
 /// The moment of a number of nanoseconds since 1970, in UTC.
@@ -206,7 +216,7 @@ pub fn from_epoch(nanos: i128) -> Result<Moment, String> {
 pub fn now() -> Moment {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos() as i128);
-    at_epoch(nanos).unwrap_or(Moment { day: Some(0), nanos: Some(0), offset: Some(0) })
+    at_epoch(nanos).unwrap_or(in_utc(0, 0))
 }
 
 /// Cuts a moment to a unit, and sets components of the result.
@@ -222,13 +232,15 @@ pub fn truncate(kind: Kind, unit: &str, m: &Moment, fields: &mut Fields) -> Resu
     if kind.day && day.is_none() {
         return Err("a time has no date to truncate".into());
     }
-    fields.date = Some(Moment { day, nanos: None, offset: None });
-    let zone = fields.timezone.take();
-    let offset = match zone {
-        Some(text) => Some(offset(&text).ok_or_else(|| unknown_zone(&text))?),
-        None => m.offset,
-    };
-    fields.time = Some(Moment { day: None, nanos: Some(nanos), offset });
+    let cut = Moment { day, nanos: Some(nanos), offset: m.offset, zone: m.zone };
+    fields.date = Some(cut);
+    fields.time = Some(match fields.timezone.take() {
+        Some(text) => {
+            let local = Moment { offset: None, zone: None, ..cut };
+            local.moved(place_of(kind, &text)?)
+        }
+        None => cut,
+    });
     build(kind, fields)
 }
 

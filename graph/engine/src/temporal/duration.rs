@@ -144,6 +144,7 @@ pub enum Span {
 
 /// What lies between two moments. If only one has a date, or an offset, the other gets it.
 pub fn between(from: &Moment, to: &Moment, span: Span) -> Option<Duration> {
+    let (from, to) = (&from.beside(to), &to.beside(from));
     let has_days = from.day.is_some() && to.day.is_some();
     let (start, end) = match (from.offset, to.offset) {
         (Some(offset), Some(_)) => (from.local(), to.shifted(offset).local()),
@@ -167,6 +168,19 @@ pub fn between(from: &Moment, to: &Moment, span: Span) -> Option<Duration> {
     let whole = if has_days { (end - start) / day } else { 0 };
     let rest = if span == Span::Days { 0 } else { end - start - whole * day };
     Duration::new(months, whole as i64, rest)
+}
+
+impl Moment {
+    /// A local time in the zone of another moment, if that has one: a day may have 25 hours there.
+    fn beside(&self, other: &Self) -> Self {
+        match other.zone {
+            Some(_) if self.offset.is_none() => {
+                let (day, nanos) = (self.day.or(other.day), self.nanos.or(Some(0)));
+                Self { day, nanos, offset: None, zone: other.zone }.settled()
+            }
+            _ => *self,
+        }
+    }
 }
 
 /// The whole months from one local time to another.

@@ -4,13 +4,17 @@
 mod build;
 mod duration;
 mod parse;
+mod zone;
 
 use std::cmp::Ordering;
 use std::fmt;
 
-pub use build::{Fields, as_kind, build, from_epoch, now, truncate, unknown_zone};
+pub use build::{Fields, as_kind, build, from_epoch, now, truncate};
 pub use duration::{Duration, Span, between};
-pub use parse::{offset, parse};
+pub use parse::parse;
+pub use zone::{Place, Zone};
+
+use parse::offset;
 
 pub const DAY: i64 = 86_400_000_000_000;
 const HOUR: i64 = 3_600_000_000_000;
@@ -48,6 +52,8 @@ pub struct Moment {
     pub nanos: Option<i64>,
     /// Seconds east of UTC.
     pub offset: Option<i32>,
+    /// Of a date with a time alone. The offset is the zone's.
+    pub zone: Option<Zone>,
 }
 
 impl Moment {
@@ -68,11 +74,13 @@ impl Moment {
 
     /// The same instant with another offset.
     pub fn shifted(&self, offset: i32) -> Self {
-        let Some(old) = self.offset else { return Self { offset: Some(offset), ..*self } };
+        let Some(old) = self.offset else {
+            return Self { offset: Some(offset), zone: None, ..*self };
+        };
         let local = self.local() + i128::from(offset - old) * i128::from(SECOND);
         let day = local.div_euclid(DAY.into()) as i64;
         let nanos = local.rem_euclid(DAY.into()) as i64;
-        Self { day: self.day.map(|_| day), nanos: Some(nanos), offset: Some(offset) }
+        Self { day: self.day.map(|_| day), nanos: Some(nanos), offset: Some(offset), zone: None }
     }
 
     /// Compares two moments of one type.
@@ -83,9 +91,19 @@ impl Moment {
         Some(self.instant().cmp(&other.instant()).then(other.offset.cmp(&self.offset)))
     }
 
-    /// The moment a duration later. Times of day wrap around, and dates ignore parts of days.
+    /// The moment a duration later. Times of day wrap around, and dates ignore parts of days. In a
+    /// zone, days are those of its calendar and hours are those of a clock that never changes.
     pub fn add(&self, d: &Duration, sign: i64) -> Option<Self> {
         let time = i128::from(sign) * d.time();
+        if self.zone.is_none() {
+            return self.add_local(d, time, sign);
+        }
+        let later = self.add_local(d, 0, sign)?.settled();
+        let later_still = Self { zone: None, ..later }.add_local(&Duration::default(), time, 1)?;
+        Some(later_still.moved(Place::Zone(self.zone?)))
+    }
+
+    fn add_local(&self, d: &Duration, time: i128, sign: i64) -> Option<Self> {
         let mut local = i128::from(self.nanos.unwrap_or(0)) + time;
         if self.nanos.is_none() {
             local = time / i128::from(DAY) * i128::from(DAY);
@@ -100,7 +118,7 @@ impl Moment {
                 Some(valid_day(moved.checked_add(days)?)?)
             }
         };
-        Some(Self { day, nanos: self.nanos.map(|_| nanos), offset: self.offset })
+        Some(Self { day, nanos: self.nanos.map(|_| nanos), ..*self })
     }
 
     /// A component such as `year` or `offsetMinutes`. Null if the type has none of that name.
@@ -126,7 +144,10 @@ impl Moment {
         }
         let offset = self.offset?;
         Some(match name {
-            "timezone" | "offset" => Component::Text(show_offset(offset)),
+            "timezone" => {
+                Component::Text(self.zone.map_or_else(|| show_offset(offset), Zone::name))
+            }
+            "offset" => Component::Text(show_offset(offset)),
             "offsetMinutes" => Component::Number((offset / 60).into()),
             "offsetSeconds" => Component::Number(offset.into()),
             "epochSeconds" => Component::Number(self.instant().div_euclid(SECOND.into()) as i64),
@@ -250,6 +271,7 @@ impl fmt::Display for Moment {
             let digits = format!("{:09}", nanos % SECOND);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
         }
-        self.offset.map_or(Ok(()), |offset| f.write_str(&show_offset(offset)))
+        self.offset.map_or(Ok(()), |offset| f.write_str(&show_offset(offset)))?;
+        self.zone.map_or(Ok(()), |zone| write!(f, "[{}]", zone.name()))
     }
 }

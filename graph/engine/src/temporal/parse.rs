@@ -1,9 +1,24 @@
 //! The forms of ISO 8601 that openCypher reads.
 
-use super::{Duration, HOUR, Kind, MINUTE, Moment, SECOND, days, month_length, week_start};
+use super::{Duration, HOUR, Kind, MINUTE, Moment, Place, SECOND, days, month_length, week_start};
 
-/// Reads a moment of a type. None: the text is none.
-pub fn parse(text: &str, kind: Kind) -> Option<Moment> {
+/// Reads a moment of a type, which may end with a zone: `[Europe/Paris]`. An error without a
+/// message: the text is none.
+pub fn parse(text: &str, kind: Kind) -> Result<Moment, Option<String>> {
+    let zone = text.strip_suffix(']').and_then(|text| text.split_once('['));
+    let Some((text, zone)) = zone else {
+        let local = parse_local(text, kind).ok_or(None)?;
+        return Ok(Moment { offset: kind.zone.then(|| local.offset.unwrap_or(0)), ..local });
+    };
+    if !kind.day || !kind.zone {
+        return Err(None);
+    }
+    let local = parse_local(text, kind).ok_or(None)?;
+    Ok(local.moved(Place::parse(zone)?))
+}
+
+/// Reads a moment without a zone. It has an offset if the text has one.
+fn parse_local(text: &str, kind: Kind) -> Option<Moment> {
     if !text.is_ascii() {
         return None;
     }
@@ -32,11 +47,7 @@ pub fn parse(text: &str, kind: Kind) -> Option<Moment> {
     if zone.is_some() && !kind.zone {
         return None;
     }
-    Some(Moment {
-        day,
-        nanos: kind.time.then_some(nanos),
-        offset: kind.zone.then(|| zone.unwrap_or(0)),
-    })
+    Some(Moment { day, nanos: kind.time.then_some(nanos), offset: zone, zone: None })
 }
 
 /// Reads an offset from UTC, such as `Z`, `+01:00`, `-0130`, in seconds.
