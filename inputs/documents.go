@@ -68,23 +68,23 @@ func findDocument(name string, head []byte) *document {
 	switch {
 	case bytes.HasPrefix(head, pdfMark),
 		extension == ".pdf" && bytes.Contains(head[:min(len(head), 1024)], pdfMark):
-		return &document{documents.PDF, "pdf"}
+		return &document{kind: documents.PDF, shown: "pdf"}
 	case isZip(head):
 		return findZipped(named, extension, head)
 	case bytes.HasPrefix(head, oleMark):
-		return &document{documents.OLE, showContainer(named == documents.OLE, extension, head)}
+		return &document{kind: documents.OLE, shown: showContainer(named == documents.OLE, extension, head)}
 	case bytes.HasPrefix(head, []byte(`{\rtf`)):
-		return &document{documents.RTF, "rtf"}
+		return &document{kind: documents.RTF, shown: "rtf"}
 	case looksBinary(head):
 		return nil // a text in UTF-16 is one of those, too, and decoded as such
 	case named == documents.Notebook && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
-		return &document{named, "ipynb"}
+		return &document{kind: named, shown: "ipynb"}
 	case named == documents.HTML, extension == "" && htmlStart.Match(head):
-		return &document{documents.HTML, bigtext.KindHTML}
+		return &document{kind: documents.HTML, shown: bigtext.KindHTML}
 	case (named == documents.Mailbox || extension == "") && mboxStart.Match(head):
-		return &document{documents.Mailbox, "mbox"}
+		return &document{kind: documents.Mailbox, shown: "mbox"}
 	case named == documents.Mail, extension == "" && mailStart.Match(head) && mailField.Match(head):
-		return &document{documents.Mail, "eml"}
+		return &document{kind: documents.Mail, shown: "eml"}
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func findZipped(named documents.Kind, extension string, head []byte) *document {
 	if named != documents.Zip && byExtension["."+string(shown)] != documents.Zip {
 		return nil
 	}
-	return &document{documents.Zip, shown}
+	return &document{kind: documents.Zip, shown: shown}
 }
 
 // showContainer returns what a container seems to hold, by its beginning and then its name.
@@ -172,35 +172,47 @@ func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
 func (r *reader) convertAs(
 	ctx context.Context, text *bigtext.Text, found *document,
 ) (*bigtext.Text, *documents.Description, error) {
+	var about *documents.Description
+	made, err := r.spool(ctx, text, func(ctx context.Context, out io.Writer) (err error) {
+		section := io.NewSectionReader(text, 0, text.Size())
+		about, err = documents.Convert(ctx, r.documentOptions(), found.kind, section, out)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	made.OwnOriginal(text)
+	return made, about, nil
+}
+
+// spool returns the text that write makes of another one, within the limits of unpacked bytes.
+func (r *reader) spool(
+	ctx context.Context, from *bigtext.Text, write func(ctx context.Context, out io.Writer) error,
+) (*bigtext.Text, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	source, target := io.Pipe()
-	var about *documents.Description
 	failed := make(chan error, 1)
 
 	go func() {
-		limited := &boundedWriter{reader: r, target: target, packed: text.Size()}
-		var err error
-		section := io.NewSectionReader(text, 0, text.Size())
-		about, err = documents.Convert(ctx, r.documentOptions(), found.kind, section, limited)
+		err := write(ctx, &boundedWriter{reader: r, target: target, packed: from.Size()})
 		_ = target.CloseWithError(err) // it never fails
 		failed <- err
 	}()
 
-	made, err := bigtext.Spooled(ctx, text.Name(), source, r.MaxUnpacked, func() error { return nil })
+	made, err := bigtext.Spooled(ctx, from.Name(), source, r.MaxUnpacked, func() error { return nil })
 	cancel(err)
 	_ = source.Close() // it never fails
 	if failure := <-failed; failure != nil && !errors.Is(failure, io.ErrClosedPipe) {
 		err = failure
 	}
-	if err != nil {
-		if made != nil {
-			err = errors.Join(err, made.Close())
-		}
-		return nil, nil, err
+	if err != nil && made != nil {
+		err = errors.Join(err, made.Close())
 	}
-	made.OwnOriginal(text)
-	return made, about, nil
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // The bounds of what is converted of a folder before a snippet runs: bytes of documents, and when

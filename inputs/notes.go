@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/tablesql"
 )
 
 func formatBytes(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
@@ -143,6 +144,8 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	switch {
 	case err != nil:
 		return ""
+	case kind == tablesql.KindDatabase:
+		return fmt.Sprintf("tables in %s, whose rows are in .table()", kind)
 	case kind != "":
 		return fmt.Sprintf("not text but %s, in .bytes", kind)
 	case e != nil:

@@ -126,12 +126,23 @@ func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input,
 		notes = append(notes, "it is a single file, so --include and --exclude have no effect on it")
 	}
 	if found != nil {
-		return tiers.Input{Text: text, Notes: notes}, nil
+		return r.finishText(ctx, text, found, notes)
 	}
 	if text, err = r.decode(ctx, text); err != nil {
 		return tiers.Input{}, err
 	}
-	return tiers.Input{Text: text, Notes: append(notes, describeText(ctx, text)...)}, nil
+	return r.finishText(ctx, text, nil, append(notes, describeText(ctx, text)...))
+}
+
+// finishText finds the tables of a text. It owns the text.
+func (r *reader) finishText(
+	ctx context.Context, text *bigtext.Text, found *document, notes []string,
+) (tiers.Input, error) {
+	more, err := r.findTables(ctx, text, found)
+	if err != nil {
+		return tiers.Input{}, errors.Join(err, text.Close())
+	}
+	return tiers.Input{Text: text, Notes: append(notes, more...)}, nil
 }
 
 // openSeveral opens the files and folders that the paths and patterns name.
@@ -190,10 +201,16 @@ func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.T
 		return nil, err
 	}
 	text, found, _, err := r.convert(ctx, text)
-	if err != nil || found != nil {
-		return text, err
+	if err == nil && found == nil {
+		text, err = r.decode(ctx, text)
 	}
-	return r.decode(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.findTables(ctx, text, found); err != nil {
+		return nil, errors.Join(err, text.Close())
+	}
+	return text, nil
 }
 
 // absolute returns path as an absolute one, with the links on the way resolved.

@@ -28,6 +28,7 @@ type Text struct {
 	kind   Kind
 
 	sections []Section // of the document that it was made of
+	tables   *tableSet // of the file; nil if it has none
 
 	original *Text  // with the bytes that were decoded; nil if they are those of the text
 	encoding string // of the original; empty for UTF-8

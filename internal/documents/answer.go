@@ -1,9 +1,7 @@
 package documents
 
 import (
-	"encoding/binary"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/rustmodule"
 )
@@ -68,77 +66,31 @@ const (
 // decode decodes an answer about a text of size bytes. The module is not trusted: decode
 // allocates no more than a few times the length of the answer.
 func decode(answer []byte, size int64) (*Description, error) {
-	d := &decoder{data: answer}
-	if kind := ProblemKind(d.byte()); kind != 0 {
-		problem := &ProblemError{kind, d.text()}
-		if d.failed || len(d.data) > 0 || kind > Unsupported {
+	a := rustmodule.NewAnswer(answer)
+	if kind := ProblemKind(a.Byte()); kind != 0 {
+		problem := &ProblemError{kind, a.Text(maxTitle)}
+		if err := a.End(); err != nil || kind > Unsupported {
 			return nil, rustmodule.ErrMalformed
 		}
 		return nil, problem
 	}
 
-	found := &Description{Noun: d.text()}
+	found := &Description{Noun: a.Text(maxTitle)}
 	last := int64(0)
-	for range d.count(maxParts) {
-		part := Part{d.text(), int64(d.number())}
-		if d.failed || part.Start < last || part.Start > size {
+	for range a.Count(maxParts) {
+		part := Part{a.Text(maxTitle), int64(a.Number())}
+		if a.HasFailed() || part.Start < last || part.Start > size {
 			return nil, rustmodule.ErrMalformed
 		}
 		last = part.Start
 		found.Parts = append(found.Parts, part)
 	}
-	for range d.count(maxWarnings) {
-		found.Warnings = append(found.Warnings, d.text())
+	for range a.Count(maxWarnings) {
+		found.Warnings = append(found.Warnings, a.Text(maxTitle))
 	}
-	found.Further = int(d.number() & 0x7fff_ffff)
-	if d.failed || len(d.data) > 0 {
-		return nil, rustmodule.ErrMalformed
+	found.Further = int(a.Number() & 0x7fff_ffff)
+	if err := a.End(); err != nil {
+		return nil, err
 	}
 	return found, nil
-}
-
-// decoder reads an answer. Once it has failed, it returns zeros.
-type decoder struct {
-	data   []byte
-	failed bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.data) == 0 {
-		d.failed = true
-		return 0
-	}
-	first := d.data[0]
-	d.data = d.data[1:]
-	return first
-}
-
-func (d *decoder) number() uint64 {
-	n, length := binary.Uvarint(d.data)
-	if length <= 0 {
-		d.failed, d.data = true, nil
-		return 0
-	}
-	d.data = d.data[length:]
-	return n
-}
-
-// count reads a number of items, of which each takes a byte at least.
-func (d *decoder) count(most uint64) uint64 {
-	n := d.number()
-	if n > most || n > uint64(len(d.data)) {
-		d.failed, d.data = true, nil
-		return 0
-	}
-	return n
-}
-
-func (d *decoder) text() string {
-	length := d.count(maxTitle)
-	text := string(d.data[:length])
-	d.data = d.data[length:]
-	if !utf8.ValidString(text) {
-		d.failed, d.data = true, nil
-	}
-	return text
 }

@@ -12,11 +12,7 @@ import (
 	_ "embed" // the module
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/rustmodule"
@@ -63,7 +59,6 @@ type Options struct {
 // The bounds of one conversion. Work and time are those of a large document, and grow with the
 // document's size.
 const (
-	maxMemory   = 1 << 30
 	baseTime    = 2 * time.Minute
 	timePerMiB  = 5 * time.Second
 	baseFuel    = 20_000_000_000
@@ -74,14 +69,7 @@ const (
 // worthCaching is how long a conversion takes at least whose text is kept.
 const worthCaching = 50 * time.Millisecond
 
-// shared is the module, which all conversions of a process use, as many at once as there are
-// processors.
-var shared struct {
-	sync.Mutex
-	module *rustmodule.Module
-}
-
-var places = make(chan struct{}, runtime.GOMAXPROCS(0))
+var engine = rustmodule.Engine{Files: files, Name: "the reader of documents"}
 
 // Convert writes the text of a document, in Markdown and UTF-8. A document that has no text to
 // give is a [ProblemError], one that passes a bound an error of which [IsLimit] is true.
@@ -98,20 +86,18 @@ func Convert(
 	if _, err := document.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	module, err := compile(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("cannot prepare the reader of documents: %w", err)
-	}
-	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 
 	begun := time.Now()
 	w := &writer{text: text}
-	answer, err := run(ctx, module, kind, document, w)
+	size := document.Size()
+	answer, err := engine.Call(ctx, rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}, rustmodule.Job{
+		Request:   append(binary.LittleEndian.AppendUint64(nil, uint64(size)), kind...),
+		Input:     document,
+		Output:    w,
+		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
+		Fuel:      baseFuel + fuelPerByte*uint64(size),
+		MaxAnswer: maxAnswer,
+	})
 	if _, ok := errors.AsType[*rustmodule.FailureError](err); ok {
 		return nil, &ProblemError{Damaged, "its parser failed"}
 	}
@@ -124,52 +110,6 @@ func Convert(
 		_ = store(path, answer, w.copy.Bytes()) // else it is converted again
 	}
 	return about, err
-}
-
-// run converts a document in an instance of its own, and returns the module's answer.
-func run(
-	ctx context.Context, module *rustmodule.Module, kind Kind, document *io.SectionReader, w io.Writer,
-) ([]byte, error) {
-	instance, err := module.Instantiate(ctx, module.NewMemory(maxMemory))
-	if err != nil {
-		return nil, err
-	}
-	defer instance.Close()
-	if err := instance.Prepare(ctx, baseTime); err != nil {
-		return nil, err
-	}
-
-	size := document.Size()
-	return instance.Call(ctx, rustmodule.Job{
-		Request:   append(binary.LittleEndian.AppendUint64(nil, uint64(size)), kind...),
-		Input:     document,
-		Output:    w,
-		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
-		Fuel:      baseFuel + fuelPerByte*uint64(size),
-		MaxAnswer: maxAnswer,
-	})
-}
-
-func compile(ctx context.Context, o Options) (*rustmodule.Module, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.module != nil {
-		return shared.module, nil
-	}
-
-	module, err := rustmodule.Compile(ctx, files, rustmodule.Options{
-		CacheDir: o.CacheDir,
-		Log:      slog.New(slog.DiscardHandler),
-		Announce: func() {
-			if o.Progress != nil {
-				o.Progress("preparing the reader of documents for this machine (only once): a few seconds")
-			}
-		},
-	})
-	if err == nil {
-		shared.module = module
-	}
-	return module, err
 }
 
 // writer counts the bytes of a text, and has a copy of a short one.

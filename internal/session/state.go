@@ -58,7 +58,8 @@ type knownTexts struct {
 
 type textFile struct {
 	Input int    `json:"input"`
-	Path  []byte `json:"path"` // no string: a path need not be UTF-8
+	Path  []byte `json:"path"`            // no string: a path need not be UTF-8
+	Table int    `json:"table,omitempty"` // from 1; then Input is the number of its text
 }
 
 // Runner runs the guest's run function, as the tier does for a snippet.
@@ -225,9 +226,13 @@ func (a *Accounts) nextVariable(body []byte) Reply {
 func (a *Accounts) fileList() []textFile {
 	list := []textFile{}
 	for _, f := range a.files.list {
+		if f.dir == nil {
+			list = append(list, textFile{Input: f.owner, Table: f.table + 1})
+			continue
+		}
 		for i := range a.cfg.Inputs {
 			if a.directoryOf(i) == f.dir {
-				list = append(list, textFile{i, []byte(f.path)})
+				list = append(list, textFile{Input: i, Path: []byte(f.path)})
 				break
 			}
 		}
@@ -255,12 +260,26 @@ func (a *Accounts) adopt(data []byte) ([]byte, error) {
 		return nil, errState
 	}
 	for _, f := range head.Files {
-		if a.directoryOf(f.Input) == nil {
+		switch {
+		case f.Table > 0 && a.mayHaveTables(f.Input):
+			a.files.add(file{owner: f.Input, table: f.Table - 1})
+		case f.Table == 0 && a.directoryOf(f.Input) != nil:
+			a.files.add(file{dir: a.directoryOf(f.Input), path: string(f.Path)})
+		default:
 			return nil, errState
 		}
-		a.files.add(file{a.directoryOf(f.Input), string(f.Path)})
 	}
 	return data[4+length:], nil
+}
+
+// mayHaveTables reports whether a number is that of an input or a file of a directory. The rows of a
+// table are no owner of tables.
+func (a *Accounts) mayHaveTables(number int) bool {
+	at := number - firstFile
+	if at >= 0 {
+		return at < len(a.files.list) && a.files.list[at].dir != nil
+	}
+	return number >= 0 && number < len(a.cfg.Inputs)
 }
 
 // takeState takes the state that the guest gives.

@@ -32,6 +32,8 @@ func (a *Accounts) text(body []byte) Reply {
 		return a.listSections(body)
 	case 'm':
 		return a.mapText(body)
+	case 'o':
+		return a.openRows(body)
 	}
 	more := op != 's' && op != 'b'
 	nums, rest, err := cutNumbers(body, 3, more)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,23 +16,27 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
-// A guest knows texts by number: an input by its place among the inputs, a file of a
-// directory by firstFile and its place among the files that the session has opened.
+// A guest knows texts by number: an input by its place among the inputs; a file of a
+// directory, and the rows of a table, by firstFile and their place among those that the
+// session has opened.
 const firstFile = 1 << 20
 
-// maxFiles is how many files of directories one session may open.
+// maxFiles is how many files of directories and tables one session may open.
 const maxFiles = 100_000
 
-// files are the files of directories that the guest knows by number. Each is opened
+// files are the texts beside the inputs that the guest knows by number. Each is opened
 // again for each use: a directory keeps few of them open.
 type files struct {
 	list    []file
 	numbers map[file]int
 }
 
+// file is a file of a directory, or a table of the text with the number owner.
 type file struct {
 	dir  *bigtext.Dir
 	path string
+
+	owner, table int // without a directory
 }
 
 // add returns the number of a file, and gives it one if it has none.
@@ -48,6 +53,14 @@ func (f *files) add(added file) int {
 	f.list = append(f.list, added)
 	f.numbers[added] = number
 	return number
+}
+
+// checkRoom returns an error if no more files can be opened.
+func (f *files) checkRoom(path string) error {
+	if len(f.list) < maxFiles {
+		return nil
+	}
+	return fmt.Errorf("cannot open %q: this session has already opened %d files, the maximum", path, maxFiles)
 }
 
 func (f *files) clone() files {
@@ -69,8 +82,21 @@ func (a *Accounts) openText(number int) (*bigtext.Text, string, error) {
 		return nil, "", errRequest
 	}
 	f := a.files.list[at]
+	if f.dir == nil {
+		return a.openTable(f)
+	}
 	text, err := f.dir.Text(a.calls.ctx, f.path)
 	return text, f.path, err
+}
+
+// openTable opens the rows of a table. They have the name of the file.
+func (a *Accounts) openTable(f file) (*bigtext.Text, string, error) {
+	owner, name, err := a.openText(f.owner) // no table has tables
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := owner.Table(a.calls.ctx, f.table)
+	return text, name, err
 }
 
 // textInfo describes a text to the guest.
@@ -89,6 +115,8 @@ type textInfo struct {
 	Encoding string `json:"encoding"`           // of the bytes
 	Raw      int64  `json:"raw"`                // bytes before they were decoded
 	Binary   bool   `json:"binary,omitempty"`   // nobody decoded them
+
+	Tables []fileName `json:"tables,omitempty"` // their names
 }
 
 // fileName is a name that may have bytes that are not UTF-8, as file systems allow. In
@@ -188,6 +216,9 @@ func (a *Accounts) textInfo(id int) (textInfo, error) {
 	if id < len(a.paths) {
 		info.Path = a.paths[id]
 	}
+	for _, table := range t.Tables() {
+		info.Tables = append(info.Tables, fileName(table.Name))
+	}
 	return info, nil
 }
 
@@ -202,6 +233,36 @@ func (a *Accounts) describeText(body []byte) Reply {
 		return fail(err)
 	}
 	return okJSON(info)
+}
+
+// openRows describes the rows of a table, by the numbers of its text and of the table: a text, and
+// the names of its columns.
+func (a *Accounts) openRows(body []byte) Reply {
+	numbers, _, err := cutNumbers(body, 2, false)
+	if err != nil || numbers[0] < 0 || numbers[0] > math.MaxInt32 {
+		return fail(errRequest)
+	}
+	owner, name, err := a.openText(int(numbers[0]))
+	if err != nil {
+		return fail(err)
+	}
+	if numbers[1] < 0 || numbers[1] >= int64(len(owner.Tables())) {
+		return fail(errRequest)
+	}
+
+	f := file{owner: int(numbers[0]), table: int(numbers[1])}
+	if err := a.files.checkRoom(name); err != nil {
+		return fail(err)
+	}
+	info, err := a.textInfo(a.files.add(f))
+	if err != nil {
+		return fail(err)
+	}
+	columns := []fileName{}
+	for _, column := range owner.Tables()[f.table].Columns {
+		columns = append(columns, fileName(column.Name))
+	}
+	return okJSON([]any{info, columns})
 }
 
 func (a *Accounts) value(body []byte) Reply {
@@ -250,12 +311,10 @@ func (a *Accounts) openFile(d *bigtext.Dir, path string) Reply {
 			len(path), maxPath))
 	}
 
-	f := file{d, path}
+	f := file{dir: d, path: path}
 	if _, isKnown := a.files.numbers[f]; !isKnown {
-		if len(a.files.list) >= maxFiles {
-			return fail(fmt.Errorf(
-				"cannot open %q: this session has already opened %d files, the maximum",
-				path, maxFiles))
+		if err := a.files.checkRoom(path); err != nil {
+			return fail(err)
 		}
 		if _, err := d.Size(path); err != nil { // what does not exist gets no number
 			return fail(noFile(path, err))

@@ -3,6 +3,8 @@ package tables
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 )
 
 // Members calls use for each member of the JSON object on a line, with its key and its value as
@@ -58,6 +60,29 @@ func String(written []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return []byte(text), true
+}
+
+// Keys returns the ways in which programs write a key of an object that has no needless escapes.
+func Keys(name string) []string {
+	short := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`, "\f", `\f`)
+	keys := []string{escapeControls(short.Replace(name)), escapeControls(
+		strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name))}
+	return slices.Compact(keys)
+}
+
+// escapeControls quotes a text, with the control characters that are left in it as \u00xx.
+func escapeControls(text string) string {
+	const hex = "0123456789abcdef"
+	out := []byte{'"'}
+	for i := range len(text) {
+		if c := text[i]; c < ' ' {
+			out = append(out, `\u00`...)
+			out = append(out, hex[c>>4], hex[c&15])
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(append(out, '"'))
 }
 
 func (d *jsonDecoder) isAtEnd() bool {

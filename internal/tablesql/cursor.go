@@ -1,33 +1,47 @@
 package tablesql
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/tables"
 )
 
+// scanned is a table within a query.
+type scanned struct {
+	*table
+	ctx context.Context // of the query
+}
+
 // BestIndex says what a scan costs: it always reads the whole table.
-func (t *table) BestIndex(info *sqlite3.IndexInfo) error {
-	info.EstimatedRows = max(1, t.Text.Size()/100)
-	info.EstimatedCost = float64(t.Text.Size())
+func (s *scanned) BestIndex(info *sqlite3.IndexInfo) error {
+	info.EstimatedRows = max(1, s.Text.Size()/100)
+	info.EstimatedCost = float64(s.Text.Size())
 	return nil
 }
 
 // Open begins a scan.
-func (t *table) Open() (sqlite3.VTabCursor, error) {
-	if t.places != nil {
-		return &jsonCursor{cursor: cursor{table: t}, values: make([][]byte, len(t.columns))}, nil
+func (s *scanned) Open() (sqlite3.VTabCursor, error) {
+	text, err := s.rows(s.ctx)
+	if err != nil {
+		return nil, err
 	}
-	return &csvCursor{cursor: cursor{table: t}}, nil
+	c := cursor{table: s.table, text: text}
+	if s.places != nil {
+		return &jsonCursor{cursor: c, values: make([][]byte, len(s.columns))}, nil
+	}
+	return &csvCursor{cursor: c}, nil
 }
 
 // cursor reads the rows of a table in their order.
 type cursor struct {
 	table *table
+	text  *bigtext.Text // with the rows
 	rows  *tables.Scanner
 	row   int64
 	atEnd bool
@@ -35,7 +49,7 @@ type cursor struct {
 
 // begin goes back to the first row.
 func (c *cursor) begin() {
-	c.rows, c.row, c.atEnd = c.table.scan(), 0, false
+	c.rows, c.row, c.atEnd = c.table.scan(c.text), 0, false
 }
 
 // moved takes the outcome of reading a row.
@@ -46,7 +60,7 @@ func (c *cursor) moved(err error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("table %s: %w", c.table.Names[0], err)
+		return fmt.Errorf("table %s: %w", c.table.listNames()[0], err)
 	}
 	return nil
 }

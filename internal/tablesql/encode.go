@@ -15,12 +15,7 @@ import (
 
 // encodeRows runs a statement and returns its rows.
 func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
-	keys := make([][]byte, stmt.ColumnCount())
-	taken := map[string]bool{}
-	for i := range keys {
-		keys[i] = append(appendString(nil, []byte(makeUnique(stmt.ColumnName(i), taken))), ':')
-	}
-
+	keys := encodeKeys(stmt)
 	out := []byte{'['}
 	for rows := 0; stmt.Step(); rows++ {
 		if rows == t.limits.Rows {
@@ -52,6 +47,16 @@ func (t *Tables) encodeRows(stmt *sqlite3.Stmt) (json.RawMessage, error) {
 		return nil, err
 	}
 	return append(out, ']'), nil
+}
+
+// encodeKeys returns the names of the columns as keys of an object.
+func encodeKeys(stmt *sqlite3.Stmt) [][]byte {
+	keys := make([][]byte, stmt.ColumnCount())
+	taken := map[string]bool{}
+	for i := range keys {
+		keys[i] = append(appendString(nil, []byte(makeUnique(stmt.ColumnName(i), taken))), ':')
+	}
+	return keys
 }
 
 func appendValue(out []byte, stmt *sqlite3.Stmt, i int) ([]byte, error) {

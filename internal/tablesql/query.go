@@ -13,6 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/ncruces/go-sqlite3"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
 // Limits bound a query.
@@ -30,9 +32,20 @@ func DefaultLimits() Limits {
 
 // Tables are the tables of a session.
 type Tables struct {
-	list   []*table
-	limits Limits
+	list    []*table
+	schemas []schema
+	limits  Limits
 }
+
+// schema is a context of several tables: SQLite finds each by its own name, and by the name of the
+// context and its own.
+type schema struct {
+	name     string
+	database *bigtext.Text // nil if SQLite does not read the file
+}
+
+// maxSchemas is how many databases SQLite attaches.
+const maxSchemas = 10
 
 // New returns the sources that are tables, nil if there is none. To SQLite, names that differ only
 // in upper and lower case are the same: such names are nobody's.
@@ -49,13 +62,30 @@ func New(sources []Source, limits Limits) *Tables {
 		isShared := func(name string) bool { return uses[strings.ToLower(name)] > 1 }
 		source.Names = slices.DeleteFunc(slices.Clone(source.Names), isShared)
 		if source.IsTable() && len(source.Names) > 0 {
-			t.list = append(t.list, &table{Source: source})
+			t.list = append(t.list, newTables(source, t.addSchema(source))...)
 		}
 	}
 	if len(t.list) == 0 {
 		return nil
 	}
 	return t
+}
+
+// addSchema makes a schema of a source, and returns its name; empty if it has none.
+func (t *Tables) addSchema(source Source) string {
+	name := source.Names[0]
+	isOwn := strings.EqualFold(name, "main") || strings.EqualFold(name, "temp")
+	all := source.Text.Tables()
+	if len(all) == 0 || all[0].Name == "" || isOwn || len(t.schemas) == maxSchemas {
+		return ""
+	}
+
+	added := schema{name: name}
+	if source.isDatabase() {
+		added.database = source.Text
+	}
+	t.schemas = append(t.schemas, added)
+	return name
 }
 
 // Describe returns a line for each table.
@@ -111,26 +141,32 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 	}
 	defer turn.Release(1)
 
-	db, err := t.open(ctx)
-	if err != nil {
-		return nil, t.explain(ctx, err)
-	}
-	defer closeEngine(db)
-
 	defer func() {
 		if p := recover(); p != nil {
 			rows, err = nil, t.explain(ctx, asError(p))
 		}
 	}()
+	db, release, err := t.open(ctx)
+	if err != nil {
+		return nil, t.explain(ctx, err)
+	}
+	defer release()
 	rows, err = t.run(db, sql, params)
 	return rows, t.explain(ctx, err)
 }
 
 // asError returns the error of a panic in the engine, of which it makes use if it has no more
-// memory. Any other panic goes on.
+// memory. A database that is damaged may also bring it to read beyond its memory.
 func asError(p any) error {
-	if err, isError := p.(error); isError && strings.Contains(err.Error(), "out of memory") {
+	err, isError := p.(error)
+	if !isError {
+		panic(p)
+	}
+	if strings.Contains(err.Error(), "out of memory") {
 		return sqlite3.NOMEM
+	}
+	if _, isRuntime := errors.AsType[runtime.Error](err); isRuntime {
+		return fmt.Errorf("SQLite has failed: %w", err)
 	}
 	panic(p)
 }
@@ -141,29 +177,58 @@ func closeEngine(db *sqlite3.Conn) {
 	_ = db.Close()                   // nothing was written
 }
 
-// open starts an engine that has the tables.
-func (t *Tables) open(ctx context.Context) (*sqlite3.Conn, error) {
-	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, t.limits.Memory), ":memory:")
+// openEngine starts an engine without tables.
+func openEngine(ctx context.Context, memory int64) (*sqlite3.Conn, error) {
+	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), ":memory:")
 	if err != nil {
 		return nil, fmt.Errorf("cannot start SQLite: %w", err)
 	}
 
 	db.SetInterrupt(ctx)
-	if err := t.equip(db); err != nil {
+	err = db.Exec("PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
+	if err == nil {
+		db.HardHeapLimit(memory - 4<<20)
+		_, err = db.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
+	}
+	if err != nil {
 		closeEngine(db)
 		return nil, err
 	}
 	return db, nil
 }
 
-func (t *Tables) equip(db *sqlite3.Conn) error {
-	if err := db.Exec("PRAGMA temp_store = MEMORY"); err != nil {
-		return err
+// open starts an engine that has the tables.
+func (t *Tables) open(ctx context.Context) (db *sqlite3.Conn, release func(), err error) {
+	if db, err = openEngine(ctx, t.limits.Memory); err != nil {
+		return nil, nil, err
 	}
-	db.HardHeapLimit(t.limits.Memory - 4<<20)
 
+	var files attached
+	release = func() {
+		closeEngine(db)
+		files.forget()
+	}
+	if err := t.equip(ctx, db, &files); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return db, release, nil
+}
+
+func (t *Tables) equip(ctx context.Context, db *sqlite3.Conn, files *attached) error {
+	for _, schema := range t.schemas {
+		var err error
+		if schema.database != nil {
+			err = files.attach(db, schema.name, schema.database)
+		} else {
+			err = db.Exec("ATTACH ':memory:' AS " + quoteName(schema.name))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for _, table := range t.list {
-		if err := table.mount(db); err != nil {
+		if err := table.mount(ctx, db); err != nil {
 			return err
 		}
 	}
@@ -182,25 +247,48 @@ func (t *Tables) equip(db *sqlite3.Conn) error {
 
 // mount makes the table known by all of its names. A table that cannot be read is missing, and a
 // query that names it says why.
-func (t *table) mount(db *sqlite3.Conn) error {
-	construct := func(db *sqlite3.Conn, _, _, _ string, _ ...string) (*table, error) {
+func (t *table) mount(ctx context.Context, db *sqlite3.Conn) error {
+	if t.isDatabase() {
+		return t.nameFirst(db)
+	}
+	construct := func(db *sqlite3.Conn, _, _, _ string, _ ...string) (*scanned, error) {
 		if err := t.prepare(); err != nil {
 			return nil, err
 		}
-		return t, db.DeclareVTab(t.declare())
+		return &scanned{t, ctx}, db.DeclareVTab(t.declare())
 	}
 	if err := t.prepare(); err != nil {
 		return nil //nolint:nilerr // listTables says why
 	}
 
+	names := make([]string, 0, len(t.Names)+1)
 	for _, name := range t.Names {
+		names = append(names, quoteName(name))
+	}
+	if t.inside.table != "" {
+		names = append(names, t.inside.quote())
+	}
+	for _, name := range names {
 		module := "text_" + name // a name of SQLite's own modules stays theirs
 		//nolint:staticcheck // the method that replaces it needs a later Go
 		if err := sqlite3.CreateModule(db, module, construct, construct); err != nil {
 			return err
 		}
-		if err := db.Exec("CREATE VIRTUAL TABLE " + quoteName(name) + " USING " + quoteName(module)); err != nil {
+		if err := db.Exec("CREATE VIRTUAL TABLE " + name + " USING " + quoteName(module)); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// nameFirst gives the first table of a database the names of its context.
+func (t *table) nameFirst(db *sqlite3.Conn) error {
+	for _, name := range t.Names {
+		if t.inside.table == "" {
+			continue
+		}
+		if err := db.Exec("CREATE TEMP VIEW " + quoteName(name) + " AS SELECT * FROM " + t.inside.quote()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -269,10 +357,11 @@ func (t *Tables) explain(ctx context.Context, err error) error {
 func (t *Tables) listTables() string {
 	var names, broken []string
 	for _, table := range t.list {
+		own := table.listNames()
 		if err := table.prepare(); err != nil {
-			broken = append(broken, fmt.Sprintf("; %s cannot be read: %s", table.Names[0], err))
+			broken = append(broken, fmt.Sprintf("; %s cannot be read: %s", strings.Join(own, " or "), err))
 		} else {
-			names = append(names, table.Names...)
+			names = append(names, own...)
 		}
 	}
 	return "the tables are: " + strings.Join(names, ", ") + strings.Join(broken, "")

@@ -2,9 +2,12 @@ package tablesql
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -12,21 +15,28 @@ import (
 	"github.com/rlmhq/rlm/internal/tables"
 )
 
-// Source is a text that may be a table, and the names by which queries know it.
+// Source is a text that may be a table or have some, and the names by which queries know it.
 type Source struct {
 	Names []string
 	Text  *bigtext.Text
 }
 
-// IsTable reports whether the text is CSV or JSON Lines.
+// IsTable reports whether the text is CSV or JSON Lines, or of a file with tables.
 func (s Source) IsTable() bool {
-	return s.Text != nil && !s.Text.IsBinary() &&
-		(s.Text.Kind() == bigtext.KindCSV || s.Text.Kind() == bigtext.KindJSONL)
+	if s.Text == nil || len(s.Text.Tables()) > 0 {
+		return s.Text != nil
+	}
+	return !s.Text.IsBinary() && (s.Text.Kind() == bigtext.KindCSV || s.Text.Kind() == bigtext.KindJSONL)
 }
 
-// table is a text whose columns are known.
+// isDatabase reports whether SQLite itself reads the file.
+func (s Source) isDatabase() bool { return s.Text.Kind() == KindDatabase }
+
+// table is a table whose columns are known.
 type table struct {
-	Source
+	Source           // its names are those of the table
+	number int       // in the file; -1 if the text is the table
+	inside placeName // among the tables of the file
 
 	once    sync.Once
 	err     error // why it cannot be read
@@ -35,9 +45,60 @@ type table struct {
 	places  map[string]int // of the columns of JSON Lines, by their keys as they are written
 }
 
+// newTables returns the tables of a source.
+func newTables(source Source, schema string) []*table {
+	all := source.Text.Tables()
+	if len(all) == 0 {
+		return []*table{{Source: source, number: -1}}
+	}
+
+	var list []*table
+	taken := map[string]bool{}
+	for i, found := range all {
+		t := &table{Source: Source{nil, source.Text}, number: i}
+		if i == 0 {
+			t.Names = source.Names
+		}
+		if schema != "" && found.Name != "" {
+			t.inside = placeName{schema, makeUnique(found.Name, taken)}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// placeName is the name of a table within a schema, which is a context of several tables.
+type placeName struct{ schema, table string }
+
+func (p placeName) String() string { return showName(p.schema) + "." + showName(p.table) }
+
+// quote returns the name as SQL has it for any name.
+func (p placeName) quote() string { return quoteName(p.schema) + "." + quoteName(p.table) }
+
+// listNames returns all names of the table, as a query can write them.
+func (t *table) listNames() []string {
+	var names []string
+	for _, name := range t.Names {
+		names = append(names, showName(name))
+	}
+	if t.inside.table != "" {
+		names = append(names, t.inside.String())
+	}
+	return names
+}
+
+// rows returns the text with the rows.
+func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
+	if t.number < 0 {
+		return t.Text, nil
+	}
+	return t.Text.Table(ctx, t.number)
+}
+
 // column has one of the types that SQLite calls INTEGER, REAL and TEXT, or none.
 type column struct {
 	name, kind string
+	shown      string // the type in a prompt, if it is not kind
 }
 
 // The bounds of a table.
@@ -55,6 +116,9 @@ func (t *table) prepare() error {
 }
 
 func (t *table) findColumns() error {
+	if t.number >= 0 {
+		return t.takeColumns(t.Text.Tables()[t.number].Columns)
+	}
 	if t.Text.Kind() == bigtext.KindJSONL {
 		return t.findKeys()
 	}
@@ -68,8 +132,8 @@ func (t *table) findColumns() error {
 	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
-	if n := len(t.layout.Columns); n > maxColumns {
-		return fmt.Errorf("the table has %d columns, but a query can use at most %d", n, maxColumns)
+	if err := checkColumns(len(t.layout.Columns)); err != nil {
+		return err
 	}
 
 	taken := map[string]bool{}
@@ -77,6 +141,31 @@ func (t *table) findColumns() error {
 		t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
 	}
 	return t.findTypes()
+}
+
+func checkColumns(count int) error {
+	if count > maxColumns {
+		return fmt.Errorf("the table has %d columns, but a query can use at most %d", count, maxColumns)
+	}
+	return nil
+}
+
+// takeColumns takes the columns that the file names.
+func (t *table) takeColumns(columns []bigtext.Column) error {
+	if err := checkColumns(len(columns)); err != nil {
+		return err
+	}
+
+	taken := map[string]bool{lineColumn: true}
+	t.places = map[string]int{}
+	for i, found := range columns {
+		c := column{name: makeUnique(found.Name, taken), shown: found.Type}
+		t.columns = append(t.columns, c)
+		for _, key := range tables.Keys(found.Name) {
+			t.places[key] = i
+		}
+	}
+	return nil
 }
 
 // makeUnique returns a name that differs from those that are taken, also for SQLite, to which
@@ -92,15 +181,15 @@ func makeUnique(name string, taken map[string]bool) string {
 	return unique
 }
 
-// scan returns a scanner of the rows.
-func (t *table) scan() *tables.Scanner {
-	return tables.NewScanner(t.Text, t.Text.Size(), int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
+// scan returns a scanner of the rows, which are in a text.
+func (t *table) scan(rows *bigtext.Text) *tables.Scanner {
+	return tables.NewScanner(rows, rows.Size(), int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
 }
 
 // findTypes chooses the types by the first rows. A column of numbers is INTEGER or REAL if each
 // value can be written back as it was.
 func (t *table) findTypes() error {
-	rows := t.scan()
+	rows := t.scan(t.Text)
 	found := make([]kinds, len(t.columns))
 	for range sampleRows {
 		fields, err := rows.NextFields()
@@ -127,7 +216,7 @@ const lineColumn = "_line"
 
 // findKeys makes a column of each key in the first rows.
 func (t *table) findKeys() error {
-	rows := t.scan()
+	rows := t.scan(t.Text)
 	t.places = map[string]int{}
 	taken := map[string]bool{lineColumn: true}
 
@@ -168,20 +257,26 @@ func notObject(line int64) error {
 func (t *table) declare() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE t(")
-	for i, c := range t.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quoteName(c.name) + " " + c.kind)
+	for _, c := range t.columns {
+		b.WriteString(quoteName(c.name) + " " + c.kind + ", ")
 	}
 	if t.places != nil {
-		b.WriteString(", " + quoteName(lineColumn) + " HIDDEN")
+		b.WriteString(quoteName(lineColumn) + " HIDDEN, ")
 	}
-	b.WriteString(")")
-	return b.String()
+	return strings.TrimSuffix(b.String(), ", ") + ")"
 }
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// showName quotes a name that is no plain one.
+func showName(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return quoteName(name)
+}
 
 // describe returns the columns and their types for a prompt.
 func (t *table) describe() string {
@@ -196,7 +291,7 @@ func (t *table) describe() string {
 			names = append(names, fmt.Sprintf("and %d more", len(t.columns)-i))
 			break
 		}
-		names = append(names, strings.TrimSpace(c.name+" "+c.kind))
+		names = append(names, strings.TrimSpace(c.name+" "+cmp.Or(c.shown, c.kind)))
 	}
-	return fmt.Sprintf("- table %s: columns %q", strings.Join(t.Names, " or "), names)
+	return fmt.Sprintf("- table %s: columns %q", strings.Join(t.listNames(), " or "), names)
 }

@@ -2,6 +2,7 @@
 
 import io
 
+import lazy
 import wire
 
 _EAGER = 8 << 20  # more bytes are read on demand
@@ -26,7 +27,7 @@ def _read(info, start, end):
     return wire.call(f"tb{info['id']},{start},{end}") if end > start else b""
 
 
-class _File:
+class File:
     """What the bytes know about their file."""
 
     @property
@@ -57,6 +58,16 @@ class _File:
     def bytes(self):
         return self
 
+    def table(self, name=None):
+        """The rows of a table as dicts: of Parquet, Arrow and SQLite. The names of the columns are in
+        columns."""
+        return lazy.load("tables").table(self, name)
+
+    @property
+    def tables(self):
+        """The names of the tables in a database."""
+        return list(lazy.load("tables").names(self))
+
     def __call__(self, start=0, end=None):
         return self[start:end]
 
@@ -64,7 +75,7 @@ class _File:
         return again, (self._id,)
 
 
-class Bytes(_File, bytes):
+class Bytes(File, bytes):
     """The bytes of a file that is not text."""
 
     def open(self):
@@ -76,7 +87,7 @@ Bytes.__name__ = Bytes.__qualname__ = "bytes"
 Bytes.__module__ = "builtins"
 
 
-class LongBytes(_File):
+class LongBytes(File):
     """The bytes of a long file that is not text: parts of it, and open() for a file-like object."""
 
     def __init__(self, info):

@@ -71,7 +71,7 @@ def again(number, start, end):
 # the variables meets the contexts without their names. A forked process cannot ask the host.
 _USE = (
     r"(?<!\w)(?:(?:context(?:_\d+)?%s)(?!\w)(?!\.(?:count|find|rfind|index|rindex|startswith|endswith|size|nbytes|name|path|"
-    r"type|encoding|ascii|invalid_bytes|chunks|lines|json_lines|table|parts|search|findall|finditer|bytes)\b)"
+    r"type|encoding|ascii|invalid_bytes|chunks|lines|json_lines|table|tables|parts|search|findall|finditer|bytes)\b)"
     r"|(?:globals|locals|vars|eval|exec|__main__|f_globals|fork|multiprocessing|ProcessPoolExecutor)(?!\w))"
 )
 
@@ -208,7 +208,8 @@ class LazyText:
       chunks(size, overlap=0)   consecutive parts
       search findall finditer   as re's, with the pattern first
       open()                    a file-like object for csv.reader and the like
-      json_lines(), table()     the rows of JSON Lines or CSV
+      json_lines(), table()     the rows of JSON Lines, CSV or a sheet
+      tables                    the names of the sheets
       parts                     the pages, sheets, messages and the like of a document
       bytes, bytes(a, b)        the bytes of the file, or a part of them
       text()                    the whole as a str, if it fits
@@ -518,9 +519,15 @@ class LazyText:
         leaves out lines that are not JSON, and counts them in skipped."""
         return lazy.load("tables").json_lines(self, errors)
 
-    def table(self, delimiter=None):
-        """The rows of CSV or JSON Lines as dicts. The names of the columns are in columns."""
-        return lazy.load("tables").table(self, delimiter)
+    def table(self, name=None, delimiter=None):
+        """The rows of CSV or JSON Lines as dicts, or those of a sheet, by its name. The names of the
+        columns are in columns."""
+        return lazy.load("tables").table(self, name, delimiter)
+
+    @property
+    def tables(self):
+        """The names of the tables in a file that has several, such as sheets."""
+        return list(lazy.load("tables").names(self))
 
     @property
     def parts(self):
@@ -673,7 +680,7 @@ class ShortText(str):
 
 
 for _name in ("nbytes", "name", "path", "type", "encoding", "ascii", "invalid_bytes", "chunks", "bytes", "json_lines",
-              "table", "parts"):
+              "table", "tables", "parts"):
     setattr(ShortText, _name, LazyText.__dict__[_name])
 ShortText.__name__ = ShortText.__qualname__ = "str"
 ShortText.__module__ = "builtins"

@@ -11,6 +11,7 @@ import json
 import marshal
 import operator
 
+import binaries
 import contexts
 import environment
 import parts
@@ -82,6 +83,8 @@ class _Source:
 
 
 class _JSONLines(_Source):
+    known = None  # the names of the columns, if the file has them
+
     def __init__(self, text, skip):
         super().__init__(text, text._a, text._b)
         self._skip, self._ahead = skip, None
@@ -120,6 +123,8 @@ class _JSONLines(_Source):
 
     @property
     def columns(self):
+        if self.known is not None:
+            return self.known
         if self._ahead is None and self.at == self.text._a:
             self._ahead = self._read()
         rows = self._ahead[0] if self._ahead else self._block
@@ -204,18 +209,45 @@ class _Table(_Dicts):
                         "delimiter, or read context.lines()")
 
 
-def table(text, delimiter=None):
+def table(text, name=None, delimiter=None):
     """Returns the rows of a table as dicts."""
+    tables = names(text)
+    if tables and delimiter is None:
+        return _open(text, _choose(text, tables, name))
+    if name is not None:
+        raise KeyError(f"{text.name} has no tables with names; rows of CSV: table(delimiter=',')")
     if delimiter is None and text.type == "jsonl":
         return json_lines(text)
     if delimiter is None and text.type != "csv":
         raise TypeError(f"{text.name} seems to be {text.type}, not a table; for CSV, name the delimiter: "
                         'table(delimiter=",")')
-    found, names, line, first = _find_layout(text, delimiter)
+    found, columns, line, first = _find_layout(text, delimiter)
     dialect = _stock_reader((), delimiter=found).dialect
     source = _Table(text, first, text._b, dialect, _MOST)
-    source.set_columns(names)
+    source.set_columns(columns)
     source.line = line
+    return Rows.from_iterable(source.blocks())._begin(source)
+
+
+def names(text):
+    """Returns the names of the tables of a file; of a part of its text, none."""
+    is_whole = isinstance(text, binaries.File) or text._a == 0 and text.size == text._info["chars"]
+    return text._info.get("tables", []) if is_whole else []
+
+
+def _choose(text, tables, name):
+    if name is None:
+        return 0
+    if isinstance(name, str) and name in tables:
+        return tables.index(name)
+    raise KeyError(f"{text.name} has no table {name!r}; its tables are: {', '.join(map(repr, tables[:50]))}")
+
+
+def _open(text, number):
+    """Returns the rows of a table that the host turns into JSON Lines."""
+    info, columns = wire.decode(wire.text(f"to{text._id},{number}"))
+    source = _JSONLines(contexts.LazyText(info, 0, info["chars"]), False)
+    source.known = columns
     return Rows.from_iterable(source.blocks())._begin(source)
 
 

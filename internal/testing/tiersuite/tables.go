@@ -1,10 +1,13 @@
 package tiersuite
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -15,6 +18,7 @@ func (s *suite) testTables(t *testing.T) {
 	t.Run("Long", s.testLongTables)
 	t.Run("Layouts", s.testLayouts)
 	t.Run("Refused", s.testTablesRefused)
+	t.Run("Files", s.testTablesOfFiles)
 }
 
 // tableScript compares the rows of the texts that are called .csv and .jsonl.
@@ -187,9 +191,10 @@ func (s *suite) testTablesRefused(t *testing.T) {
 	for _, c := range []struct{ source, says string }{
 		{"context.table()", "prose.txt seems to be text, not a table"},
 		{"context_1.table()", "the table has no rows"},
-		{"context.table('ab')", "one character of ASCII"},
-		{"context.table('\\n')", "cannot separate or quote"},
-		{"context.table('\"')", "both separate and quote"},
+		{"context.table(delimiter='ab')", "one character of ASCII"},
+		{"context.table(delimiter='\\n')", "cannot separate or quote"},
+		{"context.table(delimiter='\"')", "both separate and quote"},
+		{"context_1.table('Sales')", "has no tables with names"},
 		{"context.json_lines(errors='other')", `"raise" or "skip"`},
 		{"list(context.json_lines())", "Expecting value"},
 	} {
@@ -200,4 +205,37 @@ func (s *suite) testTablesRefused(t *testing.T) {
 	}
 	box.mustPrint(t, "try:\n    list(context.json_lines())\nexcept ValueError as e:\n    print(e.__notes__)",
 		"['in line 1 of prose.txt; json_lines(errors=\"skip\") leaves such lines out']\n")
+}
+
+// testTablesOfFiles reads tables that the host makes of a file: of bytes, and of a document.
+func (s *suite) testTablesOfFiles(t *testing.T) {
+	for _, isBinary := range []bool{true, false} {
+		text := bigtext.FromBytes("book", []byte("not its rows"))
+		if isBinary {
+			text.MarkBinary("sqlite")
+		}
+		rows := func(lines string) func(context.Context) (*bigtext.Text, error) {
+			return func(context.Context) (*bigtext.Text, error) { return bigtext.FromBytes("rows", []byte(lines)), nil }
+		}
+		text.MarkTables([]bigtext.Table{
+			{Name: "Sales", Columns: []bigtext.Column{{Name: "a"}, {Name: "b"}}, Read: rows("{\"a\":1,\"b\":null}\n")},
+			{Name: "No rows", Columns: []bigtext.Column{{Name: "c"}}, Read: rows("")},
+			{Name: "Bad", Read: func(context.Context) (*bigtext.Text, error) {
+				return nil, errors.New("it is damaged")
+			}},
+		})
+		t.Cleanup(func() { _ = text.Close() }) // the session is over
+
+		box := s.open(t, tiers.Config{Inputs: []tiers.Input{{Name: "book", Text: text}}})
+		box.mustPrint(t, "print(context.tables, [context.table().columns, *context.table('Sales')])",
+			"['Sales', 'No rows', 'Bad'] [['a', 'b'], {'a': 1, 'b': None}]\n")
+		box.mustPrint(t, "rows = context.table('No rows'); print(rows.columns, list(rows), rows)",
+			"['c'] [] <rows of 'book'>\n")
+		box.mustPrint(t, "try:\n    context.table('X')\nexcept KeyError as e:\n    print(e)",
+			"\"book has no table 'X'; its tables are: 'Sales', 'No rows', 'Bad'\"\n")
+		r := box.run(t, "context.table('Bad')")
+		if r.Exception == nil || !strings.Contains(r.Exception.Traceback, "it is damaged") {
+			t.Errorf("a table that cannot be read: %s", describe(r))
+		}
+	}
 }

@@ -294,7 +294,7 @@ func describeInput(
 			"- `%s`: %s, type %s\n%s"+
 				"  access: slice it (`%s[:1000]`), `%s.find(...)`, `%s.split(...)`, `re`%s\n",
 			name, describeLength(name, n), text.Kind(), begins(string(prefix)), name, name, name,
-			suggestParser(text.Kind(), name, n),
+			suggestParser(text, name, n),
 		)
 	case input.Dir != nil:
 		files := input.Dir.Names()
@@ -327,6 +327,9 @@ func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 			"  access: slice it (`%s[:100]`), `%s.open()` for a file-like object\n",
 		name, humanize.Comma(text.Size()), text.Kind(), name, name,
 	)
+	if len(text.Tables()) > 0 {
+		fmt.Fprintf(b, "  its rows are dicts: `for row in %s.table()`\n", name)
+	}
 	if slices.Contains(pictures, text.Kind()) {
 		fmt.Fprintf(b, "  a model can look at it: `llm_query(\"...\", images=[%s])`\n", name)
 	}
@@ -343,10 +346,13 @@ func describeLength(name string, n int64) string {
 	return fmt.Sprintf("a str of %s characters", humanize.Comma(n))
 }
 
-// suggestParser returns a hint how to parse a text of a kind, empty if none helps.
-func suggestParser(kind bigtext.Kind, name string, n int64) string {
+// suggestParser returns a hint how to parse a text, empty if none helps.
+func suggestParser(text *bigtext.Text, name string, n int64) string {
 	const small = 20 << 20 // beyond it a parsed copy would fill the sandbox
+	kind := text.Kind()
 	switch {
+	case len(text.Tables()) > 0:
+		return fmt.Sprintf(", `for row in %s.table(%q)` for dicts", name, text.Tables()[0].Name)
 	case kind == bigtext.KindJSON && n < small:
 		return fmt.Sprintf(", `json.loads(%s)`", name)
 	case kind == bigtext.KindJSONL:

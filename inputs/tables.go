@@ -1,0 +1,134 @@
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/tablesql"
+)
+
+// findTables marks the tables of a file that has some, and returns sentences on them. A file whose
+// tables cannot be read has none, which a sentence says.
+func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *document) ([]string, error) {
+	file := findTableFile(text, found)
+	if file == nil {
+		return nil, nil
+	}
+	original := text.Original()
+
+	tables, err := file.list(ctx, original)
+	if errors.Is(err, tablesql.ErrDatabase) {
+		return []string{err.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range tables {
+		tables[i].Read = func(ctx context.Context) (*bigtext.Text, error) {
+			rows, err := r.spool(ctx, original, func(ctx context.Context, out io.Writer) error {
+				return file.write(ctx, original, i, tables[i].Name, out)
+			})
+			if err != nil {
+				return nil, fmt.Errorf("cannot read the rows of %s: %w", filepath.Base(text.Name()), err)
+			}
+			return rows, nil
+		}
+	}
+	if len(tables) > 0 {
+		text.MarkTables(tables)
+	}
+	notes := describeTables(tables)
+	if log := text.Name() + "-wal"; file == (database{}) && hasContent(log) {
+		notes = append(notes, "what is only in "+filepath.Base(log)+" is not seen: let SQLite run "+
+			"PRAGMA wal_checkpoint first")
+	}
+	return notes, nil
+}
+
+func hasContent(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// tableFile reads the tables of one kind of file.
+type tableFile interface {
+	list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error)
+	// write writes the rows of a table, by its number or its name.
+	write(ctx context.Context, file *bigtext.Text, number int, name string, out io.Writer) error
+}
+
+// findTableFile returns how the tables of a file are read; nil if it has none.
+func findTableFile(text *bigtext.Text, found *document) tableFile {
+	if found == nil && text.IsBinary() && text.Kind() == tablesql.KindDatabase {
+		return database{}
+	}
+	return nil
+}
+
+// database is a file that SQLite reads.
+type database struct{}
+
+func (database) list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error) {
+	return tablesql.ListDatabase(ctx, file)
+}
+
+func (database) write(ctx context.Context, file *bigtext.Text, _ int, name string, out io.Writer) error {
+	return tablesql.WriteRows(ctx, file, name, out)
+}
+
+// describeTables returns a sentence for each of the first tables.
+func describeTables(tables []bigtext.Table) []string {
+	const most = 20
+	var notes []string
+	for i, table := range tables {
+		if i == most {
+			notes = append(notes, plural(int64(len(tables)-i), "more table"))
+			break
+		}
+		what := "it is a table"
+		if table.Name != "" {
+			what = fmt.Sprintf("table %q", shorten(table.Name))
+		}
+		if table.Rows >= 0 {
+			what += " of " + plural(table.Rows, "row")
+		}
+		notes = append(notes, what+", whose columns are "+describeColumns(table.Columns))
+	}
+	return notes
+}
+
+func describeColumns(columns []bigtext.Column) string {
+	const most = 30
+	if len(columns) == 0 {
+		return "none"
+	}
+
+	var shown []string
+	for i, column := range columns {
+		if i == most {
+			shown = append(shown, "and "+humanize.Comma(int64(len(columns)-i))+" more")
+			break
+		}
+		shown = append(shown, strings.TrimSpace(shorten(column.Name)+" "+shorten(column.Type)))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// shorten returns the beginning of a name in a file, on one line.
+func shorten(name string) string {
+	const most = 60
+	line := strings.Join(strings.FieldsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+	if runes := []rune(line); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return line
+}

@@ -1,0 +1,80 @@
+package bigtext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Table is a table of the file that a text was made of, such as a sheet.
+type Table struct {
+	Name    string // empty if the file has no others
+	Columns []Column
+	Rows    int64 // -1 if nobody knows
+	// Read makes the text of its rows: objects of JSON, one on each line, with all columns.
+	Read func(ctx context.Context) (*Text, error)
+}
+
+// Column has a name, which no other column of its table has, and a type in the words of its file,
+// which may be empty.
+type Column struct{ Name, Type string }
+
+// tableSet are the tables of a text, and the texts of those that were read.
+type tableSet struct {
+	list  []Table
+	texts map[int]*Text
+	turn  chan struct{} // held while a table is read
+}
+
+// MarkTables says which tables the text has. Call it before the text is used.
+func (t *Text) MarkTables(tables []Table) {
+	set := &tableSet{tables, map[int]*Text{}, make(chan struct{}, 1)}
+	t.tables = set
+	t.Own(func() error {
+		set.turn <- struct{}{} // for ever
+		var errs []error
+		for _, text := range set.texts {
+			errs = append(errs, text.Close())
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Tables returns those of MarkTables. Do not write to them.
+func (t *Text) Tables() []Table {
+	if t.tables == nil {
+		return nil
+	}
+	return t.tables.list
+}
+
+// Table returns the rows of the table with a number, which are read at the first call. They belong
+// to t.
+func (t *Text) Table(ctx context.Context, number int) (*Text, error) {
+	if number < 0 || number >= len(t.Tables()) {
+		return nil, fmt.Errorf("%s has no table %d", t.name, number)
+	}
+	if err := t.acquire(); err != nil {
+		return nil, err
+	}
+	defer func() { _ = t.release() }() // Close has another one
+
+	set := t.tables
+	select {
+	case set.turn <- struct{}{}:
+		defer func() { <-set.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+
+	if text := set.texts[number]; text != nil {
+		return text, nil
+	}
+	text, err := set.list[number].Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text.kind = KindJSONL
+	set.texts[number] = text
+	return text, nil
+}

@@ -1,0 +1,83 @@
+package rustmodule
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// The bounds of an instance of an [Engine].
+const (
+	engineMemory = 1 << 30
+	startTime    = 2 * time.Minute
+)
+
+// Engine runs calls of a module that hostile files may harm: each call has an instance of its own.
+// All engines of a process run as many calls at once as there are processors.
+type Engine struct {
+	Files Files
+	// Name is what the user is told to wait for, such as "the reader of documents".
+	Name string
+
+	mu     sync.Mutex
+	module *Module
+}
+
+// Start says how a module is prepared.
+type Start struct {
+	// CacheDir keeps compiled code, empty for nowhere. The first call of a process decides.
+	CacheDir string
+	// Progress, if set, is called before work that takes seconds.
+	Progress func(what string)
+}
+
+var places = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// Call runs a job in an instance of its own.
+func (e *Engine) Call(ctx context.Context, s Start, job Job) ([]byte, error) {
+	module, err := e.compile(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare %s: %w", e.Name, err)
+	}
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+
+	instance, err := module.Instantiate(ctx, module.NewMemory(engineMemory))
+	if err != nil {
+		return nil, err
+	}
+	defer instance.Close()
+	if err := instance.Prepare(ctx, startTime); err != nil {
+		return nil, err
+	}
+	return instance.Call(ctx, job)
+}
+
+func (e *Engine) compile(ctx context.Context, s Start) (*Module, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.module != nil {
+		return e.module, nil
+	}
+
+	module, err := Compile(ctx, e.Files, Options{
+		CacheDir: s.CacheDir,
+		Log:      slog.New(slog.DiscardHandler),
+		Announce: func() {
+			if s.Progress != nil {
+				s.Progress("preparing " + e.Name + " for this machine (only once): a few seconds")
+			}
+		},
+	})
+	if err == nil {
+		e.module = module
+	}
+	return module, err
+}

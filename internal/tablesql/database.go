@@ -1,0 +1,193 @@
+package tablesql
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/util/ioutil"
+	"github.com/ncruces/go-sqlite3/vfs/readervfs"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+)
+
+// KindDatabase is the kind of the files that SQLite reads itself. These are hostile: SQLite runs in
+// WebAssembly, trusts no schema, and opens no other file.
+const KindDatabase bigtext.Kind = "sqlite"
+
+// ErrDatabase is the error of a database that cannot be read.
+var ErrDatabase = errors.New("the database cannot be read")
+
+// The bounds of reading a database.
+const (
+	databaseTime   = 2 * time.Minute
+	databasePerMiB = time.Second
+	databaseMemory = 256 << 20
+	maxTables      = 10_000
+)
+
+// fileSchema is the name of the database while its tables are read.
+const fileSchema = "file"
+
+// attached are the files that an engine may open.
+type attached struct{ names []string }
+
+var lastFile atomic.Int64
+
+// attach makes a file the schema with a name.
+func (a *attached) attach(db *sqlite3.Conn, schema string, file *bigtext.Text) error {
+	name := "rlm-" + strconv.FormatInt(lastFile.Add(1), 10)
+	readervfs.Create(name, ioutil.NewSizeReaderAt(io.NewSectionReader(file, 0, file.Size())))
+	a.names = append(a.names, name)
+
+	place := url.URL{Scheme: "file", Opaque: name, RawQuery: "vfs=reader&mode=ro&immutable=1"}
+	return db.Exec("ATTACH " + sqlite3.Quote(place.String()) + " AS " + quoteName(schema))
+}
+
+// forget ends the use of the files. The engine is closed.
+func (a *attached) forget() {
+	for _, name := range a.names {
+		readervfs.Delete(name)
+	}
+}
+
+// ListDatabase returns the tables and views of a database, without a way to read them. A file that
+// cannot be read is [ErrDatabase].
+func ListDatabase(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error) {
+	var list []bigtext.Table
+	err := withDatabase(ctx, file, func(db *sqlite3.Conn) error {
+		names, err := listNames(db)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			columns, err := listColumns(db, name)
+			if ctx.Err() != nil || errors.Is(err, sqlite3.NOMEM) {
+				return err
+			}
+			if err == nil { // else it is of a module that is not here, or a view of a missing table
+				list = append(list, bigtext.Table{Name: name, Columns: columns, Rows: -1})
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// listNames returns the names of tables and views, the tables first.
+func listNames(db *sqlite3.Conn) (names []string, err error) {
+	stmt, _, err := db.Prepare(`SELECT name FROM file.sqlite_schema WHERE type IN ('table', 'view')
+		AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type, rowid LIMIT ` + strconv.Itoa(maxTables))
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	for stmt.Step() {
+		names = append(names, stmt.ColumnText(0))
+	}
+	return names, stmt.Err()
+}
+
+func listColumns(db *sqlite3.Conn, table string) ([]bigtext.Column, error) {
+	stmt, err := selectAll(db, table)
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+
+	columns := make([]bigtext.Column, stmt.ColumnCount())
+	taken := map[string]bool{}
+	for i := range columns {
+		columns[i] = bigtext.Column{Name: makeUnique(stmt.ColumnName(i), taken), Type: stmt.ColumnDeclType(i)}
+	}
+	return columns, nil
+}
+
+func selectAll(db *sqlite3.Conn, table string) (*sqlite3.Stmt, error) {
+	stmt, _, err := db.Prepare("SELECT * FROM " + placeName{fileSchema, table}.quote())
+	return stmt, err
+}
+
+// WriteRows writes the rows of a table of a database, as objects of JSON, one on each line. Bytes
+// are in hexadecimal digits.
+func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.Writer) error {
+	return withDatabase(ctx, file, func(db *sqlite3.Conn) error {
+		stmt, err := selectAll(db, table)
+		if err != nil {
+			return err
+		}
+		defer stmt.Close()
+
+		out := bufio.NewWriterSize(lines, 64<<10)
+		keys := encodeKeys(stmt)
+		var line []byte
+		for stmt.Step() {
+			line = append(line[:0], '{')
+			for i, key := range keys {
+				if i > 0 {
+					line = append(line, ',')
+				}
+				line = append(line, key...)
+				if stmt.ColumnType(i) == sqlite3.BLOB {
+					line = fmt.Appendf(line, `"%x"`, stmt.ColumnRawBlob(i))
+				} else if line, err = appendValue(line, stmt, i); err != nil {
+					return err
+				}
+			}
+			if _, err := out.Write(append(line, "}\n"...)); err != nil {
+				return err
+			}
+		}
+		return errors.Join(stmt.Err(), out.Flush())
+	})
+}
+
+// withDatabase calls use with an engine that has the file alone, within the bounds.
+func withDatabase(parent context.Context, file *bigtext.Text, use func(db *sqlite3.Conn) error) (err error) {
+	ctx, cancel := context.WithTimeout(parent, databaseTime+databasePerMiB*time.Duration(file.Size()>>20))
+	defer cancel()
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer turn.Release(1)
+
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %w", ErrDatabase, asError(p))
+		}
+	}()
+	db, err := openEngine(ctx, databaseMemory)
+	if err != nil {
+		return err
+	}
+	var files attached
+	defer files.forget()
+	defer closeEngine(db)
+
+	for category, value := range bounds {
+		if category != sqlite3.LIMIT_ATTACHED {
+			db.Limit(category, value)
+		}
+	}
+	if err = files.attach(db, fileSchema, file); err == nil {
+		if err = db.SetAuthorizer(authorize); err == nil {
+			err = use(db)
+		}
+	}
+	if err != nil && parent.Err() != nil {
+		return context.Cause(parent)
+	}
+	if code := sqlite3.ErrorCode(0); errors.As(err, &code) {
+		reason, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sqlite3: "), ": unable to open database: ")
+		return fmt.Errorf("%w: %s", ErrDatabase, reason) // not the name by which the engine knows the file
+	}
+	return err
+}
