@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -36,10 +37,15 @@ func File(path string) Context { return Files(inputs.Options{}, path) }
 
 // Files is a file, a folder, or several of both. A text may be compressed and in any
 // encoding; an archive is a folder: see package [inputs] and [inputs.Open]. Text in UTF-8 is
-// mapped, not read. The files must not change while the session lives; a change is an error, not
+// mapped, not read. A file of a server is copied: see [inputs.Options.Servers] before you open
+// addresses of strangers. The files must not change while the session lives; a change is an error, not
 // a wrong answer.
 func Files(o inputs.Options, paths ...string) Context {
-	return Context{name: strings.Join(paths, ", "), open: func(ctx context.Context) (tiers.Input, error) {
+	shown := make([]string, len(paths))
+	for i, path := range paths {
+		shown[i] = remote.Shorten(path)
+	}
+	return Context{name: strings.Join(shown, ", "), open: func(ctx context.Context) (tiers.Input, error) {
 		return inputs.Open(ctx, o, paths...)
 	}}
 }

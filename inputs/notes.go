@@ -70,8 +70,12 @@ func describeLeftOut(counts map[string]int) []string {
 // asDocument is what a file of a folder is that is converted.
 const asDocument = "converted to Markdown, with the files themselves in .bytes"
 
-// mostSurveyed bounds how many files of a folder are looked at before a snippet runs.
-const mostSurveyed = 2_000
+// How many files of a folder are looked at before a snippet runs, at most. Each file of a server
+// costs a request.
+const (
+	mostSurveyed       = 2_000
+	mostSurveyedRemote = 100
+)
 
 // survey looks at the first bytes of the files of a folder, and returns sentences on those that
 // are not UTF-8.
@@ -79,7 +83,7 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 	kinds := map[string][]string{}
 	names := dir.Names()
 
-	for _, name := range names[:min(len(names), mostSurveyed)] {
+	for _, name := range names[:min(len(names), r.surveyed)] {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -104,9 +108,9 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 		return nil, err
 	}
 	notes = append(notes, more...)
-	if len(names) > mostSurveyed && len(notes) > 0 {
+	if len(names) > r.surveyed && len(notes) > 0 {
 		notes = append(notes, fmt.Sprintf("only the first %s files were looked at before the start",
-			humanize.Comma(mostSurveyed)))
+			humanize.Comma(int64(r.surveyed))))
 	}
 	return notes, nil
 }

@@ -7,15 +7,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // Open opens one context. A single path of a file gives a text, or a folder if the file is an
 // archive. A folder, a pattern such as "logs/*.gz" and several paths give a folder; its names
-// are relative to the deepest folder that holds all of them. A pipe is copied.
+// are relative to the deepest folder that holds all of them. A pipe is copied, and so is the file
+// of an address such as "https://example.com/app.log" or "s3://bucket/app.log". An address of S3
+// that ends in a slash, or is a pattern, gives a folder, whose files are copied when they are used.
 //
 // The files must not change while the input is in use. [Close] the input after the sandbox.
 func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) {
@@ -25,6 +29,13 @@ func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) 
 	}
 	if len(paths) == 0 {
 		return tiers.Input{}, errors.New("no path is given")
+	}
+	if i := slices.IndexFunc(paths, remote.IsAddress); i >= 0 {
+		if len(paths) > 1 {
+			return tiers.Input{}, errors.New("a file of a server cannot be one of several paths: " +
+				"make it a context of its own")
+		}
+		return r.openRemote(ctx, paths[i])
 	}
 
 	if len(paths) > 1 || isPattern(paths[0]) {

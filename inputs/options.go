@@ -25,6 +25,10 @@ type Options struct {
 	// KeepDocuments leaves documents as they are, such as PDF, Word and HTML. Otherwise they are
 	// converted to Markdown, and the file itself is in the bytes of the text.
 	KeepDocuments bool
+	// Servers are the only servers of https:// and s3:// addresses that may be reached, each as
+	// HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. Empty
+	// means all servers of the public Internet, by https.
+	Servers []string
 	// CacheDir keeps the compiled code of the reader of documents. Its code is executed, so
 	// it must belong to the user alone. Empty means the user's cache, "none" keeps nothing.
 	CacheDir string
@@ -50,6 +54,7 @@ const (
 type reader struct {
 	Options
 	encoding encoding.Encoding // of every text; nil to detect it
+	surveyed int               // how many files of a folder are looked at before a snippet runs
 }
 
 // newReader checks the options.
@@ -80,7 +85,7 @@ func newReader(o Options) (*reader, error) {
 			tell(what)
 		}
 	}
-	r := &reader{Options: o}
+	r := &reader{Options: o, surveyed: mostSurveyed}
 	if o.Encoding != "" {
 		var err error
 		if r.encoding, err = findEncoding(o.Encoding); err != nil {

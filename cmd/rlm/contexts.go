@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/remote"
 )
 
 // maxJSON bounds a JSON context, in bytes. The sandbox has it in memory as a whole.
@@ -156,6 +157,7 @@ func (c *contextFlags) open(e *env, note func(string, ...any)) ([]rlm.Context, e
 		return nil, err
 	}
 	options := c.files.Options(e.settings.CacheDir, note)
+	options.Servers = e.settings.ContextServer
 	var all []rlm.Context
 	for i := range c.list {
 		f := &c.list[i]
@@ -218,6 +220,10 @@ func (f *contextFlag) keep(stdin io.Reader) (kept sessions.Context, err error) {
 		}
 	default:
 		for _, path := range f.paths {
+			if remote.IsAddress(path) {
+				kept.Paths = append(kept.Paths, path)
+				continue
+			}
 			whole, absErr := filepath.Abs(path)
 			kept.Paths, err = append(kept.Paths, whole), errors.Join(err, absErr)
 		}

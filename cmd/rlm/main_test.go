@@ -150,6 +150,7 @@ func TestScripts(t *testing.T) {
 			"tree":      tree,
 			"index":     index,
 			"newimage":  newImage,
+			"files":     serveFiles,
 		},
 	})
 }

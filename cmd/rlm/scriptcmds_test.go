@@ -5,6 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -224,4 +227,22 @@ func newImage(ts *testscript.TestScript, neg bool, args []string) {
 		defer docker.Close()
 		ts.Check(docker.RemoveImage(context.Background(), reference))
 	})
+}
+
+// serveFiles is the script command `files`: it starts a server with the file app.log, and names it
+// in SERVER and SERVER_HOST.
+func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 || neg {
+		ts.Fatalf("usage: files")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/app.log" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "line 1\n") // else the client tells
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("SERVER", server.URL)
+	ts.Setenv("SERVER_HOST", server.Listener.Addr().String())
 }

@@ -94,6 +94,7 @@ func (t *talk) explain(err error, name string) error {
 // makeContext returns a kept context for a session.
 func (e *env) makeContext(c *sessions.Context, note func(string, ...any)) rlm.Context {
 	options := c.Reading.Options(e.settings.CacheDir, note)
+	options.Servers = e.settings.ContextServer
 	var made rlm.Context
 	switch {
 	case c.Path != "":

@@ -110,8 +110,8 @@ func parsePrefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// isPublic reports whether an address belongs to the public Internet.
-func isPublic(a netip.Addr) bool {
+// IsPublic reports whether an address belongs to the public Internet.
+func IsPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return a.IsValid() && a.IsGlobalUnicast() && !a.IsPrivate() &&
 		!slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })

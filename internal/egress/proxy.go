@@ -228,7 +228,7 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 		return nil, fmt.Errorf("cannot resolve %s: %w", want.host, err)
 	}
 	for _, a := range addresses {
-		if !isPublic(a) {
+		if !IsPublic(a) {
 			return nil, p.refuse(want.String(), "the host's address %s is not public", a)
 		}
 	}

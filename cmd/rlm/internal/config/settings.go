@@ -12,6 +12,7 @@ type Config struct {
 	AllowLocal, Deterministic            bool
 	AllowSampled                         bool
 	AllowHost, LocalFolder, With         []string
+	ContextServer                        []string
 	IndexURL, Image                      string
 	Timeout                              time.Duration
 	Memory, MaxOutput, Fuel              int64
@@ -154,6 +155,9 @@ func routingSettings(c *Config) []Setting {
 			"also allow tier local: this host's Python in a jail"),
 		row(Routing, "allow_host", list{&c.AllowHost}, "",
 			"HOST:PORT that snippets may connect to, in tiers docker and local"),
+		row(Routing, "context_server", list{&c.ContextServer}, "",
+			"the only servers that --context may name by https:// and s3://, as HOST or HOST:PORT; "+
+				"these may be private (default: all public servers)"),
 		row(Routing, "python", text{&c.Python}, "",
 			"Python of tier local, as a path or a name (default python3)"),
 		row(Routing, "local_folder", list{&c.LocalFolder}, "",

@@ -1,0 +1,144 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// Bucket is a bucket of a store that speaks S3.
+type Bucket struct {
+	name  string
+	store *minio.Client
+}
+
+// maxObjects bounds the objects of a prefix.
+const maxObjects = 1_000_000
+
+// getenv reads the variables that every client of S3 reads, as its library does for the keys.
+func getenv(name string) string { return os.Getenv(name) } //nolint:forbidigo // see above
+
+// OpenBucket connects to the store of the environment: AWS, or AWS_ENDPOINT_URL_S3 or
+// AWS_ENDPOINT_URL. The keys are those of the usual variables and files; without any, only public
+// objects can be read. It returns the bucket and the key of an address.
+func (c *Client) OpenBucket(address string) (bucket *Bucket, key string, err error) {
+	_, rest, _ := strings.Cut(address, "://")
+	name, key, _ := strings.Cut(rest, "/")
+	if name == "" {
+		return nil, "", errors.New("the name of the bucket is missing: write s3://BUCKET/KEY")
+	}
+
+	endpoint := cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"))
+	lookup := minio.BucketLookupPath
+	if endpoint == "" {
+		endpoint, lookup = "https://s3.amazonaws.com", minio.BucketLookupAuto
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, "", errors.New("cannot use AWS_ENDPOINT_URL: give an address such as https://store.example.com")
+	}
+	if len(c.servers) > 0 {
+		if err := c.check(u); err != nil {
+			return nil, "", err
+		}
+	}
+	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	c.trusted = append(c.trusted, strings.ToLower(u.Hostname())+":"+port) // the user's own environment names it
+
+	store, err := minio.New(u.Host, &minio.Options{
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
+		}),
+		Secure: u.Scheme == "https", Transport: c.transport, BucketLookup: lookup,
+		Region:     cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION")),
+		MaxRetries: maxAttempts,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot use the store: %w", err)
+	}
+	return &Bucket{name, store}, key, nil
+}
+
+// Open opens an object.
+func (b *Bucket) Open(ctx context.Context, key string) (*File, error) {
+	f := &File{ctx: ctx, Name: path.Base(key), attempts: maxAttempts}
+	f.reopen = func(ctx context.Context, at int64) (*http.Response, error) {
+		return b.get(ctx, key, at, f.version)
+	}
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// get asks for the bytes of an object from at on.
+func (b *Bucket) get(ctx context.Context, key string, at int64, version string) (*http.Response, error) {
+	var o minio.GetObjectOptions
+	if at > 0 {
+		if err := errors.Join(o.SetRange(at, 0), o.SetMatchETag(strings.Trim(version, `"`))); err != nil {
+			return nil, err
+		}
+	}
+	core := minio.Core{Client: b.store}
+	body, about, head, err := core.GetObject(ctx, b.name, key, o)
+	if err != nil {
+		return nil, explainStore(err)
+	}
+
+	answer := &http.Response{StatusCode: http.StatusOK, Body: body, Header: head, ContentLength: about.Size}
+	if at > 0 {
+		answer.StatusCode = http.StatusPartialContent
+	}
+	return answer, nil
+}
+
+// explainStore makes the error of a store one of a server.
+func explainStore(err error) error {
+	said := minio.ToErrorResponse(err)
+	switch {
+	case said.Code == "NoSuchBucket":
+		return errors.New("the store has no such bucket")
+	case said.StatusCode != 0:
+		return &statusError{said.StatusCode}
+	}
+	return hideQuery(err)
+}
+
+// Object is an object of a bucket.
+type Object struct {
+	Key  string
+	Size int64
+}
+
+// List returns the objects whose keys have a prefix, but no folders.
+func (b *Bucket) List(ctx context.Context, prefix string) (list []Object, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // which ends the listing
+	for found := range b.store.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		switch {
+		case found.Err != nil:
+			return nil, explainStore(found.Err)
+		case strings.HasSuffix(found.Key, "/"):
+			continue
+		case len(list) >= maxObjects:
+			return nil, fmt.Errorf("more than %d objects begin like this: give a longer prefix", maxObjects)
+		}
+		list = append(list, Object{found.Key, found.Size})
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+var _ io.ReadCloser = (*File)(nil)
