@@ -196,6 +196,8 @@ func TestLongConversationsAreCut(t *testing.T) {
 }
 
 // TestOpikShowsItsFields: Opik takes attributes that it does not know for parts of the input.
+//
+// Source 000, repl/otel/names.go: RROpikStep logs RR traces to Opik.
 func TestOpikShowsItsFields(t *testing.T) {
 	spans := observed(t, otel.Config{To: otel.Opik}, nil)
 	check(t, spans["rlm_run"], map[string]string{

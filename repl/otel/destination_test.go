@@ -35,6 +35,12 @@ func arrives(
 	return r.requests
 }
 
+// TestEnvironmentVariables:
+//
+// Source 000, repl/otel/destination.go: OPIK_API_KEY, OPIK_WORKSPACE, OPIK_URL_OVERRIDE,
+// OPIK_DISABLED=true and OPIK_ENABLED=false.
+//
+// Source 000, repl/otel/destination.go: Explicit opt-in only: Opik is never auto-enabled.
 func TestEnvironmentVariables(t *testing.T) {
 	const opikPath = "/api/v1/private/otel/v1/traces"
 	for _, c := range []struct {

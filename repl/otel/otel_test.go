@@ -244,6 +244,10 @@ func reflected(o *otel.Observer) {
 	})
 }
 
+// TestTraceHierarchy:
+//
+// Source 000, repl/otel/spans.go: Creates one trace per RR invocation with child spans per
+// iteration: rr_reflect above rr_iteration_0 with code, stdout, stderr.
 func TestTraceHierarchy(t *testing.T) {
 	r := listen(t)
 	o := r.observe(t, otel.Config{Loop: "reflect", Version: "1.2.3"})
@@ -294,6 +298,10 @@ func TestTraceHierarchy(t *testing.T) {
 	closed(t, o)
 }
 
+// TestMetadata:
+//
+// Source 000, repl/otel/spans.go: Parent trace metadata includes total_iterations, and
+// subagent_call_count and subagent_calls only when sub-agent calls exist.
 func TestMetadata(t *testing.T) {
 	r := listen(t)
 	o := r.observe(t, otel.Config{Loop: "reflect"})
@@ -465,6 +473,9 @@ func TestHostileTextsAreBoundedAndWithoutSecrets(t *testing.T) {
 	}
 }
 
+// TestExportFailingIsLoggedAndEndsNothing:
+//
+// Source 000, repl/otel/otel.go: Gracefully degrades to a no-op.
 func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	const key = "opik-key-0123456789abcdef"
 	r := listen(t)
@@ -502,6 +513,9 @@ func TestExportFailingIsLoggedAndEndsNothing(t *testing.T) {
 	}
 }
 
+// TestFlushAndCloseEndWithTheirContext:
+//
+// Source 000, repl/otel/otel.go: flush() drains buffered traces before the process exits.
 func TestFlushAndCloseEndWithTheirContext(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

@@ -19,6 +19,11 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestConfigTable compares the defaults with those that are documented.
+//
+// Source 000, repl/reflect/config.go: RRConfig: max_iterations=20, timeout=30.0,
+// enable_llm_query=True, max_llm_calls=30, max_context_chars=50_000, max_output_chars=20_000,
+// enable_subagent=True, subagent_max_tokens=8192, subagent_temperature=0.3,
+// enable_fallback_synthesis=True.
 func TestConfigTable(t *testing.T) {
 	c := reflect.WithDefaults(reflect.Config{Model: "m"})
 	for name, ok := range map[string]bool{
@@ -46,6 +51,9 @@ func TestConfigTable(t *testing.T) {
 }
 
 // TestConstructorTable: what a reflection is made of, and what it is without.
+//
+// Source 000, repl/reflect/config.go: RRStep(llm, config, prompt_template, subagent_llm): if
+// subagent_llm is None, uses the main llm.
 func TestConstructorTable(t *testing.T) {
 	template := "T " + strings.Join(braced(reflect.PromptVariables()), " ")
 	m := after(code("ask_llm('q')"), code(good))

@@ -30,6 +30,9 @@ const (
 
 // TestGuardPrematureFinal: no analysis is taken from the first iteration, in whatever
 // form, and a later one is.
+//
+// Source 000, repl/reflect/steps.go: If FINAL() is called on the first iteration, it is
+// rejected.
 func TestGuardPrematureFinal(t *testing.T) {
 	for name, first := range map[string]string{
 		"code": code("seen = 1\nprint('looked')\n" + good), "text": good, "json": `{"reasoning": "made up"}`,
@@ -46,6 +49,9 @@ func TestGuardPrematureFinal(t *testing.T) {
 }
 
 // TestGuardFinalAfterError: code that went on after FINAL and failed.
+//
+// Source 000, repl/reflect/steps.go: If FINAL() is called but the code execution had an error,
+// it is rejected.
 func TestGuardFinalAfterError(t *testing.T) {
 	m := after(code("try:\n    "+good+"\nfinally:\n    1 / 0"), code(good))
 	outcome := answered(t, config(m))
@@ -57,6 +63,9 @@ func TestGuardFinalAfterError(t *testing.T) {
 
 // TestGuardDirectResponse: a reply that is JSON is the analysis; another is not, and
 // the model is asked for code.
+//
+// Source 000, repl/reflect/steps.go: When no code block is extracted, direct JSON is treated
+// as a FINAL() value; otherwise the LLM receives feedback requesting code.
 func TestGuardDirectResponse(t *testing.T) {
 	for name, reply := range map[string]string{
 		"plain":  `{"reasoning": "r", "key_insight": "k"}`,
@@ -96,6 +105,15 @@ func TestAnAnalysisWithoutReasoningIsAskedForAgain(t *testing.T) {
 }
 
 // TestTemplateMethodsTable: how iterations begin, follow one another and end.
+//
+// Source 000, repl/reflect/loop.go: RRStep.run_loop() runs an iterative loop: each iteration
+// runs four steps sequentially.
+//
+// Source 000, repl/reflect/loop.go: _is_done(ctx) returns ctx.terminated; _extract_result(ctx)
+// returns the parsed ReflectorOutput.
+//
+// Source 000, repl/reflect/loop.go: _accumulate(ctx) appends feedback messages to history, and
+// increments the iteration counter.
 func TestTemplateMethodsTable(t *testing.T) {
 	m := &models{
 		script: []string{
@@ -131,6 +149,9 @@ func TestTemplateMethodsTable(t *testing.T) {
 }
 
 // TestIterationHeader looks at the counter, and at the urgency near the end.
+//
+// Source 000, repl/reflect/steps.go: Each feedback message includes [Iteration N/max]; within
+// 2 iterations of the limit, (approaching limit — finalize soon) is added.
 func TestIterationHeader(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)
@@ -142,6 +163,10 @@ func TestIterationHeader(t *testing.T) {
 	}
 }
 
+// TestOutputIsTruncated:
+//
+// Source 000, repl/reflect/steps.go: Per-execution stdout/stderr is truncated at
+// max_output_chars with a [TRUNCATED: N chars remaining] suffix.
 func TestOutputIsTruncated(t *testing.T) {
 	m := after(code("print('é' * 5_000)"), code(good))
 	cfg := config(m)
@@ -155,6 +180,10 @@ func TestOutputIsTruncated(t *testing.T) {
 	}
 }
 
+// TestBatchRunsAllBlocks:
+//
+// Source 000, repl/internal/turns/extract.go: When the first fenced block starts with # BATCH,
+// all fenced blocks are concatenated into a single script.
 func TestBatchRunsAllBlocks(t *testing.T) {
 	m := after(
 		"```python\n# BATCH\na = 1\n```\nand\n```python\nprint('a is', a)\n```",
@@ -167,6 +196,13 @@ func TestBatchRunsAllBlocks(t *testing.T) {
 
 // TestLongConversationsAreTrimmed: what is sent is trimmed by importance, the first
 // message stays, and one line says what is missing.
+//
+// Source 000, repl/internal/conversation/history.go: When message history exceeds
+// max_context_chars, the lowest-value iterations are dropped; the first message is always
+// kept.
+//
+// Source 000, repl/internal/conversation/history.go: Kept iterations maintain chronological
+// order.
 func TestLongConversationsAreTrimmed(t *testing.T) {
 	dull := code("print('.' * 3_000)")
 	m := &models{
@@ -190,6 +226,14 @@ func TestLongConversationsAreTrimmed(t *testing.T) {
 }
 
 // TestFallbackSynthesis: one more call, whose code runs in a fresh sandbox.
+//
+// Source 000, repl/reflect/ending.go: A synthesis prompt asks the LLM to call FINAL() with its
+// best assessment; its code is executed in a fresh sandbox.
+//
+// Source 000, repl/reflect/ending.go: If no code is found, direct JSON parsing is attempted.
+//
+// Source 000, repl/reflect/ending.go: If synthesis fails, a basic timeout ReflectorOutput is
+// returned with raw["timeout"] = True.
 func TestFallbackSynthesis(t *testing.T) {
 	cfg := func(m *models) reflect.Config {
 		c := config(m)
@@ -265,6 +309,9 @@ func timedOut(t *testing.T, cfg reflect.Config) {
 }
 
 // TestRRTraceSchema compares the record with the documented form, key by key.
+//
+// Source 000, repl/reflect/record.go: raw["rr_trace"] has iterations, subagent_calls,
+// total_iterations and timed_out.
 func TestRRTraceSchema(t *testing.T) {
 	m := after(
 		"no code", code("print('out')\nraise ValueError('bad')"), code("ask_llm('q')\n"+good),

@@ -33,6 +33,11 @@ func system(r llm.Request) string {
 }
 
 // TestAskLLMTable looks at each parameter.
+//
+// Source 000, repl/reflect/helper.go: ask_llm(question, context="", mode="analysis") calls the
+// sub-agent LLM with a formatted prompt.
+//
+// Source 000, repl/reflect/helper.go: llm_query(prompt) calls ask_llm(prompt, "").
 func TestAskLLMTable(t *testing.T) {
 	m := after(code(`print(ask_llm("why?"))
 print(ask_llm("why?", "step 1"))
@@ -51,6 +56,9 @@ print(llm_query("plain"))`), code(good))
 }
 
 // TestSubagentModesTable: a mode that is not known has the configured prompt.
+//
+// Source 000, repl/reflect/helper.go: "analysis" is a survey pass, "deep_dive" an
+// investigation pass; an unknown mode falls back to the configured system prompt.
 func TestSubagentModesTable(t *testing.T) {
 	for mode, want := range map[string]string{
 		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"),
@@ -72,6 +80,9 @@ func TestSubagentModesTable(t *testing.T) {
 }
 
 // TestSubagentConfigTable: what is configured reaches the model.
+//
+// Source 000, repl/reflect/helper.go: SubAgentConfig: model, max_tokens, temperature,
+// system_prompt.
 func TestSubagentConfigTable(t *testing.T) {
 	m := after(code("ask_llm('q')"), code(good))
 	answered(t, config(m))
@@ -92,6 +103,10 @@ func TestSubagentConfigTable(t *testing.T) {
 	}
 }
 
+// TestSubagentHistory:
+//
+// Source 000, repl/reflect/helper.go: SubAgentLLM tracks call history: call_number, question,
+// context_length, response_length, mode.
 func TestSubagentHistory(t *testing.T) {
 	m := after(
 		code(
@@ -118,6 +133,10 @@ func TestSubagentHistory(t *testing.T) {
 	}
 }
 
+// TestADisabledSubagentSaysSo:
+//
+// Source 000, repl/reflect/helper.go: When enable_subagent=False, returns "(ask_llm disabled -
+// analyze with code)".
 func TestADisabledSubagentSaysSo(t *testing.T) {
 	m := after(
 		code(
@@ -136,6 +155,10 @@ func TestADisabledSubagentSaysSo(t *testing.T) {
 	}
 }
 
+// TestADisabledLLMQueryIsNotThere:
+//
+// Source 000, repl/reflect/namespace.go: enable_llm_query: whether llm_query() is available in
+// the sandbox.
 func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 	m := after(
 		code("print(ask_llm('q'))\ntry:\n    llm_query('q')\nexcept Exception as e:\n    print(e)"),
@@ -149,6 +172,12 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 
 // TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
 // together, and the last ones are the reflector's.
+//
+// Source 000, repl/reflect/helper.go: A shared budget enforces a single limit across main LLM
+// calls and sub-agent calls.
+//
+// Source 000, repl/reflect/helper.go: When the budget is exhausted, ask_llm returns "(Max N
+// LLM calls exceeded - continue with available data)".
 func TestCallBudgetIsShared(t *testing.T) {
 	m := after(
 		code(
@@ -222,6 +251,10 @@ func TestSomeTokensAreForTheSynthesis(t *testing.T) {
 	holds(t, outcome.Reason, "the budget of output tokens was used up")
 }
 
+// TestAnExhaustedBudgetEndsTheLoop:
+//
+// Source 000, repl/reflect/ending.go: When the budget is exhausted, the run ends with its best
+// assessment.
 func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
 	for noSynthesis, requests := range map[bool]int{true: 3, false: 3} {
 		m := after(code("print(1)"))

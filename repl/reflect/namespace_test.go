@@ -12,6 +12,10 @@ import (
 )
 
 // TestNamespaceTable looks at each name that snippets find.
+//
+// Source 000, repl/reflect/namespace.go: Pre-loaded namespace: trace, traces, skillbook,
+// ask_llm, llm_query, FINAL, FINAL_VAR, SHOW_VARS, json, re, collections, datetime, timedelta,
+// date, time, timezone.
 func TestNamespaceTable(t *testing.T) {
 	prints(t, `import datetime as dt
 assert type(trace).__name__ == "TraceContext" and len(trace) > 0
@@ -44,6 +48,9 @@ func TestToolsOfTheEmbedder(t *testing.T) {
 		"Further functions:\n- `search(query)`: searches the archive.\n\nThe archive has 3 boxes.")
 }
 
+// TestTraceMayBeNone:
+//
+// Source 000, repl/reflect/subject.go: trace is a TraceContext or None.
 func TestTraceMayBeNone(t *testing.T) {
 	m := &models{script: []string{code("print(trace, traces['steps'])"), code(good)}}
 	cfg := config(m)
@@ -54,6 +61,9 @@ func TestTraceMayBeNone(t *testing.T) {
 }
 
 // TestTracesDict compares the variable with the form that is documented.
+//
+// Source 000, repl/reflect/subject.go: Traces dict: question, ground_truth, feedback, and
+// steps with role, reasoning, answer, skill_ids.
 func TestTracesDict(t *testing.T) {
 	m := &models{script: []string{code("print('<' + json.dumps(traces) + '>')"), code(good)}}
 	answered(t, config(m))
@@ -68,6 +78,9 @@ func TestTracesDict(t *testing.T) {
 
 // TestBlockedBuiltinsTable: the names are None, while what imports and what is built
 // on them goes on to work.
+//
+// Source 000, repl/reflect/namespace.py: Blocked builtins: open, __import__, eval, exec,
+// compile, input, globals, locals, breakpoint, memoryview are all set to None.
 func TestBlockedBuiltinsTable(t *testing.T) {
 	prints(
 		t,
@@ -97,6 +110,10 @@ func TestBlockedBuiltinsStay(t *testing.T) {
 	holds(t, m.told(t, 3), "True None")
 }
 
+// TestSafeGetattr:
+//
+// Source 000, repl/reflect/namespace.py: The builtin getattr is replaced with a safe version
+// that blocks access to names starting with _.
 func TestSafeGetattr(t *testing.T) {
 	prints(t, `assert getattr is safe_getattr
 print(getattr(trace, "steps") == trace.steps, getattr(trace, "nothing", 7))
@@ -107,6 +124,9 @@ for f in (getattr, safe_getattr):
         print(e)`, "True 7", "Access to '__class__' blocked\nAccess to '__class__' blocked")
 }
 
+// TestShowVarsListsTheUsersVariables:
+//
+// Source 000, repl/reflect/namespace.go: SHOW_VARS() prints available user variables.
 func TestShowVarsListsTheUsersVariables(t *testing.T) {
 	prints(
 		t, "mine = [1, 2]\nSHOW_VARS()", "mine: list (2)", "traces: dict", "skillbook: str",
@@ -120,6 +140,9 @@ func TestParallelMapAsksAtOnce(t *testing.T) {
 	holds(t, m.told(t, 2), "['re: a', 're: b', 're: c']")
 }
 
+// TestTimeoutEndsASnippet:
+//
+// Source 000, repl/reflect/steps.go: timeout: seconds per sandbox execute() call.
 func TestTimeoutEndsASnippet(t *testing.T) {
 	m := after(
 		code("kept = 1\nprint('begun')"), code("while True:\n    pass"),
@@ -132,6 +155,10 @@ func TestTimeoutEndsASnippet(t *testing.T) {
 	holds(t, m.told(t, 4), "still 1", "None")
 }
 
+// TestFinalVarOfAMissingNameDoesNotEndTheLoop:
+//
+// Source 000, repl/internal/turns/final.go: FINAL_VAR(name) submits a pre-built variable; a
+// missing name is an error for the model.
 func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
 	m := after(
 		code("result = {'reasoning': 'r'}\nFINAL_VAR('reslut')"), code("FINAL_VAR('result')"),
@@ -144,6 +171,9 @@ func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
 }
 
 // TestFinalTakesEveryField hands over the whole form.
+//
+// Source 000, repl/reflect/output.go: FINAL(value) submits the analysis result: a dict
+// matching ReflectorOutput fields.
 func TestFinalTakesEveryField(t *testing.T) {
 	m := after(code(`FINAL({
     "reasoning": "a", "error_identification": "b", "root_cause_analysis": "c", ` +

@@ -37,6 +37,12 @@ func threeSteps(t *testing.T) *agenttrace.Trace {
 }
 
 // TestPromptTemplateVariablesTable looks at each variable.
+//
+// Source 000, repl/reflect/template.go: The initial prompt sent to the LLM must contain 12
+// format variables.
+//
+// Source 000, repl/reflect/template.go: {question_preview} is a truncated preview (150 chars
+// max).
 func TestPromptTemplateVariablesTable(t *testing.T) {
 	truth := strings.Repeat("é", 151)
 	s := Subject{
@@ -87,6 +93,9 @@ func FuzzPreview(f *testing.F) {
 
 // TestIterationContextTable: a step fills its own fields in and leaves what it was
 // given as it was.
+//
+// Source 000, repl/reflect/iteration.go: RRIterationContext carries state through the four
+// inner steps of each REPL iteration.
 func TestIterationContextTable(t *testing.T) {
 	l := &loop{cfg: Config{MaxIterations: 9}.withDefaults()}
 	first := iteration{
@@ -177,6 +186,9 @@ func TestCheckStepTable(t *testing.T) {
 }
 
 // TestExecutionResultTable looks at each field, and at success.
+//
+// Source 000, repl/reflect/iteration.go: ExecutionResult has stdout, stderr, final_value,
+// exception and success.
 func TestExecutionResultTable(t *testing.T) {
 	of := func(r tiers.Result) *execution {
 		return executionOf(

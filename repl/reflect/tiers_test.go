@@ -8,6 +8,8 @@ import (
 )
 
 // TestOpenIsNoneInEveryTier, and so are the other names that prompts rely on.
+//
+// Source 000, repl/reflect/namespace.go: open is None, in every tier.
 func TestOpenIsNoneInEveryTier(t *testing.T) {
 	const source = "print({f for f in (open, eval, exec, compile, input, __import__, globals, locals)})"
 	for _, tier := range shared.Tiers() {

@@ -19,6 +19,10 @@ import (
 
 // The document lists five known limitations. These are their ends.
 
+// TestLimitation1CritiqueJSON:
+//
+// Source 001, repl/reflexion/critique.go: Limitation 1: LLMs frequently wrap JSON in markdown
+// code fences.
 func TestLimitation1CritiqueJSON(t *testing.T) {
 	for name, reply := range map[string]string{
 		"fenced":     "```json\n" + faulty("major") + "\n```",
@@ -38,6 +42,10 @@ func TestLimitation1CritiqueJSON(t *testing.T) {
 	}
 }
 
+// TestGracefulDegradation:
+//
+// Source 001, repl/reflexion/critique.go: A critique that cannot be parsed: the original
+// accepts the draft; here it never lets a draft pass.
 func TestGracefulDegradation(t *testing.T) {
 	t.Run("an unreadable critique is asked for again", func(t *testing.T) {
 		m := &model{critiques: []string{`{"issues": [{"type": "vague"}], "confidence": 2}`, passes}}
@@ -84,6 +92,10 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
+// TestLimitation2EvidenceIsSearched:
+//
+// Source 001, repl/reflexion/evidence.go: Limitation 2: evidence gathering is context-only,
+// and the same across all iterations.
 func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "docs/guide.md", "# Guide\n\nDatabase migrations are set up with drizzle-kit.\n")
@@ -131,6 +143,9 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 	holds(t, last(m.asked("critique")[1]), "forbidden on production databases")
 }
 
+// TestLimitation3DraftsAreStreamed:
+//
+// Source 001, repl/reflexion/loop.go: Limitation 3: Level 3 cannot stream.
 func TestLimitation3DraftsAreStreamed(t *testing.T) {
 	m := &model{
 		critiques: []string{faulty("major"), passes},
@@ -161,6 +176,10 @@ func TestLimitation3DraftsAreStreamed(t *testing.T) {
 	}
 }
 
+// TestLimitation4JudgesWorkAtTheSameTime:
+//
+// Source 001, repl/reflexion/loop.go: Limitation 4: multiple sequential LLM calls per
+// iteration.
 func TestLimitation4JudgesWorkAtTheSameTime(t *testing.T) {
 	const judges = 5
 	var all sync.WaitGroup // a judge answers once all are asked
@@ -182,6 +201,10 @@ func TestLimitation4JudgesWorkAtTheSameTime(t *testing.T) {
 	}
 }
 
+// TestLimitation5RevisionsKeepConfidence:
+//
+// Source 001, repl/reflexion/prompts.go: Limitation 5: the revision prompt omits fact
+// confidence.
 func TestLimitation5RevisionsKeepConfidence(t *testing.T) {
 	m := &model{critiques: []string{faulty("major"), passes}}
 	run(t, config(m))

@@ -145,6 +145,9 @@ func ended(
 
 // TestMethods is the document's table of methods: execute(task, context,
 // maxIterations = 3), and its example.
+//
+// Source 001, repl/reflexion/config.go: execute(task, context, maxIterations): default
+// maxIterations is 3.
 func TestMethods(t *testing.T) {
 	m := &model{
 		critiques: []string{faulty("major"), passes},
@@ -160,6 +163,13 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestLoopFlow:
+//
+// Source 001, repl/reflexion/loop.go: Iteration 1: generate the initial draft, gather
+// evidence, generate the critique.
+//
+// Source 001, repl/reflexion/loop.go: Iteration 2+: revise the draft with the previous draft
+// and the critique feedback.
 func TestLoopFlow(t *testing.T) {
 	m := &model{critiques: []string{faulty("major")}}
 	r := ended(t, config(m), reflexion.StatusRejected, 3)
@@ -197,6 +207,13 @@ func holds(t *testing.T, text string, parts ...string) {
 	}
 }
 
+// TestStepGenerateInitialDraft:
+//
+// Source 001, repl/reflexion/prompts.go: Includes task.message and the last 3 messages from
+// context.messageHistory.
+//
+// Source 001, repl/reflexion/prompts.go: Includes all retrievedFacts with confidence scores,
+// and all retrievedProcedures with success rates.
 func TestStepGenerateInitialDraft(t *testing.T) {
 	m := &model{critiques: []string{passes}}
 	run(t, config(m))
@@ -210,6 +227,10 @@ func TestStepGenerateInitialDraft(t *testing.T) {
 	)
 }
 
+// TestStepGatherEvidence:
+//
+// Source 001, repl/reflexion/evidence.go: Converts retrievedFacts and retrievedProcedures to
+// Evidence with source: "memory"; returns an empty array if there is no context data.
 func TestStepGatherEvidence(t *testing.T) {
 	m := &model{critiques: []string{passes}}
 	r := run(t, config(m))
@@ -235,6 +256,12 @@ func TestStepGatherEvidence(t *testing.T) {
 	}
 }
 
+// TestStepGenerateCritique:
+//
+// Source 001, repl/reflexion/critique.go: Prompts the LLM to identify issues in 3 categories:
+// MISSING, UNSUPPORTED, INCORRECT.
+//
+// Source 001, repl/reflexion/critique.go: Expects JSON with issues[], confidence, and passes.
 func TestStepGenerateCritique(t *testing.T) {
 	m := &model{critiques: []string{passes}}
 	cfg := config(m)
@@ -254,6 +281,10 @@ func TestStepGenerateCritique(t *testing.T) {
 	)
 }
 
+// TestStepReviseDraft:
+//
+// Source 001, repl/reflexion/prompts.go: Includes the original task, the previous draft, and
+// all critique issues with severity and suggested fixes.
 func TestStepReviseDraft(t *testing.T) {
 	m := &model{critiques: []string{faulty("major"), passes}}
 	run(t, config(m))
@@ -267,6 +298,10 @@ func TestStepReviseDraft(t *testing.T) {
 	)
 }
 
+// TestExitConditions:
+//
+// Source 001, repl/reflexion/result.go: critique.passes === true: success is true;
+// iterationNumber === maxIterations: success is false.
 func TestExitConditions(t *testing.T) {
 	for _, c := range []struct {
 		critique   string
@@ -284,6 +319,10 @@ func TestExitConditions(t *testing.T) {
 	}
 }
 
+// TestCritiquePassFailRules:
+//
+// Source 001, repl/reflexion/critique.go: passes is true if the issues array is empty or all
+// issues are "minor"; false if any issue is "major" or "critical".
 func TestCritiquePassFailRules(t *testing.T) {
 	issue := func(s string) reflexion.Issue { return reflexion.Issue{Severity: s} }
 	for _, c := range []struct {
@@ -315,6 +354,12 @@ func TestCritiquePassFailRules(t *testing.T) {
 	ended(t, config(&model{critiques: []string{says}}), reflexion.StatusPassed, 1)
 }
 
+// TestTokenTracking:
+//
+// Source 001, repl/reflexion/loop.go: total_tokens is the sum over every call; total_llm_calls
+// counts 2 per iteration.
+//
+// Source 001, repl/reflexion/loop.go: Evidence gathering does not make LLM calls.
 func TestTokenTracking(t *testing.T) {
 	m := &model{
 		critiques: []string{faulty("major")},
@@ -336,6 +381,18 @@ func TestTokenTracking(t *testing.T) {
 	}
 }
 
+// TestTypes:
+//
+// Source 001, repl/reflexion/result.go: ReflexionResult: final_draft, iterations,
+// total_llm_calls, total_tokens, success.
+//
+// Source 001, repl/reflexion/result.go: ReflexionIteration: iteration_number, draft, evidence,
+// critique, revised.
+//
+// Source 001, repl/reflexion/result.go: Evidence: source, content, relevance, supports_claim.
+//
+// Source 001, repl/reflexion/result.go: Critique: issues, confidence, passes. Issue: type,
+// description, severity, suggested_fix.
 func TestTypes(t *testing.T) {
 	result := reflexion.Result{
 		FinalDraft: "d", Iterations: []reflexion.Iteration{

@@ -25,6 +25,13 @@ func sample() *agenttrace.Trace {
 }
 
 // TestTraceMethods asks the classes that snippets have.
+//
+// Source 000, repl/internal/agenttrace/trace.go: TraceContext: steps, raw_reasoning, get_step,
+// find_steps, find_steps_regex, get_errors, get_actions, summary, to_markdown, search_raw,
+// search_raw_text, __len__, __iter__, __getitem__.
+//
+// Source 000, repl/internal/agenttrace/trace.go: TraceStep: content, preview(max_len=300),
+// __repr__ and __str__.
 func TestTraceMethods(t *testing.T) {
 	s := traceSession(t, shared, router.Policy{}, "wasm")
 	if err := agenttrace.Bind(t.Context(), s, sample()); err != nil {
@@ -112,6 +119,11 @@ func TestMain(m *testing.M) {
 	looptest.Main(m, &shared, rlm.Options{Python: os.Getenv("RLM_LOCAL_PYTHON")})
 }
 
+// TestFactoryMethods:
+//
+// Source 000, repl/internal/agenttrace/factories.go: Factory methods: from_agent_output,
+// from_reasoning_string, from_browser_use, from_langchain, from_conversation_history,
+// from_tau_simulation, combine.
 func TestFactoryMethods(t *testing.T) {
 	made := func(trace *agenttrace.Trace, err error) *agenttrace.Trace {
 		t.Helper()

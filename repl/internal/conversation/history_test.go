@@ -42,6 +42,10 @@ func TestTrimKeepsWhatMatters(t *testing.T) {
 }
 
 // TestMessageTrimmingTable scores a turn for each signal.
+//
+// Source 000, repl/internal/conversation/history.go: Iterations are scored by importance:
+// errors +3.0, findings +2.0, FINAL() +2.0, ask_llm +1.0, long output +1.0, "(no output)"
+// -1.0.
 func TestMessageTrimmingTable(t *testing.T) {
 	for _, c := range []struct {
 		name, reply, told string
@@ -71,6 +75,10 @@ func TestMessageTrimmingTable(t *testing.T) {
 	}
 }
 
+// TestTrimTellsErrorsFromExplorations:
+//
+// Source 000, repl/internal/conversation/history.go: Dropped iterations are summarised: [N
+// earlier iterations omitted: M error(s), K exploration(s)].
 func TestTrimTellsErrorsFromExplorations(t *testing.T) {
 	m := []llm.Message{{Role: llm.RoleUser, Content: "prompt"}}
 	filler := strings.Repeat(".", 600)

@@ -38,6 +38,10 @@ func variables(t *testing.T, text string) map[string]any {
 	return v
 }
 
+// TestTemplatesRender:
+//
+// Source 004, repl/internal/evaluators/template.go: Templates: {{ state.reflection_output |
+// tojson }} and {% for error in state.reflection_errors %}.
 func TestTemplatesRender(t *testing.T) {
 	skip.WithoutJail(t)
 	state := variables(t, `{"state": {"name": "Ann", "n": 3, "half": 0.5, "list": [1, {"a": "b"}],
@@ -119,6 +123,9 @@ func TestTemplatesAreCheckedByLine(t *testing.T) {
 	}
 }
 
+// TestLuaProgramsGiveValues:
+//
+// Source 004, repl/internal/evaluators/lua.go: Lua evaluator support.
 func TestLuaProgramsGiveValues(t *testing.T) {
 	skip.WithoutJail(t)
 	given := variables(
@@ -142,6 +149,9 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 	}
 }
 
+// TestPrologProgramsGiveValues:
+//
+// Source 004, repl/internal/evaluators/prolog.go: Prolog evaluator support.
 func TestPrologProgramsGiveValues(t *testing.T) {
 	skip.WithoutJail(t)
 	given := variables(t, `{"state": {"limit": 30}, "output": {"name": "Ann", "age": 31,

@@ -83,6 +83,12 @@ func TestGoIsTold(t *testing.T) {
 }
 
 // TestCodeExtractionTable looks at each layer, and at batches.
+//
+// Source 000, repl/internal/turns/extract.go: Three-layer fallback chain: fenced, indented,
+// FINAL.
+//
+// Source 000, repl/internal/turns/extract.go: looks_like_python(code) filters false positives
+// from bare code fences.
 func TestCodeExtractionTable(t *testing.T) {
 	for _, c := range []struct{ name, reply, source string }{
 		{"one of two", "```py\na = 1\n```\n```py\nb = 2\n```", "a = 1"},

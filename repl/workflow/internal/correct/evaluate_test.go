@@ -33,6 +33,13 @@ func indent(text string) string {
 	return "      " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ") + "\n"
 }
 
+// TestEvaluatorOfTypeSchema:
+//
+// Source 004, repl/workflow/internal/correct/evaluate.go: The schema evaluator uses JSON
+// Schema validation, with automatic type coercion (string to int, string to boolean).
+//
+// Source 004, repl/workflow/internal/correct/evaluate.go: Detailed error paths and
+// suggestions.
 func TestEvaluatorOfTypeSchema(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
@@ -69,6 +76,10 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 	}
 }
 
+// TestEvaluatorOfTypeLLM:
+//
+// Source 004, repl/workflow/internal/correct/evaluate.go: The LLM evaluator uses LLM-as-judge,
+// with a prompt and few-shot examples.
 func TestEvaluatorOfTypeLLM(t *testing.T) {
 	skip.WithoutJail(t)
 	with := `
@@ -202,6 +213,10 @@ nodes:
 	}
 }
 
+// TestEvaluatorOfTypeCustom:
+//
+// Source 004, repl/workflow/internal/correct/evaluate.go: The custom evaluator uses inline
+// Python, Lua, or Prolog code.
 func TestEvaluatorOfTypeCustom(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
@@ -283,6 +298,11 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 	}
 }
 
+// TestParametersOfEvaluate:
+//
+// Source 004, repl/workflow/internal/correct/actions.go: reflection.evaluate: data is
+// state.reflection_output by default, evaluator_type "schema"; schema, prompt, model,
+// examples, run, language.
 func TestParametersOfEvaluate(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, `{"valid": true}`)
@@ -340,6 +360,10 @@ func corrected(t *testing.T, cfg flow.Config, with, input string) (string, error
 	return asJSON(t, outcome.State["v"]), err
 }
 
+// TestParametersOfCorrect:
+//
+// Source 004, repl/workflow/internal/correct/correct.go: reflection.correct: data, errors,
+// corrector_action, run, prompt; data and errors come from the state by default.
 func TestParametersOfCorrect(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, "Here: {\"fixed\": true}")

@@ -60,6 +60,9 @@ const corrector = `      corrector:
 `
 
 // TestActionsTable: the actions by their names, each with a sentence about it.
+//
+// Source 004, repl/workflow/internal/correct/actions.go: Actions: reflection.loop,
+// reflection.evaluate, reflection.correct.
 func TestActionsTable(t *testing.T) {
 	var names []string
 	for _, action := range correct.Actions() {
@@ -74,6 +77,13 @@ func TestActionsTable(t *testing.T) {
 	}
 }
 
+// TestParametersOfLoop:
+//
+// Source 004, repl/workflow/internal/correct/config.go: reflection.loop: generator and
+// evaluator are required; max_iterations is 3 and on_failure "return_best" by default.
+//
+// Source 004, repl/workflow/internal/correct/config.go: The generator uses an action or inline
+// Python code.
 func TestParametersOfLoop(t *testing.T) {
 	skip.WithoutJail(t)
 	t.Run("generator and evaluator are required", func(t *testing.T) {
@@ -179,6 +189,11 @@ nodes:
 	})
 }
 
+// TestOnFailureStrategies:
+//
+// Source 004, repl/workflow/internal/correct/loop.go: return_best returns the attempt with the
+// highest score, return_last the final attempt, raise raises ReflectionFailedError with
+// history.
 func TestOnFailureStrategies(t *testing.T) {
 	skip.WithoutJail(t)
 	replies := []string{`{}`, `{"a": 1}`, `{"b": "?"}`}
@@ -205,6 +220,8 @@ func TestOnFailureStrategies(t *testing.T) {
 }
 
 // TestIterationsAreToldAndRecorded: each attempt is a turn of its node.
+//
+// Source 004, repl/workflow/internal/correct/loop.go: Full iteration history tracking.
 func TestIterationsAreToldAndRecorded(t *testing.T) {
 	cfg, _ := config(t, `{"b": 1}`, `{"a": 1}`)
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
@@ -248,6 +265,9 @@ nodes:
 }
 
 // TestFailedErrorHasTheHistory is the table of an entry's fields.
+//
+// Source 004, repl/workflow/internal/correct/loop.go: Each history entry has iteration,
+// output, score, valid, errors.
 func TestFailedErrorHasTheHistory(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
@@ -276,6 +296,10 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 
 // TestStateVariables looks at the state in the second iteration, while the
 // corrector works.
+//
+// Source 004, repl/workflow/internal/correct/loop.go: State variables: reflection_iteration,
+// reflection_output, reflection_errors, reflection_history, reflection_best,
+// reflection_best_score.
 func TestStateVariables(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`)
@@ -299,6 +323,10 @@ func TestStateVariables(t *testing.T) {
 	}
 }
 
+// TestReturnValueOnSuccess:
+//
+// Source 004, repl/workflow/internal/correct/loop.go: On success: success, valid, and the
+// reflection_ values, plus all keys from the output if it is a dict.
 func TestReturnValueOnSuccess(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"a": 1}`, `{"a": "2", "b": "true", "valid": "mine"}`)
@@ -325,6 +353,10 @@ func TestReturnValueOnSuccess(t *testing.T) {
 	}
 }
 
+// TestReturnValueOnFailure:
+//
+// Source 004, repl/workflow/internal/correct/loop.go: On failure: success and valid are false,
+// exhausted is true.
 func TestReturnValueOnFailure(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{}`, `{"a": 1}`, `no`)
@@ -357,6 +389,10 @@ func TestReturnValueOnFailure(t *testing.T) {
 	}
 }
 
+// TestCodeThatFailsMakesAnAttemptThatFailed:
+//
+// Source 004, repl/workflow/internal/correct/loop.go: Code of a generator that raises is an
+// attempt that failed.
 func TestCodeThatFailsMakesAnAttemptThatFailed(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "")

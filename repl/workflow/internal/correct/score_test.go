@@ -13,6 +13,9 @@ const person = `{type: object, required: [name, email, address], properties: {na
  address: {type: object, required: [city, zip], properties: {zip: {type: string}}}}}`
 
 // TestScoresWeighWhatTheSchemaAsks: each pair is a worse and a better output.
+//
+// Source 004, repl/workflow/internal/correct/score.go: reflection_best_score is the score of
+// the best output (0.0-1.0).
 func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 	skip.WithoutJail(t)
 	scoreOf := func(schema, data string) string {
@@ -80,6 +83,9 @@ func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 
 // TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then gives the
 // default, even after a loop that had one.
+//
+// Source 004, repl/workflow/internal/correct/score.go: Graceful degradation:
+// state.get("reflection_best", {}) works if no output has a value.
 func TestWithoutAnyValueThereIsNoBestAttempt(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "Here is my content: spring.")

@@ -111,6 +111,9 @@ nodes:
 }
 
 // TestTheResultOfCode: what it returns, or else its variable result, in every node.
+//
+// Source 004, repl/workflow/internal/flow/python.go: run: code returns a value, or sets
+// result.
 func TestTheResultOfCode(t *testing.T) {
 	for code, want := range map[string]string{
 		"result = {'a': 1}":                         `{"a":1}`,

@@ -203,6 +203,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestSchemasOfOtherFilesAreFollowed:
+//
+// Source 004, repl/workflow/internal/flow/refs.go: External schema references via $ref.
 func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 	skip.WithoutJail(t)
 	folder := t.TempDir()

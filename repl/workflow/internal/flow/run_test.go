@@ -26,6 +26,10 @@ func asJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
+// TestNodesShareTheState:
+//
+// Source 004, repl/workflow/internal/flow/run.go: nodes: name, uses, with, run and output;
+// state is shared by the nodes.
 func TestNodesShareTheState(t *testing.T) {
 	skip.WithoutJail(t)
 	models := says("hello")
