@@ -86,7 +86,9 @@ func (r Request) findMistake() error {
 	spoken := 0
 	for i, m := range r.Messages {
 		if len(m.Images) > 0 && m.Role != RoleUser {
-			return fmt.Errorf("message %d has images and the role %q: only messages of the role user can have images", i, m.Role)
+			return fmt.Errorf(
+				"message %d has images and the role %q: only messages of the role user can have images", i, m.Role,
+			)
 		}
 		switch m.Role {
 		case RoleSystem:
