@@ -267,7 +267,7 @@ func TestPeopleMayWriteLines(t *testing.T) {
 
 func TestNoRunIsAddedToALineThatIsNone(t *testing.T) {
 	for damaged, want := range map[string]string{
-		`{"type":"node","id":"b","prop`: "line 2: unexpected end", "null": "line 2: it is no JSON object",
+		`{"type":"node","id":"b","prop`: "line 2: unexpected end", "null": "line 2: it is not a JSON object",
 		"[]": "line 2: it is no", "{\"id\":\"\xff\"}": "line 2: it is no",
 		withProperty("sequence", "9223372036854775807"): "sequence is greater",
 		`{"id":"a","sequence":1e300}`:                   "sequence is greater",
