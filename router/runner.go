@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -188,17 +189,24 @@ func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, erro
 		return tiers.Collected{}, err
 	}
 	defer leave()
-	s := r.spaces[tiers.Python]
-	if s == nil || s.sandbox == nil {
-		return tiers.Collected{}, nil
-	}
+	var all tiers.Collected
+	for _, language := range []tiers.Language{tiers.Python, tiers.Go} {
+		s := r.spaces[language]
+		if s == nil || s.sandbox == nil {
+			continue
+		}
+		collector, ok := s.sandbox.(tiers.Collector)
+		if !ok {
+			return all, fmt.Errorf("cannot collect files from tier %s: it has no folder for them", s.tier)
+		}
 
-	collector, ok := s.sandbox.(tiers.Collector)
-	if !ok {
-		return tiers.Collected{}, fmt.Errorf(
-			"cannot collect files from tier %s: it has no folder for them", s.tier)
+		got, err := collector.Collect(ctx, dir)
+		all = outfiles.Join(all, got)
+		if err != nil {
+			return all, err
+		}
 	}
-	return collector.Collect(ctx, dir)
+	return all, nil
 }
 
 // Explain returns the plan for a snippet and runs nothing. Unlike Run it probes every

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 
+	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -14,8 +15,13 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		return tiers.Collected{}, err
 	}
 	defer leave()
-	return pykernel.Collect(s.Accounts.Config(), dir, s.started > 1,
+	made, err := s.golang.Collect(ctx, dir)
+	if err != nil || s.started == 0 {
+		return made, err
+	}
+	got, err := pykernel.Collect(s.Accounts.Config(), dir, s.started > 1,
 		func(limits tiers.Limits, source string) (tiers.Result, error) {
 			return s.python.RunAside(ctx, limits, source)
 		})
+	return outfiles.Join(made, got), err
 }

@@ -27,17 +27,11 @@ func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Gues
 				return nil, rejectGo(string(tiers.Go), err.Error())
 			}
 
-			if accounts.Config().Out {
-				return nil, rejectGo(
-					string(tiers.FeatureFiles), "only Python snippets can write files to collect",
-				)
-			}
-
 			t.sweepOnce(ctx)
 
 			return &goWall{
 				tier: t, setup: setup, files: files, memory: accounts.Limits().Memory,
-				labels: accounts.Config().Labels,
+				out: accounts.Config().Out, labels: accounts.Config().Labels,
 			}, nil
 		},
 	}
@@ -93,6 +87,7 @@ type goWall struct {
 	setup  setup
 	files  *shown
 	memory int64 // of a snippet
+	out    bool  // with the folder for files that are copied back
 	labels map[string]string
 }
 
@@ -121,7 +116,7 @@ const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
 
 // StartRelay starts the container of a program.
 func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
-	n := needs{files: w.files.with(folder, relay.Folder), labels: w.labels}
+	n := needs{files: w.files.with(folder, relay.Folder), out: w.out, labels: w.labels}
 	spec := w.spec("program", n)
 	spec.Command = []string{w.tier.golang.Program, "run", zoneInfo}
 	spec.Memory, spec.Processes = programMemory(w.memory), processes

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/golang"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
@@ -18,6 +19,7 @@ import (
 type sandbox struct {
 	*session.Machine
 	python  *pykernel.Guest
+	golang  *golang.Guest
 	started int // the number of containers that its Python has had
 }
 
@@ -64,7 +66,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 		n.files = files.with(texts.Path(), session.TextsAt)
 	}
 
-	s := &sandbox{}
+	s := &sandbox{golang: t.newGoGuest(accounts, files)}
 	s.python = &pykernel.Guest{
 		Tier: Name, Accounts: accounts, MustOutlive: out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
@@ -85,7 +87,7 @@ func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress
 		Tier:     Name,
 		Accounts: accounts,
 		Guests: map[tiers.Language]session.Guest{
-			tiers.Python: s.python, tiers.Go: t.newGoGuest(accounts, files),
+			tiers.Python: s.python, tiers.Go: s.golang,
 		},
 		Lacks: "it runs Python and Go only",
 		Nouns: map[tiers.Language]string{tiers.Go: "program"},

@@ -35,7 +35,7 @@ func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
 
 			return &goWall{
 				tools: tools, class: t.options.minClass(), memory: accounts.Limits().Memory,
-				sampled: t.options.AllowSampled,
+				out: accounts.Config().Out, sampled: t.options.AllowSampled,
 			}, nil
 		},
 	}
@@ -81,6 +81,7 @@ type goWall struct {
 	tools   *toolchain
 	class   jail.Class
 	memory  int64 // of a snippet
+	out     bool  // with the folder for files that are copied back
 	sampled bool  // a jail without a cgroup is acceptable
 }
 
@@ -126,10 +127,14 @@ const programSpace = 4 << 30
 
 // StartRelay starts the jail of a program.
 func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, error) {
+	var scratch []string
+	if w.out {
+		scratch = []string{tiers.OutFolder}
+	}
 	return w.start(ctx, jail.Config{
-		Worker: goworker.Relay,
-		Env:    []string{"GOTRACEBACK=none"},
-		Binds:  append(newShown().binds, jail.Bind{Source: folder, Target: relay.Folder}),
+		Worker: goworker.Relay, Scratch: scratch,
+		Env:   []string{"GOTRACEBACK=none"},
+		Binds: append(newShown().binds, jail.Bind{Source: folder, Target: relay.Folder}),
 		Limits: jail.Limits{
 			Memory: w.memory + golang.ProgramMemory, AddressSpace: w.memory + programSpace,
 		},
@@ -139,6 +144,9 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 func (w *goWall) start(ctx context.Context, config jail.Config) (golang.Box, error) {
 	config.Profile, config.MinClass = jail.Programs, w.class
 	config.AllowSampled = w.sampled
+	if len(config.Scratch) > 0 {
+		config.MinClass = jail.Full
+	}
 	process, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)

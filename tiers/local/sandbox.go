@@ -7,7 +7,9 @@ import (
 	"io"
 
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/golang"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/pykernel"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
@@ -17,6 +19,7 @@ import (
 type sandbox struct {
 	*session.Machine
 	python *pykernel.Guest
+	golang *golang.Guest
 	starts int // of its Python's process
 }
 
@@ -33,10 +36,15 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		return tiers.Collected{}, err
 	}
 	defer leave()
-	return pykernel.Collect(s.Accounts.Config(), dir, s.starts > 1,
+	made, err := s.golang.Collect(ctx, dir)
+	if err != nil {
+		return made, err
+	}
+	got, err := pykernel.Collect(s.Accounts.Config(), dir, s.starts > 1,
 		func(limits tiers.Limits, source string) (tiers.Result, error) {
 			return s.python.RunAside(ctx, limits, source)
 		})
+	return outfiles.Join(made, got), err
 }
 
 // open starts a sandbox. Its Python runs in one jailed process, its Go in others.
@@ -54,7 +62,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 
 	n := needs{limits: accounts.Limits(), proxy: proxy, out: cfg.Out}
 	texts := t.showTexts(&n, accounts)
-	box := &sandbox{}
+	box := &sandbox{golang: newGoGuest(t, accounts)}
 	box.python = &pykernel.Guest{
 		Tier: Name, Accounts: accounts, MustOutlive: cfg.Out,
 		Start: func(ctx context.Context) (pykernel.Process, error) {
@@ -67,7 +75,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 		Tier:     Name,
 		Accounts: accounts,
 		Guests: map[tiers.Language]session.Guest{
-			tiers.Python: box.python, tiers.Go: newGoGuest(t, accounts),
+			tiers.Python: box.python, tiers.Go: box.golang,
 		},
 		Lacks:    "it runs Python and Go only",
 		Nouns:    map[tiers.Language]string{tiers.Go: "program"},

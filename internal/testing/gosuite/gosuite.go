@@ -27,6 +27,7 @@ func Run(t *testing.T, tier tiers.Tier) {
 		{"ASessionComesFromTheInterpreter", testMoveFromInterpreter},
 		{"SomethingElseIsReported", testSomethingElse},
 		{"LazyText", testLazyText},
+		{"OutFolder", testOutFolder},
 		{"Cancelled", testCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, tier) })
