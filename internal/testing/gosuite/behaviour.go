@@ -250,7 +250,7 @@ fmt.Println(answers, err)`)
 	}
 	other := Open(t, tier, cfg)
 	report, err := other.(tiers.Exporter).Import(t.Context(), state)
-	if err != nil || report.Moved != 4 {
+	if err != nil || report.Moved != 5 {
 		t.Fatalf("%+v %v", report, err)
 	}
 	if r := RunOK(t, other, "a + answers[0]"); r.Stdout != "\"re: hire: 1\"\n" || h.made() != 7 || r.Final != nil {
