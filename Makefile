@@ -43,7 +43,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,7 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 # Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
 	go test -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+	RLM_ENGINE=aot go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/wasm
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3
@@ -153,9 +154,14 @@ fuzz: ## Fuzz every target for FUZZTIME each
 
 wasm: ## Build the WebAssembly Python anew, from source packages
 	scripts/wasm/build.sh
+	scripts/wasm/aot.sh
 
-wasm-verify: ## Build it anew and compare with the committed files
+wasm-aot: ## Build only its machine code anew
+	scripts/wasm/aot.sh
+
+wasm-verify: ## Build both anew and compare with the committed files
 	scripts/wasm/verify.sh
+	scripts/wasm/aot.sh --verify
 
 wasm-check: ## Compare the committed files with their manifest, in a second
 	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents

@@ -61,6 +61,9 @@ type Options struct {
 	// belong to the user alone. Empty means the user's cache directory; "none"
 	// keeps nothing, so that the preparation takes about two seconds in each process.
 	CacheDir string
+	// WasmEngine runs the WebAssembly of tier wasm: "auto", "wazero" or "aot", as
+	// [github.com/rlmhq/rlm/tiers/wasm.Options] explains. Empty is "auto".
+	WasmEngine string
 	// Python is the interpreter of the host for tier local, a path or a name. Empty means
 	// python3.
 	Python string
@@ -155,7 +158,8 @@ func New(options Options) (*Engine, error) {
 		budget: &budget{most: options.Memory},
 		store:  &runStore{setting: options.Store},
 		wasm: wasm.New(wasm.Options{
-			CacheDir: dir, Preload: python.Preload(), Progress: options.Progress, Log: options.Log,
+			CacheDir: dir, Engine: options.WasmEngine, Preload: python.Preload(),
+			Progress: options.Progress, Log: options.Log,
 		}),
 	}
 	if options.Packages != nil {

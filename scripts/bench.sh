@@ -12,6 +12,7 @@
 #   BENCH=documents scripts/bench.sh  the text of PDFs beside other tools alone; it needs python3
 #   BENCH=tables scripts/bench.sh   rows of tables, and SQL beside DuckDB, alone; it needs python3
 #     RLM_BENCH_SIZE=1GiB           the size of the table in CSV; without it, 64 MiB
+#   BENCH=wasm scripts/bench.sh     the engines of tier wasm beside native CPython alone
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,6 +28,9 @@ python=${RLM_PYTHON:-}
 
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
+fi
+if [[ ${BENCH:-all} == wasm ]]; then
+	exec go run ./scripts/bench -only wasm -python "$python" -rlm bin/rlm
 fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}

@@ -183,6 +183,7 @@ func (e *env) newEngine(
 	engine, err := rlm.New(rlm.Options{
 		Store:        folder,
 		CacheDir:     e.settings.CacheDir,
+		WasmEngine:   e.settings.Engine,
 		Python:       e.settings.Python,
 		LocalFolders: e.settings.LocalFolder,
 		AllowSampled: e.settings.AllowSampled,

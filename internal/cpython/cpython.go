@@ -7,7 +7,6 @@ package cpython
 
 import (
 	_ "embed" // the artefacts
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,15 +30,7 @@ var moduleNames string
 func Modules() []string { return strings.Fields(moduleNames) }
 
 // decoded is the embedded manifest. The tests make sure that it is valid.
-var decoded = mustDecode(manifestFile)
-
-func mustDecode(data []byte) manifest.Manifest {
-	var m manifest.Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		panic("cpython: the embedded manifest: " + err.Error())
-	}
-	return m
-}
+var decoded = mustDecode[manifest.Manifest](manifestFile)
 
 // Manifest returns the manifest. Do not change its maps: they are shared.
 func Manifest() manifest.Manifest { return decoded }

@@ -5,6 +5,7 @@
 //	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only engine -python python3.13 -texts long.txt
+//	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
@@ -102,11 +103,14 @@ func (b *bench) run(only string) error {
 		return b.runAll(part{"internal/documents", b.measureDocuments})
 	case "tables":
 		return b.runAll(part{"the command", b.measureTables})
+	case "wasm":
+		return b.measureEngines()
 	case "graph-child":
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, engine, graph, loops, peers, tables and texts", only)
+		return fmt.Errorf("-only %s: there are docker, documents, engine, graph, loops, peers, "+
+			"tables, texts and wasm", only)
 	}
 
 	switch {

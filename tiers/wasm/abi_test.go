@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +20,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// readyEngine prepares a tier from the tests' cache.
+// readyEngine prepares a tier from the tests' cache, with the engine under test.
 func readyEngine(t *testing.T) *engine {
 	t.Helper()
-	tier := New(Options{CacheDir: testcache.Dir()})
+	return readyEngineWith(t, os.Getenv("RLM_ENGINE"))
+}
+
+func readyEngineWith(t *testing.T, name string) *engine {
+	t.Helper()
+	tier := New(Options{CacheDir: testcache.Dir(), Engine: name})
 	t.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			t.Error(err)
@@ -47,7 +53,7 @@ const hostileMemory = 64 << 10
 // newHostileGuest makes a guest that imports what CPython imports.
 func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	t.Helper()
-	imports := readyEngine(t).program.(wazeroProgram).Module.ImportedFunctions()
+	imports := readyEngineWith(t, engineWazero).program.(wazeroProgram).Module.ImportedFunctions()
 	ctx := t.Context()
 	runtime := wazero.NewRuntime(ctx)
 	e := &engine{idle: newIdleList()}
@@ -61,7 +67,9 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 		t.Fatal(err)
 	}
 
-	in := &instance{engine: e, accounts: accounts, watch: &memoryWatch{}}
+	in := &instance{
+		engine: e, accounts: accounts, watch: &memoryWatch{}, deterministic: cfg.Deterministic,
+	}
 	compiled, err := runtime.CompileModule(ctx, assemble(imports))
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package wasm_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
@@ -10,11 +11,14 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
+// testEngine is the engine under test: RLM_ENGINE, or the default.
+var testEngine = os.Getenv("RLM_ENGINE")
+
 // warmTier shares its cache between the package's tests, so that the
 // interpreter is compiled once.
 func warmTier(tb testing.TB) *wasm.Tier {
 	tb.Helper()
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: testEngine})
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			tb.Error(err)
@@ -51,7 +55,7 @@ func runOK(tb testing.TB, s tiers.Sandbox, source string) {
 func BenchmarkWarm(b *testing.B) {
 	warmTier(b)
 	for b.Loop() {
-		tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+		tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: testEngine})
 		if err := tier.Warm(b.Context()); err != nil {
 			b.Fatal(err)
 		}

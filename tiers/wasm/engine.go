@@ -71,7 +71,7 @@ func (e *engine) start(ctx context.Context) error {
 
 	var group sync.WaitGroup
 	group.Go(func() { e.adopt(key) })
-	e.program, err = compileWithWazero(ctx, cache, e.announce)
+	e.program, err = e.loadProgram(ctx)
 	group.Wait()
 	if err != nil {
 		return fmt.Errorf("cannot prepare the interpreter: %w", err)
@@ -86,6 +86,14 @@ func (e *engine) start(ctx context.Context) error {
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", isCached)
 
 	return nil
+}
+
+// loadProgram makes the interpreter's code ready with the engine of the options.
+func (e *engine) loadProgram(ctx context.Context) (program, error) {
+	if e.options.engine() == engineAOT {
+		return loadCode()
+	}
+	return compileWithWazero(ctx, e.cache, e.announce)
 }
 
 // announce calls Progress before the first slow step.

@@ -2,6 +2,23 @@ package wasm
 
 import "context"
 
+// The engines by their names.
+const (
+	engineAuto   = "auto"
+	engineWazero = "wazero"
+	engineAOT    = "aot"
+)
+
+var engines = []string{engineWazero, engineAOT}
+
+// engine returns the name of the engine that the options ask for.
+func (o Options) engine() string {
+	if o.Engine == "" || o.Engine == engineAuto {
+		return engineWazero
+	}
+	return o.Engine
+}
+
 // program is the interpreter's code, which an engine for WebAssembly can run.
 type program interface {
 	// start makes a guest over in.mem. After an error, in.mem is still the caller's.

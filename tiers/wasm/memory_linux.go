@@ -225,6 +225,26 @@ func (m *mapping) Reallocate(size uint64) []byte {
 
 func (m *mapping) bytes() []byte { return m.data }
 
+// newTestMemory makes a page of memory without an image.
+func newTestMemory() (*mapping, error) {
+	data, err := reserve(wasmPage)
+	if err != nil {
+		return nil, err
+	}
+	return &mapping{img: &image{}, data: data, used: wasmPage, limit: wasmPage}, nil
+}
+
+// state returns the page before the memory, which the guest cannot reach, for the state of a
+// machine.
+func (m *mapping) state() ([]byte, error) {
+	start := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), -pageSize)
+	page := unsafe.Slice((*byte)(start), pageSize)
+	if err := unix.Mprotect(page, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		return nil, fmt.Errorf("cannot prepare the state of a guest: %w", err)
+	}
+	return page, nil
+}
+
 func (m *mapping) own() uint64 { return m.used - length(m.texts) }
 
 // addText admits a text to the memory.

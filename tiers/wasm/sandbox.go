@@ -45,13 +45,13 @@ func newSandbox(g *guest) *sandbox {
 		Guests:   map[tiers.Language]session.Guest{tiers.Python: g},
 		Lacks:    "it runs Python only",
 		Enforced: map[tiers.Language][]tiers.Enforcement{
-			tiers.Python: enforcedLimits(g.accounts.Config().Limits),
+			tiers.Python: enforcedLimits(g.accounts.Config().Limits, g.engine.options.engine()),
 		},
 	}}
 }
 
 // enforcedLimits lists how each limit is enforced.
-func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
+func enforcedLimits(l tiers.Limits, engine string) []tiers.Enforcement {
 	const clock = "the host's clock, read at each fuel slice of about a millisecond; " +
 		"KeyboardInterrupt, then kill"
 	return []tiers.Enforcement{
@@ -75,8 +75,8 @@ func enforcedLimits(l tiers.Limits) []tiers.Enforcement {
 		{
 			Limit: tiers.LimitFuel,
 			Value: fmt.Sprintf("%d units", l.Fuel),
-			Mechanism: "loop turns and copied bytes, counted in the guest's machine code; " +
-				"KeyboardInterrupt, then kill",
+			Mechanism: "loop turns and copied bytes, counted in the guest's machine code (" +
+				engine + "); KeyboardInterrupt, then kill",
 		},
 	}
 }

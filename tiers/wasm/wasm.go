@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +37,10 @@ type Options struct {
 	// executed, so it must belong to the user alone. Empty means no cache: each process then
 	// prepares for about two seconds.
 	CacheDir string
+	// Engine runs the interpreter's WebAssembly. "wazero" compiles it on this machine and
+	// caches the code. "aot" runs machine code that is part of the program, in about half the
+	// time; it exists for linux/amd64. "auto" is "wazero", as is empty.
+	Engine string
 	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
 	// start with the modules that it leaves in sys.modules.
 	Preload string
@@ -64,9 +70,9 @@ func New(options Options) *Tier {
 	return &Tier{options: options}
 }
 
-// Version names the interpreter that snippets run on.
-func (*Tier) Version(context.Context) (string, error) {
-	return "CPython " + cpython.Manifest().Python + ", built in", nil
+// Version names the interpreter that snippets run on, and the engine that runs it.
+func (t *Tier) Version(context.Context) (string, error) {
+	return "CPython " + cpython.Manifest().Python + ", built in, engine " + t.options.engine(), nil
 }
 
 // Info describes the tier. Cost is measured by `make bench`, see
@@ -93,9 +99,12 @@ var modules = sync.OnceValue(func() map[string]bool {
 	return tiers.ModuleSet(append(cpython.Modules(), pykernel.Modules()...)...)
 })
 
-// Probe reports whether the machine can run the tier: wazero compiles for amd64
-// and arm64.
+// Probe reports whether the machine can run the tier: wazero compiles for amd64 and arm64.
 func (t *Tier) Probe(context.Context) error {
+	if !slices.Contains(engines, t.options.engine()) {
+		return fmt.Errorf("tier wasm has no engine %q: name one of auto, %s",
+			t.options.Engine, strings.Join(engines, ", "))
+	}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return fmt.Errorf("tier wasm needs an amd64 or arm64 processor, but this one is %s",
 			runtime.GOARCH)

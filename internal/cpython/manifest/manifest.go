@@ -6,9 +6,10 @@ import "github.com/rlmhq/rlm/internal/artefact"
 
 // The names of the artefacts' files.
 const (
-	ModuleFile   = "python.wasm.zst"
-	ImageFile    = "image.zst"
-	ManifestFile = "manifest.json"
+	ModuleFile      = "python.wasm.zst"
+	ImageFile       = "image.zst"
+	ManifestFile    = "manifest.json"
+	MachineCodeFile = "code.json"
 )
 
 // PageSize is the size in bytes of a page of WebAssembly memory.
@@ -37,4 +38,16 @@ type Manifest struct {
 	Flags map[string]string `json:"flags"`
 	// Inputs are the SHA-256 hashes of packages and sources, by file name.
 	Inputs map[string]string `json:"inputs"`
+}
+
+// MachineCode describes the machine code that was made of the module.
+type MachineCode struct {
+	// Module is the SHA-256 hash of the module.
+	Module string `json:"module"`
+	// Code has a blob of package aot for each architecture, as Go names it.
+	Code map[string]artefact.Artefact `json:"code"`
+	// Toolchain, Flags and Inputs are as in Manifest.
+	Toolchain map[string]string `json:"toolchain"`
+	Flags     map[string]string `json:"flags"`
+	Inputs    map[string]string `json:"inputs"`
 }

@@ -8,14 +8,14 @@ import (
 
 // Config has the value of every setting.
 type Config struct {
-	Tier, MinIsolation, Python, CacheDir string
-	AllowLocal, Deterministic            bool
-	AllowSampled                         bool
-	AllowHost, LocalFolder, With         []string
-	ContextServer                        []string
-	IndexURL, Image                      string
-	Timeout                              time.Duration
-	Memory, MaxOutput, Fuel              int64
+	Tier, MinIsolation, Engine, Python, CacheDir string
+	AllowLocal, Deterministic                    bool
+	AllowSampled                                 bool
+	AllowHost, LocalFolder, With                 []string
+	ContextServer                                []string
+	IndexURL, Image                              string
+	Timeout                                      time.Duration
+	Memory, MaxOutput, Fuel                      int64
 
 	Model, SubModel            string
 	DepthModels, AllowedModels []string
@@ -115,6 +115,7 @@ func Providers() []string { return slices.Clone(providers) }
 // The words that some settings take.
 var (
 	isolations = []string{"none", "process", "container", "wasm", "kernel"}
+	engines    = []string{"auto", "wazero", "aot"}
 	// as package pictures has them
 	pictureWays = []string{"auto", "kitty", "iterm", "sixel", "none"}
 	logLevels   = []string{"trace", "debug", "info", "warn", "error"}
@@ -151,6 +152,8 @@ func routingSettings(c *Config) []Setting {
 			"tier that runs code: auto, or a name that rlm tiers lists"),
 		row(Routing, "min_isolation", choice{&c.MinIsolation, isolations}, "none",
 			"weakest isolation to accept: none, process, container, wasm, kernel"),
+		row(Routing, "engine", choice{&c.Engine, engines}, "auto",
+			"what runs the WebAssembly of tier wasm: auto, wazero, aot"),
 		row(Routing, "allow_local", toggle{&c.AllowLocal}, "false",
 			"also allow tier local: this host's Python in a jail"),
 		row(Routing, "allow_host", list{&c.AllowHost}, "",

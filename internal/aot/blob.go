@@ -1,0 +1,158 @@
+// Package aot runs WebAssembly that was compiled ahead of time, without cgo: machine code that
+// scripts/wasm has made with wasm2c and clang. It maps the code, enters it on a stack of its own,
+// and answers its imports in Go.
+package aot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Slots is the largest number of parameters that a function of the interface can have.
+const Slots = 16
+
+// Signature describes a function of a module's interface. Module is empty for an export.
+// Params and Result have a letter for each number: i for i32, I for i64, f for f32, F for f64.
+// Each takes one slot of 64 bits.
+type Signature struct {
+	Module string `json:",omitempty"`
+	Name   string
+	Params string
+	Result string
+}
+
+// Segment is a part of the code with one protection: readable, and perhaps executable.
+type Segment struct {
+	Offset, Size uint64
+	IsExecutable bool
+}
+
+// Header describes a blob. All addresses are offsets: of code from the beginning of the code,
+// of fields from the beginning of the guest's state.
+type Header struct {
+	// Machine is the architecture, as Go names it.
+	Machine string
+	// Size is the size of the code in bytes, whole pages.
+	Size     uint64
+	Segments []Segment
+	// Begin calls a function, Resume goes on behind an import, Start sets the globals.
+	Begin, Resume, Start uint64
+	// Pages and Bytes are the fields with the size of the memory.
+	Pages, Bytes uint64
+	Imports      []Signature
+	Exports      []Export
+	Globals      map[string]uint64
+}
+
+// Export is a function of the module, with the address of the C function that calls it.
+type Export struct {
+	Signature
+	Address uint64
+}
+
+// Encode makes a blob of a header and code.
+func Encode(h Header, code []byte) ([]byte, error) {
+	head, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	blob := binary.LittleEndian.AppendUint32(nil, uint32(len(head)))
+	return append(append(blob, head...), code...), nil
+}
+
+const codePage = 4096
+
+// maxCode bounds the code of a blob.
+const maxCode = 64 << 20
+
+var errBlob = errors.New("the machine code is damaged")
+
+// decode parses a blob and checks that all addresses lie where they should.
+func decode(blob []byte) (h Header, code []byte, err error) {
+	if len(blob) < 4 || uint64(binary.LittleEndian.Uint32(blob)) > uint64(len(blob)-4) {
+		return h, nil, errBlob
+	}
+
+	n := binary.LittleEndian.Uint32(blob)
+	dec := json.NewDecoder(bytes.NewReader(blob[4 : 4+n]))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&h); err != nil {
+		return h, nil, fmt.Errorf("%w: %w", errBlob, err)
+	}
+	code = blob[4+n:]
+	if h.Machine != runtime.GOARCH {
+		return h, nil, fmt.Errorf("the machine code is for %s, not for %s", h.Machine, runtime.GOARCH)
+	}
+
+	err = h.check(code)
+	return h, code, err
+}
+
+func (h *Header) check(code []byte) error {
+	if h.Size != uint64(len(code)) || h.Size%codePage != 0 || h.Size > maxCode {
+		return errBlob
+	}
+
+	end := uint64(0)
+	for _, s := range h.Segments {
+		if s.Offset < end || s.Offset%codePage != 0 || s.Size%codePage != 0 || s.Size > h.Size-s.Offset {
+			return errBlob
+		}
+		end = s.Offset + s.Size
+	}
+
+	for _, f := range h.Imports {
+		if len(f.Params) > Slots {
+			return errBlob
+		}
+	}
+	addresses := []uint64{h.Begin, h.Resume, h.Start}
+	for _, e := range h.Exports {
+		addresses = append(addresses, e.Address)
+	}
+
+	for _, address := range addresses {
+		if !h.isCode(address) {
+			return errBlob
+		}
+	}
+	fields := []uint64{h.Pages, h.Bytes}
+	for _, offset := range h.Globals {
+		fields = append(fields, offset)
+	}
+
+	for _, offset := range fields {
+		if offset > contextAt-8 {
+			return errBlob
+		}
+	}
+	return nil
+}
+
+func (h *Header) isCode(address uint64) bool {
+	for _, s := range h.Segments {
+		if s.IsExecutable && address >= s.Offset && address-s.Offset < s.Size {
+			return true
+		}
+	}
+
+	return false
+}
+
+// StateSize is the size of a guest's state. It lies directly before the memory.
+const StateSize = 4096
+
+// The layout of the state and of the context in it, as scripts/wasm/aot/c/aot.h has it.
+const (
+	contextAt = 2048
+
+	guestSP    = 24
+	stackLimit = 32
+	function   = 40
+	exitCode   = 48
+	slots      = 56
+)

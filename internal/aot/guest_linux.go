@@ -1,0 +1,159 @@
+//go:build linux && amd64
+
+package aot
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// enter goes to the guest's stack, and returns when the guest leaves it.
+func enter(context unsafe.Pointer, target uintptr)
+
+// Codes of exits above the numbers of imports.
+const (
+	trapped = 1 << 32
+	grows   = 1 << 33
+)
+
+// Host answers a guest.
+type Host interface {
+	// Call answers the import of a number, counted from 0. The parameters are in the slots; the
+	// result goes into the first one. It may panic, which ends the guest's call with an error.
+	Call(number int, slots []uint64)
+	// Grow adds pages to the memory, and reports false if it cannot. The memory does not move.
+	Grow(pages uint64) bool
+}
+
+// Guest is one instance of a program. Its state of StateSize bytes lies directly before its
+// memory. One goroutine at a time may use it.
+type Guest struct {
+	program *Program
+	state   []byte
+}
+
+// NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
+// pages of WebAssembly. The memory must stay writable, and must begin where the state ends.
+func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
+	g := &Guest{p, state[:StateSize]}
+	clear(g.state)
+	if err := new(Call).run(g, p.header.Start, nil, nil); err != nil {
+		return nil, err
+	}
+	g.SetSize(size)
+	return g, nil
+}
+
+const wasmPage = 64 << 10
+
+// SetSize tells the guest the size of its memory.
+func (g *Guest) SetSize(size uint64) {
+	*g.Field(g.program.header.Pages) = size / wasmPage
+	*g.Field(g.program.header.Bytes) = size
+}
+
+// Size returns the number of bytes of the memory in use.
+func (g *Guest) Size() uint64 { return *g.Field(g.program.header.Bytes) }
+
+// Word returns the 32 bits at an offset of the guest's state.
+func (g *Guest) Word(offset uint64) *uint32 { return (*uint32)(unsafe.Pointer(&g.state[offset])) }
+
+// Field returns the 64 bits at an offset of the guest's state.
+func (g *Guest) Field(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&g.state[offset])) }
+
+// context returns a word of the context.
+func (g *Guest) context(offset uint64) *uint64 { return g.Field(contextAt + offset) }
+
+// Call is a call of an exported function. While an import of one call is being answered, other
+// calls of the guest may run, each on its own stack.
+type Call struct {
+	stack *stack
+	sp    uint64
+	slots [Slots]uint64 // of the import that is being answered
+}
+
+// Depth returns the bytes of the stack that the call uses while it waits for the host.
+func (c *Call) Depth() int {
+	if c.stack == nil || c.sp == 0 {
+		return 0
+	}
+
+	return int(uint64(c.stack.top()) - c.sp)
+}
+
+// errHost marks what a host function panicked with.
+var errHost = errors.New("(recovered from a host function)")
+
+// Run calls a function with the parameters in the slots, where it leaves its result.
+func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
+	return c.run(g, f.Address, params, host)
+}
+
+func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err error) {
+	context := unsafe.Pointer(g.context(0))
+	if c.stack, err = getStack(context); err != nil {
+		return err
+	}
+	defer func() {
+		c.stack.put()
+		c.stack = nil
+	}()
+
+	code := uintptr(unsafe.Pointer(unsafe.SliceData(g.program.code)))
+	all := unsafe.Slice(g.context(slots), Slots)
+	copy(all, params)
+	*g.context(function) = uint64(code) + address
+	c.sp = uint64(c.stack.top())
+	target := code + uintptr(g.program.header.Begin)
+	for {
+		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
+		enter(context, target)
+		target = code + uintptr(g.program.header.Resume)
+		c.sp = *g.context(guestSP)
+
+		switch exit := *g.context(exitCode); {
+		case exit == 0:
+			copy(params, all)
+			return nil
+		case exit&trapped != 0:
+			return TrapError(exit)
+		case exit == grows:
+			all[0] = g.grow(all[0], host)
+		default:
+			if err := c.answer(g, int(exit)-1, all, host); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// grow answers memory.grow: the old size in pages, or -1.
+func (g *Guest) grow(pages uint64, host Host) uint64 {
+	old := *g.Field(g.program.header.Pages)
+	if old+pages > 1<<16 || !host.Grow(pages) {
+		return 1<<64 - 1
+	}
+
+	g.SetSize((old + pages) * wasmPage)
+	return old
+}
+
+// answer lets the host answer an import. Other calls may use the context meanwhile, so the
+// parameters are copied.
+func (c *Call) answer(g *Guest, number int, all []uint64, host Host) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if failed, ok := r.(error); ok {
+				err = fmt.Errorf("%w %w", failed, errHost)
+			} else {
+				err = fmt.Errorf("%v %w", r, errHost)
+			}
+		}
+	}()
+	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
+	copy(own, all)
+	host.Call(number, own)
+	all[0] = own[0]
+	return nil
+}

@@ -1,0 +1,463 @@
+//go:build linux && amd64
+
+package aot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"golang.org/x/sys/unix"
+)
+
+const hostileLimit = 8 * wasmPage // what the module declares
+
+// hostile is a guest with testdata/hostile.wat, between two pages that fault.
+type hostile struct {
+	*Guest
+	program *Program
+	region  []byte
+	memory  []byte // up to the limit
+	told    [][]uint64
+	host    func(h *hostile, number int, slots []uint64)
+}
+
+func loadHostile(tb testing.TB) *Program {
+	tb.Helper()
+	blob, err := os.ReadFile("testdata/hostile_" + runtime.GOARCH + ".blob")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := Load(blob)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	tb.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return p
+}
+
+func newHostile(tb testing.TB, p *Program) *hostile {
+	tb.Helper()
+	const before, after = 64 << 10, 64 << 10
+	region, err := unix.Mmap(-1, 0, before+hostileLimit+after, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err == nil {
+		err = unix.Mprotect(region[before-StateSize:before+hostileLimit], unix.PROT_READ|unix.PROT_WRITE)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	tb.Cleanup(func() { _ = unix.Munmap(region) })
+	h := &hostile{program: p, region: region, memory: region[before : before+hostileLimit]}
+	if h.Guest, err = p.NewGuest(region[before-StateSize:], wasmPage); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range h.memory {
+		h.memory[i] = byte(i*7 + i>>8)
+	}
+
+	return h
+}
+
+// Call is the host of a guest: it notes what it is told, or does what the test wants.
+func (h *hostile) Call(number int, slots []uint64) {
+	h.told = append(h.told, append([]uint64{uint64(number)}, slots...))
+	if h.host != nil {
+		h.host(h, number, slots)
+		return
+	}
+	slots[0] += 1000
+}
+
+func (h *hostile) Grow(pages uint64) bool { return h.Size()+pages*wasmPage <= hostileLimit }
+
+// run calls a function by its name.
+func (h *hostile) run(name string, params ...uint64) (uint64, error) {
+	f, ok := h.program.Export(name)
+	if !ok {
+		return 0, fmt.Errorf("no function %q", name)
+	}
+
+	stack := make([]uint64, max(len(params), 1))
+	copy(stack, params)
+	err := new(Call).Run(h.Guest, f, stack, h)
+	return stack[0], err
+}
+
+// oracle is the same guest in wazero.
+type oracle struct {
+	module api.Module
+	told   [][]uint64
+}
+
+func newOracle(tb testing.TB) *oracle {
+	tb.Helper()
+	ctx := context.Background()
+	o := &oracle{}
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler())
+	tb.Cleanup(func() { _ = r.Close(ctx) })
+	type list = []api.ValueType
+	i32, i64, f32, f64 := api.ValueTypeI32, api.ValueTypeI64, api.ValueTypeF32, api.ValueTypeF64
+	tell := func(number, params int) api.GoModuleFunc {
+		return func(_ context.Context, _ api.Module, stack []uint64) {
+			o.told = append(o.told, append([]uint64{uint64(number)}, stack[:params]...))
+			stack[0] += 1000
+		}
+	}
+	_, err := r.NewHostModuleBuilder("host").
+		NewFunctionBuilder().
+		WithGoModuleFunction(tell(1, 4), list{i32, i64, f32, f64}, list{i64}).Export("tell").
+		NewFunctionBuilder().
+		WithGoModuleFunction(tell(0, 1), list{i32}, list{i32}).Export("again").
+		Instantiate(ctx)
+	if err != nil {
+		tb.Fatal(err)
+	}
+
+	source, err := os.ReadFile("testdata/hostile.wasm")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if o.module, err = r.Instantiate(ctx, source); err != nil {
+		tb.Fatal(err)
+	}
+
+	memory, _ := o.module.Memory().Read(0, wasmPage)
+	for i := range memory {
+		memory[i] = byte(i*7 + i>>8)
+	}
+	return o
+}
+
+func (o *oracle) run(name string, params ...uint64) (uint64, error) {
+	results, err := o.module.ExportedFunction(name).Call(context.Background(), params...)
+	if len(results) == 0 {
+		return 0, err
+	}
+
+	return results[0], err
+}
+
+// trapOf is the first line of an error.
+func trapOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// operands are the edges of each type.
+var operands = map[rune][]uint64{
+	'i': {
+		0, 1, 2, 7, 31, 32, 0x7fff, 0xffff, wasmPage - 8, wasmPage - 4, wasmPage - 2, wasmPage - 1, wasmPage,
+		math.MaxInt32, 1 << 31, math.MaxUint32 - 7, math.MaxUint32 - 1, math.MaxUint32,
+	},
+	'I': {0, 1, 63, 64, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64},
+	'f': floats32(0, float32(math.Copysign(0, -1)), 0.5, 1.5, 2.5, -1, 1e10, -1e10, 2147483648, 4294967296, 1e20,
+		math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())),
+	'F': floats64(0, math.Copysign(0, -1), 0.5, 1.5, 2.5, -0.9, -1, 2147483647.5, -2147483648.9, 4294967295.9,
+		9223372036854775808, -9223372036854775808, 1.8446744073709552e19, 4503599627370495.5, 5e-324,
+		math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()),
+}
+
+func floats32(xs ...float32) (bits []uint64) {
+	for _, x := range xs {
+		bits = append(bits, uint64(math.Float32bits(x)))
+	}
+
+	return bits
+}
+
+func floats64(xs ...float64) (bits []uint64) {
+	for _, x := range xs {
+		bits = append(bits, math.Float64bits(x))
+	}
+	return bits
+}
+
+// TestEveryInstructionAsInWazero calls each function with edges and random numbers, in both
+// engines. Results, traps, memory and the calls of the host must agree.
+func TestEveryInstructionAsInWazero(t *testing.T) {
+	p := loadHostile(t)
+	ours, theirs := newHostile(t, p), newOracle(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	number := func(kind rune) uint64 {
+		if random.IntN(3) == 0 {
+			n := random.Uint64()
+			if kind == 'i' || kind == 'f' {
+				n &= math.MaxUint32
+			}
+			return n
+		}
+		return operands[kind][random.IntN(len(operands[kind]))]
+	}
+
+	calls, traps := 0, map[string]int{}
+	for _, f := range p.header.Exports {
+		if f.Name == "grow" || f.Name == "deep" || f.Name == "endless" {
+			continue // see below
+		}
+		for range 400 {
+			var params []uint64
+			for _, kind := range f.Params {
+				params = append(params, number(kind))
+			}
+			if f.Name == "fill" || f.Name == "copy" {
+				params[2] &= 0x1ffff
+			}
+			got, err := ours.run(f.Name, params...)
+			want, theirErr := theirs.run(f.Name, params...)
+			if trapOf(err) != trapOf(theirErr) {
+				t.Fatalf("%s%x: %v, in wazero %v", f.Name, params, err, trapOf(theirErr))
+			}
+			calls++
+			traps[trapOf(err)]++
+			if err == nil && f.Result != "" && !same(rune(f.Result[0]), got, want) {
+				t.Fatalf("%s%x = %x, in wazero %x", f.Name, params, got, want)
+			}
+		}
+		memory, _ := theirs.module.Memory().Read(0, wasmPage)
+		if !bytes.Equal(ours.memory[:wasmPage], memory) {
+			t.Fatalf("after %s the memories differ", f.Name)
+		}
+	}
+
+	if fmt.Sprint(ours.told) != fmt.Sprint(theirs.told) {
+		t.Error("the hosts were told different things")
+	}
+	if fuel, _ := p.Global("fuel"); *ours.Field(fuel) != theirs.module.ExportedGlobal("fuel").Get() {
+		t.Error("the globals differ")
+	}
+
+	t.Logf("%d calls, by their traps: %v", calls, traps)
+	for _, trap := range []TrapError{1, 2, 3, 4, 5, 6} {
+		if traps[trap.Error()] == 0 {
+			t.Errorf("no call ended with %q", trap.Error())
+		}
+	}
+}
+
+// same compares results. WebAssembly leaves open which NaN an operation returns.
+func same(kind rune, a, b uint64) bool {
+	switch kind {
+	case 'i':
+		return uint32(a) == uint32(b)
+	case 'f':
+		x, y := math.Float32frombits(uint32(a)), math.Float32frombits(uint32(b))
+		return uint32(a) == uint32(b) || x != x && y != y
+	case 'F':
+		x, y := math.Float64frombits(a), math.Float64frombits(b)
+		return a == b || x != x && y != y
+	}
+	return a == b
+}
+
+// TestMemoryGrows grows it up to the limit. Each access then goes as far as the memory.
+func TestMemoryGrows(t *testing.T) {
+	h := newHostile(t, loadHostile(t))
+	for pages := uint64(1); pages <= 8; pages++ {
+		if n, err := h.run("size"); err != nil || n != pages {
+			t.Fatalf("the size is %d (%v), want %d", n, err, pages)
+		}
+		if _, err := h.run("i64.store +0", pages*wasmPage-8, 5); err != nil {
+			t.Errorf("the last word of page %d: %v", pages, err)
+		}
+		if _, err := h.run("i64.store +0", pages*wasmPage-7, 5); !errors.Is(err, TrapError(1)) {
+			t.Errorf("beyond the last word of page %d: %v", pages, err)
+		}
+		want := pages
+		if pages == 8 {
+			want = math.MaxUint32
+		}
+		if n, err := h.run("grow", 1); err != nil || n != want {
+			t.Errorf("grow returned %d (%v), want %d", n, err, want)
+		}
+	}
+
+	for _, pages := range []uint64{1 << 15, 1 << 16, math.MaxUint32} {
+		if n, err := h.run("grow", pages); err != nil || n != math.MaxUint32 {
+			t.Errorf("grow by %d returned %d (%v)", pages, n, err)
+		}
+	}
+}
+
+// TestStackEnds recurses without end. The guest traps, and the next call has a whole stack.
+func TestStackEnds(t *testing.T) {
+	h := newHostile(t, loadHostile(t))
+	for range 3 {
+		if _, err := h.run("endless", 0); !errors.Is(err, TrapError(9)) {
+			t.Fatalf("endless recursion: %v", err)
+		}
+		if n, err := h.run("deep", 100_000); err != nil || n != 100_000 {
+			t.Fatalf("a deep recursion: %d, %v", n, err)
+		}
+	}
+}
+
+// TestHostFunctionsPanic ends a call from inside the host. Others go on.
+func TestHostFunctionsPanic(t *testing.T) {
+	h := newHostile(t, loadHostile(t))
+	failed := errors.New("failed")
+	for _, what := range []any{failed, "text"} {
+		h.host = func(*hostile, int, []uint64) { panic(what) }
+		if _, err := h.run("again", 1); err == nil || what == any(failed) && !errors.Is(err, failed) {
+			t.Errorf("after panic(%v): %v", what, err)
+		}
+	}
+	h.host = nil
+	if n, err := h.run("again", 1); err != nil || n != 1002 {
+		t.Errorf("the next call: %d, %v", n, err)
+	}
+}
+
+// TestCallsNest answers a call by calling the same guest again. Each has a stack of its own.
+func TestCallsNest(t *testing.T) {
+	h := newHostile(t, loadHostile(t))
+	h.host = func(h *hostile, _ int, slots []uint64) {
+		if slots[0] < 50 {
+			n, err := h.run("again", slots[0]+1)
+			if err != nil {
+				panic(err)
+			}
+			slots[0] = n
+		}
+	}
+
+	if n, err := h.run("again", 0); err != nil || n != 50+51 {
+		t.Errorf("nested calls returned %d, %v", n, err)
+	}
+}
+
+// TestNeighbours runs hostile guests beside good ones on many goroutines, while the collector
+// works and Go's own faults and preemptions arrive. The good ones notice nothing.
+func TestNeighbours(t *testing.T) {
+	p := loadHostile(t)
+	if err := pprof.StartCPUProfile(io.Discard); err != nil { // its signals hit guests, too
+		t.Fatal(err)
+	}
+	defer pprof.StopCPUProfile()
+	stop := make(chan struct{})
+	var collector, group sync.WaitGroup
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+				func() {
+					defer func() { _ = recover() }()
+					var nothing *int
+					*nothing = 1 //nolint:govet // Go's own fault is wanted
+				}()
+			}
+		}
+	})
+	for i := range 16 {
+		h := newHostile(t, p)
+		group.Go(func() {
+			const scratch = 32 // the recursive functions write here
+			before := bytes.Clone(h.memory[scratch:])
+			for round := range uint64(12) {
+				if i%2 == 0 {
+					_, err := h.run([]string{"endless", "unreachable", "i32.load +4294967295"}[round%3], round)
+					if _, isTrap := errors.AsType[TrapError](err); !isTrap {
+						t.Errorf("a hostile guest: %v", err)
+					}
+					continue
+				}
+				if n, err := h.run("deep", 20_000); err != nil || n != 20_000 {
+					t.Errorf("a good guest: %d, %v", n, err)
+				}
+				if n, err := h.run("tell", round, 1, 2, 3); err != nil || n != round+1000 {
+					t.Errorf("a good guest: %d, %v", n, err)
+				}
+			}
+			if !bytes.Equal(before, h.memory[scratch:]) {
+				t.Error("a memory has changed")
+			}
+		})
+	}
+
+	group.Wait()
+	close(stop)
+	collector.Wait()
+}
+
+// TestDamagedBlobs changes the header of a blob. Load refuses it or the code is not reached.
+func TestDamagedBlobs(t *testing.T) {
+	h, code, err := decode(mustRead(t, "testdata/hostile_"+runtime.GOARCH+".blob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string]func(*Header){
+		"another machine":        func(h *Header) { h.Machine = "mips" },
+		"a size":                 func(h *Header) { h.Size += codePage },
+		"an address":             func(h *Header) { h.Begin = h.Size },
+		"an export in constants": func(h *Header) { h.Exports = []Export{{Address: 0}} },
+		"a field":                func(h *Header) { h.Bytes = contextAt },
+		"a segment": func(h *Header) {
+			h.Segments = []Segment{{Offset: 0, Size: h.Size + codePage, IsExecutable: true}}
+		},
+		"overlapping segments": func(h *Header) { h.Segments = append(h.Segments, h.Segments[0]) },
+	} {
+		changed := h
+		damage(&changed)
+		blob, err := Encode(changed, code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := Load(blob); err == nil {
+			t.Errorf("a blob with %s was loaded", name)
+			_ = p.Close()
+		}
+	}
+
+	for _, blob := range [][]byte{nil, {1}, {255, 255, 255, 255, 1}, []byte("\x02\x00\x00\x00{}")} {
+		if _, err := Load(blob); err == nil {
+			t.Errorf("%q was loaded", blob)
+		}
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// BenchmarkHostCall is a call of the host and its return.
+func BenchmarkHostCall(b *testing.B) {
+	h := newHostile(b, loadHostile(b))
+	h.host = func(*hostile, int, []uint64) {}
+	f, _ := h.program.Export("again")
+	call, stack := new(Call), []uint64{0}
+	b.ReportAllocs()
+	for b.Loop() {
+		h.told = h.told[:0]
+		if err := call.Run(h.Guest, f, stack, h); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

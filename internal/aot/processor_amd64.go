@@ -1,0 +1,18 @@
+//go:build linux
+
+package aot
+
+import (
+	"errors"
+
+	"golang.org/x/sys/cpu"
+)
+
+// checkProcessor reports whether the processor has what the code was compiled for: x86-64-v2.
+func checkProcessor() error {
+	x := cpu.X86
+	if !x.HasSSE42 || !x.HasPOPCNT || !x.HasSSSE3 || !x.HasCX16 {
+		return errors.New("the processor is older than x86-64-v2")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package aot
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Program is machine code in memory, ready to run. Many guests can run it at once.
+type Program struct {
+	header  Header
+	code    []byte // mapped
+	exports map[string]Export
+}
+
+// ErrUnsupported is the error of Load where no engine can run machine code.
+var ErrUnsupported = errors.New("no code compiled ahead of time can run on this system")
+
+// Load maps the code of a blob, executable and not writable.
+func Load(blob []byte) (*Program, error) {
+	if err := checkProcessor(); err != nil {
+		return nil, err
+	}
+	header, code, err := decode(blob)
+	if err != nil {
+		return nil, err
+	}
+
+	p := &Program{header: header, exports: map[string]Export{}}
+	for _, e := range header.Exports {
+		p.exports[e.Name] = e
+	}
+	if p.code, err = mapCode(code, header.Segments); err != nil {
+		return nil, fmt.Errorf("cannot map machine code: %w", err)
+	}
+
+	return p, nil
+}
+
+// Imports returns the functions that the module imports. A guest calls them by their index.
+func (p *Program) Imports() []Signature { return p.header.Imports }
+
+// Export finds a function of the module.
+func (p *Program) Export(name string) (Export, bool) {
+	e, ok := p.exports[name]
+	return e, ok
+}
+
+// Global returns the place of an exported global in a guest's state.
+func (p *Program) Global(name string) (offset uint64, ok bool) {
+	offset, ok = p.header.Globals[name]
+	return offset, ok
+}
+
+// Close unmaps the code. No guest may run it any more.
+func (p *Program) Close() error {
+	if p.code == nil {
+		return nil
+	}
+	code := p.code
+	p.code = nil
+	return unmapCode(code)
+}
+
+// TrapError is the error of a guest that did what WebAssembly forbids, such as an access outside its
+// memory. The guest is then unusable.
+type TrapError uint32
+
+// The traps of wasm2c, by their numbers.
+var trapNames = [...]string{
+	1:  "out of bounds memory access",
+	2:  "integer overflow",
+	3:  "integer divide by zero",
+	4:  "invalid conversion to integer",
+	5:  "unreachable",
+	6:  "invalid table access",
+	7:  "uncaught exception",
+	8:  "unaligned atomic",
+	9:  "stack overflow",
+	10: "indirect call type mismatch",
+}
+
+func (t TrapError) Error() string {
+	if int(t) < len(trapNames) && trapNames[t] != "" {
+		return "wasm error: " + trapNames[t]
+	}
+
+	return fmt.Sprintf("wasm error: trap %d", uint32(t))
+}

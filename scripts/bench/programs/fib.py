@@ -1,0 +1,6 @@
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def run():
+    assert fib(24) == 46368

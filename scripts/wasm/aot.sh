@@ -1,0 +1,212 @@
+#!/bin/bash
+# usage: aot.sh [--relock | --verify] [WORKDIR [OUTDIR]]
+#
+# From the committed module and image of internal/cpython to machine code: wasm2c, our changes
+# to its output (see aot/rewrite.go), and clang with a profile. OUTDIR is the repository, unless
+# another folder is given. The bytes do not depend on WORKDIR, where finished steps are not
+# repeated. --relock accepts what Debian offers now. --verify builds in a fresh folder and
+# compares. JOBS is the number of compilers at a time. PROFILE=1 trains a profile and
+# compiles with it; without it, the code is a fifth slower and made in a third of the time.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+REPO=$(cd -- "$SCRIPTS/../.." && pwd)
+AOT=$SCRIPTS/aot
+LOCK=$AOT/inputs.sha256
+ARCHITECTURES=(amd64)
+
+TOOLS=(
+  clang-19/bookworm llvm-19/bookworm lld-19/bookworm libclang-cpp19/bookworm
+  libllvm19/bookworm libclang-common-19-dev/bookworm libclang1-19/bookworm
+  llvm-19-linker-tools/bookworm libclang-rt-19-dev/bookworm
+)
+# wasm2c of trixie wants trixie's C library, which it gets in a folder of its own.
+WABT=(wabt/trixie libc6/trixie libgcc-s1/trixie libssl3t64/trixie libstdc++6/trixie)
+
+FLAGS=(
+  -std=gnu99 -O2 -Wno-everything -ffreestanding -fPIE -ffp-contract=off -fno-math-errno
+  -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident
+  -ffunction-sections -fno-finite-loops
+  # The stack's margin is for frames of at most this size: see internal/aot. -w would hide it.
+  -Wframe-larger-than=65536 -Werror=frame-larger-than
+  -DWASM_RT_MEMCHECK_BOUNDS_CHECK=1 -DWASM_RT_USE_MMAP=0
+  -DWASM_RT_NONCONFORMING_UNCHECKED_STACK_EXHAUSTION=1 # the rewritten code checks it
+)
+declare -A TARGET=([amd64]="--target=x86_64-unknown-linux -march=x86-64-v2")
+declare -A EMULATION=([amd64]=elf_x86_64)
+
+# ---- tools ------------------------------------------------------------------------
+
+get_tools() {
+  fetch_debs "${TOOLS[@]}" "${WABT[@]}"
+  [[ -n ${RELOCK-} ]] || verify "${TOOLS[@]}" "${WABT[@]}"
+  local package deb
+  for package in "${TOOLS[@]}" "${WABT[@]}"; do
+    for deb in "$WORK/inputs/${package%/*}"_*.deb; do
+      if [[ $package == */trixie ]]; then
+        dpkg -x "$deb" "$WORK/wabt"
+      else
+        dpkg -x "$deb" "$WORK/tool"
+      fi
+    done
+  done
+}
+
+llvm() {
+  local tool=$1
+  shift
+  LD_LIBRARY_PATH=$WORK/tool/usr/lib/x86_64-linux-gnu:$WORK/tool/usr/lib/llvm-19/lib \
+    "$WORK/tool/usr/lib/llvm-19/bin/$tool" "$@"
+}
+
+wabt() {
+  local tool=$1
+  shift
+  "$WORK/wabt/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$WORK/wabt/usr/lib/x86_64-linux-gnu" "$WORK/wabt/usr/bin/$tool" "$@"
+}
+
+tool() { (cd "$REPO" && go run ./scripts/wasm/aot "$@"); }
+
+# ---- C ----------------------------------------------------------------------------------
+
+# translate MODULE DIR UNITS: the C code of a module, in that many files.
+translate() {
+  rm -rf "$2"
+  mkdir -p "$2/raw"
+  wabt wasm2c "$1" -o "$2/raw/guest.c" -n guest --num-outputs="$3"
+  tool rewrite "$2/raw" "$2/c"
+}
+
+# clang_for ARCH DIR OPTION...: clang for the code of a guest.
+clang_for() {
+  local arch=$1 dir=$2
+  shift 2
+  # shellcheck disable=SC2086 # the target is words
+  llvm clang ${TARGET[$arch]} "${FLAGS[@]}" "-ffile-prefix-map=$WORK=/build" \
+    "-ffile-prefix-map=$AOT=/build/aot" -isystem "$AOT/c/include" \
+    -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" "$@"
+}
+
+# compile ARCH DIR OUT OPTION...: the objects of a guest.
+compile() {
+  local arch=$1 dir=$2 out=$3 unit
+  shift 3
+  mkdir -p "$out"
+  for unit in "$dir"/c/*.c; do
+    while (($(jobs -rp | wc -l) >= ${JOBS:-$(nproc)})); do wait -n; done
+    clang_for "$arch" "$dir" "$@" -c "$unit" -o "$out/$(basename "$unit" .c).o" &
+  done
+  for unit in $(jobs -p); do wait "$unit"; done
+  clang_for "$arch" "$dir" -c "$dir/c/table.S" -o "$out/table.o"
+}
+
+# link ARCH DIR OUT BLOB: a blob of the objects in OUT.
+link() {
+  local arch=$1 dir=$2 out=$3 entry keep=()
+  clang_for "$arch" "$dir" -fno-builtin -c "$AOT/c/runtime.c" -o "$out/runtime.o"
+  clang_for "$arch" "$dir" -c "$AOT/c/enter_$arch.S" -o "$out/enter.o"
+  while read -r entry; do
+    keep+=(-u "$entry")
+  done < <(sed -n 's/^void \(aot_export_[0-9]*\)(.*/\1/p' "$dir/c/glue.c")
+  llvm lld -flavor gnu -m "${EMULATION[$arch]}" -static --image-base=0 --emit-relocs \
+    --gc-sections -z noexecstack -z separate-code -z max-page-size=4096 -e aot_begin \
+    -u aot_resume -u aot_start -u aot_offsets "${keep[@]}" -o "$out/code.elf" "$out"/*.o
+  tool pack "$out/code.elf" "$dir/c" "$4"
+}
+
+# ---- profile --------------------------------------------------------------------------
+
+# train: the profile of programs that are not those of the benchmarks.
+train() {
+  local dir=$WORK/python out=$WORK/train
+  compile amd64 "$dir" "$out" -fprofile-instr-generate
+  llvm clang --target=x86_64-linux-gnu "${FLAGS[@]:0:3}" "${FLAGS[@]: -3}" \
+    -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" -c "$AOT/host.c" -o "$out/host.o"
+  llvm clang --target=x86_64-linux-gnu -fprofile-instr-generate -no-pie \
+    -o "$out/host" "$out"/*.o
+  LLVM_PROFILE_FILE=$out/raw quiet "$WORK/logs/train.log" \
+    "$out/host" "$WORK/image.bin" "$AOT"/train/*.py "$REPO"/internal/testing/tiersuite/testdata/lang/*.py
+  llvm llvm-profdata merge -o "$WORK/profile" "$out/raw"
+}
+
+# ---- all of it ------------------------------------------------------------------------------
+
+flags() {
+  local arch
+  printf 'compile=%s\n' "${FLAGS[*]}"
+  printf 'profile=%s\n' "${PROFILE:-none}"
+  for arch in "${ARCHITECTURES[@]}"; do
+    printf 'target_%s=%s\n' "$arch" "${TARGET[$arch]}"
+  done
+}
+
+python_code() { # ARCH
+  local options=()
+  [[ -z ${PROFILE-} ]] || options=("-fprofile-instr-use=$WORK/profile")
+  compile "$1" "$WORK/python" "$WORK/python-$1" "${options[@]}"
+  link "$1" "$WORK/python" "$WORK/python-$1" "$WORK/code_$1.blob"
+}
+
+# A guest for the tests, by the same way but for the profile.
+hostile_code() { # ARCH
+  compile "$1" "$WORK/hostile" "$WORK/hostile-$1"
+  link "$1" "$WORK/hostile" "$WORK/hostile-$1" "$OUT/internal/aot/testdata/hostile_$1.blob"
+}
+
+parse_arguments() {
+  RELOCK='' VERIFY=''
+  case ${1-} in
+  --relock) RELOCK=1 && shift ;;
+  --verify) VERIFY=1 && shift ;;
+  esac
+  [[ $# -le 2 ]] || die "usage: aot.sh [--relock | --verify] [WORKDIR [OUTDIR]]"
+  local work=${1:-${TMPDIR:-/tmp}/rlm-aot}
+  if [[ -n $VERIFY ]]; then
+    work=$(mktemp -d)
+    # shellcheck disable=SC2064 # the directory's name is known now
+    trap "rm -rf '$work'" EXIT
+    OUT=$work/out
+  else
+    OUT=${2:-$REPO}
+  fi
+  mkdir -p "$work" "$OUT"/internal/{cpython,aot/testdata}
+  WORK=$(cd -- "$work" && pwd)
+  OUT=$(cd -- "$OUT" && pwd)
+}
+
+compare() {
+  local file differing=()
+  while read -r file; do
+    cmp -s "$REPO/$file" "$OUT/$file" || differing+=("$file")
+  done < <(cd "$OUT" && find . -type f)
+  [[ ${#differing[@]} -eq 0 ]] || die "not what the recipe makes: ${differing[*]}"
+  note "the committed machine code is what the recipe makes"
+}
+
+main() {
+  need_debian
+  need_tools go
+  parse_arguments "$@"
+  once tools get_tools
+  [[ -z $RELOCK ]] || relock
+  export LC_ALL=C TZ=UTC
+  tool unpack "$WORK"
+  once python-c translate "$WORK/python.wasm" "$WORK/python" 8
+  [[ -z ${PROFILE-} ]] || once profile train
+  wabt wat2wasm "$REPO/internal/aot/testdata/hostile.wat" -o "$OUT/internal/aot/testdata/hostile.wasm"
+  translate "$OUT/internal/aot/testdata/hostile.wasm" "$WORK/hostile" 2
+  flags >"$WORK/flags.txt"
+  local arch blobs=()
+  for arch in "${ARCHITECTURES[@]}"; do
+    once "python-$arch" python_code "$arch"
+    hostile_code "$arch"
+    blobs+=("$arch=$WORK/code_$arch.blob")
+  done
+  tool describe "$LOCK" "$WORK/flags.txt" "$OUT/internal/cpython" "${blobs[@]}"
+  [[ -z $VERIFY ]] || compare
+}
+
+main "$@"

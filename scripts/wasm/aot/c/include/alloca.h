@@ -1,0 +1,1 @@
+#define alloca __builtin_alloca

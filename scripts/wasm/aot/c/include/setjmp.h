@@ -1,0 +1,1 @@
+typedef int jmp_buf[1]; /* for exceptions, which no guest has */

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/aot"
+)
+
+// machines are the architectures, with the relocations that do not depend on the address at
+// which the code is loaded.
+var machines = map[elf.Machine]struct {
+	name     string
+	relative map[uint32]bool
+}{
+	elf.EM_X86_64: {"amd64", map[uint32]bool{
+		uint32(elf.R_X86_64_PC32): true, uint32(elf.R_X86_64_PLT32): true,
+		uint32(elf.R_X86_64_PC64): true,
+	}},
+}
+
+// packFile reads a linked program and the folder of rewrite, and writes a blob.
+func packFile(program, folder, to string) error {
+	text, err := os.ReadFile(filepath.Join(folder, "interface.json"))
+	if err != nil {
+		return err
+	}
+	var about face
+	if err := json.Unmarshal(text, &about); err != nil {
+		return err
+	}
+
+	f, err := elf.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+
+	blob, err := pack(f, about)
+	if err != nil {
+		return fmt.Errorf("%s: %w", program, err)
+	}
+
+	return os.WriteFile(to, blob, 0o644)
+}
+
+// pack makes a blob of a program that was linked with its relocations.
+func pack(f *elf.File, about face) ([]byte, error) {
+	machine, ok := machines[f.Machine]
+	if !ok {
+		return nil, fmt.Errorf("nobody runs code for %s", f.Machine)
+	}
+	if err := checkRelocations(f, machine.relative); err != nil {
+		return nil, err
+	}
+
+	h := aot.Header{Machine: machine.name, Imports: about.Imports, Globals: map[string]uint64{}}
+	code, err := readSegments(f, &h)
+	if err != nil {
+		return nil, err
+	}
+	if err := findSymbols(f, &h, code, about); err != nil {
+		return nil, err
+	}
+
+	return aot.Encode(h, code)
+}
+
+// checkRelocations makes sure that the code runs at any address.
+func checkRelocations(f *elf.File, relative map[uint32]bool) error {
+	checked := 0
+	for _, s := range f.Sections {
+		if s.Type == elf.SHT_REL || s.Type == elf.SHT_DYNAMIC || s.Name == ".got" && s.Size > 0 {
+			return fmt.Errorf("it has a section %s", s.Name)
+		}
+		if s.Type != elf.SHT_RELA || //nolint:misspell // ELF's name
+			f.Sections[s.Info].Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		data, err := s.Data()
+		if err != nil {
+			return err
+		}
+		for ; len(data) >= 24; data = data[24:] {
+			kind := uint32(binary.LittleEndian.Uint64(data[8:]))
+			if !relative[kind] {
+				return fmt.Errorf("%s has a relocation of type %d, which depends on the address", s.Name, kind)
+			}
+			checked++
+		}
+	}
+	if checked == 0 {
+		return errors.New("it was linked without --emit-relocs")
+	}
+
+	return nil
+}
+
+const page = 4096
+
+// readSegments returns the memory of the program, which has nothing to write to.
+func readSegments(f *elf.File, h *aot.Header) ([]byte, error) {
+	var code []byte
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_LOAD {
+			continue
+		}
+		if p.Flags&elf.PF_W != 0 || p.Filesz != p.Memsz || p.Vaddr%page != p.Off%page {
+			return nil, fmt.Errorf("a segment at %#x is %s, %d of %d bytes", p.Vaddr, p.Flags, p.Filesz, p.Memsz)
+		}
+		start, end := p.Vaddr/page*page, (p.Vaddr+p.Memsz+page-1)/page*page
+		if start < uint64(len(code)) || end > 1<<30 {
+			return nil, fmt.Errorf("a segment at %#x overlaps another one or lies too far away", p.Vaddr)
+		}
+		code = append(code, make([]byte, end-uint64(len(code)))...)
+		if _, err := p.ReadAt(code[p.Vaddr:p.Vaddr+p.Filesz], 0); err != nil {
+			return nil, err
+		}
+		h.Segments = append(h.Segments, aot.Segment{
+			Offset: start, Size: end - start, IsExecutable: p.Flags&elf.PF_X != 0,
+		})
+	}
+	h.Size = uint64(len(code))
+	return code, nil
+}
+
+// findSymbols fills in the addresses.
+func findSymbols(f *elf.File, h *aot.Header, code []byte, about face) error {
+	list, err := f.Symbols()
+	if err != nil {
+		return err
+	}
+
+	symbols := map[string]elf.Symbol{}
+	for _, s := range list {
+		symbols[s.Name] = s
+	}
+	find := func(name string) uint64 {
+		s, ok := symbols[name]
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("it has no symbol %s", name))
+		}
+		return s.Value
+	}
+
+	h.Begin, h.Resume, h.Start = find("aot_begin"), find("aot_resume"), find("aot_start")
+	for i, export := range about.Exports {
+		address := find(fmt.Sprintf("aot_export_%d", i))
+		h.Exports = append(h.Exports, aot.Export{Signature: export, Address: address})
+	}
+
+	at := find("aot_offsets")
+	if err != nil {
+		return err
+	}
+	count := 2 + len(about.GlobalNames)
+	if at > uint64(len(code)) || uint64(len(code))-at < uint64(8*count) {
+		return errors.New("its offsets lie outside")
+	}
+
+	offsets := make([]uint64, count)
+	if _, err := binary.Decode(code[at:], binary.LittleEndian, offsets); err != nil {
+		return err
+	}
+	h.Pages, h.Bytes = offsets[0], offsets[1]
+	for i, name := range about.GlobalNames {
+		h.Globals[name] = offsets[2+i]
+	}
+
+	return nil
+}

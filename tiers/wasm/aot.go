@@ -1,0 +1,278 @@
+//go:build linux && amd64
+
+package wasm
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/cpython"
+)
+
+// aotProgram is the interpreter as scripts/wasm has compiled it ahead of time.
+type aotProgram struct {
+	*aot.Program
+	hosts              []hostFunction // by the number of the import
+	relay              *wasiRelay
+	fuel, stackPointer uint64 // the places of the globals
+}
+
+// loadCode maps the machine code that is part of this program.
+func loadCode() (program, error) {
+	blob, err := cpython.Code()
+	if err != nil {
+		return nil, err
+	}
+	code, err := aot.Load(blob)
+	if err != nil {
+		return nil, err
+	}
+	if err := testCode(code); err != nil {
+		return nil, errors.Join(err, code.Close())
+	}
+	return newAOTProgram(code)
+}
+
+// testCode makes sure that the code is the module's, that it returns, and that it traps.
+func testCode(code *aot.Program) error {
+	if cpython.MachineCode().Module != cpython.Manifest().Module.SHA256 {
+		return errors.New("the machine code was made of another module")
+	}
+	m, err := newTestMemory()
+	if err != nil {
+		return err
+	}
+	defer m.Free()
+	state, err := m.state()
+	if err != nil {
+		return err
+	}
+	guest, err := code.NewGuest(state, m.used)
+	if err != nil {
+		return err
+	}
+
+	stack := []uint64{1}
+	size, _ := code.Export("input_size")
+	if err := new(aot.Call).Run(guest, size, stack, nil); err != nil || stack[0] == 0 {
+		return fmt.Errorf("the machine code does not work here: %d, %w", stack[0], err)
+	}
+	// Without the image, an allocation reads beyond the memory.
+	alloc, _ := code.Export("alloc")
+	err = new(aot.Call).Run(guest, alloc, []uint64{16}, nil)
+	if _, isTrap := errors.AsType[aot.TrapError](err); !isTrap {
+		return fmt.Errorf("the machine code does not trap here: %w", err)
+	}
+	return nil
+}
+
+func newAOTProgram(code *aot.Program) (program, error) {
+	p := &aotProgram{Program: code, relay: &wasiRelay{imports: code.Imports()}}
+	var hasFuel, hasStack bool
+	p.fuel, hasFuel = code.Global("fuel")
+	p.stackPointer, hasStack = code.Global("__stack_pointer")
+	if !hasFuel || !hasStack {
+		return nil, errors.Join(errors.New("the machine code has no fuel"), code.Close())
+	}
+
+	for _, f := range code.Imports() {
+		host := hostFunctions[f.Module+"."+f.Name]
+		if host == nil {
+			host = p.relay.function(f.Name)
+		}
+		p.hosts = append(p.hosts, host)
+	}
+	return p, nil
+}
+
+func (p *aotProgram) close() error { return errors.Join(p.relay.close(), p.Close()) }
+
+func (p *aotProgram) start(_ context.Context, in *instance) (machine, error) {
+	state, err := in.mem.(*mapping).state()
+	if err != nil {
+		return nil, err
+	}
+	m := &aotMachine{in: in, program: p, random: rand.Reader, clocks: systemClocks{}}
+	if in.deterministic {
+		m.random, m.clocks = mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}), newFixedClocks()
+	}
+	m.guest, err = p.NewGuest(state, in.mem.own())
+	return m, err
+}
+
+// aotMachine is a guest that runs code compiled ahead of time.
+type aotMachine struct {
+	in      *instance
+	program *aotProgram
+	guest   *aot.Guest
+	random  io.Reader
+	clocks  clocks
+	wasi    *relayed // once it is needed
+}
+
+func (m *aotMachine) relayed() **relayed { return &m.wasi }
+
+func (m *aotMachine) function(name string) function {
+	export, ok := m.program.Export(name)
+	if !ok {
+		panic("wasm: the interpreter has no function " + name)
+	}
+	return &aotFunction{machine: m, export: export}
+}
+
+func (m *aotMachine) memory() []byte {
+	return m.in.mem.bytes()[:m.guest.Size()]
+}
+
+func (m *aotMachine) grow(pages uint32) bool {
+	if !m.Grow(uint64(pages)) {
+		return false
+	}
+	m.guest.SetSize(m.guest.Size() + uint64(pages)*wasmPage)
+	return true
+}
+
+// Grow asks for pages. The guest then learns its new size.
+func (m *aotMachine) Grow(pages uint64) bool {
+	size := m.guest.Size() + pages*wasmPage
+	return size <= addressSpace && m.in.mem.Reallocate(size) != nil
+}
+
+func (m *aotMachine) fuel() int64         { return int64(*m.guest.Field(m.program.fuel)) }
+func (m *aotMachine) setFuel(units int64) { *m.guest.Field(m.program.fuel) = uint64(units) }
+
+func (m *aotMachine) stackPointer() uint32 {
+	return *m.guest.Word(m.program.stackPointer)
+}
+
+func (m *aotMachine) setStackPointer(address uint32) {
+	*m.guest.Word(m.program.stackPointer) = address
+}
+
+func (m *aotMachine) close() {
+	m.wasi.close()
+	m.in.mem.Free()
+}
+
+// aotFunction is a function of a guest, and its call.
+type aotFunction struct {
+	machine *aotMachine
+	export  aot.Export
+	running aot.Call
+	ctx     context.Context //nolint:containedctx // of the call that runs
+}
+
+func (f *aotFunction) call(ctx context.Context, stack []uint64) error {
+	f.ctx = ctx
+	err := f.running.Run(f.machine.guest, f.export, stack, f)
+	f.ctx = nil
+	if exit, ok := errors.AsType[exitError](err); ok {
+		return exit
+	}
+	return err
+}
+
+// Call answers an import.
+func (f *aotFunction) Call(number int, slots []uint64) {
+	f.machine.program.hosts[number](f.ctx, f.machine.in, slots)
+}
+
+// Grow answers memory.grow.
+func (f *aotFunction) Grow(pages uint64) bool { return f.machine.Grow(pages) }
+
+func (f *aotFunction) stackSize() int { return f.running.Depth() }
+
+// hostFunctions are the imports that the host answers itself. The rest of WASI is wazero's.
+var hostFunctions map[string]hostFunction
+
+func init() { //nolint:gochecknoinits // the functions refer to the table
+	const wasi = "wasi_snapshot_preview1."
+	hostFunctions = map[string]hostFunction{
+		"rlm.call": hostCall, "rlm.take": hostTake, "rlm.yield": hostYield, "rlm.switch": hostSwitch,
+		wasi + "proc_exit": hostExit, wasi + "fd_close": hostRefuse, wasi + "fd_renumber": hostRefuse,
+		wasi + "fd_fdstat_set_flags": hostRefuse, wasi + "fd_filestat_set_times": hostRefuse,
+		wasi + "clock_time_get": hostClock, wasi + "random_get": hostRandom,
+	}
+}
+
+// Errors of WASI.
+const (
+	wasiFault   = 21
+	wasiInvalid = 28
+	wasiIO      = 29
+)
+
+// hostClock answers clock_time_get(clock, precision, place).
+func hostClock(_ context.Context, in *instance, stack []uint64) {
+	clocks := in.machine.(*aotMachine).clocks
+	var now int64
+	switch uint32(stack[0]) {
+	case 0:
+		now = clocks.wall()
+	case 1:
+		now = clocks.monotonic()
+	default:
+		stack[0] = wasiInvalid
+		return
+	}
+
+	place, ok := in.view(uint32(stack[2]), 8)
+	if !ok {
+		stack[0] = wasiFault
+		return
+	}
+	binary.LittleEndian.PutUint64(place, uint64(now))
+	stack[0] = 0
+}
+
+// hostRandom answers random_get(place, length).
+func hostRandom(_ context.Context, in *instance, stack []uint64) {
+	place, ok := in.view(uint32(stack[0]), uint32(stack[1]))
+	if !ok {
+		stack[0] = wasiFault
+		return
+	}
+	stack[0] = 0
+	if _, err := io.ReadFull(in.machine.(*aotMachine).random, place); err != nil {
+		stack[0] = wasiIO
+	}
+}
+
+// clocks are a guest's, in nanoseconds.
+type clocks interface {
+	wall() int64
+	monotonic() int64
+}
+
+type systemClocks struct{}
+
+// processBegun is the beginning of the monotonic clock: sessions move between guests.
+var processBegun = time.Now()
+
+func (systemClocks) wall() int64      { return time.Now().UnixNano() }
+func (systemClocks) monotonic() int64 { return int64(time.Since(processBegun)) }
+
+// fixedClocks go on by a millisecond with each look, as wazero's do.
+type fixedClocks struct{ walls, monotonics int64 }
+
+func newFixedClocks() *fixedClocks {
+	const epoch = 1640995200000 // in milliseconds: the first of January 2022
+	return &fixedClocks{walls: epoch - 1, monotonics: -1}
+}
+
+func (c *fixedClocks) wall() int64 {
+	c.walls++
+	return c.walls * int64(time.Millisecond)
+}
+
+func (c *fixedClocks) monotonic() int64 {
+	c.monotonics++
+	return c.monotonics * int64(time.Millisecond)
+}

@@ -1,0 +1,190 @@
+//go:build linux && amd64
+
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// TestEnginesMakeOneImage prepares the image with each engine. It has the memory of a whole start
+// of the Python runtime, and must be the same to the byte.
+func TestEnginesMakeOneImage(t *testing.T) {
+	skip.Short(t, "it prepares two images")
+	var images [][]byte
+	var layouts []layout
+	for _, name := range engines {
+		e, err := newEngine(t.Context(), New(Options{Engine: name}).options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, bytes.Clone(e.image.view))
+		layouts = append(layouts, e.layout)
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if !bytes.Equal(images[0], images[1]) {
+		t.Error("the engines make different images")
+	}
+	a, b := layouts[0], layouts[1]
+	a.Hot, b.Hot = nil, nil
+	if a.Input != b.Input || a.EvalBreaker != b.EvalBreaker || a.Interrupt != b.Interrupt {
+		t.Errorf("the layouts are %+v and %+v", a, b)
+	}
+}
+
+// agreeing are snippets whose result depends on everything that an engine does.
+var agreeing = []string{
+	"print(sum(i * i for i in range(100_000)))",
+	"import time, random, uuid, os\n" +
+		"print(time.time(), time.monotonic(), random.random(), uuid.uuid4(), os.urandom(9))",
+	"print([id(x) for x in ([], {}, object())], hash('text'))",
+	"x = 'ab'\nfor _ in range(22): x += x\nprint(len(x), x.count('ba'))",
+	"def f(n): return f(n + 1)\nf(0)",
+	"x = []\nfor _ in range(100_000): x = [x]\nrepr(x)",
+	"1 / 0", "import os\nos._exit(3)", "open('/etc/passwd')", "import os\nprint(os.listdir('/'))",
+	"import os\nprint(os.getcwd(), os.environ, os.stat(1))", "import sys\nprint(sys.stdin.read(), file=sys.stderr)",
+	"while True: pass",
+	"bytearray(1 << 30)", "x = [0] * 10\nwhile True: x += x",
+	"import itertools\nx = iter(())\nfor _ in range(1_000_000): x = map(None, x)\nnext(x)",
+	"import math, struct\nfs = math.sin, math.exp, math.log, math.gamma\n" +
+		"print([struct.pack('<d', f(x / 7)) for x in range(1, 50) for f in fs])",
+	"print([float.hex(round(x / 3, 2)) for x in range(-20, 20)], 0.1 + 0.2, 1e308 * 10, float('nan'))",
+	"import zlib, hashlib\nd = bytes(range(256)) * 3000\n" +
+		"print(zlib.crc32(d), hashlib.sha256(zlib.compress(d)).hexdigest())",
+	"from decimal import Decimal, getcontext\ngetcontext().prec = 60\n" +
+		"print(Decimal(2).sqrt() ** 7, 7 ** 900 % 10 ** 90)",
+	"import threading\nq = []\nts = [threading.Thread(target=lambda i=i: q.append(i)) for i in range(9)]\n" +
+		"for t in ts: t.start()\nfor t in ts: t.join()\nprint(q)",
+	"import ast\nprint(ast.dump(ast.parse('lambda x: [y async for y in x]')))",
+	"import re\nprint(re.sub(r'(a+)(b?)', r'\\2\\1', 'aab' * 5000)[:50])",
+}
+
+// TestEnginesAgree runs the same snippets in deterministic sessions of both engines. Output,
+// ending, exception, fuel and memory must be equal.
+func TestEnginesAgree(t *testing.T) {
+	ours, theirs := readyEngineWith(t, engineAOT), readyEngineWith(t, engineWazero)
+	sources := agreeing
+	if !testing.Short() {
+		cases, err := filepath.Glob("../../internal/testing/tiersuite/testdata/lang/*.py")
+		if err != nil || len(cases) == 0 {
+			t.Fatal("no language cases", err)
+		}
+		for _, path := range cases {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, string(source))
+		}
+	}
+	cfg := tiers.Config{Deterministic: true, Limits: tiers.Limits{Memory: 256 << 20, Fuel: 20_000_000}}
+	for _, source := range sources {
+		got, want := runOnce(t, ours, cfg, source), runOnce(t, theirs, cfg, source)
+		if got.Exception != nil && want.Exception != nil && got.Status == tiers.StatusCrashed {
+			// How deep the machine's stack goes is the engine's own.
+			got.Usage.Fuel, want.Usage.Fuel = 0, 0
+			got.Usage.PeakMemory, want.Usage.PeakMemory = 0, 0
+		}
+		if got.Status != want.Status || got.Limit != want.Limit || got.Stdout != want.Stdout ||
+			got.Stderr != want.Stderr || got.Usage.Fuel != want.Usage.Fuel ||
+			got.Usage.PeakMemory != want.Usage.PeakMemory || describe(got) != describe(want) {
+			t.Errorf("%.200s\n%s, %d fuel, %d bytes, %.300q %s\nwazero: %s, %d fuel, %d bytes, %.300q %s", source,
+				got.Status, got.Usage.Fuel, got.Usage.PeakMemory, got.Stdout+got.Stderr, describe(got),
+				want.Status, want.Usage.Fuel, want.Usage.PeakMemory, want.Stdout+want.Stderr, describe(want))
+		}
+	}
+}
+
+func describe(r tiers.Result) string {
+	if r.Exception == nil {
+		return ""
+	}
+	return r.Exception.Type + ": " + r.Exception.Message + "\n" + r.Exception.Traceback
+}
+
+func runOnce(t *testing.T, e *engine, cfg tiers.Config, source string) tiers.Result {
+	t.Helper()
+	s, err := open(t.Context(), e, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(t.Context(), tiers.Job{Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// TestHostFunctionsAgree calls what the engine aot imports with edges of the number range, as
+// TestAnyNumbersToAnyHostFunction does with wazero's guests. Answers and memory must be those
+// that a guest of wazero gets.
+func TestHostFunctionsAgree(t *testing.T) {
+	cfg := tiers.Config{Deterministic: true}
+	theirs := newHostileGuest(t, cfg)
+	e := readyEngineWith(t, engineAOT)
+	program := e.program.(*aotProgram)
+	memory, err := newTestMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &instance{
+		engine: e, accounts: theirs.accounts, mem: memory, watch: &memoryWatch{}, deterministic: true,
+	}
+	memory.watch = in.watch
+	if in.machine, err = program.start(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	defer in.close()
+	edges := []uint64{
+		0, 1, 2, 3, 8, 16, 48, hostileMemory - 8, hostileMemory - 1, hostileMemory, math.MaxInt32,
+		1 << 31, math.MaxUint32, math.MaxUint64, 1 << 61,
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for number, f := range program.Imports() {
+		if f.Module == "rlm" || f.Name == "proc_exit" {
+			continue
+		}
+		for range 200 {
+			slots := make([]uint64, max(len(f.Params), 1))
+			for i, kind := range f.Params {
+				slots[i] = edges[random.IntN(len(edges))]
+				if kind == 'i' {
+					slots[i] &= math.MaxUint32
+				}
+			}
+			args := append([]uint64(nil), slots[:len(f.Params)]...)
+			want, theirErr := theirs.pass(t, f.Name, args...)
+			ourErr := passTo(t.Context(), program.hosts[number], in, slots)
+			if (ourErr != nil) != (theirErr != nil) || ourErr == nil && uint32(slots[0]) != uint32(want[0]) {
+				t.Fatalf("%s%x: %d, %v; wazero: %d, %v", f.Name, args, slots[0], ourErr, want[0], theirErr)
+			}
+			if !bytes.Equal(in.machine.memory(), theirs.machine.memory()) {
+				t.Fatalf("%s%x: the memories differ", f.Name, args)
+			}
+		}
+	}
+}
+
+// passTo calls a host function and returns what it panics with.
+func passTo(ctx context.Context, f hostFunction, in *instance, slots []uint64) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = r.(error)
+		}
+	}()
+	f(ctx, in, slots)
+	return nil
+}
