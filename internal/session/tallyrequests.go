@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/tables"
 )
 
-// tallyStep is how many bytes of a text one answer counts at most, and tallyCheck how many parts
-// it counts between two looks at the clock.
+// tallyStep is how many bytes of a text one answer counts at most, tallyPart how long a part may be,
+// and tallyCheck how many parts it counts between two looks at the clock.
 const (
 	tallyStep  = 64 << 20
+	tallyPart  = 64 << 20
 	tallyCheck = 1 << 14
 )
 
@@ -33,23 +35,20 @@ func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply 
 	if err != nil {
 		return fail(err)
 	}
-	data, err := t.Raw(lo, hi)
+	end := min(hi, lo+tallyStep+tallyPart)
+	data, err := t.Raw(lo, end)
 	if err != nil {
 		return fail(err)
 	}
 
 	counts, rest := tables.NewTally(), int64(-1)
-	err = bigtext.Guard(t, func() {
-		parts := 0
-		by.EachPart(data, func(part []byte, next int64) bool {
-			counts.Add(part)
-			rest = next
-			parts++
-			return next < tallyStep && !counts.IsFull() && (parts%tallyCheck > 0 || ctx.Err() == nil)
-		})
-	})
+	err = bigtext.Guard(t, func() { rest = countParts(ctx, counts, by, data, end < hi) })
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return fail(err)
+	}
+	if rest == 0 {
+		return fail(fmt.Errorf("a part of the text has more than %d bytes, which is too long to count it: "+
+			"use a loop over the parts", tallyPart))
 	}
 	if rest >= 0 {
 		if rest, err = t.CharOffset(ctx, lo+rest); err != nil {
@@ -63,4 +62,26 @@ func tally(ctx context.Context, t *bigtext.Text, a, b int64, body []byte) Reply 
 		return fail(err)
 	}
 	return answer
+}
+
+// countParts counts the parts with which data begins, and returns where the next one begins, -1
+// if there is none. The last part of data that is cut may go on, so it is not counted.
+func countParts(
+	ctx context.Context, counts *tables.Tally, by bigtext.Splitter, data []byte, isCut bool,
+) (rest int64) {
+	if !isCut {
+		rest = -1
+	}
+
+	parts := 0
+	by.EachPart(data, func(part []byte, next int64) bool {
+		if next < 0 && isCut {
+			return false
+		}
+		counts.Add(part)
+		rest = next
+		parts++
+		return next < tallyStep && !counts.IsFull() && (parts%tallyCheck > 0 || ctx.Err() == nil)
+	})
+	return rest
 }
