@@ -20,6 +20,7 @@ GOVULNCHECK := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 FUZZTIME ?= 20s
 SOAKTIME ?= 10m
 SOAKFLAGS ?=
+KILLS ?= 500
 TESTTIMEOUT ?= 40m
 TESTFLAGS ?=
 # The packages that take longest come first, so that none of them runs alone at the end.
@@ -43,7 +44,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -130,6 +131,9 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 
 soak: ## Put an engine under the load of 200 clients for SOAKTIME
 	go run ./scripts/soak -for $(SOAKTIME) $(SOAKFLAGS)
+
+kills: ## Kill a run around every write and at KILLS random moments; prints a table
+	RLM_KILLS=$(KILLS) go test -count=1 -timeout 2h -v -run '^TestAKilledRun' ./cmd/rlm
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result

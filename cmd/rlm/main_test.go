@@ -29,9 +29,10 @@ import (
 // start of rlm ten times as long; the packages that it is made of are tested with it.
 func TestMain(m *testing.M) {
 	testscript.Main(withProgram{m}, map[string]func(){
-		"rlmnotes": rlmNotes,
-		"exits":    exits,
-		"mktext":   mktext,
+		"rlmnotes":  rlmNotes,
+		"rlmkilled": rlmKilled,
+		"exits":     exits,
+		"mktext":    mktext,
 	})
 }
 

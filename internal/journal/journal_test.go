@@ -43,7 +43,7 @@ func inProcess(t *testing.T, dir string, use func(ctx context.Context, p *proces
 
 // ask begins a step, and ends it with its own request in capitals unless it is known.
 func (p *process) ask(ctx context.Context, request string) (ending string, isKnown bool, err error) {
-	step, err := Begin(ctx, Request{What: "ask", Digest: request, About: request})
+	step, err := Begin(ctx, func() Request { return Request{What: "ask", Digest: request, About: request} })
 	if err != nil {
 		return "", false, err
 	}
@@ -114,7 +114,8 @@ func TestThreadsMayChangePlaces(t *testing.T) {
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		p.asks(ctx, "a", false)
 		p.asks(ctx, "b", false)
-		if _, err := Begin(ctx, Request{What: "ask", Digest: "c"}); err != nil { // has no ending
+		c := func() Request { return Request{What: "ask", Digest: "c"} } // has no ending
+		if _, err := Begin(ctx, c); err != nil {
 			t.Fatal(err)
 		}
 		p.asks(ctx, "d", false)
@@ -203,7 +204,7 @@ func TestWhatMustStayTheSameIsCompared(t *testing.T) {
 
 func TestWithoutAJournalStepsAreNothing(t *testing.T) {
 	ctx := AtNext(At(t.Context(), "turn 1"), "snippet")
-	step, err := Begin(ctx, Request{})
+	step, err := Begin(ctx, func() Request { return Request{} })
 	if step != nil || err != nil || From(ctx) != nil {
 		t.Errorf("%v, %v", step, err)
 	}
@@ -216,7 +217,7 @@ func TestWithoutAJournalStepsAreNothing(t *testing.T) {
 func TestAResultThatCannotBeKeptStopsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {
-		step, err := Begin(ctx, Request{What: "ask", About: "a question"})
+		step, err := Begin(ctx, func() Request { return Request{What: "ask", About: "a question"} })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,9 +63,10 @@ func (e *CourseError) Error() string {
 		"or start a new run under another name", e.Place, e.Was, e.Is)
 }
 
-// Begin begins the next step at the place of a context. The error is a [*CourseError] if the
+// Begin begins the next step at the place of a context. It calls describe only if the context
+// has a journal. The error is a [*CourseError] if the
 // run does something else here than before, or says why the run was stopped.
-func Begin(ctx context.Context, r Request) (*Step, error) {
+func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	p, ok := ctx.Value(placeKey{}).(place)
 	if !ok {
 		return nil, nil //nolint:nilnil // documented: a nil Step
@@ -75,6 +76,7 @@ func Begin(ctx context.Context, r Request) (*Step, error) {
 		return nil, j.stop(err)
 	}
 
+	r := describe()
 	s := &Step{journal: j, key: p.key(r.What), about: about{r.Digest, texts.Truncate(r.About, maxAbout)}}
 	if err := s.find(); err != nil {
 		return nil, j.stop(err)

@@ -287,7 +287,7 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 	}
 	if c.Lost != "" {
 		l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "commit", Error: fmt.Sprintf(
-			"if this run is interrupted, it does turn %d again, with the answers that it has: %s", turn, c.Lost)})
+			"an interrupted run would repeat turn %d, with the answers that it has: %s", turn, c.Lost)})
 	}
 
 	data, err := json.Marshal(c)

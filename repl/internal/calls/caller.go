@@ -192,7 +192,7 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 func (c *Caller) ask(
 	ctx context.Context, a Ask, least int64,
 ) (response llm.Response, granted room, err error) {
-	step, err := journal.Begin(ctx, a.describe())
+	step, err := journal.Begin(ctx, a.describe)
 	if err != nil {
 		return response, granted, err
 	}

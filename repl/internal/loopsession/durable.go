@@ -23,7 +23,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 		return s.tools.Call(ctx, call)
 	}
 
-	step, err := journal.Begin(ctx, describeCall(&call))
+	step, err := journal.Begin(ctx, func() journal.Request { return describeCall(&call) })
 	if err != nil {
 		return nil, err
 	}
