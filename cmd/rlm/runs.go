@@ -21,9 +21,9 @@ import (
 
 const runsLong = `List, continue and branch the runs that were given a name.
 
-"rlm run --name NAME" keeps each turn and each answer as it comes. If the process ends
-early, "rlm runs resume NAME" goes on from the last turn and pays for no answer twice that
-had arrived.`
+"rlm run --name NAME" stores each turn and each answer as it arrives. If the process ends
+early, "rlm runs resume NAME" continues from the last turn. It does not pay again for
+answers that had arrived.`
 
 func newRuns(e *env) *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List, continue and branch named runs", Long: runsLong}

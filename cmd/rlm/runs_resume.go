@@ -156,11 +156,11 @@ func newRunsRewind(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rewind NAME --turn N", Args: oneName,
 		Short: "Take back the turns of a named run after a turn",
-		Long: `Take back the turns of a named run after a turn. "rlm runs resume NAME" goes on from
+		Long: `Take back the turns of a named run after a turn. "rlm runs resume NAME" continues from
 there, and asks the models again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if turn < 0 {
-				return errors.New("give the last turn that stays: --turn N, 0 for none")
+				return errors.New("give the last turn to keep: --turn N, or 0 to keep none")
 			}
 			err := e.withStore(false, func(s *store.Folder) error {
 				return journal.Rewind(cmd.Context(), s, args[0], turn)

@@ -38,7 +38,7 @@ func Rewind(ctx context.Context, s store.Store, name string, turn int) error {
 func Fork(ctx context.Context, s store.Store, name string, turn int, fork store.Log) error {
 	id := store.ID{Kind: store.Run, Name: name}
 	if turn == 0 {
-		return fmt.Errorf("a fork of %s begins after one of its turns: without any, it is a new run", id)
+		return fmt.Errorf("cannot fork %s before its first turn: start a new run instead", id)
 	}
 	if err := checkTurn(ctx, s, id, turn); err != nil {
 		return err
