@@ -24,7 +24,7 @@ func newDiagnosis(
 			engine, err := rlm.New(rlm.Options{
 				Python: e.settings.Python, LocalFolders: e.settings.LocalFolder,
 				AllowSampled: e.settings.AllowSampled, DockerHost: dockerHost(), Log: e.log,
-				DockerImage: e.settings.Image,
+				DockerImage: e.settings.Image, WasmEngine: e.settings.Engine,
 			})
 			if err != nil {
 				return &exitError{exitUsage, err}
