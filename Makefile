@@ -44,7 +44,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm otelcol graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +78,10 @@ unraced: ## Run what make race skips, without the race detector
 	RLM_ENGINE=aot go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./tiers/wasm
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
+otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
+	cd repl/otel/testdata/collector && go build -trimpath -o '$(XDG_CACHE_HOME)/rlm/otelcol' .
+	RLM_OTELCOL='$(XDG_CACHE_HOME)/rlm/otelcol' go test ./repl/otel -run Collector -count=1
+
 smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3
 	@cmp -s scripts/smollm/requirements.txt '$(SMOLLM)/requirements.txt' || { set -x; \
 	python3 -m venv --clear '$(SMOLLM)'; \
