@@ -199,6 +199,23 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
+// TestLinesOfManyKeys has an object of more keys than a table has columns.
+func TestLinesOfManyKeys(t *testing.T) {
+	keys := make([]string, maxColumns+2)
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"k%d":%d`, i, i)
+	}
+	tables := open(t, DefaultLimits(), map[string]string{"wide.jsonl": "{" + strings.Join(keys, ",") + "}\n"})
+
+	const query = "select k999 a, _line ->> 'k1001' b from wide"
+	if rows, err := tables.Query(t.Context(), query, nil); err != nil || string(rows) != `[{"a":999,"b":1001}]` {
+		t.Errorf("%s, %v", rows, err)
+	}
+	if rows, err := tables.Query(t.Context(), "select k1001 from wide", nil); err == nil {
+		t.Errorf("a key without a column: %s", rows)
+	}
+}
+
 func TestNamesThatClashAreNobodys(t *testing.T) {
 	text := bigtext.FromBytes("a.csv", []byte("n\n1\n"))
 	other := bigtext.FromBytes("b.csv", []byte("n\n2\n"))
