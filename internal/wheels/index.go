@@ -211,8 +211,13 @@ func readPage(data []byte, at *url.URL, name string) ([]file, error) {
 func (t *Target) choose(files []file, name string, specs []string) (file, error) {
 	newest, found := t.newest(files, specs)
 	if !found {
-		return file{}, fmt.Errorf("no release of %s for Python %s is %s", name, t.Python,
-			strings.Join(slices.DeleteFunc(slices.Clone(specs), isEmpty), ", "))
+		wanted := slices.DeleteFunc(slices.Clone(specs), isEmpty)
+		if len(wanted) == 0 {
+			return file{}, fmt.Errorf(
+				"the index has no release of %s for Python %s with a SHA-256 hash", name, t.Python,
+			)
+		}
+		return file{}, fmt.Errorf("no release of %s for Python %s is %s", name, t.Python, strings.Join(wanted, ", "))
 	}
 
 	best, rank := file{}, -1

@@ -481,3 +481,10 @@ func FuzzLock(f *testing.F) {
 		}
 	})
 }
+
+func TestAnIndexWithoutReleases(t *testing.T) {
+	_, err := (&Target{Python: "3.13.5"}).choose(nil, "a", []string{""})
+	if err == nil || !strings.HasSuffix(err.Error(), "no release of a for Python 3.13.5 with a SHA-256 hash") {
+		t.Error(err)
+	}
+}
