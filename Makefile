@@ -44,7 +44,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm otelcol graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm otelcol graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,9 +94,10 @@ graph-native: ## Ask graphs and other engines the same queries; needs python3
 	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" go test -count=1 \
 		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
 
-documents-native: ## Compare documents, and a folder of all kinds, with what other tools read; needs python3
+documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
 	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" go test -count=1 \
-		-run '^(TestTextsAreThoseOfOtherTools|TestAFolder)' ./internal/documents ./cmd/rlm
+		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
+		./internal/documents ./internal/tablefiles ./cmd/rlm
 
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
@@ -172,7 +173,7 @@ wasm-verify: ## Build both anew and compare with the committed files
 	scripts/wasm/aot.sh --verify
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents
+	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents ./internal/tablefiles
 
 graph: ## Build the graphs' engine anew, from Rust; needs rustup
 	scripts/wasm/rust.sh graph/engine
@@ -185,6 +186,12 @@ documents: ## Build the reader of documents anew, from Rust; needs rustup
 
 documents-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/rust.sh internal/documents/engine --verify
+
+tables: ## Build the reader of tables anew, from Rust; needs rustup
+	scripts/wasm/rust.sh internal/tablefiles/engine
+
+tables-verify: ## Build it anew and compare with the committed files
+	scripts/wasm/rust.sh internal/tablefiles/engine --verify
 
 zones: ## Renew the time zones from the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip

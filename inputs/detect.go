@@ -201,7 +201,7 @@ func guessLanguage(sample []byte) encoding.Encoding {
 	if err != nil {
 		return nil
 	}
-	isCentral := slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language)
+	isCentral := slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language) && countAccents(sample) > 1
 	hasC1 := slices.ContainsFunc(sample, func(c byte) bool { return c >= 0x80 && c < 0xa0 })
 
 	switch {
@@ -217,6 +217,19 @@ func guessLanguage(sample []byte) encoding.Encoding {
 		return charmap.Windows1256
 	}
 	return nil
+}
+
+// countAccents counts the different bytes of a sample that are not ASCII. One alone says nothing
+// about the language: of those that fit equally well, the detector names any.
+func countAccents(sample []byte) (n int) {
+	var seen [256]bool
+	for _, c := range sample {
+		if c >= utf8.RuneSelf && !seen[c] {
+			seen[c] = true
+			n++
+		}
+	}
+	return n
 }
 
 // ignorePanic keeps a detector that fails on hostile bytes from harming this process.

@@ -25,8 +25,9 @@ import (
 
 // document is how a file is read as a document, and what it seems to be.
 type document struct {
-	kind  documents.Kind
-	shown bigtext.Kind
+	kind       documents.Kind
+	shown      bigtext.Kind
+	isWorkbook bool // its parts are sheets
 }
 
 // byExtension are the documents whose content alone does not say what they are: texts of their
@@ -181,6 +182,7 @@ func (r *reader) convertAs(
 	if err != nil {
 		return nil, nil, err
 	}
+	found.isWorkbook = about.Noun == "sheet"
 	made.OwnOriginal(text)
 	return made, about, nil
 }

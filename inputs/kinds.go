@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -19,6 +20,9 @@ func findKind(head []byte) bigtext.Kind {
 		return "" // a text may begin as a picture does, such as BMW
 	}
 
+	if isArrow(head) {
+		return kindArrow
+	}
 	found := mimetype.Detect(head)
 	for t := found; t != nil; t = t.Parent() {
 		if t.Is("text/plain") {
@@ -26,4 +30,23 @@ func findKind(head []byte) bigtext.Kind {
 		}
 	}
 	return bigtext.Kind(strings.TrimPrefix(found.Extension(), "."))
+}
+
+// The kinds of bytes that are a table.
+const (
+	kindArrow   bigtext.Kind = "arrow"
+	kindParquet bigtext.Kind = "parquet"
+)
+
+// isArrow reports whether bytes are a file or a stream of Arrow. A stream begins with the length of
+// its schema.
+func isArrow(head []byte) bool {
+	if bytes.HasPrefix(head, []byte("ARROW1\x00\x00")) {
+		return true
+	}
+	if len(head) < 12 || !bytes.HasPrefix(head, []byte("\xff\xff\xff\xff")) {
+		return false
+	}
+	length, root := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
+	return length%8 == 0 && length <= 64<<20 && root >= 4 && root < length
 }

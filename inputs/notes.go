@@ -148,7 +148,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	switch {
 	case err != nil:
 		return ""
-	case kind == tablesql.KindDatabase:
+	case kind == kindParquet, kind == kindArrow, kind == tablesql.KindDatabase:
 		return fmt.Sprintf("tables in %s, whose rows are in .table()", kind)
 	case kind != "":
 		return fmt.Sprintf("not text but %s, in .bytes", kind)

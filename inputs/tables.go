@@ -13,20 +13,22 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/tablefiles"
 	"github.com/rlmhq/rlm/internal/tablesql"
 )
 
 // findTables marks the tables of a file that has some, and returns sentences on them. A file whose
 // tables cannot be read has none, which a sentence says.
 func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *document) ([]string, error) {
-	file := findTableFile(text, found)
+	file := r.findTableFile(text, found)
 	if file == nil {
 		return nil, nil
 	}
 	original := text.Original()
 
 	tables, err := file.list(ctx, original)
-	if errors.Is(err, tablesql.ErrDatabase) {
+	if errors.Is(err, tablefiles.ErrUnreadable) || errors.Is(err, tablesql.ErrDatabase) {
 		return []string{err.Error()}, nil
 	}
 	if err != nil {
@@ -67,12 +69,37 @@ type tableFile interface {
 }
 
 // findTableFile returns how the tables of a file are read; nil if it has none.
-func findTableFile(text *bigtext.Text, found *document) tableFile {
-	if found == nil && text.IsBinary() && text.Kind() == tablesql.KindDatabase {
+func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
+	switch {
+	case found != nil && found.isWorkbook:
+		return moduleTables{r, tablefiles.Workbook}
+	case found != nil || !text.IsBinary():
+		return nil
+	case text.Kind() == kindParquet:
+		return moduleTables{r, tablefiles.Parquet}
+	case text.Kind() == kindArrow:
+		return moduleTables{r, tablefiles.Arrow}
+	case text.Kind() == tablesql.KindDatabase:
 		return database{}
 	}
 	return nil
 }
+
+// moduleTables are those that the module of package tablefiles reads.
+type moduleTables struct {
+	*reader
+	kind tablefiles.Kind
+}
+
+func (m moduleTables) list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error) {
+	return tablefiles.List(ctx, m.startOfModules(), m.kind, wholeOf(file))
+}
+
+func (m moduleTables) write(ctx context.Context, file *bigtext.Text, number int, _ string, out io.Writer) error {
+	return tablefiles.Rows(ctx, m.startOfModules(), m.kind, number, wholeOf(file), out)
+}
+
+func wholeOf(file *bigtext.Text) *io.SectionReader { return io.NewSectionReader(file, 0, file.Size()) }
 
 // database is a file that SQLite reads.
 type database struct{}
@@ -83,6 +110,11 @@ func (database) list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, 
 
 func (database) write(ctx context.Context, file *bigtext.Text, _ int, name string, out io.Writer) error {
 	return tablesql.WriteRows(ctx, file, name, out)
+}
+
+func (r *reader) startOfModules() rustmodule.Start {
+	o := r.documentOptions()
+	return rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}
 }
 
 // describeTables returns a sentence for each of the first tables.

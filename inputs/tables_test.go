@@ -1,8 +1,10 @@
 package inputs_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,27 +17,36 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
-// makeDatabase writes a database of SQLite, and returns its bytes.
-func makeDatabase(t *testing.T, path string) []byte {
+// tableSamples returns small files that are tables.
+func tableSamples(t *testing.T) map[string][]byte {
 	t.Helper()
-	db, err := sqlite3.Open(path)
+	return unzip(t, "../internal/tablefiles/testdata/tables.zip")
+}
+
+func unzip(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	r, err := zip.OpenReader(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Exec(`CREATE TABLE orders(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO orders VALUES(1, 'Köln');
-		CREATE TABLE "two words"(a); CREATE VIEW few AS SELECT id FROM orders;`)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
+	defer r.Close()
+
+	all := map[string][]byte{}
+	for _, f := range r.File {
+		content, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[f.Name], err = io.ReadAll(content); err != nil {
+			t.Fatal(err)
+		}
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return all
 }
 
 func TestFilesAreTables(t *testing.T) {
-	shop := makeDatabase(t, filepath.Join(t.TempDir(), "shop.db"))
+	all := tableSamples(t)
+	const columns = "id int64, small int8, large uint64"
 	for name, c := range map[string]struct {
 		data   []byte
 		kind   bigtext.Kind
@@ -43,15 +54,37 @@ func TestFilesAreTables(t *testing.T) {
 		begins string
 		note   string
 	}{
+		"a.parquet": {
+			all["zstd.parquet"], "parquet",
+			[]string{""},
+			`{"id":0,`,
+			"it is a table of 20 rows, whose columns are " + columns,
+		},
+		"a":             {all["snappy.parquet"], "parquet", []string{""}, `{"id":0,`, columns},
+		"a.parquet.gz":  {packed(t, "gzip", all["none.parquet"]), "parquet", []string{""}, `{"id":0,`, columns},
+		"empty.parquet": {all["empty.parquet"], "parquet", []string{""}, "", "it is a table of 0 rows"},
+		"a.feather": {
+			all["v2.feather"], "arrow", []string{""}, `{"id":0,`, "it is a table, whose columns are " + columns,
+		},
+		"a.arrow": {all["file-lz4.arrow"], "arrow", []string{""}, `{"id":0,`, columns},
+		"stream":  {all["stream-zstd.arrow"], "arrow", []string{""}, `{"id":0,`, columns},
+		"book.xlsx": {
+			all["book.xlsx"], "xlsx",
+			[]string{"Sales", "Köpfe & mehr"},
+			`{"item":"Grüße",`,
+			`table "Sales", whose columns are item, price, sold`,
+		},
+		"book.ods": {
+			all["book.ods"], "ods", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, `table "Köpfe & mehr"`,
+		},
+		"book.xls": {all["book.xls"], "xls", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, "item_2"},
 		"shop.db": {
-			shop, "sqlite",
-			[]string{"orders", "two words", "few"},
-			`{"id":1,"name":"Köln"}`,
+			all["shop.sqlite"], "sqlite",
+			[]string{"orders", "two words", "cheap"},
+			`{"id":1,`,
 			`table "orders", whose columns are id INTEGER, name TEXT`,
 		},
-		"a.gz": {
-			packed(t, "gzip", shop), "sqlite", []string{"orders", "two words", "few"}, `{"id":1,`, "two words",
-		},
+		"damaged.parquet": {all["none.parquet"][:4000], "parquet", nil, "", "its tables cannot be read: "},
 		"damaged.db": {
 			append([]byte("SQLite format 3\x00"), make([]byte, 4096)...), "sqlite", nil, "", "cannot be read",
 		},
@@ -98,6 +131,25 @@ func checkBeginning(t *testing.T, text *bigtext.Text, want string) {
 	}
 }
 
+// makeDatabase writes a database of SQLite, and returns its bytes.
+func makeDatabase(t *testing.T, path string) []byte {
+	t.Helper()
+	db, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Exec(`CREATE TABLE orders(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO orders VALUES(1, 'Köln');
+		CREATE TABLE "two words"(a); CREATE VIEW few AS SELECT id FROM orders;`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // TestTheLogOfADatabaseIsNamed opens a database beside which lies what is not in it.
 func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
@@ -116,28 +168,35 @@ func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 }
 
 func TestAFolderHasTables(t *testing.T) {
-	dir := t.TempDir()
-	makeDatabase(t, filepath.Join(dir, "shop.db"))
+	all, dir := tableSamples(t), t.TempDir()
+	for _, name := range []string{"v2.parquet", "book.xlsx", "shop.sqlite"} {
+		if err := os.WriteFile(filepath.Join(dir, name), all[name], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	in, err := inputs.Open(t.Context(), inputs.Options{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = inputs.Close(in) }) // the test is over
 
-	const note = "tables in sqlite, whose rows are in .table(): shop.db"
-	if notes := strings.Join(in.Notes, "\n"); !strings.Contains(notes, note) {
-		t.Error(notes)
+	notes := strings.Join(in.Notes, "\n")
+	for _, note := range []string{"tables in parquet, whose rows are in .table(): v2.parquet", "tables in sqlite"} {
+		if !strings.Contains(notes, note) {
+			t.Errorf("%s: no %q", notes, note)
+		}
 	}
-	text, err := in.Dir.(*bigtext.Dir).Text(t.Context(), "shop.db")
-	if err != nil || len(text.Tables()) != 3 {
-		t.Errorf("%v, %v", text.Tables(), err)
+	for name, tables := range map[string]int{"v2.parquet": 1, "book.xlsx": 2, "shop.sqlite": 3} {
+		text, err := in.Dir.(*bigtext.Dir).Text(t.Context(), name)
+		if err != nil || len(text.Tables()) != tables {
+			t.Errorf("%s: %v, %v", name, text.Tables(), err)
+		}
 	}
 }
 
-// TestTablesAreBounded reads rows that are too long.
+// TestTablesAreBounded reads a small file that stands for very many rows.
 func TestTablesAreBounded(t *testing.T) {
-	shop := makeDatabase(t, filepath.Join(t.TempDir(), "shop.db"))
-	in, err := read(t, inputs.Options{MaxUnpacked: 10}, "shop.db", shop)
+	in, err := read(t, inputs.Options{MaxUnpacked: 1000}, "a.parquet", tableSamples(t)["zstd.parquet"])
 	if err != nil {
 		t.Fatal(err)
 	}

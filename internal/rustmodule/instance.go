@@ -72,7 +72,7 @@ type Instance struct {
 type Job struct {
 	Operation uint32
 	Request   []byte
-	Input     io.Reader // of the module's function read
+	Input     io.Reader // of the module's function read; an io.Seeker for its function seek
 	Output    io.Writer // of the module's function write
 	Timeout   time.Duration
 	// Fuel bounds the work, 0 does not.
@@ -270,6 +270,19 @@ func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 		in.stopped = err
 		stack[0] = uint64(^uint32(0))
 	}
+}
+
+// hostSeek sets where in the job's input the guest reads on: -1 is an error.
+func hostSeek(ctx context.Context, _ api.Module, stack []uint64) {
+	in := bound(ctx)
+	position := int64(stack[0])
+	stack[0] = 0
+	if seeker, can := in.job.Input.(io.Seeker); can && position >= 0 {
+		if _, err := seeker.Seek(position, io.SeekStart); err == nil {
+			return
+		}
+	}
+	stack[0] = uint64(^uint32(0))
 }
 
 // hostWrite passes bytes of the guest to the job's output: -1 is an error.

@@ -3,7 +3,8 @@
 // network, its instances have a bound of memory, and each call one of fuel and of time.
 //
 // scripts/wasm/rust.sh builds a module. It exports allocate(length), call(operation) and
-// start(), counts its fuel, and imports the functions read, write, yield and zone of "rlm".
+// start(), counts its fuel, and imports the functions read, seek, write, yield and
+// zone of "rlm".
 package rustmodule
 
 import (
@@ -109,6 +110,9 @@ func provideImports(ctx context.Context, runtime wazero.Runtime) error {
 	pair, result := []api.ValueType{i32, i32}, []api.ValueType{i32}
 	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostRead), pair, result).Export("read")
 	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostWrite), pair, result).Export("write")
+	rlm.NewFunctionBuilder().WithGoModuleFunction(
+		api.GoModuleFunc(hostSeek), []api.ValueType{api.ValueTypeI64}, result,
+	).Export("seek")
 	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostYield), nil, nil).Export("yield")
 	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostZone),
 		[]api.ValueType{i32, i32, api.ValueTypeI64, i32}, result).Export("zone")
