@@ -60,6 +60,7 @@ func TestZonesOfTime(t *testing.T) {
 		paris + " + duration('PT24H')": "2024-03-31T13:00+02:00[Europe/Paris]",
 		paris + ".timezone":            "Europe/Paris",
 		paris + ".offset":              "+01:00",
+
 		"datetime('2024-03-31T02:30[Europe/Paris]')":                       "2024-03-31T03:30+02:00[Europe/Paris]",
 		"datetime('2024-07-01T12:00-04:00[Europe/Paris]')":                 "2024-07-01T18:00+02:00[Europe/Paris]",
 		"datetime({datetime: " + paris + ", timezone: 'Asia/Tokyo'})":      "2024-03-30T20:00+09:00[Asia/Tokyo]",

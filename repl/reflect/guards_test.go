@@ -157,7 +157,7 @@ func TestIterationHeader(t *testing.T) {
 	cfg := config(m)
 	cfg.MaxIterations = 5
 	reflected(t, cfg)
-	const urgent = " (approaching limit — finalize soon)" //nolint:misspell // as models know it
+	const urgent = " (approaching limit — finalize soon)"
 	for n, want := range []string{"", "", urgent, urgent, urgent} {
 		holds(t, m.told(t, n+1), fmt.Sprintf("[Iteration %d/5] [%d calls left]%s\nstdout", n+1, 28-n, want))
 	}

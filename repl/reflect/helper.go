@@ -39,7 +39,7 @@ type helper struct {
 var _ answers.Answerer = (*helper)(nil)
 
 // disabledText is the answer of a disabled helper.
-const disabledText = "(ask_llm disabled - analyze with code)" //nolint:misspell // models know the word in this spelling
+const disabledText = "(ask_llm disabled - analyze with code)"
 
 // defaultMode is the mode of calls that name none.
 const defaultMode = "analysis"

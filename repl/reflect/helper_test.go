@@ -148,7 +148,7 @@ func TestADisabledSubagentSaysSo(t *testing.T) {
 	cfg := config(m)
 	cfg.NoSubagent = true
 	answered(t, cfg)
-	const text = "(ask_llm disabled - analyze with code)" //nolint:misspell // as models know it
+	const text = "(ask_llm disabled - analyze with code)"
 	holds(t, m.told(t, 2), text+" "+text+" ['"+text+"']", "cannot return a typed value")
 	if len(m.asked) != 0 {
 		t.Errorf("%d calls were made", len(m.asked))
@@ -204,7 +204,7 @@ func TestCallBudgetIsShared(t *testing.T) {
 // TestTheLastCallIsForTheSynthesis: calls that run out before the iterations lose nothing.
 // Helpers leave the last call, too, and the model sees how many calls are left.
 func TestTheLastCallIsForTheSynthesis(t *testing.T) {
-	const urgent = " (approaching limit — finalize soon)" //nolint:misspell // as models know it
+	const urgent = " (approaching limit — finalize soon)"
 	greedy := code("print([llm_query(str(i)) for i in range(9)])")
 	best := `{"reasoning": "so far", "key_insight": "k"}`
 	for _, c := range []struct {

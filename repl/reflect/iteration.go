@@ -49,7 +49,7 @@ func (it iteration) header(most int, calls int64) string {
 	n := it.index + 1
 	text := fmt.Sprintf("[Iteration %d/%d] [%d calls left]", n, most, calls)
 	if min(int64(most-n), calls) <= 2 {
-		text += " (approaching limit — finalize soon)" //nolint:misspell // models know the word in this spelling
+		text += " (approaching limit — finalize soon)"
 	}
 	return text
 }

@@ -214,7 +214,7 @@ func endNote(turn, turns int) string {
 	case left == 1:
 		return "(approaching limit: this is the last turn; give your final answer now)"
 	case left == 2:
-		return "(approaching limit: finalize soon)" //nolint:misspell // models know the word in this spelling
+		return "(approaching limit: finalize soon)"
 	}
 
 	return ""
