@@ -59,9 +59,13 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 	rows, at := 0, from
 
 	for at < len(data) && at-from < batchSize {
-		end := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+		end := min(len(data), at+maxLine+1)
+		switch i := bytes.IndexByte(data[at:end], '\n'); {
+		case i >= 0:
 			end = at + i
+		case end < len(data): // nobody waits until the end of the line is found
+			return nil, fmt.Errorf("line %d has more than the %d bytes that a row may have: use "+
+				"context.lines()", line, maxLine)
 		}
 		text := bytes.Trim(data[at:end], " \t\r")
 		if at == 0 {
@@ -71,9 +75,6 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 		switch {
 		case len(text) == 0:
 			rows-- // no row
-		case len(text) > maxLine:
-			return nil, fmt.Errorf("line %d has %d bytes, more than a row may have (%d): use "+
-				"context.lines()", line, len(text), maxLine)
 		case len(text) > maxRow || !d.decode(text):
 			odd = append(odd, oddLine{rows, line, text})
 			d.mark(typeNone)

@@ -355,14 +355,17 @@ func (t *Tables) explain(ctx context.Context, err error) error {
 
 // listTables names the tables, and says why some cannot be read.
 func (t *Tables) listTables() string {
-	var names, broken []string
+	var names, all []string
 	for _, table := range t.list {
 		own := table.listNames()
 		if err := table.prepare(); err != nil {
-			broken = append(broken, fmt.Sprintf("; %s cannot be read: %s", strings.Join(own, " or "), err))
+			all = append(all, fmt.Sprintf("%s cannot be read: %s", strings.Join(own, " or "), err))
 		} else {
 			names = append(names, own...)
 		}
 	}
-	return "the tables are: " + strings.Join(names, ", ") + strings.Join(broken, "")
+	if len(names) > 0 {
+		all = append(all, "the tables are: "+strings.Join(names, ", "))
+	}
+	return strings.Join(all, "; ")
 }
