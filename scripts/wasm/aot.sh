@@ -124,7 +124,7 @@ train() {
   local dir=$WORK/python out=$WORK/train
   compile amd64 "$dir" "$out" -fprofile-instr-generate
   llvm clang --target=x86_64-linux-gnu "${FLAGS[@]:0:3}" "${FLAGS[@]: -3}" \
-    -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" -c "$AOT/host.c" -o "$out/host.o"
+    -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" -c "$AOT/train/host.c" -o "$out/host.o"
   llvm clang --target=x86_64-linux-gnu -fprofile-instr-generate -no-pie \
     -o "$out/host" "$out"/*.o
   LLVM_PROFILE_FILE=$out/raw quiet "$WORK/logs/train.log" \
