@@ -220,7 +220,7 @@ func TestTheReadmeCountsTheAttacks(t *testing.T) {
 		}
 	}
 
-	want := fmt.Sprintf("%d attacks run against every tier. Controls prove that all but %d are real",
+	want := fmt.Sprintf("Tests run %d attacks against every tier. Controls prove that all but %d are real",
 		len(cases), without)
 	gaps := 0
 	for _, column := range readMatrix(t).columns {
