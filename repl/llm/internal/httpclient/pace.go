@@ -87,7 +87,9 @@ func (p *pace) leave(round int, err error) (lowered int) {
 	case errors.Is(err, kind.ErrRateLimited) && round == p.round:
 		p.most = max(1, float64(p.flying)/2)
 		p.round++
-		lowered = int(p.most)
+		if p.flying > 1 {
+			lowered = int(p.most)
+		}
 	case err == nil && p.most > 0:
 		if p.most += 1 / p.most; p.start > 0 {
 			p.most = min(p.most, p.start)
