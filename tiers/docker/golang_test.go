@@ -125,16 +125,6 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 		!strings.Contains(err.Error(), "build it with rlm images build go") {
 		t.Errorf("%v", err)
 	}
-	s, err := goTier(t).Open(t.Context(), tiers.Config{Out: true, Language: tiers.Go})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }() // it has started nothing
-	var rejected *tiers.RejectedError
-	_, err = s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "1"})
-	if !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "Python") {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestAProgramThatSomebodyKills is no doing of the snippet's.

@@ -160,7 +160,7 @@ for {
 			s := Open(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 20 * time.Second, Memory: 64 << 20}})
 			RunOK(t, s, "kept := 41")
 			if name == "loop" || name == "sleep" || name == "deadlock" {
-				s = Open(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 1500 * time.Millisecond}})
+				s = Open(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}})
 				RunOK(t, s, "kept := 41")
 			}
 
