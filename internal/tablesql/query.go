@@ -134,7 +134,9 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 		return nil, fmt.Errorf("the query is too long: %d bytes, but at most %d are allowed", len(sql), maxQuery)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, t.limits.Time)
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limits.Time, fmt.Errorf(
+		"sql: the query takes more than %s: ask for less, or join a smaller part: "+
+			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time)) //nolint:misspell // SQL has it so
 	defer cancel()
 	if err := turn.Acquire(ctx, 1); err != nil {
 		return nil, t.explain(ctx, err)
@@ -333,9 +335,6 @@ func (t *Tables) explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, sqlite3.INTERRUPT):
-		return fmt.Errorf("sql: the query takes more than %s: ask for less, or join a smaller part: "+
-			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time) //nolint:misspell // SQL has it so
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, sqlite3.NOMEM):
