@@ -1,9 +1,7 @@
 package inputs_test
 
 import (
-	"archive/zip"
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,22 +15,7 @@ import (
 // samples returns small documents of other programs.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
-	r, err := zip.OpenReader("../internal/documents/testdata/libreoffice.zip")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	all := map[string][]byte{}
-	for _, f := range r.File {
-		content, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all[f.Name], err = io.ReadAll(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
+	return unzip(t, "../internal/documents/testdata/libreoffice.zip")
 }
 
 const (

@@ -23,6 +23,7 @@ func tableSamples(t *testing.T) map[string][]byte {
 	return unzip(t, "../internal/tablefiles/testdata/tables.zip")
 }
 
+// unzip returns the files of an archive, by name.
 func unzip(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	r, err := zip.OpenReader(path)
