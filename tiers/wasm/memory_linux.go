@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,9 @@ import (
 const (
 	pageSize = 4096
 	guard    = 64 << 10
+
+	// sealAttempts take four seconds, beside the 150 ms that the kernel itself waits in each.
+	sealAttempts = 30
 )
 
 // image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it.
@@ -65,14 +69,26 @@ func (img *image) fill(runs []span, source io.WriterTo) error {
 		return err
 	}
 
-	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(img.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return err
+	if err := seal(img.file); err != nil {
+		return fmt.Errorf("cannot seal it: %w", err)
 	}
 	view, err := unix.Mmap(int(img.file.Fd()), 0, int(img.size), unix.PROT_READ, unix.MAP_SHARED)
 	img.view = view
 
 	return err
+}
+
+// seal makes a file in memory unchangeable. On a busy machine the kernel may still hold the
+// pages that were written last. It then answers EBUSY for a moment.
+func seal(file *os.File) error {
+	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+	for attempt := 1; ; attempt++ {
+		_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
+		if !errors.Is(err, unix.EBUSY) || attempt == sealAttempts {
+			return err
+		}
+		time.Sleep(time.Duration(attempt) * 10 * time.Millisecond)
+	}
 }
 
 // runWriter writes bytes to the runs of a file, one run after another.
@@ -214,7 +230,7 @@ func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) 
 
 // Reallocate grows the memory to size bytes for wazero. It returns nil beyond the limit.
 func (m *mapping) Reallocate(size uint64) []byte {
-	if size > uint64(len(m.data)) || size-length(m.texts) > m.limit {
+	if size > uint64(len(m.data)) || size > m.limit+length(m.texts) {
 		m.watch.refused = true
 		return nil
 	}

@@ -75,7 +75,7 @@ func (r *wasiRelay) start(ctx context.Context, in *instance) (api.Module, error)
 		}
 	}
 	return r.runtime.InstantiateModule(
-		experimental.WithMemoryAllocator(ctx, allocator{borrowedMemory{in.mem}}),
+		experimental.WithMemoryAllocator(ctx, allocator{borrowedMemory{in.mem, in.machine}}),
 		r.module, wazeroConfig(in),
 	)
 }
@@ -109,8 +109,18 @@ func (r *relayed) close() {
 	}
 }
 
-// borrowedMemory is the memory of a machine, which alone frees it.
-type borrowedMemory struct{ linearMemory }
+// borrowedMemory is the memory of a machine, which alone lets it grow and frees it.
+type borrowedMemory struct {
+	linearMemory
+	machine machine
+}
+
+func (m borrowedMemory) Reallocate(size uint64) []byte {
+	if all := m.machine.memory(); size <= uint64(len(all)) {
+		return all[:size]
+	}
+	return nil
+}
 
 func (borrowedMemory) Free() {}
 
