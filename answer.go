@@ -2,6 +2,7 @@ package rlm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -29,6 +30,9 @@ type AnswerTask struct {
 	// contexts and the question must be those of the earlier call; other models lead to other
 	// calls, so only a turn that has not begun can have them. Empty keeps nothing.
 	Name string
+	// Begun is what the caller keeps with a durable run, as JSON, such as how to begin it again.
+	// The first Answer of the name sets it.
+	Begun json.RawMessage
 	// Signal describes the task for the triggers of [HookOutput], which measures the output
 	// itself.
 	Signal run.Signal
@@ -45,9 +49,12 @@ type AnswerTask struct {
 func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
 	var outcome AnswerOutcome
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
-		return e.keepRun(ctx, task.Name, cfg, func(ctx context.Context) (_ *run.Outcome, err error) {
+		kept := keptRun{name: task.Name, begun: task.Begun, title: cfg.Question, pins: [][2]string{
+			{questionPin, cfg.Question}, {"contexts", listContexts(cfg.Inputs)},
+		}}
+		return e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
 			outcome, err = answer(ctx, cfg, task.Labels)
-			return &outcome, err
+			return outcome.Status, outcome.Reason, err
 		})
 	})
 	if err != nil && outcome.Status == "" {

@@ -209,20 +209,20 @@ func TestARunIsRewoundAndForked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if err := engine.ForkRun(t.Context(), "a", 2, "b"); err != nil {
+	if err := engine.ForkRun(t.Context(), "a", 2, rlm.Run{Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := engine.RewindRun(t.Context(), "a", 1); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := engine.Runs(t.Context())
+	runs, err := engine.Runs(t.Context(), rlm.RunFilter{})
 	if err != nil || len(runs) != 2 || runs[0].Name != "a" || runs[0].Turns != 1 || runs[0].Status != "interrupted" ||
 		runs[1].Parent != "a" || runs[1].ParentTurn != 2 || runs[1].Spent.Calls != 0 || runs[0].Spent.Calls == 0 {
 		t.Fatalf("%+v, %v", runs, err)
 	}
 	for _, err := range []error{
-		engine.RewindRun(t.Context(), "a", 2), engine.ForkRun(t.Context(), "a", 1, "b"),
-		engine.ForkRun(t.Context(), "a", 0, "c"), engine.RemoveRun(t.Context(), "c"),
+		engine.RewindRun(t.Context(), "a", 2), engine.ForkRun(t.Context(), "a", 1, rlm.Run{Name: "b"}),
+		engine.ForkRun(t.Context(), "a", 0, rlm.Run{Name: "c"}), engine.RemoveRun(t.Context(), "c"),
 	} {
 		if err == nil {
 			t.Error("it is done")

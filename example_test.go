@@ -313,7 +313,7 @@ func ExampleEngine_Runs() {
 		fmt.Println(outcome.Text())
 	}
 
-	runs, err := engine.Runs(context.Background())
+	runs, err := engine.Runs(context.Background(), rlm.RunFilter{})
 	if err != nil {
 		fmt.Println(err)
 		return

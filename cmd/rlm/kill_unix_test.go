@@ -134,7 +134,7 @@ func (d *killedRun) kept() (steps int) {
 	}
 	defer s.Close()
 	var lines bytes.Buffer
-	if err := journal.Export(d.t.Context(), s, runID("killed"), &lines); err != nil {
+	if err := journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, &lines); err != nil {
 		return 0 // the run has not begun
 	}
 	for line := range strings.Lines(lines.String()) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,8 @@ type runFlags struct {
 	contexts contextFlags
 	session  string // the name of a session to go on with
 	name     string // of a durable run
-	talks    bool   // of rlm chat
+	begun    json.RawMessage
+	talks    bool // of rlm chat
 	// modelIsOptional is set for rlm repl, most of whose lines ask no model.
 	modelIsOptional bool
 	schema          string
@@ -133,15 +135,19 @@ func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
 		return &exitError{exitUsage, errors.New("a named run reads its contexts again when it continues: " +
 			"give a file in place of stdin")}
 	}
+	if dir, err := e.storeFolder(); err != nil || dir == "" {
+		return &exitError{exitUsage, cmp.Or(err, errNoStore)}
+	}
+
+	var err error
 	whole := question
 	if question == "-" {
-		var err error
 		if whole, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
 			return &exitError{exitUsage, err}
 		}
 	}
-	if err := f.keepSpec(cmd.Context(), e, cmd, question, strings.TrimSpace(whole)); err != nil {
-		return err
+	if f.begun, err = e.describeBeginning(cmd, question, strings.TrimSpace(whole)); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	return f.run(cmd.Context(), e, whole)
 }
@@ -176,7 +182,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 			lines.event(event)
 		}
 	}
-	task.Name = f.name
+	task.Name, task.Begun = f.name, f.begun
 	task.Config.Stream, task.Config.Out = f.stream && s.view.isLive(), f.files.out
 	outcome, err := f.answer(ctx, e, s.engine, task, s.view.note)
 	s.finish()

@@ -13,9 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
@@ -47,43 +46,28 @@ func (e *env) storeFolder() (string, error) {
 	return filepath.Abs(e.settings.Store)
 }
 
-// openStore opens the store of the settings. One that is only read may be on a disk that
-// cannot be written.
-func (e *env) openStore(reads bool) (*store.Folder, error) {
+// withRuns calls use with an engine that has the store of the settings. Its error is one of
+// usage, unless it has an exit code.
+func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
 	dir, err := e.storeFolder()
 	if err == nil && dir == "" {
-		err = errors.New("there is no store: name a folder with --store in place of none")
+		err = errNoStore
 	}
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return &exitError{exitUsage, err}
 	}
-
-	s, err := store.Open(dir)
-	if err != nil && reads {
-		if other, failed := store.OpenReadOnly(dir); failed == nil {
-			return other, nil
-		}
-	}
+	engine, err := rlm.New(rlm.Options{Store: dir, CacheDir: e.settings.CacheDir, Log: e.log})
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return &exitError{exitUsage, err}
 	}
-	return s, nil
-}
-
-// withStore calls use with the store. Its error is one of usage, unless it has an exit code.
-func (e *env) withStore(reads bool, use func(*store.Folder) error) (err error) {
-	s, err := e.openStore(reads)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := use(s); err != nil {
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if err := use(engine); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	return nil
 }
 
-func runID(name string) store.ID { return store.ID{Kind: store.Run, Name: name} }
+var errNoStore = errors.New("there is no store: name a folder with --store in place of none")
 
 // oneName takes the name of a run, and for resume and fork further flags behind it.
 func oneName(_ *cobra.Command, args []string) error {
@@ -94,7 +78,7 @@ func oneName(_ *cobra.Command, args []string) error {
 }
 
 func newRunsList(e *env) *cobra.Command {
-	filter := store.Filter{Kind: store.Run}
+	var filter rlm.RunFilter
 	var since time.Duration
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -103,8 +87,8 @@ func newRunsList(e *env) *cobra.Command {
 			if since > 0 {
 				filter.Since = time.Now().Add(-since)
 			}
-			return e.withStore(true, func(s *store.Folder) error {
-				return e.listRuns(cmd.Context(), s, filter, asJSON)
+			return e.withRuns(func(engine *rlm.Engine) error {
+				return e.listRuns(cmd.Context(), engine, filter, asJSON)
 			})
 		},
 	}
@@ -118,61 +102,26 @@ func newRunsList(e *env) *cobra.Command {
 	return cmd
 }
 
-// runLine is a run in a list.
-type runLine struct {
-	Name       string     `json:"name"`
-	Status     string     `json:"status"`
-	Reason     string     `json:"reason,omitempty"`
-	Turns      int        `json:"turns"`
-	Spent      store.Cost `json:"spent"`
-	Parent     string     `json:"parent,omitempty"`
-	ParentTurn int        `json:"parent_turn,omitempty"`
-	Created    time.Time  `json:"created"`
-	Updated    time.Time  `json:"updated"`
-	Question   string     `json:"question"`
-}
-
-func describeRun(ctx context.Context, s store.Store, log *store.Log) (runLine, error) {
-	status, err := journal.Status(ctx, s, log)
-	return runLine{
-		Name: log.Name, Status: status, Reason: log.Reason, Turns: log.Turn, Spent: log.Spent,
-		Parent: log.Parent, ParentTurn: log.ParentTurn, Created: log.Created, Updated: log.Updated,
-		Question: log.Title,
-	}, err
-}
-
-func (e *env) listRuns(ctx context.Context, s store.Store, filter store.Filter, asJSON bool) error {
-	// The store does not know which processes have ended.
-	status, limit := filter.Status, filter.Limit
-	if status == journal.StatusInterrupted || status == journal.StatusRunning {
-		filter.Status, filter.Limit = "", 0
-	}
-	logs, err := s.Logs(ctx, filter)
+func (e *env) listRuns(ctx context.Context, engine *rlm.Engine, filter rlm.RunFilter, asJSON bool) error {
+	runs, err := engine.Runs(ctx, filter)
 	if err != nil {
 		return err
 	}
-
-	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	if !asJSON {
-		_, _ = fmt.Fprintln(table, "NAME\tSTATUS\tTURNS\tCALLS\tUSD\tCHANGED\tQUESTION")
-	}
-	for i, shown := 0, 0; i < len(logs) && (limit <= 0 || shown < limit); i++ {
-		line, err := describeRun(ctx, s, &logs[i])
-		if err != nil {
-			return err
-		}
-		if status != "" && line.Status != status {
-			continue
-		}
-		shown++
-		if asJSON {
-			if err := printLine(e.stdout, line); err != nil {
+	if asJSON {
+		for i := range runs {
+			if err := printLine(e.stdout, runs[i]); err != nil {
 				return err
 			}
-			continue
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.4f\t%s\t%s\n", line.Name, line.Status, line.Turns,
-			line.Spent.Calls, line.Spent.USD, humanize.Time(line.Updated), escape(texts.Truncate(line.Question, 60)))
+		return nil
+	}
+
+	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tSTATUS\tTURNS\tCALLS\tUSD\tCHANGED\tQUESTION")
+	for i := range runs {
+		r := &runs[i]
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.4f\t%s\t%s\n", r.Name, r.Status, r.Turns,
+			r.Spent.Calls, r.Spent.USD, humanize.Time(r.Updated), escape(texts.Truncate(r.Question, 60)))
 	}
 	return table.Flush()
 }
@@ -182,8 +131,8 @@ func newRunsShow(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show the turns of a named run and their cost", Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withStore(true, func(s *store.Folder) error {
-				return e.showRun(cmd.Context(), s, args[0], asJSON)
+			return e.withRuns(func(engine *rlm.Engine) error {
+				return e.showRun(cmd.Context(), engine, args[0], asJSON)
 			})
 		},
 	}
@@ -191,35 +140,24 @@ func newRunsShow(e *env) *cobra.Command {
 	return cmd
 }
 
-func (e *env) showRun(ctx context.Context, s store.Store, name string, asJSON bool) error {
-	log, err := s.Log(ctx, runID(name))
-	if err != nil {
-		return err
-	}
-	line, err := describeRun(ctx, s, &log)
-	if err != nil {
-		return err
-	}
-	turns, err := journal.Turns(ctx, s, log.ID)
+func (e *env) showRun(ctx context.Context, engine *rlm.Engine, name string, asJSON bool) error {
+	r, err := engine.ShowRun(ctx, name)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return printLine(e.stdout, struct {
-			runLine
-			Turns []journal.Turn `json:"turn_list"`
-		}{line, turns})
+		return printLine(e.stdout, r)
 	}
 
-	_, _ = fmt.Fprintf(e.stdout, "%s: %s%s\nquestion: %s\nspent: %d calls, $%.4f\n", name, line.Status,
-		escape(strings.TrimSuffix(": "+line.Reason, ": ")), escape(line.Question), line.Spent.Calls, line.Spent.USD)
-	if line.Parent != "" {
-		_, _ = fmt.Fprintf(e.stdout, "branched from %s after turn %d\n", line.Parent, line.ParentTurn)
+	_, _ = fmt.Fprintf(e.stdout, "%s: %s%s\nquestion: %s\nspent: %d calls, $%.4f\n", name, r.Status,
+		escape(strings.TrimSuffix(": "+r.Reason, ": ")), escape(r.Question), r.Spent.Calls, r.Spent.USD)
+	if r.Parent != "" {
+		_, _ = fmt.Fprintf(e.stdout, "branched from %s after turn %d\n", r.Parent, r.ParentTurn)
 	}
 	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TURN\tCOMMITTED\tCALLS\tOPEN\tUSD\tLAST CALL")
-	for _, t := range turns {
-		_, _ = fmt.Fprintf(table, "%d\t%t\t%d\t%d\t%.4f\t%s\n", t.Turn, t.Committed, t.Steps, t.Open, t.Cost.USD,
+	for _, t := range r.History {
+		_, _ = fmt.Fprintf(table, "%d\t%t\t%d\t%d\t%.4f\t%s\n", t.Turn, t.Committed, t.Steps, t.Open, t.Spent.USD,
 			escape(texts.Truncate(t.Last, 60)))
 	}
 	return table.Flush()
@@ -232,16 +170,16 @@ func newRunsExport(e *env) *cobra.Command {
 		Long: `Write the journal of a named run as lines of JSON: each call with its request, reply and
 cost, and each turn. The prompts and replies of the run are in it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withStore(true, func(s *store.Folder) (err error) {
+			return e.withRuns(func(engine *rlm.Engine) (err error) {
 				if out == "" {
-					return journal.Export(cmd.Context(), s, runID(args[0]), e.stdout)
+					return engine.ExportRun(cmd.Context(), args[0], e.stdout)
 				}
 				file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 				if err != nil {
 					return err
 				}
 				defer func() { err = errors.Join(err, file.Close()) }()
-				return journal.Export(cmd.Context(), s, runID(args[0]), file)
+				return engine.ExportRun(cmd.Context(), args[0], file)
 			})
 		},
 	}
@@ -253,9 +191,9 @@ func newRunsRemove(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME...", Short: "Delete named runs", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.withStore(false, func(s *store.Folder) error {
+			return e.withRuns(func(engine *rlm.Engine) error {
 				for _, name := range args {
-					if err := journal.Remove(cmd.Context(), s, name); err != nil {
+					if err := engine.RemoveRun(cmd.Context(), name); err != nil {
 						return err
 					}
 				}

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm"
 )
 
 // runSpec is how a run was begun, so that another process can begin it again.
@@ -25,34 +24,13 @@ type runSpec struct {
 	Dir      string   `json:"dir"`
 }
 
-// keepSpec keeps how a run was begun, unless there is a run of the name already.
-func (f *runFlags) keepSpec(ctx context.Context, e *env, cmd *cobra.Command, given, question string) error {
+// describeBeginning returns how a run is begun, for [rlm.AnswerTask.Begun].
+func (e *env) describeBeginning(cmd *cobra.Command, given, question string) (json.RawMessage, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	spec, err := json.Marshal(runSpec{Args: withoutQuestion(e.args, given, cmd.Flags()), Question: question, Dir: dir})
-	if err != nil {
-		return err
-	}
-
-	return e.withStore(false, func(s *store.Folder) error {
-		log := store.Log{ID: runID(f.name), Title: question, Spec: spec}
-		err := s.Create(ctx, log)
-		if !errors.Is(err, store.ErrExists) {
-			return err
-		}
-		entries, err := s.Entries(ctx, log.ID, store.Query{Last: true})
-		if err != nil || len(entries) > 0 {
-			return err
-		}
-
-		// The earlier command could not begin: this one takes its place.
-		if err := journal.Remove(ctx, s, f.name); err != nil {
-			return err
-		}
-		return s.Create(ctx, log)
-	})
+	return json.Marshal(runSpec{Args: withoutQuestion(e.args, given, cmd.Flags()), Question: question, Dir: dir})
 }
 
 // withoutQuestion returns arguments without the one that is the question: the value of a flag
@@ -81,15 +59,15 @@ func takesValue(arg string, flags *pflag.FlagSet) bool {
 }
 
 // readSpec returns how a run was begun.
-func readSpec(ctx context.Context, s store.Store, name string) (spec runSpec, err error) {
-	log, err := s.Log(ctx, runID(name))
+func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec runSpec, err error) {
+	known, err := engine.ShowRun(ctx, name)
 	if err != nil {
 		return spec, err
 	}
-	if len(log.Spec) == 0 {
+	if len(known.Begun) == 0 {
 		return spec, fmt.Errorf("run %s was begun by a program, which alone can continue it", name)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(log.Spec))
+	decoder := json.NewDecoder(bytes.NewReader(known.Begun))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&spec); err != nil {
 		return spec, fmt.Errorf("cannot read how run %s was begun: %w", name, err)
@@ -121,8 +99,8 @@ func (e *env) resumeRun(ctx context.Context, name string) error {
 		return &exitError{exitUsage, err}
 	}
 	var spec runSpec
-	err = e.withStore(true, func(s *store.Folder) (err error) {
-		spec, err = readSpec(ctx, s, name)
+	err = e.withRuns(func(engine *rlm.Engine) (err error) {
+		spec, err = readSpec(ctx, engine, name)
 		return err
 	})
 	if err != nil {
@@ -162,8 +140,8 @@ there, and asks the models again.`,
 			if turn < 0 {
 				return errors.New("give the last turn to keep: --turn N, or 0 to keep none")
 			}
-			err := e.withStore(false, func(s *store.Folder) error {
-				return journal.Rewind(cmd.Context(), s, args[0], turn)
+			err := e.withRuns(func(engine *rlm.Engine) error {
+				return engine.RewindRun(cmd.Context(), args[0], turn)
 			})
 			if err == nil {
 				e.tellResume(args[0])
@@ -222,8 +200,8 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 		further = slices.Delete(slices.Clone(further), i, min(end, len(further)))
 	}
 
-	err = e.withStore(false, func(s *store.Folder) error {
-		spec, err := readSpec(ctx, s, name)
+	err = e.withRuns(func(engine *rlm.Engine) error {
+		spec, err := readSpec(ctx, engine, name)
 		if err != nil {
 			return err
 		}
@@ -235,7 +213,7 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 		if err != nil {
 			return err
 		}
-		return journal.Fork(ctx, s, name, turn, store.Log{ID: runID(fork), Title: spec.Question, Spec: data})
+		return engine.ForkRun(ctx, name, turn, rlm.Run{Name: fork, Question: spec.Question, Begun: data})
 	})
 	if err == nil {
 		e.tellResume(fork)

@@ -40,6 +40,7 @@ const (
 type Journal struct {
 	store store.Store
 	lease store.Lease
+	isNew bool
 	turn  atomic.Int64
 
 	mu      sync.Mutex
@@ -68,10 +69,12 @@ type Counts struct {
 func Open(ctx context.Context, s store.Store, log store.Log) (*Journal, store.Log, error) {
 	log.Status = StatusRunning
 	known, err := s.Log(ctx, log.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	isNew := errors.Is(err, store.ErrNotFound)
+	if isNew {
 		known = log
 		if err = s.Create(ctx, log); errors.Is(err, store.ErrExists) {
 			known, err = s.Log(ctx, log.ID) // another process was faster
+			isNew = false
 		}
 	}
 	if err != nil {
@@ -87,7 +90,18 @@ func Open(ctx context.Context, s store.Store, log store.Log) (*Journal, store.Lo
 	if err := s.SetState(ctx, lease, state); err != nil {
 		return nil, known, errors.Join(err, s.Release(lease))
 	}
-	return &Journal{store: s, lease: lease, places: map[string]int{}}, known, nil
+	return &Journal{store: s, lease: lease, isNew: isNew, places: map[string]int{}}, known, nil
+}
+
+// IsNew reports whether Open has created the run.
+func (j *Journal) IsNew() bool { return j.isNew }
+
+// Discard removes a run that could not begin, in place of Close.
+func (j *Journal) Discard() error {
+	if err := j.store.Remove(context.Background(), j.lease); err != nil {
+		return errors.Join(err, j.store.Release(j.lease))
+	}
+	return nil
 }
 
 // Close writes how the run ended, and frees it for other processes.

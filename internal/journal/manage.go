@@ -8,16 +8,54 @@ import (
 	"github.com/rlmhq/rlm/internal/store"
 )
 
-// Status returns the status of a run. One whose process has ended before it is interrupted.
-func Status(ctx context.Context, s store.Store, log *store.Log) (string, error) {
+// List returns the runs that a filter lets pass, with their statuses as of now: a run whose
+// process has ended before it is interrupted.
+func List(ctx context.Context, s store.Store, f store.Filter) ([]store.Log, error) {
+	// The store does not know which processes have ended.
+	status, limit := f.Status, f.Limit
+	if status == StatusInterrupted || status == StatusRunning {
+		f.Status, f.Limit = "", 0
+	}
+	logs, err := s.Logs(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+
+	var list []store.Log
+	for i := 0; i < len(logs) && (limit <= 0 || len(list) < limit); i++ {
+		if err := updateStatus(ctx, s, &logs[i]); err != nil {
+			return nil, err
+		}
+		if status == "" || logs[i].Status == status {
+			list = append(list, logs[i])
+		}
+	}
+	return list, nil
+}
+
+// Show returns a run and its turns.
+func Show(ctx context.Context, s store.Store, name string) (log store.Log, turns []Turn, err error) {
+	if log, err = s.Log(ctx, store.ID{Kind: store.Run, Name: name}); err != nil {
+		return log, nil, err
+	}
+	if err := updateStatus(ctx, s, &log); err != nil {
+		return log, nil, err
+	}
+	turns, err = Turns(ctx, s, log.ID)
+	return log, turns, err
+}
+
+// updateStatus sets the status of a run as of now.
+func updateStatus(ctx context.Context, s store.Store, log *store.Log) error {
 	if log.Status != StatusRunning && log.Status != "" {
-		return log.Status, nil
+		return nil
 	}
 	owner, err := s.Owner(ctx, log.ID)
-	if err != nil || owner == "" {
-		return StatusInterrupted, err
+	log.Status = StatusRunning
+	if owner == "" {
+		log.Status = StatusInterrupted
 	}
-	return StatusRunning, nil
+	return err
 }
 
 // Rewind takes back the turns of a run after a turn, 0 for all.

@@ -1,0 +1,207 @@
+package rlm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// Run is a durable run in a store.
+type Run struct {
+	Name     string `json:"name"`
+	Question string `json:"question"`
+	// Status is "running", "interrupted", or how the run ended. An interrupted run goes on
+	// with the next Answer of its name, and so does one whose budget was used up.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	// Turns counts the committed turns of the root.
+	Turns int `json:"turns"`
+	// Spent is what all processes of the run have paid, turns that were taken back included.
+	Spent ledger.Spending `json:"spent"`
+	// Parent is the run that this one branched from, after ParentTurn.
+	Parent     string    `json:"parent,omitempty"`
+	ParentTurn int       `json:"parent_turn,omitempty"`
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
+	// Begun is the AnswerTask.Begun of the run's first Answer.
+	Begun json.RawMessage `json:"-"`
+	// History sums up the turns. Only ShowRun sets it.
+	History []RunTurn `json:"turn_list,omitempty"`
+}
+
+// RunTurn sums up a turn of a durable run.
+type RunTurn struct {
+	Turn      int  `json:"turn"`
+	Committed bool `json:"committed"`
+	// Steps are the calls with an answer. Open ones began and have none: they may have been
+	// paid for nothing.
+	Steps int             `json:"steps"`
+	Open  int             `json:"open,omitempty"`
+	Spent ledger.Spending `json:"spent"`
+	// Last is what the last call asked.
+	Last string `json:"last,omitempty"`
+}
+
+// RunFilter chooses durable runs. A zero field lets all pass.
+type RunFilter struct {
+	Status string
+	// Text is a part of the name or the question, in any case of letters.
+	Text string
+	// MinUSD is the least cost, Since the earliest last change.
+	MinUSD float64
+	Since  time.Time
+	// Limit bounds the number of runs.
+	Limit int
+}
+
+// Runs returns durable runs of the engine's store, the latest change first.
+func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
+	s, err := e.store.open(true)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := journal.List(ctx, s, store.Filter{
+		Kind: store.Run, Status: f.Status, Text: f.Text, MinUSD: f.MinUSD, Since: f.Since, Limit: f.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	runs := make([]Run, len(logs))
+	for i := range logs {
+		runs[i] = describeRun(&logs[i])
+	}
+	return runs, nil
+}
+
+func describeRun(log *store.Log) Run {
+	return Run{
+		Name: log.Name, Question: log.Title, Status: log.Status, Reason: log.Reason, Turns: log.Turn,
+		Spent: ledger.Spending(log.Spent), Begun: log.Spec,
+		Parent: log.Parent, ParentTurn: log.ParentTurn, Created: log.Created, Updated: log.Updated,
+	}
+}
+
+// ShowRun returns a durable run with its history.
+func (e *Engine) ShowRun(ctx context.Context, name string) (run Run, err error) {
+	s, err := e.store.open(true)
+	if err != nil {
+		return run, err
+	}
+	log, turns, err := journal.Show(ctx, s, name)
+	if err != nil {
+		return run, err
+	}
+
+	run = describeRun(&log)
+	for _, t := range turns {
+		run.History = append(run.History, RunTurn{
+			Turn: t.Turn, Committed: t.Committed, Steps: t.Steps, Open: t.Open,
+			Spent: ledger.Spending(t.Cost), Last: t.Last,
+		})
+	}
+	return run, nil
+}
+
+// ExportRun writes the journal of a run as lines of JSON: each call with its request, reply
+// and cost, and each turn.
+func (e *Engine) ExportRun(ctx context.Context, name string, w io.Writer) error {
+	s, err := e.store.open(true)
+	if err != nil {
+		return err
+	}
+	return journal.Export(ctx, s, store.ID{Kind: store.Run, Name: name}, w)
+}
+
+// RewindRun takes back the turns of a run after a turn, 0 for all. The next Answer of its
+// name goes on from there, and asks the models again.
+func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
+	s, err := e.store.open(false)
+	if err != nil {
+		return err
+	}
+	return journal.Rewind(ctx, s, name, turn)
+}
+
+// ForkRun makes a new run that has the turns of another one up to a turn. It shares their
+// contents. Of fork, it takes the Name, and the Question and Begun if they are set. The first
+// Answer of the new name may have another question, contract, model and budget, with the same
+// contexts.
+func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork Run) error {
+	s, err := e.store.open(false)
+	if err != nil {
+		return err
+	}
+	return journal.Fork(ctx, s, name, turn, store.Log{
+		ID: store.ID{Kind: store.Run, Name: fork.Name}, Title: fork.Question, Spec: fork.Begun,
+	})
+}
+
+// RemoveRun deletes a run, and the contents that only it had.
+func (e *Engine) RemoveRun(ctx context.Context, name string) error {
+	s, err := e.store.open(false)
+	if err != nil {
+		return err
+	}
+	return journal.Remove(ctx, s, name)
+}
+
+// runStore is the store of an engine, which its first use opens.
+type runStore struct {
+	setting string
+
+	mu     sync.Mutex
+	folder *store.Folder // to write and to read
+	reader *store.Folder // in a folder that cannot be written
+	closed bool
+}
+
+// open returns the store. One that is only read may be on a disk that cannot be written.
+func (r *runStore) open(reads bool) (*store.Folder, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return nil, errEngineClosed
+	case r.folder != nil:
+		return r.folder, nil
+	case r.reader != nil && reads:
+		return r.reader, nil
+	case r.setting == "":
+		return nil, errors.New("there is no store: set Options.Store to a folder")
+	}
+
+	folder, err := store.Open(r.setting)
+	if err == nil {
+		r.folder = folder
+		return folder, nil
+	}
+	if reads {
+		if reader, failed := store.OpenReadOnly(r.setting); failed == nil {
+			r.reader = reader
+			return reader, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot use the durable runs: %w", err)
+}
+
+func (r *runStore) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	var errs []error
+	for _, f := range []*store.Folder{r.folder, r.reader} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
