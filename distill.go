@@ -46,6 +46,8 @@ func (e *Engine) Distill(ctx context.Context, task DistillTask) (DistillOutcome,
 	return distill.Run(ctx, task.Corpus, cfg)
 }
 
-// ParseCorpus reads traces of runs as JSON Lines, at most 64 MiB. The error names the
-// invalid line.
-func ParseCorpus(r io.Reader) (distill.Corpus, error) { return distill.Parse(r) }
+// ParseCorpus reads the traces of runs, at most 64 MiB, in one of [reflect.TraceFormats] or as
+// objects with an error each; "auto" detects which. The error names the invalid line.
+func ParseCorpus(r io.Reader, format string) (distill.Corpus, error) {
+	return distill.Parse(r, format)
+}

@@ -457,7 +457,7 @@ func ExampleEngine_Distill() {
 {"id": "a", "success": false, "error": "database timeout after 5 s"}
 {"id": "b", "success": false, "error": "database timeout after 9 s"}
 {"id": "c", "success": true}
-`))
+`), "auto")
 	if err != nil {
 		fmt.Println(err)
 		return

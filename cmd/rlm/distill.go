@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,10 +17,12 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
 // distillFlags are the flags of `rlm distill` that are not settings.
 type distillFlags struct {
+	format   string
 	clusters int
 	noEdits  bool
 	skills   skillbookFlags
@@ -30,8 +33,9 @@ type distillFlags struct {
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
 With a model, also propose edits that would fix them, the most promising first.
 
-TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
-one JSON object per line, a list of objects, or one object. With a model, one call
+TRACES is a file, a folder with files, or - for stdin; give one or several. They have the
+formats of rlm reflect (see docs/traces.md), or one JSON object per line, a list of
+objects, or one object. With a model, one call
 clusters the failures; above trace_threshold, a run reads all of them (see rlm run).
 Without a model, rlm clusters the failures by the words of their errors.
 docs/distill.md defines a failure.
@@ -60,6 +64,7 @@ func newDistill(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0], "format of the traces")
 	flags.IntVar(&f.clusters, "clusters", defaultClusters, "maximum number of clusters")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
 	f.skills.addIn(flags)
@@ -136,7 +141,7 @@ func (f *distillFlags) read(e *env, names []string) (task rlm.DistillTask, err e
 	if slices.Contains(names, "-") && f.skills.in == "-" {
 		return task, errors.New("stdin cannot be both the traces and the skillbook")
 	}
-	if task.Corpus, err = readCorpus(e, names); err != nil {
+	if task.Corpus, err = f.readCorpus(e, names); err != nil {
 		return task, err
 	}
 	err = f.skills.read(e)
@@ -144,30 +149,78 @@ func (f *distillFlags) read(e *env, names []string) (task rlm.DistillTask, err e
 	return task, err
 }
 
-// readCorpus reads the traces of files and folders, - for stdin.
-func readCorpus(e *env, names []string) (all distill.Corpus, err error) {
+// readCorpus reads the traces of files and folders, - for stdin, and says on stderr what was
+// found.
+func (f *distillFlags) readCorpus(e *env, names []string) (all distill.Corpus, err error) {
+	if err := checkFormat(f.format); err != nil {
+		return all, err
+	}
 	found, err := collectTraces(e, names, maxTraces)
 	if err != nil {
 		return all, err
 	}
+
+	all.Formats = map[string]int{}
 	for _, source := range found.sources {
-		corpus, err := rlm.ParseCorpus(strings.NewReader(source.text))
+		corpus, err := rlm.ParseCorpus(strings.NewReader(source.text), f.format)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", source.name, err)
 		}
+		if corpus.Note != "" {
+			found.notes = append(found.notes, source.name+": "+corpus.Note)
+		}
 		all.Passed += corpus.Passed
+		all.Unmarked += corpus.Unmarked
+		for format, n := range corpus.Formats {
+			all.Formats[format] += n
+		}
 		for _, failure := range corpus.Failures {
-			if len(found.sources) > 1 && unnamed.MatchString(failure.ID) {
-				failure.ID = source.name + " " + failure.ID
-			}
+			failure.ID = nameTrace(failure.ID, &source, &corpus, len(found.sources))
 			all.Failures = append(all.Failures, failure)
 		}
 	}
+
+	f.describeCorpus(e, &all, found.notes)
 	return all, nil
+}
+
+// nameTrace returns the name of a failure: that of the source if the source has no other
+// trace, and if there are several sources, none without its source.
+func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources int) string {
+	switch isAlone := len(corpus.Failures)+corpus.Passed == 1; {
+	case !unnamed.MatchString(id):
+		return id
+	case isAlone && source.name != "-":
+		return source.name
+	case sources > 1:
+		return source.name + " " + id
+	}
+	return id
 }
 
 // unnamed matches the IDs of traces that have none.
 var unnamed = regexp.MustCompile(`^(line|trace) \d+$`)
+
+// describeCorpus says which formats the traces have, what was left out, and how many of them
+// do not say whether they failed.
+func (f *distillFlags) describeCorpus(e *env, c *distill.Corpus, notes []string) {
+	if f.quiet {
+		return
+	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: trace %s\n", escape(note))
+	}
+
+	var kinds []string
+	for _, format := range slices.Sorted(maps.Keys(c.Formats)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", c.Formats[format], format))
+	}
+	_, _ = fmt.Fprintf(e.stderr, "rlm: traces by format: %s\n", strings.Join(kinds, ", "))
+	if c.Unmarked > 0 {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: %s not say whether the run succeeded and count as passed\n",
+			english.Plural(c.Unmarked, "trace does", "traces do"))
+	}
+}
 
 // finish prints the findings and returns an error with the exit code.
 func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {

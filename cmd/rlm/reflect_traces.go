@@ -34,9 +34,8 @@ type traceSource struct {
 
 // readTraces reads all traces, and says on stderr what was found.
 func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, error) {
-	if !slices.Contains(reflect.TraceFormats(), f.format) {
-		return reflect.Subject{}, fmt.Errorf("unknown format %q: give one of %s",
-			f.format, strings.Join(reflect.TraceFormats(), ", "))
+	if err := checkFormat(f.format); err != nil {
+		return reflect.Subject{}, err
 	}
 	found, err := collectTraces(e, names, maxTrace)
 	if err != nil {
@@ -58,6 +57,15 @@ func (f *reflectFlags) readTraces(e *env, names []string) (reflect.Subject, erro
 	}
 
 	return reflect.Join(subjects...)
+}
+
+// checkFormat refuses a format that does not exist.
+func checkFormat(format string) error {
+	if slices.Contains(reflect.TraceFormats(), format) {
+		return nil
+	}
+	return fmt.Errorf("unknown format %q: give one of %s",
+		format, strings.Join(reflect.TraceFormats(), ", "))
 }
 
 // collectTraces reads the files and folders that a user named, once each, and at most so many

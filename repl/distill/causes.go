@@ -15,7 +15,7 @@ var (
 	componentMembers = []string{"component", "agent", "tool", "name"}
 	errorMembers     = []string{
 		"error", "exception", "failure", "traceback", "reason", "error_message", "statusMessage",
-		"status_message", "feedback",
+		"status_message", "incomplete_details", "feedback",
 	}
 	typeMembers    = []string{"type", "error_type", "exception_type", "class", "name", "code"}
 	messageMembers = []string{
@@ -23,25 +23,26 @@ var (
 	}
 )
 
-// hasFailed reports whether a trace shows a failure, by the first mark that it has.
-func hasFailed(members map[string]json.RawMessage, message string) bool {
+// hasFailed reports whether a trace shows a failure, by the first mark that it has, and
+// whether it has one.
+func hasFailed(members map[string]json.RawMessage, message string) (failed, marked bool) {
 	for _, name := range []string{"success", "passed", "ok"} {
 		if ok, err := strconv.ParseBool(string(members[name])); err == nil {
-			return !ok
+			return !ok, true
 		}
 	}
 	if reward, err := strconv.ParseFloat(string(members["reward"]), 64); err == nil {
-		return reward < 1
+		return reward < 1, true
 	}
 	if marked, err := strconv.ParseBool(string(members["error"])); err == nil && marked {
-		return true
+		return true, true
 	}
 
 	if strings.EqualFold(firstMember(members, "level"), "error") {
-		return true
+		return true, true
 	}
 	status := strings.ToLower(statusOf(members))
-	return !successes[status] && (message != "" || status != "")
+	return !successes[status] && (message != "" || status != ""), message != "" || status != ""
 }
 
 // successes are words for a run that went well.

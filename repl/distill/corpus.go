@@ -2,6 +2,7 @@ package distill
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -37,25 +39,53 @@ type Failure struct {
 // Corpus is the content of a trace file.
 type Corpus struct {
 	Failures []Failure
-	// Passed counts the traces that show no failure.
-	Passed int
+	// Passed counts the traces that show no failure, and Unmarked those of them that do not
+	// say whether their run succeeded.
+	Passed, Unmarked int
+	// Formats counts the traces by their format, one of those of package reflect. That of
+	// other objects is "object".
+	Formats map[string]int
+	// Note says what was left out: the last line of a log if it is cut. It is often empty.
+	Note string
+}
+
+// add adds a trace.
+func (c *Corpus) add(format string, f Failure, failed, marked bool) {
+	if c.Formats == nil {
+		c.Formats = map[string]int{}
+	}
+	c.Formats[format]++
+	switch {
+	case failed:
+		c.Failures = append(c.Failures, f)
+	case marked:
+		c.Passed++
+	default:
+		c.Passed++
+		c.Unmarked++
+	}
 }
 
 var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": "object"}`))
 })
 
-// Parse reads traces as JSON Lines, as a list of objects, or as one object on several lines:
-// at most 100,000 objects of at most 1 MiB each, 64 MiB in all; empty lines are skipped, and
-// bytes that are not UTF-8 are replaced.
+// Parse reads the traces of a source of at most 64 MiB. The format is one of those of package
+// reflect; "auto" detects which one. A log, a list of messages and the spans of a trace are
+// one run each.
+//
+// With "auto", other JSON Lines, a list of objects, or one object on several lines are traces,
+// too: at most 100,000 objects of at most 1 MiB each; empty lines are skipped, and bytes that
+// are not UTF-8 are replaced.
 //
 // A trace is a failure if its success is false; else, unless its success is true or its
 // status or outcome is a word for success, if it has a status, an outcome or an error.
 // Its error is error, exception, failure, traceback or reason, the first that is not
 // empty; its name is id, trace_id or run_id; its component is component, agent, tool or
-// name. Trace keeps all other members. The error names the wrong line.
-func Parse(r io.Reader) (Corpus, error) {
-	c, err := parseAll(r)
+// name. Without these members, the format tells: by an exit status, a reward, or the failure
+// of the outermost span. Trace keeps all other members. The error names the wrong line.
+func Parse(r io.Reader, format string) (Corpus, error) {
+	c, err := parseAll(r, format)
 	if err != nil {
 		return Corpus{}, fmt.Errorf("cannot read the traces: %w", err)
 	}
@@ -65,7 +95,7 @@ func Parse(r io.Reader) (Corpus, error) {
 var errTooMany = fmt.Errorf("there are more than %d traces or %d bytes: give fewer traces",
 	maxTraces, maxBytes)
 
-func parseAll(r io.Reader) (c Corpus, err error) {
+func parseAll(r io.Reader, format string) (c Corpus, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return c, err
@@ -73,6 +103,67 @@ func parseAll(r io.Reader) (c Corpus, err error) {
 	if len(data) > maxBytes {
 		return c, errTooMany
 	}
+	if c, known, err := parseForm(data, format); known {
+		return c, err
+	}
+	return parseObjects(data)
+}
+
+// parseForm reads traces of a known format.
+func parseForm(data []byte, format string) (c Corpus, known bool, err error) {
+	runs, note, known, err := agenttrace.ParseEach(data, format)
+	if err != nil || !known {
+		return c, known, err
+	}
+	for i := range runs {
+		r := &runs[i]
+		failure, failed, marked, err := judgeRun(r, i, len(runs))
+		if err != nil {
+			return c, true, err
+		}
+		c.add(r.Format, failure, failed, marked)
+	}
+	c.Note = note
+	return c, true, nil
+}
+
+// judgeRun returns the failure of a run of a known format. The members of the run that say
+// whether it failed count more than its format.
+func judgeRun(r *agenttrace.Run, i, n int) (f Failure, failed, marked bool, err error) {
+	members := asObject(r.Object)
+	kind, message := errorOf(members)
+	failed, marked = hasFailed(members, message+kind)
+	if !marked && r.Known {
+		failed, marked = r.Failed, true
+	}
+	if message == "" && kind == "" {
+		kind, message = splitError(r.Failure)
+	}
+
+	f = Failure{
+		ID: cmp.Or(firstMember(members, idMembers...), r.Name), Type: kind, Error: joinError(kind, message),
+		Component: cmp.Or(r.Component, firstMember(members, componentMembers...)), Trace: r.Object,
+	}
+	if f.ID == "" && n > 1 {
+		f.ID = fmt.Sprintf("trace %d", i+1)
+	}
+	f.complete(members, cmp.Or(f.ID, "trace 1"))
+	if failed && (f.Trace == nil || len(f.Trace) > maxLine) {
+		f.Trace, err = r.Canonical(maxLine)
+	}
+	return f, failed, marked, err
+}
+
+// complete gives a failure without a name or an error one.
+func (f *Failure) complete(members map[string]json.RawMessage, name string) {
+	f.ID = cmp.Or(f.ID, name)
+	if f.Error == "" {
+		f.Error = strings.TrimSpace("no error is recorded " + strings.ToLower(statusOf(members)))
+	}
+}
+
+// parseObjects reads traces that are objects of any kind.
+func parseObjects(data []byte) (c Corpus, err error) {
 	whole, err := splitWhole(data)
 	if err != nil {
 		return c, err
@@ -96,15 +187,11 @@ func parseAll(r io.Reader) (c Corpus, err error) {
 		}
 
 		at := fmt.Sprintf("%s %d", what, n)
-		failure, failed, err := parseTrace(bytes.ToValidUTF8(item, []byte("\uFFFD")), at)
+		failure, failed, marked, err := parseTrace(bytes.ToValidUTF8(item, []byte("\uFFFD")), at)
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", at, err)
 		}
-		if !failed {
-			c.Passed++
-			continue
-		}
-		c.Failures = append(c.Failures, failure)
+		c.add(formatObject, failure, failed, marked)
 	}
 
 	if traces == 0 {
@@ -137,23 +224,27 @@ func splitWhole(data []byte) ([][]byte, error) {
 	return nil, nil
 }
 
-// parseTrace reads one trace, which stands at a place, and reports whether its run failed.
-func parseTrace(line []byte, at string) (f Failure, failed bool, err error) {
+// formatObject is the format of a trace that is an object of no known format.
+const formatObject = "object"
+
+// parseTrace reads one trace, which stands at a place. It reports whether its run failed, and
+// whether the trace says so.
+func parseTrace(line []byte, at string) (f Failure, failed, marked bool, err error) {
 	contract, err := lineContract()
 	if err != nil {
-		return f, false, err
+		return f, false, false, err
 	}
 	value, violations, err := contract.Check(line)
 	if err == nil && len(violations) > 0 {
 		err = errors.New(violations[0].String())
 	}
 	if err != nil {
-		return f, false, err
+		return f, false, false, err
 	}
 
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(value, &members); err != nil {
-		return f, false, err
+		return f, false, false, err
 	}
 	kind, message := errorOf(members)
 	f = Failure{
@@ -161,12 +252,7 @@ func parseTrace(line []byte, at string) (f Failure, failed bool, err error) {
 		Type: kind, Error: joinError(kind, message),
 		Trace: append(json.RawMessage(nil), value...),
 	}
-	if f.ID == "" {
-		f.ID = at
-	}
-	if f.Error == "" {
-		f.Error = strings.TrimSpace("no error is recorded " + strings.ToLower(statusOf(members)))
-	}
-
-	return f, hasFailed(members, message+kind), nil
+	f.complete(members, at)
+	failed, marked = hasFailed(members, message+kind)
+	return f, failed, marked, nil
 }

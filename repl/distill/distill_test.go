@@ -74,7 +74,7 @@ func proposing() scripted.Rule {
 
 func parse(tb testing.TB, text string) distill.Corpus {
 	tb.Helper()
-	c, err := distill.Parse(strings.NewReader(text))
+	c, err := distill.Parse(strings.NewReader(text), "auto")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -521,7 +521,7 @@ func TestParse(t *testing.T) {
 		"{}\n{\"a\": \"" + strings.Repeat("x", 1<<20) + "\"}":           "line 2 has more than 1048576 bytes",
 		strings.Repeat("{}\n", 100_001):                                 "more than 100000",
 	} {
-		_, err := distill.Parse(strings.NewReader(text))
+		_, err := distill.Parse(strings.NewReader(text), "auto")
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.40q: %v, want %q", text, err, says)
 		}
@@ -539,7 +539,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(traces(3)))
 	f.Add([]byte("{\"success\": false}\r\n\xff{\"error\": [1, {}]}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := distill.Parse(bytes.NewReader(data))
+		c, err := distill.Parse(bytes.NewReader(data), "auto")
 		if err != nil {
 			return
 		}

@@ -1,7 +1,7 @@
 // Package distill turns many traces of failed runs into a few typed findings: clusters of
 // failures with a common cause, and edits that may fix them, the most promising first.
 //
-//	corpus, err := distill.Parse(file)
+//	corpus, err := distill.Parse(file, "auto")
 //	result, err := distill.Run(ctx, corpus, distill.Config{Run: run.Config{
 //		Models: registry, Model: "openai/gpt-5", Open: engine.Opener(router.Policy{}),
 //	}})

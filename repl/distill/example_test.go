@@ -15,7 +15,7 @@ func ExampleRun() {
 {"id": "b", "status": "failed", "error": "timeout while calling search again"}
 {"id": "c", "status": "ok"}
 {"id": "d", "status": "failed", "error": "KeyError: 'total'"}
-`))
+`), "auto")
 	if err != nil {
 		fmt.Println(err)
 		return

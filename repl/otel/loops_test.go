@@ -171,7 +171,7 @@ workflow_run
 `, failed: `w.yaml: node "a": run ended by ZeroDivisionError: division by zero`},
 		"distill": {loop: "distill", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()
-			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}` + "\n" + `{"error": "b"}`))
+			corpus, err := distill.Parse(strings.NewReader(`{"error": "a"}`+"\n"+`{"error": "b"}`), "auto")
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package agenttrace
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ func readBrowserUse(t *talk, root located) error {
 		return items.wrong("a list")
 	}
 
+	wrong := "" // the last error
 	return t.each(items, func(item located) error {
 		step, err := browserStep(item)
 		if err != nil {
@@ -35,10 +37,24 @@ func readBrowserUse(t *talk, root located) error {
 				t.answer = text
 				feedback := "success: " + jsonText(get(result, "success"))
 				t.feedback = &feedback
+				t.judgeBrowser(get(result, "success"), wrong)
+			}
+			if text, ok := get(result, "error").(string); ok && text != "" {
+				wrong = text
 			}
 		}
 		return t.add(step, step.Action, step.content())
 	})
+}
+
+// judgeBrowser notes what the agent says of its success. The last error is the cause.
+func (t *talk) judgeBrowser(success any, wrong string) {
+	switch success {
+	case true:
+		t.pass()
+	case false:
+		t.fail(cmp.Or(wrong, "the agent says that it did not succeed"))
+	}
 }
 
 // browserBrain are the members in which the model says what it thinks, and their labels.

@@ -88,6 +88,11 @@ func readClaudeCode(t *talk, root located) error {
 			if text != "" {
 				t.answer = text
 			}
+			if line.member("is_error").any == true {
+				t.fail(plain(line.member("subtype").any) + " " + text)
+			} else {
+				t.pass()
+			}
 			return line.member("subtype").set(&t.feedback)
 		}
 
@@ -133,6 +138,12 @@ func readOpenClaw(t *talk, root located) error {
 			return t.add(step, step.Action, step.content())
 		}
 
+		switch message.member("stopReason").any {
+		case "error", "aborted":
+			t.fail(plain(message.member("errorMessage").any, message.member("stopReason").any))
+		default: // it went on
+			t.verdict = Verdict{}
+		}
 		return t.message(message)
 	})
 }
@@ -157,6 +168,12 @@ func readCodex(t *talk, root located) error {
 		case "response_item":
 			return t.message(payload)
 		case "event_msg":
+			switch payload.member("type").any {
+			case "error", "turn_aborted":
+				t.fail(plain(payload.first("message", "reason").any, failed))
+			case "task_started": // it went on
+				t.verdict = Verdict{}
+			}
 			text, isText := payload.member("message").any.(string)
 			if isText && typed == "" && payload.member("type").any == "user_message" {
 				typed = text

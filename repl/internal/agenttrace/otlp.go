@@ -88,6 +88,7 @@ func otlpSpan(v located) (span, error) {
 		status := v.member("status").first("message", "description")
 		s.failure = plain(status.any, attributes["error.type"], failed)
 	}
+	s.passed = code == "1" || strings.HasSuffix(code, "OK")
 
 	events, err := otlpEvents(v.member("events"))
 	if err != nil {

@@ -2,6 +2,7 @@ package agenttrace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,42 +48,12 @@ type AgentStep struct {
 // a wrong type names its path, such as "messages[3].content". Unknown members are ignored,
 // but a trace whose steps have no text is an error.
 func Parse(data []byte, format string) (Parsed, error) {
-	if !slices.Contains(Formats(), format) {
-		return Parsed{}, fmt.Errorf(
-			"unknown trace format %q: use one of %s", format, formatNames(),
-		)
-	}
-
-	if len(data) > MaxBytes {
-		return Parsed{}, fmt.Errorf("cannot read the trace: %w", checkBounds(data))
-	}
-	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\uFFFD"))
-	if format == formatReasoning || format == formatAgent || format == formatAuto {
-		if text, ok := plainText(data); ok {
-			return parseRoot(located{any: text}, format)
-		}
-	}
-
-	root, note, err := decodeTrace(data)
-	if err != nil {
-		return Parsed{}, err
-	}
-	parsed, err := parseRoot(root, format)
-	if err != nil {
-		return Parsed{}, err
-	}
-	parsed.Note = note
-	return parsed, nil
-}
-
-// parseRoot reads all traces of a source.
-func parseRoot(root located, format string) (Parsed, error) {
-	talks, names, err := readRoot(root, format)
+	talks, names, note, _, err := parseTalks(data, format)
 	if err != nil {
 		return Parsed{}, err
 	}
 
-	p := Parsed{Format: strings.Join(names, ", "), Count: len(talks)}
+	p := Parsed{Format: strings.Join(names, ", "), Count: len(talks), Note: note}
 	parts := make([]*Trace, len(talks))
 	tasks := make([]Traces, len(talks))
 	steps := 0
@@ -92,20 +63,43 @@ func parseRoot(root located, format string) (Parsed, error) {
 			return Parsed{}, fmt.Errorf("the trace has more than %d steps", MaxSteps)
 		}
 		tasks[i] = t.task(parts[i])
-		if t.name == "" {
-			t.name = strconv.Itoa(i + 1)
-		}
 	}
 
 	p.Trace, p.Traces = parts[0], Join(tasks...)
 	if len(parts) > 1 {
 		for i, part := range parts {
-			parts[i] = part.Named(talks[i].name)
+			parts[i] = part.Named(cmp.Or(talks[i].name, strconv.Itoa(i+1)))
 		}
 		p.Trace = Combine(parts...)
 	}
 
 	return p, nil
+}
+
+// parseTalks reads all traces of a source, within the bounds. The root is nothing if it cannot
+// be decoded.
+func parseTalks(data []byte, format string) (
+	talks []*talk, names []string, note string, root located, err error,
+) {
+	if !slices.Contains(Formats(), format) {
+		err = fmt.Errorf("unknown trace format %q: use one of %s", format, formatNames())
+		return nil, nil, "", root, err
+	}
+	if len(data) > MaxBytes {
+		err = fmt.Errorf("cannot read the trace: %w", checkBounds(data))
+		return nil, nil, "", root, err
+	}
+
+	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\uFFFD"))
+	text, isPlain := plainText(data)
+	if isPlain && (format == formatReasoning || format == formatAgent || format == formatAuto) {
+		root.any = text
+	} else if root, note, err = decodeTrace(data); err != nil {
+		return nil, nil, "", root, err
+	}
+
+	talks, names, err = readRoot(root, format)
+	return talks, names, note, root, err
 }
 
 // readRoot reads the traces of a source: the one that it is, those that its form splits
@@ -182,6 +176,7 @@ func (f *form) readAll(root located) ([]*talk, error) {
 	talks := make([]*talk, 0, len(parts))
 	for _, part := range parts {
 		t := newTalk(everything)
+		t.form, t.root = f.name, part
 		if err := f.read(t, part); err != nil {
 			return nil, err
 		}

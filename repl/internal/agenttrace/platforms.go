@@ -69,7 +69,8 @@ func langSmithSpan(run located) (span, error) {
 			get(run.any, "outputs", "output", "tool_call_id")),
 		input:  run.member("inputs"),
 		output: run.member("outputs").only("output"), failure: failure,
-		start: run.member("start_time").nanos(), end: run.member("end_time").nanos(),
+		passed: run.member("status").any == "success",
+		start:  run.member("start_time").nanos(), end: run.member("end_time").nanos(),
 	}, err
 }
 

@@ -95,6 +95,8 @@ func readRecord(t *talk, root located) error {
 				if err := line.member("status").set(&t.feedback); err != nil {
 					return err
 				}
+				status, _ := line.member("status").any.(string)
+				t.ended(status, text)
 			}
 		case line.member("type").any == "iteration":
 			if first {

@@ -118,6 +118,9 @@ func (t *talk) ending(info located) error {
 	if submission != "" {
 		t.answer = submission
 	}
+	if status, ok := info.member("exit_status").any.(string); ok {
+		t.submitted(status)
+	}
 	return info.member("exit_status").set(&t.feedback)
 }
 
@@ -155,17 +158,26 @@ func readTauV1(t *talk, root located) error {
 		}
 	}
 
-	return t.reward(root.member("reward"))
+	return t.reward(root.member("reward"), "")
 }
 
-// reward reads the reward of a benchmark.
-func (t *talk) reward(reward located) error {
+// reward reads the reward of a benchmark, below 1 for a failure, and what ended the run.
+func (t *talk) reward(reward located, ending string) error {
 	if reward.any == nil {
 		return nil
 	}
 	text, err := reward.show()
 	text = "reward: " + text
 	t.feedback = &text
+
+	if number := reward.seconds(); number != nil && *number < 1 {
+		if ending != "" {
+			text += ", ended by " + ending
+		}
+		t.fail(text)
+	} else if number != nil {
+		t.pass()
+	}
 	return err
 }
 
@@ -195,7 +207,8 @@ func readTau(t *talk, root located) error {
 	if err := t.listen(listIn(root, "messages")); err != nil {
 		return err
 	}
-	return t.reward(root.member("reward_info").member("reward"))
+	ending, _ := root.member("termination_reason").any.(string)
+	return t.reward(root.member("reward_info").member("reward"), ending)
 }
 
 // listIn returns a list, or the list under a name in an object.

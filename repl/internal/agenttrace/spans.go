@@ -17,6 +17,7 @@ type span struct {
 	system            located
 	input, output     located
 	failure, feedback string
+	passed            bool  // it says that it succeeded
 	start, end        int64 // nanoseconds since 1970
 }
 
@@ -367,5 +368,6 @@ func (w *spanWalk) finishRoot(spans []span) error {
 		}
 	}
 
+	w.judgeSpans(spans)
 	return nil
 }

@@ -24,13 +24,16 @@ type talk struct {
 	waiting map[string]int // the steps of calls without a result, by their ids
 	settled map[int]bool   // steps of calls that have one
 
+	form             string      // the name of its form
+	root             located     // what the trace was read from
 	name, system     string      // of the trace, and the agent's prompt; often empty
 	question, answer string      // the first words of the user, the last of the agent
 	truth, feedback  *string     // nil if the source has none
 	agents           []AgentStep // nil if the source has none
 	now              *float64    // the time of the next steps
-	decoded          int         // bytes of the JSON that was in texts
-	once             bool        // a second result of a call is a repetition
+	verdict          Verdict
+	decoded          int  // bytes of the JSON that was in texts
+	once             bool // a second result of a call is a repetition
 }
 
 func newTalk(limit int) *talk {
