@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -170,8 +170,8 @@ func Lookup(name string) (f Function, ok bool) {
 }
 
 var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
-	taken      = regexp.MustCompile(
+	identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+	taken      = lazyregexp.New(
 		`^(` + strings.ReplaceAll(pythonKeywords+" "+fixedNames+" "+commonNames, " ", "|") + `|context(_[0-9]+)?)$`)
 )
 

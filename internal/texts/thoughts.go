@@ -1,14 +1,15 @@
 package texts
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // thoughtTags begin and end what models think aloud. The groups before the name hold the
 // mark of an end.
-var thoughtTags = regexp.MustCompile(
+var thoughtTags = lazyregexp.New(
 	`(?i)<(/?)(?:think|thinking|thoughts?|reasoning|scratchpad|seed:think|antthinking)(?:\s[^<>\n]*)?>` +
 		`|\[(/?)THINK\]` + `|◁(/?)think▷` + `|<\|(?:(END)|START)_THINKING\|>` +
 		`|<\|(?:(end)|begin)_of_thought\|>`,
@@ -94,7 +95,7 @@ type fenceReader struct {
 const maxUnclosed = 10
 
 // fenceLine is a line that opens or closes a fenced block.
-var fenceLine = regexp.MustCompile("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
+var fenceLine = lazyregexp.New("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
 
 // covers reports whether a place lies in a closed fenced block. Places come in order.
 func (r *fenceReader) covers(place int) bool {
@@ -153,13 +154,13 @@ func findFenceEnd(text string, at int, opening string) int {
 
 var (
 	// harmonyMark begins or ends a message of the Harmony format, or a part of its header.
-	harmonyMark = regexp.MustCompile(`<\|(?:start|end|return|call|channel|message|constrain)\|>`)
+	harmonyMark = lazyregexp.New(`<\|(?:start|end|return|call|channel|message|constrain)\|>`)
 	// harmonyStart tells a reply in that format from one that mentions it.
-	harmonyStart = regexp.MustCompile(
+	harmonyStart = lazyregexp.New(
 		`^\s*(?:(?:assistant|analysis|commentary|final)\s*)?<\|(?:start|channel|message)\|>` +
 			`|<\|end\|>\s*<\|start\|>`)
 	// bareHarmony is a reply whose server dropped the marks.
-	bareHarmony = regexp.MustCompile(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
+	bareHarmony = lazyregexp.New(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
 )
 
 func isHarmony(reply string) bool {

@@ -1,12 +1,13 @@
 package texts
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // toolCalls are the marks around the tool calls that models write into their text.
-var toolCalls = []struct{ begin, end *regexp.Regexp }{
+var toolCalls = []struct{ begin, end *lazyregexp.Regexp }{
 	marks(`<(?:minimax:)?tool_calls?>`, `</(?:minimax:)?tool_calls?>`),
 	marks(`<(?:antml:)?function_calls?>`, `</(?:antml:)?function_calls?>`),
 	marks(`<function\b`, `</function>`),
@@ -19,8 +20,8 @@ var toolCalls = []struct{ begin, end *regexp.Regexp }{
 	marks(`\[TOOL_CALLS\]`, `</s>`),
 }
 
-func marks(begin, end string) struct{ begin, end *regexp.Regexp } {
-	return struct{ begin, end *regexp.Regexp }{regexp.MustCompile(begin), regexp.MustCompile(end)}
+func marks(begin, end string) struct{ begin, end *lazyregexp.Regexp } {
+	return struct{ begin, end *lazyregexp.Regexp }{lazyregexp.New(begin), lazyregexp.New(end)}
 }
 
 // CutToolCalls returns what stands between the marks of the tool calls in a reply, and the

@@ -10,12 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	version "github.com/aquasecurity/go-pep440-version"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // PyPI is the index that is used if no other is named.
@@ -97,7 +98,7 @@ type page struct {
 	} `json:"files"`
 }
 
-var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hexDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // find returns the wheels of a package. The error wraps errNoPackage if there is no such package.
 func (x *index) find(ctx context.Context, name string) ([]file, error) {

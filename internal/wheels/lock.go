@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	version "github.com/aquasecurity/go-pep440-version"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // A lock has a line for each package, as pip's requirements files have it, and says after # where
 // the wheel comes from.
 
-var lockLine = regexp.MustCompile(
+var lockLine = lazyregexp.New(
 	`^([a-z0-9-]+)==([A-Za-z0-9.+!_-]+) --hash=sha256:([0-9a-f]{64}) # (\S+) (\S+)$`)
 
 // maxLock bounds a lock, in bytes.

@@ -2,16 +2,17 @@ package wheels
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	version "github.com/aquasecurity/go-pep440-version"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Conditions of requirements, such as python_version < "3.11" and extra == "test".
 
-var tokenForm = regexp.MustCompile(`^(?:\s+)?(\(|\)|"[^"]*"|'[^']*'|~=|===?|!=|<=|>=|<|>|[a-z_]+(?:\.[a-z_]+)?)`)
+var tokenForm = lazyregexp.New(`^(?:\s+)?(\(|\)|"[^"]*"|'[^']*'|~=|===?|!=|<=|>=|<|>|[a-z_]+(?:\.[a-z_]+)?)`)
 
 // maxMarkerDepth bounds the parentheses inside one another.
 const maxMarkerDepth = 20

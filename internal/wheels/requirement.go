@@ -2,10 +2,11 @@ package wheels
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	version "github.com/aquasecurity/go-pep440-version"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // requirement is a package that a user or another package asks for.
@@ -21,11 +22,11 @@ const maxRequirement = 4 << 10
 
 var (
 	// A requirement: name, extras, versions, marker. Requirements by URL do not match.
-	requirementForm = regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*` +
+	requirementForm = lazyregexp.New(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*` +
 		`(?:\[([A-Za-z0-9._,\s-]*)\])?\s*` +
 		`(?:\(([^()@;]*)\)|([^()@;]*))\s*(?:;(.*))?$`)
-	specForm  = regexp.MustCompile(`^\s*(~=|==|!=|<=|>=|<|>)\s*([A-Za-z0-9.*+!_-]+)\s*$`)
-	separator = regexp.MustCompile(`[-_.]+`)
+	specForm  = lazyregexp.New(`^\s*(~=|==|!=|<=|>=|<|>)\s*([A-Za-z0-9.*+!_-]+)\s*$`)
+	separator = lazyregexp.New(`[-_.]+`)
 )
 
 // Normalise returns the one spelling of a package's name.

@@ -2,10 +2,10 @@ package distill
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
@@ -109,7 +109,7 @@ func readError(value json.RawMessage, depth int) (kind, message string) {
 	return kind, message
 }
 
-var errorPrefix = regexp.MustCompile(`^(?:[a-z_][\w]*\.)*` +
+var errorPrefix = lazyregexp.New(`^(?:[a-z_][\w]*\.)*` +
 	`([A-Z]\w*(?:Error|Exception|Timeout|Warning|Exit|Interrupt|Failure))\b:?\s*`)
 
 // splitError returns the type at the beginning of an error, and its message: of a Python

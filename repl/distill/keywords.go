@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
@@ -82,7 +82,7 @@ func placeRare(ctx context.Context, groups []*group, rest *group, rare []*signat
 }
 
 // digits differ between failures of the same kind.
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = lazyregexp.New(`[0-9]+`)
 
 // describeCluster makes a cluster of a group. Its name is a sentence with its most frequent
 // error, its keywords those of its words that are frequent in it and rare elsewhere.

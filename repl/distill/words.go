@@ -2,12 +2,12 @@ package distill
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of the words of an error.
@@ -19,26 +19,26 @@ const (
 
 // commonKinds are kinds of errors that programs word in many ways. Two errors that match one
 // pattern are likely to have one cause, even if they have no word in common.
-var commonKinds = map[string]*regexp.Regexp{
-	"timeout": regexp.MustCompile(`(?i)time?d?[ _-]?out\b|deadline|took (too )?long|` +
+var commonKinds = map[string]*lazyregexp.Regexp{
+	"timeout": lazyregexp.New(`(?i)time?d?[ _-]?out\b|deadline|took (too )?long|` +
 		`no response (before|within)|did not (answer|respond)`),
-	"rate": regexp.MustCompile(`(?i)rate[ _-]?limit|too many requests|\b429\b|throttl|quota`),
-	"access": regexp.MustCompile(`(?i)\b40[13]\b|unauthori[sz]ed|forbidden|permission|credential|` +
+	"rate": lazyregexp.New(`(?i)rate[ _-]?limit|too many requests|\b429\b|throttl|quota`),
+	"access": lazyregexp.New(`(?i)\b40[13]\b|unauthori[sz]ed|forbidden|permission|credential|` +
 		`api[ _-]?key|authenticat|not authori[sz]ed|access denied|\beacces\b|invalid_grant|login|` +
 		`token (has )?(expired|lacks|is invalid)`),
-	"format": regexp.MustCompile(`(?i)\bjson|\bpars(e|ing|able)|unexpected (token|end|character)|` +
+	"format": lazyregexp.New(`(?i)\bjson|\bpars(e|ing|able)|unexpected (token|end|character)|` +
 		`malformed|cannot decode|\byaml\b|outputparser`),
-	"absent": regexp.MustCompile(`(?i)\bnot found|no such|does not exist|\benoent\b|\b404\b|notfound`),
-	"length": regexp.MustCompile(`(?i)context[ _-]?(length|window|limit)|too long: \d+ tokens|` +
+	"absent": lazyregexp.New(`(?i)\bnot found|no such|does not exist|\benoent\b|\b404\b|notfound`),
+	"length": lazyregexp.New(`(?i)context[ _-]?(length|window|limit)|too long: \d+ tokens|` +
 		`token count|max(imum)?[ _](number of )?tokens`),
-	"network": regexp.MustCompile(`(?i)connection (refused|reset|aborted|error|closed)|\beconn|` +
+	"network": lazyregexp.New(`(?i)connection (refused|reset|aborted|error|closed)|\beconn|` +
 		`\bdns\b|name resolution|unreachable|broken pipe|\bssl\b|\btls\b|certificate`),
-	"memory": regexp.MustCompile(`(?i)out of memory|\boom\b|memoryerror|oomkilled`),
-	"arguments": regexp.MustCompile(`(?i)missing (\d+ )?(required )?(positional )?` +
+	"memory": lazyregexp.New(`(?i)out of memory|\boom\b|memoryerror|oomkilled`),
+	"arguments": lazyregexp.New(`(?i)missing (\d+ )?(required )?(positional )?` +
 		`(argument|parameter|field)|unexpected keyword|invalid (argument|parameter)|validation error`),
-	"steps": regexp.MustCompile(`(?i)max(imum)?[ _](number of )?(steps|iterations|turns)|` +
+	"steps": lazyregexp.New(`(?i)max(imum)?[ _](number of )?(steps|iterations|turns)|` +
 		`recursion (limit|depth)|(step|iteration) limit`),
-	"server": regexp.MustCompile(`(?i)\b50[0-4]\b|internal server error|bad gateway|` +
+	"server": lazyregexp.New(`(?i)\b50[0-4]\b|internal server error|bad gateway|` +
 		`service unavailable|overloaded`),
 }
 
@@ -58,7 +58,7 @@ func wordSet(text string) map[string]bool {
 }
 
 // specifics differ between failures of one kind: addresses, paths, and words with digits.
-var specifics = regexp.MustCompile(`https?://\S+|(?:[~.\w-]*/)+[\w.@-]+|[\w.#-]*[0-9][\w.-]*`)
+var specifics = lazyregexp.New(`https?://\S+|(?:[~.\w-]*/)+[\w.@-]+|[\w.#-]*[0-9][\w.-]*`)
 
 // wordsOf returns the different words of an error, sorted, without those that differ between
 // failures of one kind.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of the evidence from files. A prompt shows at most mostPassages, so some
@@ -152,7 +152,7 @@ func clipText(text string) string {
 }
 
 // sentence matches text up to the end of its line, or up to a full stop before a space.
-var sentence = regexp.MustCompile(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
+var sentence = lazyregexp.New(`(?m)\S[^\n]*?(?:[.!?](?:\s|$)|[。！？]|$)`)
 
 // splitSentences returns the first sentences of a text that may make a claim.
 func splitSentences(text string) []string {

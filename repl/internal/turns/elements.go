@@ -2,10 +2,10 @@ package turns
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
@@ -13,14 +13,14 @@ import (
 
 // elements are the marks of blocks that are none of Markdown's: elements that name code,
 // two backticks, and three quotes. The first stand anywhere, the others at a line's start.
-var elements = []*regexp.Regexp{
-	regexp.MustCompile(`(?is)<python\b[^>\n]*>(.*?)(?:</python>|$)`),
-	regexp.MustCompile(`(?is)<tool_code\b[^>\n]*>(.*?)(?:</tool_code>|$)`),
-	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<pre\b[^>\n]*>\s*(?:<code\b[^>\n]*>)?(.*?)(?:(?:</code>\s*)?</pre>|$)`),
-	regexp.MustCompile(`(?is)(?:^|\n)[ \t]*<code\b[^>\n]*>(.*?)(?:</code>|$)`),
-	regexp.MustCompile(`(?is)<code\b[^>\n]*>([^<]*\bFINAL(?:_VAR)?\(.*?)(?:</code>|$)`),
-	regexp.MustCompile("(?s)(?:^|\n)``[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n``[ \t]*(?:\n|$)|$)"),
-	regexp.MustCompile("(?s)(?:^|\n)'''[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n'''[ \t]*(?:\n|$)|$)"),
+var elements = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?is)<python\b[^>\n]*>(.*?)(?:</python>|$)`),
+	lazyregexp.New(`(?is)<tool_code\b[^>\n]*>(.*?)(?:</tool_code>|$)`),
+	lazyregexp.New(`(?is)(?:^|\n)[ \t]*<pre\b[^>\n]*>\s*(?:<code\b[^>\n]*>)?(.*?)(?:(?:</code>\s*)?</pre>|$)`),
+	lazyregexp.New(`(?is)(?:^|\n)[ \t]*<code\b[^>\n]*>(.*?)(?:</code>|$)`),
+	lazyregexp.New(`(?is)<code\b[^>\n]*>([^<]*\bFINAL(?:_VAR)?\(.*?)(?:</code>|$)`),
+	lazyregexp.New("(?s)(?:^|\n)``[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n``[ \t]*(?:\n|$)|$)"),
+	lazyregexp.New("(?s)(?:^|\n)'''[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n'''[ \t]*(?:\n|$)|$)"),
 }
 
 // findElements returns the code between the first of elements that a text has, and the
@@ -59,10 +59,10 @@ var otherTools = []string{"bash", "shell", "sh", "terminal", "javascript", "node
 
 var (
 	// parameter is an argument that is no JSON.
-	parameter = regexp.MustCompile(`(?s)<parameter(?:=|\s+name=)"?(\w+)"?[^>]*>(.*?)(?:</parameter>|$)` +
+	parameter = lazyregexp.New(`(?s)<parameter(?:=|\s+name=)"?(\w+)"?[^>]*>(.*?)(?:</parameter>|$)` +
 		`|<arg_key>(\w+)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|$)`)
 	// callHeader stands before the arguments of a call, and has the name of the tool.
-	callHeader = regexp.MustCompile(
+	callHeader = lazyregexp.New(
 		`^\s*(?:(?:<(?:function|invoke)\b)?(?:=|\s+name=)"?([\w.]+)"?>` +
 			`|(?:<\|tool_call_begin\|>)?(?:functions\.)?([A-Za-z_]\w*)(?::\d+)?` +
 			`(?:<\|\w+\|>|\[ARGS\]|\s*\n\s*<arg_key>))`)

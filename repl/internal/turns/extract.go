@@ -1,10 +1,10 @@
 package turns
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -90,12 +90,12 @@ const maxLooked = 4 << 20
 
 var (
 	// fenceMargin stands before the marks of a fence, with characters that editors put there.
-	fenceMargin = regexp.MustCompile("(?m)^[ \t\u00a0\u202f\u200b\u200c\u200d\u2060\ufeff]+([`~]{3,})")
+	fenceMargin = lazyregexp.New("(?m)^[ \t\u00a0\u202f\u200b\u200c\u200d\u2060\ufeff]+([`~]{3,})")
 	// anyFence begins a line that may open a fence, also in a quotation.
-	anyFence  = regexp.MustCompile("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
-	quoteMark = regexp.MustCompile("(?m)^ {0,3}> ?")
+	anyFence  = lazyregexp.New("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
+	quoteMark = lazyregexp.New("(?m)^ {0,3}> ?")
 	// turnEnd are the marks with which servers leave a reply that ends.
-	turnEnd = regexp.MustCompile(
+	turnEnd = lazyregexp.New(
 		`(?:\s*(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
 			`|<｜end▁of▁sentence｜>))+\s*$`)
 )
@@ -154,7 +154,7 @@ func joinScript(blocks []loopsession.Block) string {
 }
 
 // pythonSigns are the signs of Python, at a line's start or within.
-var pythonSigns = regexp.MustCompile(
+var pythonSigns = lazyregexp.New(
 	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
 		`while .+:|if .+:|` +
 		`with .+:|try:|return\b|await |print\(|assert |del |raise |@\w)|` +
@@ -191,7 +191,7 @@ func findIndented(reply string) string {
 }
 
 // listItem begins an entry whose further lines are indented prose.
-var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+var listItem = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 
 // margin is the indentation of a line of code, empty if it has none.
 func margin(line string) string {

@@ -2,10 +2,10 @@ package turns
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -185,7 +185,7 @@ func fence(text string) string {
 }
 
 // plainName is a name as Python code can write it.
-var plainName = regexp.MustCompile(`^[\pL_][\pL\pN\pM_]*$`)
+var plainName = lazyregexp.New(`^[\pL_][\pL\pN\pM_]*$`)
 
 // showName returns a name of the namespace, quoted if code could not have written it: code
 // can put any text into globals().

@@ -2,9 +2,9 @@ package turns
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -129,9 +129,9 @@ func markOf(line string) *mark {
 
 var (
 	// lateOpening opens a block behind words, or further in than other fences.
-	lateOpening = regexp.MustCompile("^(.*?)([`~]{3,})[ \t]*([A-Za-z_0-9]+)[ \t]*$")
+	lateOpening = lazyregexp.New("^(.*?)([`~]{3,})[ \t]*([A-Za-z_0-9]+)[ \t]*$")
 	// wholeFence is a block on one line.
-	wholeFence = regexp.MustCompile("^[ \t]*(`{3,})[ \t]*([A-Za-z_0-9]*)[ \t]*([^`]+?)`{3,}[ \t]*$")
+	wholeFence = lazyregexp.New("^[ \t]*(`{3,})[ \t]*([A-Za-z_0-9]*)[ \t]*([^`]+?)`{3,}[ \t]*$")
 )
 
 // openingOf returns the mark of a line outside of blocks that opens one, nil if it opens
@@ -165,7 +165,7 @@ func openingOf(line string, plain *mark) (before string, opening *mark) {
 }
 
 // attributes stand behind the language of a fence: title="count.py" linenums=1.
-var attributes = regexp.MustCompile(`^(\w+=("[^"]*"|'[^']*'|\S+)\s*)+$`)
+var attributes = lazyregexp.New(`^(\w+=("[^"]*"|'[^']*'|\S+)\s*)+$`)
 
 // withCode moves code that stands behind the language of a fence into the block.
 func withCode(m *mark) *mark {

@@ -3,12 +3,12 @@ package turns
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
@@ -36,30 +36,30 @@ func (f *textFinal) String() string {
 
 var (
 	// anyFinal finds a call anywhere in a reply.
-	anyFinal = regexp.MustCompile("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+	anyFinal = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 	// partOfFinal finds a call also inside a word: a text with one is program text, not an answer.
-	partOfFinal = regexp.MustCompile("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
+	partOfFinal = lazyregexp.New("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
 	// beforeFinal may stand before an answer on its line: a mark of a list or a quotation, a
 	// short label ("Answer:"), and marks of emphasis. What is indented like code is code.
-	beforeFinal = regexp.MustCompile("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
+	beforeFinal = lazyregexp.New("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
 		"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?[*_`]{0,3}$")
 	// intent are the words of a model that talks about an answer it has yet to give.
-	intent = regexp.MustCompile(
+	intent = lazyregexp.New(
 		`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
 			`before|later|next|call|calling|use|using|like|example|such as|e\.g|format)\b|'ll\b|n't\b`,
 	)
 	// assertion are the words before an answer inside a sentence that gives it.
-	assertion = regexp.MustCompile(
+	assertion = lazyregexp.New(
 		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
 	// report are words before an answer that somebody else gives.
-	report = regexp.MustCompile(
+	report = lazyregexp.New(
 		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
 			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
 	// condition are words on the line before an answer that is not given yet.
-	condition = regexp.MustCompile(
+	condition = lazyregexp.New(
 		`(?i)\b(?:once|until|if|unless|later|formats?|examples?|templates?|such as|would|should)\b`)
 	// doubt are the words of a model that takes back what it has just said.
-	doubt = regexp.MustCompile(
+	doubt = lazyregexp.New(
 		`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
 			`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
 			`(?:wrong|incorrect|mistaken|not (?:right|correct|(?:the|my) (?:final )?answer))\b` +

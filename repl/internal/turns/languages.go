@@ -1,10 +1,10 @@
 package turns
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -40,22 +40,22 @@ var dataWords = func() map[string]bool {
 // first.
 var languageSigns = []struct {
 	name string
-	sign *regexp.Regexp
+	sign *lazyregexp.Regexp
 }{
-	{"Rust", regexp.MustCompile(`\blet mut\b|\bfn \w+\(|\bprintln!`)},
-	{"Go", regexp.MustCompile(`(?m)^\s*(package \w+$|func [\w(]|import \($)|\bfmt\.\w|^\s*\w+ := `)},
-	{"JavaScript", regexp.MustCompile(
+	{"Rust", lazyregexp.New(`\blet mut\b|\bfn \w+\(|\bprintln!`)},
+	{"Go", lazyregexp.New(`(?m)^\s*(package \w+$|func [\w(]|import \($)|\bfmt\.\w|^\s*\w+ := `)},
+	{"JavaScript", lazyregexp.New(
 		`(?m)^\s*(let|const|var)\s+[\w$\[{]|\bconsole\.log\(|\)\s*=>|=>\s*[{(]|^\s*(async )?function\b|===|^\s*//`)},
-	{"SQL", regexp.MustCompile(
+	{"SQL", lazyregexp.New(
 		`(?i)^\s*(select\b(?s:.*)\bfrom\b|insert into\b|update \w+ set\b|create table\b)`)},
-	{"PHP", regexp.MustCompile(`<\?php|(?m)^\s*\$\w+ = `)},
-	{"shell", regexp.MustCompile(
+	{"PHP", lazyregexp.New(`<\?php|(?m)^\s*\$\w+ = `)},
+	{"shell", lazyregexp.New(
 		`(?m)^\s*(\$ |#!.*sh\b|echo |export |sudo |(grep|awk|sed|cat|wc|curl|pip|ls|head|tail) [-\w'"/$]` +
 			`|fi$|done$)|=\$\(`)},
-	{"R", regexp.MustCompile(`(?m)^\s*[\w.]+ *<- |\bfunction\(.*\) *\{|^\s*library\(`)},
-	{"C", regexp.MustCompile(`(?m)^\s*#include|\bint main\(|\bstd::|System\.out\.|^\s*public (static|class) `)},
-	{"Python 2", regexp.MustCompile(`(?m)^\s*print +["'\w]`)},
-	{"Ruby", regexp.MustCompile(`(?m)^\s*puts |\.each do\b`)},
+	{"R", lazyregexp.New(`(?m)^\s*[\w.]+ *<- |\bfunction\(.*\) *\{|^\s*library\(`)},
+	{"C", lazyregexp.New(`(?m)^\s*#include|\bint main\(|\bstd::|System\.out\.|^\s*public (static|class) `)},
+	{"Python 2", lazyregexp.New(`(?m)^\s*print +["'\w]`)},
+	{"Ruby", lazyregexp.New(`(?m)^\s*puts |\.each do\b`)},
 }
 
 // guessLanguage returns the language that a text is probably code of, empty if it shows no
@@ -71,7 +71,7 @@ func guessLanguage(text string) string {
 
 // otherMeaning are statements of other languages that are Python with another meaning: n <- 5
 // compares, ++n does nothing.
-var otherMeaning = regexp.MustCompile(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
+var otherMeaning = lazyregexp.New(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
 
 // hintLanguage tells the model of code that is no Python what it looks like, empty if it
 // looks like nothing else.
@@ -117,7 +117,7 @@ func noteOthers(fences, tools []string) (notes []string) {
 const maxNotes = 3
 
 // codeLine is a line that is code of some language by its looks.
-var codeLine = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var codeLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	// n = 5, a, b = f(), n: int = 5, $n .= 5
 	`[$@%]?[A-Za-z_][\w.$]*(?:\[[^\]]*\])*(?:\s*,\s*[$@%]?[A-Za-z_][\w.]*)*` +
 		`(?:\s*:\s*(?:int|str|float|bool|list|dict|tuple|set|[A-Z]\w*)(?:\[.*\])?)?` +
@@ -144,7 +144,7 @@ var codeLine = regexp.MustCompile(`^(?:` + strings.Join([]string{
 }, `|`) + `)`)
 
 // lineMarks stand around a line of code in a list, in a quotation, in backticks or in bold.
-var lineMarks = regexp.MustCompile("^(?:[ \t]*(?:>[ \t]?)+)?(?:[ \t]*(?:[-*+]|\\d{1,3}[.)])[ \t])?(.*)$")
+var lineMarks = lazyregexp.New("^(?:[ \t]*(?:>[ \t]?)+)?(?:[ \t]*(?:[-*+]|\\d{1,3}[.)])[ \t])?(.*)$")
 
 // plainQuotes replaces characters that editors put into code.
 var plainQuotes = strings.NewReplacer(
@@ -180,8 +180,8 @@ func bareText(text string) string {
 
 var (
 	// session is a line of code in an interactive session, prompt what begins each line.
-	session = regexp.MustCompile(`(?m)^[ \t]*>>> `)
-	prompt  = regexp.MustCompile(`(?m)^[ \t]*(?:>>>|\.\.\.)(?: |$)(.*)$`)
+	session = lazyregexp.New(`(?m)^[ \t]*>>> `)
+	prompt  = lazyregexp.New(`(?m)^[ \t]*(?:>>>|\.\.\.)(?: |$)(.*)$`)
 )
 
 // dropPrompts returns the code of an interactive session without its output.
@@ -215,9 +215,9 @@ func behindCode(text string) string {
 
 var (
 	// assignment sets a variable, also inside a sentence.
-	assignment = regexp.MustCompile("\\b([A-Za-z_]\\w*)(?:`?\\s*(?:\\[[^\\]\n]*\\]|\\.\\w+)*\\s*" +
+	assignment = lazyregexp.New("\\b([A-Za-z_]\\w*)(?:`?\\s*(?:\\[[^\\]\n]*\\]|\\.\\w+)*\\s*" +
 		"(?:[-+*/%|&^:]?=(?:[^=]|$)|<-)|\\+\\+|--)|(?:\\+\\+|--)([A-Za-z_]\\w*)")
-	anyName = regexp.MustCompile(`[A-Za-z_]\w*`)
+	anyName = lazyregexp.New(`[A-Za-z_]\w*`)
 )
 
 // findClaim returns the first name of an answer that the words around it set, empty if they

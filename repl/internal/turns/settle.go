@@ -4,33 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 var (
 	// literalStart begins a text, a list or a dict.
-	literalStart = regexp.MustCompile(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
+	literalStart = lazyregexp.New(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
 	// expression is an argument that is code by its looks.
-	expression = regexp.MustCompile(
+	expression = lazyregexp.New(
 		`^([A-Za-z]{0,2}["'\[{(]|[\pL_][\pL\d_]*([.(\[]|$|\s*=[^=]))`)
 	// arithmetic is an argument that calculates with names.
-	arithmetic = regexp.MustCompile(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
+	arithmetic = lazyregexp.New(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
 	// constants is an argument of numbers alone, whose signs are those of dates, ranges,
 	// fractions, scores and lists as often as they are arithmetic.
-	constants = regexp.MustCompile(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
+	constants = lazyregexp.New(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
 	// brokenCode is an argument that is code although it cannot be parsed: a sentence would
 	// not begin so.
-	brokenCode = regexp.MustCompile(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
+	brokenCode = lazyregexp.New(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
 	// placeholder stands for an answer in the prompts of models.
-	placeholder = regexp.MustCompile(
+	placeholder = lazyregexp.New(
 		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?)?$`)
 	// hole is a place in a text that only an f-string fills, or a name of code.
-	hole = regexp.MustCompile(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
+	hole = lazyregexp.New(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
 )
 
 // isLiteral reports whether the argument is a number, or begins like a text, a list or a dict.
@@ -77,7 +77,7 @@ func (f *textFinal) source() string {
 
 // variable is the argument of FINAL_VAR as code: a quoted name, or a name and a
 // value.
-var variable = regexp.MustCompile(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
+var variable = lazyregexp.New(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
 
 // text returns the argument as a JSON string.
 func (f *textFinal) text() json.RawMessage {

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
@@ -45,7 +45,7 @@ func (t *Turn) Refuse(note string) {
 }
 
 // volatile are parts of an error that differ although the failure is the same.
-var volatile = regexp.MustCompile(`<snippet \d+>|\bline \d+|0x[0-9a-f]+`)
+var volatile = lazyregexp.New(`<snippet \d+>|\bline \d+|0x[0-9a-f]+`)
 
 // Failure says what kept the turn from getting on, empty if it got on. Turns that fail in the
 // same way have the same text.
@@ -144,7 +144,7 @@ func (r *Reply) settleUnread() {
 
 // untouched is what the variable answer holds before a snippet has put anything into
 // it. Some models hand it over although they mean another variable.
-var untouched = regexp.MustCompile(`^\{"content": ?"", ?"ready": ?false\}$`)
+var untouched = lazyregexp.New(`^\{"content": ?"", ?"ready": ?false\}$`)
 
 // isPlaceholder reports whether an answer is a text that stands for an answer in prompts.
 func isPlaceholder(answer json.RawMessage) bool {

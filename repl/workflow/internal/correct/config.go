@@ -201,7 +201,7 @@ func verifyExamples(examples *flow.Tree) []*flow.Problem {
 		if output == nil || evaluators.HasTemplate(output.Plain()) {
 			continue // already reported, or not known yet
 		}
-		if _, err := verdictOf(output.Plain(), judgeContract); err != nil {
+		if _, err := verdictOf(output.Plain(), judgeContract()); err != nil {
 			found = append(found, problem(output, "the output of an example must be a verdict: %v", err))
 		}
 	}

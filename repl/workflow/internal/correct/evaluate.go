@@ -55,7 +55,7 @@ func (e *Evaluator) judge(ctx context.Context, r *flow.Run, output any) (any, Ve
 }
 
 // structure admits any object or list.
-var structure = mustParse(`{"type": ["object", "array"]}`)
+var structure = parseLater(`{"type": ["object", "array"]}`)
 
 // bySchema checks an output against a JSON Schema. See [scoreOf] for the score; it is 0 for an
 // output without a value of the type that the schema wants.
@@ -122,7 +122,7 @@ func parseValue(text string) (any, bool) {
 
 // parseStructured returns the object or list in a text.
 func parseStructured(text string) (any, bool) {
-	raw, violations, err := structure.CheckReply(text)
+	raw, violations, err := structure().CheckReply(text)
 	if err != nil || len(violations) > 0 {
 		return nil, false
 	}
@@ -173,7 +173,7 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run, output any) (Verdi
 	}
 
 	given, _ := rendered.(map[string]any)
-	ask := calls.Ask{Purpose: "evaluate", Schema: judgeContract}
+	ask := calls.Ask{Purpose: "evaluate", Schema: judgeContract()}
 	ask.Model, _ = given["model"].(string)
 	prompt, isText := given["prompt"].(string)
 	if !isText {
@@ -191,7 +191,7 @@ func (e *Evaluator) byModel(ctx context.Context, r *flow.Run, output any) (Verdi
 		prompt += "\n\nJudge this:\n" + shown
 	}
 	ask.Messages = []llm.Message{
-		{Role: llm.RoleSystem, Content: judgePrompt + judgeContract.Describe()},
+		{Role: llm.RoleSystem, Content: judgePrompt + judgeContract().Describe()},
 	}
 
 	examples, _ := given["examples"].([]any)
@@ -225,7 +225,7 @@ func showsOutput(prompt string) bool { return strings.Contains(prompt, stateOutp
 func pickStrictest(values []any) Verdict {
 	var hardest Verdict
 	for i, value := range values {
-		v, err := verdictOf(value, judgeContract)
+		v, err := verdictOf(value, judgeContract())
 		if err != nil {
 			v = failVerdict("the judge's verdict cannot count: %v", err)
 		}
@@ -247,7 +247,7 @@ func showExample(example map[string]any) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := verdictOf(output, judgeContract); err != nil {
+	if _, err := verdictOf(output, judgeContract()); err != nil {
 		return nil, fmt.Errorf("the output of an example is not a verdict: %w", err)
 	}
 
@@ -296,7 +296,7 @@ func (e *Evaluator) byCode(ctx context.Context, r *flow.Run, output any) (Verdic
 	if text, ok := value.(string); ok && !json.Valid([]byte(text)) {
 		return failVerdict("the evaluator's result is not a verdict: it is a text that is not JSON"), nil
 	}
-	v, err := verdictOf(value, judgeContract)
+	v, err := verdictOf(value, judgeContract())
 	if err != nil {
 		return failVerdict("the evaluator's result is not a verdict: %v", err), nil
 	}

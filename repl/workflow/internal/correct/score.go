@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/schema"
 )
 
@@ -174,7 +174,7 @@ func isType(name string, value any) bool {
 }
 
 // plainName is a name that paths have without quotes.
-var plainName = regexp.MustCompile(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*$`)
+var plainName = lazyregexp.New(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*$`)
 
 // memberPath returns the path of a member, as violations have it.
 func memberPath(path, name string) string {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/schema"
@@ -62,7 +63,7 @@ func failVerdict(format string, args ...any) Verdict {
 }
 
 // judgeContract is the contract of the answers of judges and of custom code.
-var judgeContract = mustParse(`{
+var judgeContract = parseLater(`{
 	"type": "object", "required": ["valid"],
 	"properties": {
 		"valid": {"type": "boolean", "description": "whether it passes"},
@@ -78,12 +79,15 @@ var judgeContract = mustParse(`{
 	}
 }`)
 
-func mustParse(text string) *schema.Contract {
-	contract, err := schema.Parse(json.RawMessage(text))
-	if err != nil {
-		panic(err)
-	}
-	return contract
+// parseLater returns a contract that is parsed at its first use.
+func parseLater(text string) func() *schema.Contract {
+	return sync.OnceValue(func() *schema.Contract {
+		contract, err := schema.Parse(json.RawMessage(text))
+		if err != nil {
+			panic(err)
+		}
+		return contract
+	})
 }
 
 // longestReason bounds the reason, each error and each suggestion of a verdict, in characters.
