@@ -25,9 +25,10 @@ const (
 	// moment is how long a snippet may wait for the host without losing its turn.
 	moment = time.Millisecond
 	// quantum is how long a snippet computes before it lets waiting snippets go first. It lets
-	// a snippet that has not begun go earlier, after a courtesy: most snippets are short.
+	// a snippet that has not begun go earlier, after a courtesy: most snippets are short. A guest
+	// of tier wasm looks for it that often.
 	quantum  = 10 * time.Millisecond
-	courtesy = time.Millisecond
+	courtesy = 100 * time.Microsecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
 	// the processors.

@@ -15,8 +15,8 @@ import (
 
 const (
 	wasmPage = 64 << 10
-	// slice is the fuel between two checks of the limits: about a millisecond of work.
-	slice = 200_000
+	// slice is the fuel between two checks of the limits: 0.1 to 0.2 ms of work.
+	slice = 40_000
 )
 
 // instance is one interpreter. After a trap or a kill, only close is allowed. Never close it

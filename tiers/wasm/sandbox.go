@@ -52,7 +52,7 @@ func newSandbox(g *guest) *sandbox {
 
 // enforcedLimits lists how each limit is enforced.
 func enforcedLimits(l tiers.Limits, engine string) []tiers.Enforcement {
-	const clock = "the host's clock, read at each fuel slice of about a millisecond; " +
+	const clock = "the host's clock, read at each fuel slice, several times a millisecond; " +
 		"KeyboardInterrupt, then kill"
 	return []tiers.Enforcement{
 		{Limit: tiers.LimitWall, Value: l.Wall.String(), Mechanism: clock},
