@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/rustmodule"
 )
 
 // document is how a file is read as a document, and what it seems to be.
@@ -134,7 +135,7 @@ func (r *reader) convert(
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot read %s as %s: %w (--no-convert gives its bytes)",
-			filepath.Base(text.Name()), found.shown, explainLimit(err))
+			filepath.Base(text.Name()), found.shown, r.explainLimit(err, text.Size()))
 		return nil, nil, nil, errors.Join(err, text.Close())
 	}
 	var sections []bigtext.Section
@@ -315,7 +316,7 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 
 // documentOptions returns where code and texts are kept.
 func (r *reader) documentOptions() documents.Options {
-	o := documents.Options{Progress: r.Progress}
+	o := documents.Options{Progress: r.Progress, Bounds: r.bounds()}
 	dir, err := codecache.Find(r.CacheDir)
 	if err == nil && dir != "" { // else the start is slower
 		o.CacheDir, o.TextDir = dir, filepath.Join(dir, "documents")
@@ -340,11 +341,33 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return b.target.Write(p)
 }
 
-func explainLimit(err error) error {
-	if documents.IsLimit(err) {
+func (r *reader) bounds() rustmodule.Bounds {
+	return rustmodule.Bounds{MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio}
+}
+
+// explainLimit says which limit a file of a size has passed, and what raises it.
+func (r *reader) explainLimit(err error, size int64) error {
+	passed, ok := errors.AsType[*rustmodule.LimitError](err)
+	unpacked, memory := r.bounds().Unpacked(size), r.bounds().Memory(size)
+
+	switch {
+	case errors.Is(err, rustmodule.ErrTooDeep):
 		return fmt.Errorf("%w, which suggests a malicious file", err)
+	case !ok:
+		return err
+	case passed.Limit == "Unpacked" && unpacked == r.MaxUnpacked:
+		return fmt.Errorf("%w: it unpacks to more than %s: raise --max-unpacked",
+			bigtext.ErrTooLarge, formatBytes(unpacked))
+	case passed.Limit == "Unpacked":
+		return fmt.Errorf("%w: it unpacks to more than %s, which suggests a malicious file: raise --max-ratio",
+			bigtext.ErrTooLarge, formatBytes(unpacked))
+	case passed.Limit == "Memory" && memory == rustmodule.MaxMemory:
+		return fmt.Errorf("%w: it needs more than %s of memory", bigtext.ErrTooLarge, formatBytes(memory))
+	case passed.Limit == "Memory":
+		return fmt.Errorf("%w: it needs more than %s of memory, which suggests a malicious file: "+
+			"raise --max-ratio", bigtext.ErrTooLarge, formatBytes(memory))
 	}
-	return err
+	return fmt.Errorf("%w: it takes too long, which suggests a malicious file", bigtext.ErrTooLarge)
 }
 
 // describeDocument returns sentences on what a text was made of.

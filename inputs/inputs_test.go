@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 	if err := testcache.Use(); err != nil {
 		panic(err)
 	}
+	if path := os.Getenv(bombPath); path != "" {
+		openBomb(path)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -36,7 +36,7 @@ type Options struct {
 	// may have, 0 for 64 GiB.
 	MaxUnpacked int64
 	// MaxRatio is how many times its packed size a file may have unpacked, 0 for 250. It
-	// applies to more than 256 MiB.
+	// applies to more than 256 MiB, and to the memory for a document behind its first 256 MiB.
 	MaxRatio int64
 	// Progress, if set, is called about every second while a file is unpacked, converted or
 	// decoded, with a sentence such as "unpacking app.log.gz: 34 %". Calls do not overlap.

@@ -29,7 +29,7 @@ func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *docu
 
 	tables, err := file.list(ctx, original)
 	if errors.Is(err, tablefiles.ErrUnreadable) || errors.Is(err, tablesql.ErrDatabase) {
-		return []string{err.Error()}, nil
+		return []string{r.explainLimit(err, original.Size()).Error()}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -40,7 +40,8 @@ func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *docu
 				return file.write(ctx, original, i, tables[i].Name, out)
 			})
 			if err != nil {
-				return nil, fmt.Errorf("cannot read the rows of %s: %w", filepath.Base(text.Name()), err)
+				return nil, fmt.Errorf("cannot read the rows of %s: %w", filepath.Base(text.Name()),
+					r.explainLimit(err, original.Size()))
 			}
 			return rows, nil
 		}
@@ -92,11 +93,11 @@ type moduleTables struct {
 }
 
 func (m moduleTables) list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error) {
-	return tablefiles.List(ctx, m.startOfModules(), m.kind, wholeOf(file))
+	return tablefiles.List(ctx, m.tableOptions(), m.kind, wholeOf(file))
 }
 
 func (m moduleTables) write(ctx context.Context, file *bigtext.Text, number int, _ string, out io.Writer) error {
-	return tablefiles.Rows(ctx, m.startOfModules(), m.kind, number, wholeOf(file), out)
+	return tablefiles.Rows(ctx, m.tableOptions(), m.kind, number, wholeOf(file), out)
 }
 
 func wholeOf(file *bigtext.Text) *io.SectionReader { return io.NewSectionReader(file, 0, file.Size()) }
@@ -112,9 +113,10 @@ func (database) write(ctx context.Context, file *bigtext.Text, _ int, name strin
 	return tablesql.WriteRows(ctx, file, name, out)
 }
 
-func (r *reader) startOfModules() rustmodule.Start {
+func (r *reader) tableOptions() tablefiles.Options {
 	o := r.documentOptions()
-	return rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}
+	start := rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}
+	return tablefiles.Options{Start: start, Bounds: o.Bounds}
 }
 
 // describeTables returns a sentence for each of the first tables.

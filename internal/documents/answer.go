@@ -39,6 +39,7 @@ const (
 	Encrypted
 	NoText
 	Unsupported
+	tooLarge // of which no one hears: it is a limit
 )
 
 // Error says why the document cannot be read.
@@ -69,8 +70,11 @@ func decode(answer []byte, size int64) (*Description, error) {
 	a := rustmodule.NewAnswer(answer)
 	if kind := ProblemKind(a.Byte()); kind != 0 {
 		problem := &ProblemError{kind, a.Text(maxTitle)}
-		if err := a.End(); err != nil || kind > Unsupported {
+		if err := a.End(); err != nil || kind > tooLarge {
 			return nil, rustmodule.ErrMalformed
+		}
+		if kind == tooLarge {
+			return nil, &rustmodule.LimitError{Limit: "Unpacked"}
 		}
 		return nil, problem
 	}

@@ -22,7 +22,7 @@ import (
 // The bounds of the cache, in bytes: a text that is kept, all texts, and how many are left once
 // there were too many.
 const (
-	maxCached  = 64 << 20
+	maxCached  = 16 << 20
 	maxCache   = 512 << 20
 	leftCached = 384 << 20
 )

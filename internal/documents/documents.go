@@ -52,6 +52,8 @@ type Options struct {
 	CacheDir string
 	// TextDir keeps the texts of documents that took long, empty for nowhere.
 	TextDir string
+	// Bounds are what a document may cost.
+	Bounds rustmodule.Bounds
 	// Progress, if set, is called before work that takes seconds.
 	Progress func(what string)
 }
@@ -72,7 +74,8 @@ const worthCaching = 50 * time.Millisecond
 var engine = rustmodule.Engine{Files: files, Name: "the reader of documents"}
 
 // Convert writes the text of a document, in Markdown and UTF-8. A document that has no text to
-// give is a [ProblemError], one that passes a bound an error of which [IsLimit] is true.
+// give is a [ProblemError], one that passes a bound a
+// [rustmodule.LimitError] or [rustmodule.ErrTooDeep].
 func Convert(
 	ctx context.Context, o Options, kind Kind, document *io.SectionReader, text io.Writer,
 ) (*Description, error) {
@@ -95,6 +98,7 @@ func Convert(
 		Input:     document,
 		Output:    w,
 		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
+		Memory:    o.Bounds.Memory(size),
 		Fuel:      baseFuel + fuelPerByte*uint64(size),
 		MaxAnswer: maxAnswer,
 	})
@@ -126,10 +130,4 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.copy.Write(p[:n])
 	}
 	return n, err
-}
-
-// IsLimit reports whether an error is that of a document which passes a bound.
-func IsLimit(err error) bool {
-	_, ok := errors.AsType[*rustmodule.LimitError](err)
-	return ok || errors.Is(err, rustmodule.ErrTooDeep)
 }

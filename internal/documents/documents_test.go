@@ -12,16 +12,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/rustmodule"
 	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var options = documents.Options{
+	CacheDir: testcache.Dir(),
+	Bounds:   rustmodule.Bounds{MaxUnpacked: 1 << 30, MaxRatio: 250},
+}
+
 func convert(tb testing.TB, kind documents.Kind, data []byte) (string, *documents.Description, error) {
 	tb.Helper()
 	var text strings.Builder
-	options := documents.Options{CacheDir: testcache.Dir()}
 	about, err := documents.Convert(tb.Context(), options, kind, section(data), &text)
 	return text.String(), about, err
 }

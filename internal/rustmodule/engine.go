@@ -9,11 +9,8 @@ import (
 	"time"
 )
 
-// The bounds of an instance of an [Engine].
-const (
-	engineMemory = 1 << 30
-	startTime    = 2 * time.Minute
-)
+// startTime bounds the start of an instance of an [Engine].
+const startTime = 2 * time.Minute
 
 // Engine runs calls of a module that hostile files may harm: each call has an instance of its own.
 // All engines of a process run as many calls at once as there are processors.
@@ -49,7 +46,11 @@ func (e *Engine) Call(ctx context.Context, s Start, job Job) ([]byte, error) {
 		return nil, context.Cause(ctx)
 	}
 
-	instance, err := module.Instantiate(ctx, module.NewMemory(engineMemory))
+	memory, err := module.newMemory(uint64(job.Memory))
+	if err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", e.Name, err)
+	}
+	instance, err := module.Instantiate(ctx, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,11 @@ func (e *Engine) Call(ctx context.Context, s Start, job Job) ([]byte, error) {
 	if err := instance.Prepare(ctx, startTime); err != nil {
 		return nil, err
 	}
-	return instance.Call(ctx, job)
+	answer, err := instance.Call(ctx, job)
+	if err == nil && memory.Refused() { // a parser may take that for damage
+		return nil, &LimitError{"Memory"}
+	}
+	return answer, err
 }
 
 func (e *Engine) compile(ctx context.Context, s Start) (*Module, error) {

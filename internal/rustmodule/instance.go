@@ -36,7 +36,7 @@ func (f *FailureError) Error() string { return f.Message }
 
 // LimitError is the error of a call that has passed one of its bounds.
 type LimitError struct {
-	// Limit is "Timeout", "Fuel" or "Memory".
+	// Limit is "Timeout", "Fuel", "Memory" or "Unpacked".
 	Limit string
 }
 
@@ -75,6 +75,8 @@ type Job struct {
 	Input     io.Reader // of the module's function read; an io.Seeker for its function seek
 	Output    io.Writer // of the module's function write
 	Timeout   time.Duration
+	// Memory bounds the memory of an [Engine]'s instance, in bytes.
+	Memory int64
 	// Fuel bounds the work, 0 does not.
 	Fuel uint64
 	// MaxAnswer bounds the answer, in bytes.

@@ -58,10 +58,17 @@ const (
 // ErrUnreadable is the error of a file whose tables cannot be read.
 var ErrUnreadable = errors.New("its tables cannot be read")
 
+// Options say how files are read.
+type Options struct {
+	rustmodule.Start
+	// Bounds are what a file may cost.
+	Bounds rustmodule.Bounds
+}
+
 // List returns the tables of a file: their names, columns and, for Parquet, how many rows they
 // have. A file that cannot be read is [ErrUnreadable], which a passed bound is, too.
-func List(ctx context.Context, s rustmodule.Start, kind Kind, file *io.SectionReader) ([]bigtext.Table, error) {
-	answer, err := call(ctx, s, opList, kind, 0, file, io.Discard)
+func List(ctx context.Context, o Options, kind Kind, file *io.SectionReader) ([]bigtext.Table, error) {
+	answer, err := call(ctx, o, opList, kind, 0, file, io.Discard)
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +78,9 @@ func List(ctx context.Context, s rustmodule.Start, kind Kind, file *io.SectionRe
 // Rows writes the rows of the table with a number, as objects of JSON, one on each line. Each has
 // all columns that List returns.
 func Rows(
-	ctx context.Context, s rustmodule.Start, kind Kind, number int, file *io.SectionReader, lines io.Writer,
+	ctx context.Context, o Options, kind Kind, number int, file *io.SectionReader, lines io.Writer,
 ) error {
-	answer, err := call(ctx, s, opRows, kind, number, file, lines)
+	answer, err := call(ctx, o, opRows, kind, number, file, lines)
 	if err != nil {
 		return err
 	}
@@ -81,18 +88,19 @@ func Rows(
 }
 
 func call(
-	ctx context.Context, s rustmodule.Start, operation uint32, kind Kind, number int,
+	ctx context.Context, o Options, operation uint32, kind Kind, number int,
 	file *io.SectionReader, out io.Writer,
 ) ([]byte, error) {
 	size := file.Size()
 	request := binary.LittleEndian.AppendUint64(nil, uint64(size))
 	request = binary.LittleEndian.AppendUint32(request, uint32(number))
-	answer, err := engine.Call(ctx, s, rustmodule.Job{
+	answer, err := engine.Call(ctx, o.Start, rustmodule.Job{
 		Operation: operation,
 		Request:   append(request, kind...),
 		Input:     file,
 		Output:    out,
 		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
+		Memory:    o.Bounds.Memory(size),
 		Fuel:      baseFuel + fuelPerByte*uint64(size),
 		MaxAnswer: maxAnswer,
 	})
@@ -103,7 +111,7 @@ func call(
 	case hasFailed:
 		return nil, fmt.Errorf("%w: its parser failed", ErrUnreadable)
 	case isLimit, errors.Is(err, rustmodule.ErrTooDeep):
-		return nil, fmt.Errorf("%w: %w, as by files that are made to harm", ErrUnreadable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return answer, err
 }

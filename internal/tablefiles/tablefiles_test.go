@@ -153,7 +153,10 @@ func checkRows(t *testing.T, lines *bytes.Buffer, want truth) {
 	}
 }
 
-var start = rustmodule.Start{CacheDir: testcache.Dir()}
+var options = tablefiles.Options{
+	Start:  rustmodule.Start{CacheDir: testcache.Dir()},
+	Bounds: rustmodule.Bounds{MaxUnpacked: 1 << 30, MaxRatio: 250},
+}
 
 func kindOf(name string) tablefiles.Kind {
 	switch filepath.Ext(name) {
@@ -170,7 +173,7 @@ func list(tb testing.TB, name string, data []byte) ([]bigtext.Table, error) {
 	if filepath.Ext(name) == ".sqlite" {
 		return tablesql.ListDatabase(tb.Context(), bigtext.FromBytes(name, data))
 	}
-	return tablefiles.List(tb.Context(), start, kindOf(name), section(data))
+	return tablefiles.List(tb.Context(), options, kindOf(name), section(data))
 }
 
 func rows(tb testing.TB, name string, data []byte, number int, table string, out io.Writer) error {
@@ -178,7 +181,7 @@ func rows(tb testing.TB, name string, data []byte, number int, table string, out
 	if filepath.Ext(name) == ".sqlite" {
 		return tablesql.WriteRows(tb.Context(), bigtext.FromBytes(name, data), table, out)
 	}
-	return tablefiles.Rows(tb.Context(), start, kindOf(name), number, section(data), out)
+	return tablefiles.Rows(tb.Context(), options, kindOf(name), number, section(data), out)
 }
 
 func section(data []byte) *io.SectionReader {
@@ -208,7 +211,7 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 		for _, data := range []string{
 			"", "PAR1", "ARROW1\x00\x00", "\xff\xff\xff\xff\xf0\xff\xff\x7f\x00\x00\x00\x00", "PK\x03\x04",
 		} {
-			_, err := tablefiles.List(t.Context(), start, kind, section([]byte(data)))
+			_, err := tablefiles.List(t.Context(), options, kind, section([]byte(data)))
 			if !errors.Is(err, tablefiles.ErrUnreadable) {
 				t.Errorf("%s of %q: %v", kind, data, err)
 			}
@@ -219,12 +222,12 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 // useHostile does with a file what a session does. An error says that the file is unreadable.
 func useHostile(t *testing.T, what string, kind tablefiles.Kind, data []byte) {
 	t.Helper()
-	tables, err := tablefiles.List(t.Context(), start, kind, section(data))
+	tables, err := tablefiles.List(t.Context(), options, kind, section(data))
 	if err != nil && !errors.Is(err, tablefiles.ErrUnreadable) {
 		t.Errorf("%s: %v", what, err)
 	}
 	for i := range tables {
-		err := tablefiles.Rows(t.Context(), start, kind, i, section(data), io.Discard)
+		err := tablefiles.Rows(t.Context(), options, kind, i, section(data), io.Discard)
 		if err != nil && !errors.Is(err, tablefiles.ErrUnreadable) {
 			t.Errorf("%s, table %d: %v", what, i, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/rustmodule"
 )
 
 const (
@@ -89,8 +90,12 @@ func (b *bench) readHere(file string) (time.Duration, string, error) {
 	}
 	var text strings.Builder
 	begun := time.Now()
-	_, err = documents.Convert(b.ctx, documents.Options{CacheDir: filepath.Join(cache, "rlm")}, documents.PDF,
-		io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), &text)
+	o := documents.Options{
+		CacheDir: filepath.Join(cache, "rlm"),
+		Bounds:   rustmodule.Bounds{MaxUnpacked: 1 << 30, MaxRatio: 250},
+	}
+	section := io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
+	_, err = documents.Convert(b.ctx, o, documents.PDF, section, &text)
 	return time.Since(begun), text.String(), err
 }
 

@@ -1,3 +1,5 @@
+//go:build !linux
+
 package rustmodule
 
 // sliceMemory is a memory of Go, which moves when it grows.
@@ -8,9 +10,9 @@ type sliceMemory struct {
 	refused bool
 }
 
-// NewMemory returns fresh memory for one instance, which grows up to limit bytes.
-func (m *Module) NewMemory(limit uint64) Memory {
-	return &sliceMemory{data: make([]byte, m.Size()), used: m.Size(), limit: limit}
+// newMemory returns fresh memory for one instance, which grows up to limit bytes.
+func (m *Module) newMemory(limit uint64) (Memory, error) {
+	return &sliceMemory{data: make([]byte, m.Size()), used: m.Size(), limit: limit}, nil
 }
 
 // Reallocate grows the memory for wazero. It returns nil beyond the limit.
