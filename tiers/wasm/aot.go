@@ -24,8 +24,8 @@ type aotProgram struct {
 	fuel, stackPointer uint64 // the places of the globals
 }
 
-// loadCode maps the machine code that is part of this program.
-func loadCode() (program, error) {
+// loadCode maps the machine code and tests it.
+func loadCode() (*aot.Program, error) {
 	blob, err := cpython.Code()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func loadCode() (program, error) {
 	if err := testCode(code); err != nil {
 		return nil, errors.Join(err, code.Close())
 	}
-	return newAOTProgram(code)
+	return code, nil
 }
 
 // testCode makes sure that the code is the module's, that it returns, and that it traps.
@@ -79,7 +79,7 @@ func newAOTProgram(code *aot.Program) (program, error) {
 	p.fuel, hasFuel = code.Global("fuel")
 	p.stackPointer, hasStack = code.Global("__stack_pointer")
 	if !hasFuel || !hasStack {
-		return nil, errors.Join(errors.New("the machine code has no fuel"), code.Close())
+		return nil, errors.New("the machine code has no fuel")
 	}
 
 	for _, f := range code.Imports() {
@@ -92,7 +92,8 @@ func newAOTProgram(code *aot.Program) (program, error) {
 	return p, nil
 }
 
-func (p *aotProgram) close() error { return errors.Join(p.relay.close(), p.Close()) }
+// close leaves the code to the other tiers of the process.
+func (p *aotProgram) close() error { return p.relay.close() }
 
 func (p *aotProgram) start(_ context.Context, in *instance) (machine, error) {
 	state, err := in.mem.(*mapping).state()

@@ -4,4 +4,6 @@ package wasm
 
 import "github.com/rlmhq/rlm/internal/aot"
 
-func loadCode() (program, error) { return nil, aot.ErrUnsupported }
+func loadCode() (*aot.Program, error) { return nil, aot.ErrUnsupported }
+
+func newAOTProgram(*aot.Program) (program, error) { return nil, aot.ErrUnsupported }

@@ -36,7 +36,7 @@ func check(t *testing.T, dir string) (prepared bool, logged string) {
 	t.Helper()
 	var log bytes.Buffer
 	tier := wasm.New(wasm.Options{
-		CacheDir: dir, Progress: func(string) { prepared = true },
+		CacheDir: dir, Engine: "wazero", Progress: func(string) { prepared = true },
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	defer tier.Close()
@@ -278,7 +278,7 @@ func TestOneOfManyPrepares(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			tier := wasm.New(
-				wasm.Options{CacheDir: dir, Progress: func(string) { prepared.Add(1) }},
+				wasm.Options{CacheDir: dir, Engine: "wazero", Progress: func(string) { prepared.Add(1) }},
 			)
 			if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
 				t.Error(err)

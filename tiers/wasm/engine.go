@@ -27,6 +27,7 @@ const imageFormat = "3"
 // image of an interpreter with the Python runtime loaded.
 type engine struct {
 	options Options
+	name    string
 	cache   *codecache.Cache
 	program program
 	image   *image
@@ -50,6 +51,7 @@ type layout struct {
 
 func newEngine(ctx context.Context, options Options) (*engine, error) {
 	e := &engine{options: options, idle: newIdleList()}
+	e.name, _ = options.engine()
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -90,8 +92,12 @@ func (e *engine) start(ctx context.Context) error {
 
 // loadProgram makes the interpreter's code ready with the engine of the options.
 func (e *engine) loadProgram(ctx context.Context) (program, error) {
-	if e.options.engine() == engineAOT {
-		return loadCode()
+	if e.name == engineAOT {
+		code, err := machineCode()
+		if err != nil {
+			return nil, err
+		}
+		return newAOTProgram(code)
 	}
 	return compileWithWazero(ctx, e.cache, e.announce)
 }
@@ -116,7 +122,9 @@ func (e *engine) imageKey() string {
 // derive makes the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context, key string) error {
-	e.announce()
+	if e.name == engineWazero {
+		e.announce() // aot takes a few tenths of a second
+	}
 	data, err := cpython.Image()
 	if err != nil {
 		return err

@@ -5,12 +5,15 @@ package wasm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/aot"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -39,6 +42,37 @@ func TestEnginesMakeOneImage(t *testing.T) {
 	a.Hot, b.Hot = nil, nil
 	if a.Input != b.Input || a.EvalBreaker != b.EvalBreaker || a.Interrupt != b.Interrupt {
 		t.Errorf("the layouts are %+v and %+v", a, b)
+	}
+}
+
+// TestTheDefaultEngine is aot, and wazero with the reason where the machine code does not work.
+func TestTheDefaultEngine(t *testing.T) {
+	version := func(engine string) string {
+		text, err := New(Options{Engine: engine}).Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, name := range []string{"", engineAuto} {
+		if text := version(name); !strings.HasSuffix(text, ", engine aot") {
+			t.Errorf("engine %q: %s", name, text)
+		}
+	}
+
+	working := machineCode
+	defer func() { machineCode = working }()
+	machineCode = func() (*aot.Program, error) { return nil, errors.New("the processor is too old") }
+	if text := version(engineAuto); !strings.HasSuffix(text, ", engine wazero (the processor is too old)") {
+		t.Error(text)
+	}
+	if err := New(Options{Engine: engineAOT}).Probe(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "cannot use engine aot: the processor is too old") {
+		t.Errorf("aot: %v", err)
+	}
+	e := readyEngineWith(t, engineAuto)
+	if _, isWazero := e.program.(wazeroProgram); !isWazero || e.name != engineWazero {
+		t.Errorf("auto runs %T, named %s", e.program, e.name)
 	}
 }
 

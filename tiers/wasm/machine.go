@@ -1,6 +1,11 @@
 package wasm
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
 
 // The engines by their names.
 const (
@@ -11,13 +16,36 @@ const (
 
 var engines = []string{engineWazero, engineAOT}
 
-// engine returns the name of the engine that the options ask for.
-func (o Options) engine() string {
-	if o.Engine == "" || o.Engine == engineAuto {
-		return engineWazero
+// checkEngine returns an error if the options name an engine that cannot run here.
+func (o Options) checkEngine() error {
+	switch o.Engine {
+	case "", engineAuto, engineWazero:
+		return nil
+	case engineAOT:
+		if _, err := machineCode(); err != nil {
+			return fmt.Errorf("tier wasm cannot use engine aot: %w", err)
+		}
+		return nil
 	}
-	return o.Engine
+	return fmt.Errorf("tier wasm has no engine %q: name one of auto, %s",
+		o.Engine, strings.Join(engines, ", "))
 }
+
+// engine returns the name of the engine that runs. If auto must not mean aot here, it also
+// returns the reason.
+func (o Options) engine() (name string, why error) {
+	if o.Engine != "" && o.Engine != engineAuto {
+		return o.Engine, nil
+	}
+	if _, err := machineCode(); err != nil {
+		return engineWazero, err
+	}
+	return engineAOT, nil
+}
+
+// machineCode maps the machine code that is part of this program, and tests it here. All tiers
+// of the process share it.
+var machineCode = sync.OnceValues(loadCode)
 
 // program is the interpreter's code, which an engine for WebAssembly can run.
 type program interface {

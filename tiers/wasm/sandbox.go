@@ -45,7 +45,7 @@ func newSandbox(g *guest) *sandbox {
 		Guests:   map[tiers.Language]session.Guest{tiers.Python: g},
 		Lacks:    "it runs Python only",
 		Enforced: map[tiers.Language][]tiers.Enforcement{
-			tiers.Python: enforcedLimits(g.accounts.Config().Limits, g.engine.options.engine()),
+			tiers.Python: enforcedLimits(g.accounts.Config().Limits, g.engine.name),
 		},
 	}}
 }

@@ -1,4 +1,5 @@
-// Package wasm is the tier that runs CPython as WebAssembly under wazero.
+// Package wasm is the tier that runs CPython as WebAssembly: as machine code that is part of
+// the program, or under wazero.
 //
 // The program contains the interpreter, so nothing must be installed. A sandbox is a
 // copy-on-write view of the memory of an interpreter that has already started, which makes a
@@ -17,8 +18,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,9 +36,10 @@ type Options struct {
 	// executed, so it must belong to the user alone. Empty means no cache: each process then
 	// prepares for about two seconds.
 	CacheDir string
-	// Engine runs the interpreter's WebAssembly. "wazero" compiles it on this machine and
-	// caches the code. "aot" runs machine code that is part of the program, in about half the
-	// time; it exists for linux/amd64. "auto" is "wazero", as is empty.
+	// Engine runs the interpreter's WebAssembly. "aot" runs machine code that is part of the
+	// program; it exists for linux/amd64. "wazero" compiles the WebAssembly on this machine and
+	// caches the code, which then takes about twice the time. "auto", as is empty, means aot if
+	// its code works here, else wazero.
 	Engine string
 	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
 	// start with the modules that it leaves in sys.modules.
@@ -72,7 +72,12 @@ func New(options Options) *Tier {
 
 // Version names the interpreter that snippets run on, and the engine that runs it.
 func (t *Tier) Version(context.Context) (string, error) {
-	return "CPython " + cpython.Manifest().Python + ", built in, engine " + t.options.engine(), nil
+	engine, why := t.options.engine()
+	version := "CPython " + cpython.Manifest().Python + ", built in, engine " + engine
+	if why != nil {
+		version += " (" + why.Error() + ")"
+	}
+	return version, nil
 }
 
 // Info describes the tier. Cost is measured by `make bench`, see
@@ -99,11 +104,11 @@ var modules = sync.OnceValue(func() map[string]bool {
 	return tiers.ModuleSet(append(cpython.Modules(), pykernel.Modules()...)...)
 })
 
-// Probe reports whether the machine can run the tier: wazero compiles for amd64 and arm64.
+// Probe reports whether the machine can run the tier, and the engine if the options name one.
+// wazero compiles for amd64 and arm64.
 func (t *Tier) Probe(context.Context) error {
-	if !slices.Contains(engines, t.options.engine()) {
-		return fmt.Errorf("tier wasm has no engine %q: name one of auto, %s",
-			t.options.Engine, strings.Join(engines, ", "))
+	if err := t.options.checkEngine(); err != nil {
+		return err
 	}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return fmt.Errorf("tier wasm needs an amd64 or arm64 processor, but this one is %s",
