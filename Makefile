@@ -51,6 +51,7 @@ help: ## Show this list
 
 build: ## Build the command as one static file, bin/rlm
 	go build -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
+	go run ./scripts/attach bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build

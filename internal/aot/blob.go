@@ -71,29 +71,39 @@ const maxCode = 64 << 20
 
 var errBlob = errors.New("the machine code is damaged")
 
+// Split returns the encoded header of a blob, and its code.
+func Split(blob []byte) (head, code []byte, err error) {
+	if len(blob) < 4 || uint64(binary.LittleEndian.Uint32(blob)) > uint64(len(blob)-4) {
+		return nil, nil, errBlob
+	}
+	n := binary.LittleEndian.Uint32(blob)
+	return blob[4 : 4+n], blob[4+n:], nil
+}
+
 // decode parses a blob and checks that all addresses lie where they should.
 func decode(blob []byte) (h Header, code []byte, err error) {
-	if len(blob) < 4 || uint64(binary.LittleEndian.Uint32(blob)) > uint64(len(blob)-4) {
-		return h, nil, errBlob
+	head, code, err := Split(blob)
+	if err == nil {
+		h, err = decodeHeader(head, uint64(len(code)))
 	}
-
-	n := binary.LittleEndian.Uint32(blob)
-	dec := json.NewDecoder(bytes.NewReader(blob[4 : 4+n]))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&h); err != nil {
-		return h, nil, fmt.Errorf("%w: %w", errBlob, err)
-	}
-	code = blob[4+n:]
-	if h.Machine != runtime.GOARCH {
-		return h, nil, fmt.Errorf("the machine code is for %s, not for %s", h.Machine, runtime.GOARCH)
-	}
-
-	err = h.check(code)
 	return h, code, err
 }
 
-func (h *Header) check(code []byte) error {
-	if h.Size != uint64(len(code)) || h.Size%codePage != 0 || h.Size > maxCode {
+func decodeHeader(head []byte, size uint64) (h Header, err error) {
+	dec := json.NewDecoder(bytes.NewReader(head))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&h); err != nil {
+		return h, fmt.Errorf("%w: %w", errBlob, err)
+	}
+	if h.Machine != runtime.GOARCH {
+		return h, fmt.Errorf("the machine code is for %s, not for %s", h.Machine, runtime.GOARCH)
+	}
+	err = h.check(size)
+	return h, err
+}
+
+func (h *Header) check(size uint64) error {
+	if h.Size != size || h.Size%codePage != 0 || h.Size > maxCode {
 		return errBlob
 	}
 

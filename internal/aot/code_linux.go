@@ -4,12 +4,13 @@ package aot
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// mapCode copies code into memory of its own, which is then never writable again.
-func mapCode(code []byte, segments []Segment) ([]byte, error) {
+// copyCode copies code into memory of its own, which is then never writable again.
+func copyCode(code []byte, segments []Segment) ([]byte, error) {
 	mapped, err := unix.Mmap(
 		-1, 0, len(code), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS,
 	)
@@ -17,7 +18,21 @@ func mapCode(code []byte, segments []Segment) ([]byte, error) {
 		return nil, err
 	}
 	copy(mapped, code)
-	err = unix.Mprotect(mapped, unix.PROT_READ)
+	return protect(mapped, segments)
+}
+
+// mapCode maps code that lies in a file. It is never writable.
+func mapCode(file *os.File, offset int64, h *Header) ([]byte, error) {
+	mapped, err := unix.Mmap(int(file.Fd()), offset, int(h.Size), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, err
+	}
+	return protect(mapped, h.Segments)
+}
+
+// protect lets the processor execute segments of the code. After an error, it is unmapped.
+func protect(mapped []byte, segments []Segment) ([]byte, error) {
+	err := unix.Mprotect(mapped, unix.PROT_READ)
 	for _, s := range segments {
 		if s.IsExecutable {
 			part := mapped[s.Offset : s.Offset+s.Size]

@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -51,6 +52,49 @@ func loadHostile(tb testing.TB) *Program {
 		}
 	})
 	return p
+}
+
+// TestCodeOfAFile runs code that is mapped from a file, and refuses another size.
+func TestCodeOfAFile(t *testing.T) {
+	blob, err := os.ReadFile("testdata/hostile_" + runtime.GOARCH + ".blob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, code, err := Split(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "code")
+	if err := os.WriteFile(path, append(make([]byte, codePage), code...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+
+	p, err := LoadFile(head, file, codePage, int64(len(code)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if !bytes.Equal(p.code, code) {
+		t.Error("the mapped code is another")
+	}
+	theirs := loadHostile(t)
+	for _, name := range []string{"i32.add", "i32.div_s"} {
+		got, gotErr := newHostile(t, p).run(name, 7, 0)
+		want, wantErr := newHostile(t, theirs).run(name, 7, 0)
+		if got != want || trapOf(gotErr) != trapOf(wantErr) {
+			t.Errorf("%s: %d, %v; want %d, %v", name, got, gotErr, want, wantErr)
+		}
+	}
+	for _, size := range []int64{-1, 0, int64(len(code)) - codePage, int64(len(code)) + codePage} {
+		if _, err := LoadFile(head, file, codePage, size); !errors.Is(err, errBlob) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
 }
 
 func newHostile(tb testing.TB, p *Program) *hostile {

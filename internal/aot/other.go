@@ -2,8 +2,12 @@
 
 package aot
 
+import "os"
+
 func checkProcessor() error { return ErrUnsupported }
 
-func mapCode([]byte, []Segment) ([]byte, error) { return nil, ErrUnsupported }
+func copyCode([]byte, []Segment) ([]byte, error) { return nil, ErrUnsupported }
+
+func mapCode(*os.File, int64, *Header) ([]byte, error) { return nil, ErrUnsupported }
 
 func unmapCode([]byte) error { return ErrUnsupported }

@@ -3,6 +3,7 @@ package aot
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Program is machine code in memory, ready to run. Many guests can run it at once.
@@ -24,12 +25,28 @@ func Load(blob []byte) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newProgram(header, func() ([]byte, error) { return copyCode(code, header.Segments) })
+}
 
-	p := &Program{header: header, exports: map[string]Export{}}
+// LoadFile is [Load] for a blob of which Split has made the header, and whose code lies in a
+// file, from a page on. The file must not change.
+func LoadFile(head []byte, file *os.File, offset, size int64) (*Program, error) {
+	if err := checkProcessor(); err != nil {
+		return nil, err
+	}
+	header, err := decodeHeader(head, uint64(max(size, 0)))
+	if err != nil {
+		return nil, err
+	}
+	return newProgram(header, func() ([]byte, error) { return mapCode(file, offset, &header) })
+}
+
+func newProgram(header Header, load func() ([]byte, error)) (p *Program, err error) {
+	p = &Program{header: header, exports: map[string]Export{}}
 	for _, e := range header.Exports {
 		p.exports[e.Name] = e
 	}
-	if p.code, err = mapCode(code, header.Segments); err != nil {
+	if p.code, err = load(); err != nil {
 		return nil, fmt.Errorf("cannot map machine code: %w", err)
 	}
 

@@ -110,7 +110,7 @@ func (c *Cache) Has(path string) bool {
 }
 
 // Fetch uses a file of the cache, and reports whether it could. A file that is not what Store
-// has written is made again.
+// has written is made again. An empty key is any.
 func (c *Cache) Fetch(path, key string, use func(*File) error) bool {
 	if c.seal == nil {
 		return false

@@ -161,7 +161,7 @@ func (c *File) readHead(key string) error {
 	if err := json.Unmarshal(head, &c.Head); err != nil {
 		return err
 	}
-	if c.Head.Key != key {
+	if key != "" && c.Head.Key != key {
 		return errors.New("it was made for another version of the program")
 	}
 

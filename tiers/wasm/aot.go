@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/aot"
@@ -26,13 +27,15 @@ type aotProgram struct {
 
 // loadCode maps the machine code and tests it.
 func loadCode() (*aot.Program, error) {
-	blob, err := cpython.Code()
+	code, err := attachedCode(cpython.MachineCode().Code[runtime.GOARCH].SHA256)
 	if err != nil {
-		return nil, err
-	}
-	code, err := aot.Load(blob)
-	if err != nil {
-		return nil, err
+		blob, err := cpython.Code()
+		if err != nil {
+			return nil, err
+		}
+		if code, err = aot.Load(blob); err != nil {
+			return nil, err
+		}
 	}
 	if err := testCode(code); err != nil {
 		return nil, errors.Join(err, code.Close())

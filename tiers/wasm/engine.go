@@ -58,11 +58,15 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 	return e, nil
 }
 
-// start compiles the module and loads the image. With a warm cache, it reads both, in
-// parallel.
+// start makes code and image ready: from the program's own file, or from the cache, in parallel.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
 	key := e.imageKey()
+	if e.name == engineAOT && e.adoptAttached(key) == nil {
+		var err error
+		e.program, err = e.loadProgram(ctx)
+		return err
+	}
 	cache, release, err := codecache.Open(ctx, e.options.CacheDir, e.options.Log,
 		func(c *codecache.Cache) bool { return c.Has(e.imagePath(key)) })
 	if err != nil {
@@ -104,10 +108,15 @@ func (e *engine) loadProgram(ctx context.Context) (program, error) {
 
 // announce calls Progress before the first slow step.
 func (e *engine) announce() {
-	if e.options.Progress != nil && !e.isAnnounced {
-		e.isAnnounced = true
-		e.options.Progress("preparing Python for this machine (only once): about two seconds")
+	if e.options.Progress == nil || e.isAnnounced {
+		return
 	}
+	e.isAnnounced = true
+	what := "preparing Python for this machine (only once)"
+	if e.name == engineWazero {
+		what += ": about two seconds"
+	}
+	e.options.Progress(what)
 }
 
 // imageKey hashes everything that the prepared image depends on.
@@ -122,9 +131,7 @@ func (e *engine) imageKey() string {
 // derive makes the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context, key string) error {
-	if e.name == engineWazero {
-		e.announce() // aot takes a few tenths of a second
-	}
+	e.announce()
 	data, err := cpython.Image()
 	if err != nil {
 		return err

@@ -76,6 +76,53 @@ func TestTheDefaultEngine(t *testing.T) {
 	}
 }
 
+// TestAnImageInAFile shows each byte of the image that lies behind other bytes of a file, without
+// its first zeros. A sandbox changes only its own copy.
+func TestAnImageInAFile(t *testing.T) {
+	const size, start = 8 * pageSize, 3 * pageSize
+	want := make([]byte, size)
+	for at := start; at < size; at += pageSize {
+		want[at+7] = byte(at / pageSize)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, append(make([]byte, pageSize), want[start:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := imageInFile(file, pageSize, span{start, size}, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := img.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	watch := &memoryWatch{}
+	for range 2 {
+		m, err := img.allocate(size, 2*size, 0, watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(img.view, want) || !bytes.Equal(m.bytes()[:size], want) {
+			t.Error("the image is another")
+		}
+		m.bytes()[1], m.bytes()[start+1] = 1, 1
+		if runs := changedRuns(m, img); len(runs) != 2 || runs[0].Start != 0 || runs[1].Start != start {
+			t.Errorf("the changes are %v", runs)
+		}
+		if !m.reset(watch) || !bytes.Equal(m.bytes()[:size], want) {
+			t.Error("the memory was not reset")
+		}
+		m.bytes()[2], m.bytes()[start+2] = 1, 1
+		m.Free() // the next sandbox may get it
+	}
+}
+
 // agreeing are snippets whose result depends on everything that an engine does.
 var agreeing = []string{
 	"print(sum(i * i for i in range(100_000)))",

@@ -15,123 +15,7 @@ import (
 const (
 	pageSize = 4096
 	guard    = 64 << 10
-
-	// sealAttempts take four seconds, beside the 150 ms that the kernel itself waits in each.
-	sealAttempts = 30
 )
-
-// image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it.
-// It lies in a sealed memfd, so its shared pages cannot change.
-type image struct {
-	file *os.File
-	size uint64
-	// view maps the image read-only, for comparisons.
-	view []byte
-	// hot are the pages that every snippet writes, as byte offsets.
-	hot []span
-
-	mu   sync.Mutex
-	free map[uint64][][]byte // returned mappings, by their length
-}
-
-// poolMappings bounds the mappings of one length that are kept for reuse.
-const poolMappings = 64
-
-// newImage makes an image of size bytes, a whole number of pages, from the bytes of its runs,
-// one after another. The rest stays holes, which take no memory.
-func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
-	file, err := memoryFile("rlm-image")
-	if err != nil {
-		return nil, err
-	}
-	img := &image{file: file, size: size, free: map[uint64][][]byte{}}
-
-	if err := img.fill(runs, source); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
-	}
-	return img, nil
-}
-
-// memoryFile makes an empty file that lies in memory and has no path.
-func memoryFile(name string) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("cannot create a file in memory: %w", err)
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-func (img *image) fill(runs []span, source io.WriterTo) error {
-	if err := img.file.Truncate(int64(img.size)); err != nil {
-		return err
-	}
-	if _, err := source.WriteTo(&runWriter{img.file, runs}); err != nil {
-		return err
-	}
-
-	if err := seal(img.file); err != nil {
-		return fmt.Errorf("cannot seal it: %w", err)
-	}
-	view, err := unix.Mmap(int(img.file.Fd()), 0, int(img.size), unix.PROT_READ, unix.MAP_SHARED)
-	img.view = view
-
-	return err
-}
-
-// seal makes a file in memory unchangeable. On a busy machine the kernel may still hold the
-// pages that were written last. It then answers EBUSY for a moment.
-func seal(file *os.File) error {
-	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	for attempt := 1; ; attempt++ {
-		_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
-		if !errors.Is(err, unix.EBUSY) || attempt == sealAttempts {
-			return err
-		}
-		time.Sleep(time.Duration(attempt) * 10 * time.Millisecond)
-	}
-}
-
-// runWriter writes bytes to the runs of a file, one run after another.
-type runWriter struct {
-	file *os.File
-	runs []span
-}
-
-func (w *runWriter) Write(data []byte) (written int, err error) {
-	for len(data) > 0 && len(w.runs) > 0 {
-		run := w.runs[0]
-		n, err := w.file.WriteAt(data[:min(uint64(len(data)), run.End-run.Start)], int64(run.Start))
-		written += n
-		if err != nil {
-			return written, err
-		}
-
-		data = data[n:]
-		if w.runs[0].Start += uint64(n); w.runs[0].Start == run.End {
-			w.runs = w.runs[1:]
-		}
-	}
-
-	return written, nil
-}
-
-// close unmaps the image and its mappings. Close all sandboxes first.
-func (img *image) close() error {
-	img.mu.Lock()
-	defer img.mu.Unlock()
-	var errs []error
-	for _, list := range img.free {
-		for _, data := range list {
-			errs = append(errs, release(data))
-		}
-	}
-
-	img.free = nil
-	if img.view != nil {
-		errs = append(errs, unix.Munmap(img.view))
-	}
-	return errors.Join(append(errs, img.file.Close())...)
-}
 
 // mapping is a sandbox's linear memory: a guard, the image copy-on-write,
 // zeros up to the limit, a guard. It never moves. Texts lie where the memory ended when they
@@ -163,11 +47,7 @@ func (img *image) allocate(
 		return nil, err
 	}
 
-	flags := unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
-	_, err = unix.MmapPtr(
-		int(img.file.Fd()), 0, unsafe.Pointer(unsafe.SliceData(data)), uintptr(img.size),
-		unix.PROT_READ|unix.PROT_WRITE, flags,
-	)
+	err = img.show(data, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data))
 	}
@@ -186,19 +66,6 @@ func (m *mapping) prefault() {
 		// Kernels before 5.14 refuse this. The pages then fault one by one.
 		_ = unix.Madvise(m.data[run.Start:run.End], unix.MADV_POPULATE_WRITE)
 	}
-}
-
-func (img *image) reuse(length uint64) []byte {
-	img.mu.Lock()
-	defer img.mu.Unlock()
-	list := img.free[length]
-	if len(list) == 0 {
-		return nil
-	}
-
-	data := list[len(list)-1]
-	img.free[length] = list[:len(list)-1]
-	return data
 }
 
 // resetBytes bounds the private pages that reset keeps.
@@ -298,18 +165,6 @@ func (m *mapping) Free() {
 	m.data = nil
 }
 
-func (img *image) keep(data []byte) bool {
-	img.mu.Lock()
-	defer img.mu.Unlock()
-	length := uint64(len(data))
-	if img.free == nil || len(img.free[length]) >= poolMappings || len(img.free) > 8 {
-		return false
-	}
-
-	img.free[length] = append(img.free[length], data)
-	return true
-}
-
 // dirty lists the pages of m that may differ from the image. It reads the kernel's page table
 // if possible.
 func (m *mapping) dirty() []span {
@@ -368,14 +223,6 @@ func (m *mapping) appendPrivate(runs []span, pagemap *os.File, part span) ([]spa
 		}
 	}
 	return runs, nil
-}
-
-// original returns the image's bytes at [start, end), nil outside the image.
-func (img *image) original(start, end uint64) []byte {
-	if end > img.size {
-		return nil
-	}
-	return img.view[start:end]
 }
 
 // reserve maps length bytes of zeros between two guards that fault.

@@ -32,6 +32,10 @@ func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	return img, nil
 }
 
+func imageInFile(*os.File, int64, span, uint64) (*image, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (img *image) close() error { return nil }
 
 // mapping is a sandbox's linear memory, a Go slice that moves when it grows.

@@ -1,0 +1,187 @@
+// Package attached reads what was put behind this program in its own file after it was built.
+// Each part begins with a page, so that it can be mapped as it is. A program without parts,
+// such as one that `go install` has built, works as well, and prepares them instead.
+package attached
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// PageSize divides the offset of each part.
+const PageSize = 4096
+
+// The file ends with the table of its parts in JSON, the length of the table, and the magic.
+const (
+	magic       = "rlm parts 1\n"
+	trailerSize = 4 + len(magic)
+	maxTable    = 1 << 20
+)
+
+// Part is a part of a program's file.
+type Part struct {
+	Name string
+	// Offset and Size are its place in the file, in bytes.
+	Offset, Size int64
+	// About is what the writer says of it.
+	About json.RawMessage
+}
+
+// Find opens the program's file if it has a part of that name, and decodes what it says of it.
+// Close the file.
+func Find(name string, about any) (*os.File, Part, error) {
+	for _, part := range own() {
+		if part.Name != name {
+			continue
+		}
+		if err := json.Unmarshal(part.About, about); err != nil {
+			return nil, part, fmt.Errorf("%w: %w", errTable, err)
+		}
+		file, err := os.Open(ownPath)
+		return file, part, err
+	}
+	return nil, Part{}, fs.ErrNotExist
+}
+
+// ownPath names the file of this process, whatever its path is now.
+const ownPath = "/proc/self/exe"
+
+// own are the parts of this program: none, if it has none or they cannot be read.
+var own = sync.OnceValue(func() []Part {
+	file, err := os.Open(ownPath)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	parts, _ := Read(file)
+	return parts
+})
+
+var errTable = errors.New("the table of the attached parts is damaged")
+
+// Read reads the table of a file's parts. A file without one has none.
+func Read(file *os.File) ([]Part, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	trailer := make([]byte, trailerSize)
+	at := info.Size() - int64(trailerSize)
+	if at < 0 {
+		return nil, nil
+	}
+	if _, err := file.ReadAt(trailer, at); err != nil {
+		return nil, err
+	}
+	if string(trailer[4:]) != magic {
+		return nil, nil
+	}
+
+	size := int64(binary.LittleEndian.Uint32(trailer))
+	if size > min(maxTable, at) {
+		return nil, errTable
+	}
+	table := make([]byte, size)
+	if _, err := file.ReadAt(table, at-size); err != nil {
+		return nil, err
+	}
+	var parts []Part
+	if err := json.Unmarshal(table, &parts); err != nil {
+		return nil, fmt.Errorf("%w: %w", errTable, err)
+	}
+	end := int64(0)
+	for _, part := range parts {
+		if part.Offset < end || part.Offset%PageSize != 0 || part.Size < 0 || part.Size > at-size-part.Offset {
+			return nil, errTable
+		}
+		end = part.Offset + part.Size
+	}
+	return parts, nil
+}
+
+// The parts of rlm.
+const (
+	CodePart  = "code"  // the machine code of package cpython
+	ImagePart = "image" // the prepared image of tier wasm
+)
+
+// Code describes the machine code. SHA256 is that of the blob, Header its header.
+type Code struct {
+	SHA256 string
+	Header json.RawMessage
+}
+
+// Image describes the prepared image, without the zeros before Start. Key and Cached are those
+// of tier wasm.
+type Image struct {
+	Key    string
+	Start  uint64
+	Cached json.RawMessage
+}
+
+// New is a part to write.
+type New struct {
+	Name  string
+	About any
+	Data  []byte
+}
+
+// Write copies a program, without its parts, and puts new ones behind it.
+func Write(to io.Writer, program *os.File, parts ...New) error {
+	end, err := sizeAlone(program)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(to, io.NewSectionReader(program, 0, end)); err != nil {
+		return err
+	}
+
+	table := make([]Part, len(parts))
+	for i, part := range parts {
+		padding := -end & (PageSize - 1)
+		table[i] = Part{Name: part.Name, Offset: end + padding, Size: int64(len(part.Data))}
+		if table[i].About, err = json.Marshal(part.About); err != nil {
+			return err
+		}
+		for _, data := range [][]byte{make([]byte, padding), part.Data} {
+			if _, err := to.Write(data); err != nil {
+				return err
+			}
+		}
+		end = table[i].Offset + table[i].Size
+	}
+
+	encoded, err := json.Marshal(table)
+	if err != nil {
+		return err
+	}
+	if len(encoded) > maxTable {
+		return errors.New("the table of the attached parts is too long")
+	}
+	_, err = to.Write(append(binary.LittleEndian.AppendUint32(encoded, uint32(len(encoded))), magic...))
+	return err
+}
+
+// sizeAlone returns the size of a program without its parts, and without the padding before them
+// if it is known.
+func sizeAlone(program *os.File) (int64, error) {
+	parts, err := Read(program)
+	if err != nil {
+		return 0, err
+	}
+	if len(parts) > 0 {
+		return parts[0].Offset, nil
+	}
+
+	info, err := program.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
