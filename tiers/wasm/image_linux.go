@@ -194,4 +194,3 @@ func (img *image) original(start, end uint64) []byte {
 	}
 	return img.view[start:end]
 }
-

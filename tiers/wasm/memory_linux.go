@@ -3,10 +3,7 @@ package wasm
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"sync"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
