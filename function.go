@@ -201,6 +201,8 @@ func addFunctions(tools *repl.Tools, functions []Function) (*repl.Tools, error) 
 type functionTable struct {
 	own    *repl.Tools // functions of the embedder
 	models *repl.Tools // functions that call models
+	// approve decides on the calls of own functions, nil to make all.
+	approve func(ctx context.Context, call tiers.Call) error
 
 	mu      sync.Mutex
 	passing *exchange
@@ -225,7 +227,7 @@ func (t *functionTable) has(name string) bool {
 }
 
 func (t *functionTable) clone() *functionTable {
-	return &functionTable{own: t.own, models: t.models}
+	return &functionTable{own: t.own, models: t.models, approve: t.approve}
 }
 
 // pass sets the value that the next snippet moves, nil for none.
@@ -246,6 +248,11 @@ func (t *functionTable) Call(ctx context.Context, call tiers.Call) (tiers.Value,
 	case ofModels && t.models != nil:
 		return t.models.Call(ctx, call)
 	case !ofModels && t.own != nil:
+		if t.approve != nil {
+			if err := t.approve(ctx, call); err != nil {
+				return nil, fmt.Errorf("the call of %s was not made: %w", call.Function, err)
+			}
+		}
 		return t.own.Call(ctx, call)
 	}
 	return nil, fmt.Errorf("this session has no function %q", call.Function)

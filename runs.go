@@ -33,6 +33,8 @@ type Run struct {
 	Updated    time.Time `json:"updated"`
 	// Begun is the AnswerTask.Begun of the run's first Answer.
 	Begun json.RawMessage `json:"-"`
+	// Waiting are the calls of a parked run that wait for Decide.
+	Waiting []Approval `json:"waiting,omitempty"`
 	// History sums up the turns. Only ShowRun sets it.
 	History []RunTurn `json:"turn_list,omitempty"`
 }
@@ -48,6 +50,27 @@ type RunTurn struct {
 	Spent ledger.Spending `json:"spent"`
 	// Last is what the last call asked.
 	Last string `json:"last,omitempty"`
+}
+
+// Approval is a call that waits for a person: see run.Config.Approve.
+type Approval struct {
+	// ID names it, for Decide.
+	ID string `json:"id"`
+	// Call is the whole call as JSON: its function, args and named arguments. The code of a
+	// model has written them.
+	Call json.RawMessage `json:"call"`
+	// Why is the function and the reason for the wait.
+	Why   string    `json:"why"`
+	Asked time.Time `json:"asked"`
+}
+
+// Decision says what becomes of a call that waits.
+type Decision struct {
+	Allow bool `json:"allow"`
+	// Reason goes to the snippet if the call is not allowed.
+	Reason string `json:"reason,omitempty"`
+	// Value is the answer to an allowed call, as JSON; it is not made then. Empty makes it.
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // RunFilter chooses durable runs. A zero field lets all pass.
@@ -77,17 +100,40 @@ func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 
 	runs := make([]Run, len(logs))
 	for i := range logs {
-		runs[i] = describeRun(&logs[i])
+		if runs[i], err = describeRun(ctx, s, &logs[i]); err != nil {
+			return nil, err
+		}
 	}
 	return runs, nil
 }
 
-func describeRun(log *store.Log) Run {
-	return Run{
+// Decide answers a call that waits, by the ID of its [Approval]. Allowed, the next Answer makes
+// the call, once; with a value, that is the answer and nothing is called; denied, the snippet
+// gets an exception. Decide returns the name of the run.
+func (e *Engine) Decide(ctx context.Context, id string, d Decision) (name string, err error) {
+	s, err := e.store.open(false)
+	if err != nil {
+		return "", err
+	}
+	question, err := journal.Decide(ctx, s, id, journal.Decision(d))
+	return question.Run, err
+}
+
+func describeRun(ctx context.Context, s store.Store, log *store.Log) (Run, error) {
+	run := Run{
 		Name: log.Name, Question: log.Title, Status: log.Status, Reason: log.Reason, Turns: log.Turn,
 		Spent: ledger.Spending(log.Spent), Begun: log.Spec,
 		Parent: log.Parent, ParentTurn: log.ParentTurn, Created: log.Created, Updated: log.Updated,
 	}
+	if log.Status != journal.StatusParked {
+		return run, nil
+	}
+
+	questions, err := journal.Questions(ctx, s, log.Name)
+	for _, q := range questions {
+		run.Waiting = append(run.Waiting, Approval{ID: q.ID, Call: q.Call, Why: q.Why, Asked: q.Asked})
+	}
+	return run, err
 }
 
 // ShowRun returns a durable run with its history.
@@ -101,7 +147,9 @@ func (e *Engine) ShowRun(ctx context.Context, name string) (run Run, err error) 
 		return run, err
 	}
 
-	run = describeRun(&log)
+	if run, err = describeRun(ctx, s, &log); err != nil {
+		return run, err
+	}
 	for _, t := range turns {
 		run.History = append(run.History, RunTurn{
 			Turn: t.Turn, Committed: t.Committed, Steps: t.Steps, Open: t.Open,

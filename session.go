@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
@@ -90,6 +91,11 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	cfg.Functions, cfg.Labels = slices.Clone(cfg.Functions), maps.Clone(cfg.Labels)
 
 	s := &Session{engine: e, cfg: cfg, inputs: []*opened{in.share()}, host: &functionTable{}}
+	if approve := cfg.Ask.Approve; approve != nil {
+		s.host.approve = func(ctx context.Context, call tiers.Call) error {
+			return approve(ctx, call, ledger.Spending{}) // snippets of a session pay from no budget
+		}
+	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, in.release())
 	}

@@ -3,6 +3,7 @@ package repl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -42,6 +43,11 @@ type Tool struct {
 	check  *schema.Contract
 	notes  func() string // instead of Notes, if they cost time
 }
+
+// ErrLater is the error of a tool whose answer comes later, such as that of a person. A run
+// with a name is then parked until Engine.Decide brings the answer or makes the call again. In
+// other runs, the snippet gets an exception.
+var ErrLater = errors.New("the answer comes later")
 
 // Tools are the functions of a session: the loop provides those of the protocol, an
 // embedder adds others. Tools is the [tiers.Host] of a session.

@@ -147,6 +147,7 @@ func withEngine(
 		}
 	}
 	defer tools.Close()
+	cfg.Ask.Approve = tools.approve
 	if cfg.Ask.Tools, err = tools.ofHost(); err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -56,7 +56,7 @@ var flagTitle = map[string]string{
 	"context": inputFlags, "context-json": inputFlags, "include": inputFlags, "exclude": inputFlags,
 	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
 	"max-unpacked": inputFlags, "max-ratio": inputFlags,
-	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags,
+	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags, "approve": inputFlags,
 
 	"json": outputFlags, "quiet": outputFlags, "verbose": outputFlags, "events": outputFlags,
 	"stream": outputFlags, "out": outputFlags, "raw": outputFlags,

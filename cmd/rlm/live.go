@@ -31,6 +31,7 @@ type view struct {
 	spent   ledger.Spending
 	drawn   int // lines of the block below
 	beat    int
+	paused  bool
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -98,6 +99,18 @@ func (v *view) close() {
 	defer v.mu.Unlock()
 	v.erase()
 	v.screen = nil
+}
+
+// pause erases the block until resume is called.
+func (v *view) pause() (resume func()) {
+	set := func(paused bool) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.erase()
+		v.paused = paused
+	}
+	set(true)
+	return func() { set(false) }
 }
 
 // isLive reports whether the view draws on a terminal.

@@ -20,7 +20,7 @@ func (v *view) erase() {
 
 // draw draws the block again.
 func (v *view) draw() {
-	if v.screen == nil || len(v.nodes) == 0 {
+	if v.screen == nil || v.paused || len(v.nodes) == 0 {
 		return
 	}
 	width, height, err := term.GetSize(int(v.screen.Fd()))

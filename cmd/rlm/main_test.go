@@ -139,6 +139,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonget":   jsonget,
+			"jsonkeep":  jsonkeep,
 			"size":      size,
 			"crlf":      crlf,
 			"manyfiles": manyfiles,

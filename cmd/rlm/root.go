@@ -48,6 +48,7 @@ const (
 	exitBroken      = 5   // the tier broke
 	exitPartial     = 6   // the run's budget ran out
 	exitNoAnswer    = 7   // the run ended without an answer
+	exitParked      = 8   // the run waits for a person's decision
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -80,6 +81,7 @@ type env struct {
 	log            *slog.Logger
 	settings       *config.Loaded
 	interrupts     *interrupts
+	view           *view    // of the loop that runs, nil for none
 	args           []string // of the command line
 }
 

@@ -62,7 +62,8 @@ goes to stderr, on a terminal as a live tree.
 
 Exit codes: 0 answered; 2 usage error, missing key, unknown model or unavailable
 server; 3 no tier may run snippets; 5 a failure during the run; 6 the budget ran out
-(the partial answer is printed); 7 no answer; 130 interrupted.`
+(the partial answer is printed); 7 no answer; 8 a call waits for a decision; 130
+interrupted.`
 
 func newRun(e *env) *cobra.Command {
 	var f runFlags
@@ -187,7 +188,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	outcome, err := f.answer(ctx, e, s.engine, task, s.view.note)
 	s.finish()
 	if f.name != "" && outcome.Answer == nil {
-		e.tellResume(f.name)
+		e.tellNext(ctx, s.engine, f.name)
 	}
 	if !f.json {
 		made.drawAnswer()
@@ -375,6 +376,8 @@ func exitForStatus(e *env, status ledger.Status, reason string, quiet bool) erro
 		return nil
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(reason)}
+	case ledger.StatusParked:
+		return &exitError{exitParked, errors.New(reason)}
 	case ledger.StatusNoAnswer:
 		return &exitError{exitNoAnswer, fmt.Errorf("no answer: %s", reason)}
 	case ledger.StatusCanceled, ledger.StatusFailed:

@@ -27,7 +27,7 @@ answers that had arrived.`
 func newRuns(e *env) *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List, continue and branch named runs", Long: runsLong}
 	cmd.AddCommand(newRunsList(e), newRunsShow(e), newRunsResume(e), newRunsRewind(e), newRunsFork(e),
-		newRunsExport(e), newRunsRemove(e))
+		newRunsApprove(e), newRunsDeny(e), newRunsExport(e), newRunsRemove(e))
 	return cmd
 }
 
@@ -153,6 +153,10 @@ func (e *env) showRun(ctx context.Context, engine *rlm.Engine, name string, asJS
 		escape(strings.TrimSuffix(": "+r.Reason, ": ")), escape(r.Question), r.Spent.Calls, r.Spent.USD)
 	if r.Parent != "" {
 		_, _ = fmt.Fprintf(e.stdout, "branched from %s after turn %d\n", r.Parent, r.ParentTurn)
+	}
+	for _, w := range r.Waiting {
+		_, _ = fmt.Fprintf(e.stdout, "waits for a decision since %s: %s\n  %s\n  %s\n",
+			w.Asked.Format(time.DateTime), w.ID, escape(w.Why), escape(string(w.Call)))
 	}
 	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TURN\tCOMMITTED\tCALLS\tOPEN\tUSD\tLAST CALL")

@@ -223,13 +223,17 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 
 // tellResume prints the command that continues a run.
 func (e *env) tellResume(name string) {
-	folder := ""
+	_, _ = fmt.Fprintf(e.stderr, "rlm: continue with: rlm runs resume %s%s\n", name, e.storeFlag())
+}
+
+// storeFlag returns the flag for another command that finds the same store, empty for none.
+func (e *env) storeFlag() (folder string) {
 	if e.settings.Store != "" && slices.ContainsFunc(e.args, func(arg string) bool {
 		return strings.HasPrefix(arg, "--store")
 	}) {
 		folder = " --store " + shellQuote(e.settings.Store)
 	}
-	_, _ = fmt.Fprintf(e.stderr, "rlm: continue with: rlm runs resume %s%s\n", name, folder)
+	return folder
 }
 
 // shellQuote returns a text as one word of a shell.

@@ -46,6 +46,19 @@ func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// jsonkeep is the script command `jsonkeep [N:]PATH VARIABLE`. It sets a variable to the value that
+// jsonget finds.
+func jsonkeep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: jsonkeep [N:]PATH VARIABLE")
+	}
+	value, found := lookup(ts, args[0])
+	if !found {
+		ts.Fatalf("%s is not there", args[0])
+	}
+	ts.Setenv(args[1], value)
+}
+
 // lookup finds the value at a jsonget path, as text.
 func lookup(ts *testscript.TestScript, path string) (text string, found bool) {
 	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")

@@ -104,7 +104,8 @@ func (f *runFlags) openModels(e *env, task *rlm.AnswerTask, s *started) error {
 }
 
 func newStarted(e *env, isQuiet bool) *started {
-	return &started{view: newView(e, isQuiet), sendSpans: func() {}}
+	e.view = newView(e, isQuiet)
+	return &started{view: e.view, sendSpans: func() {}}
 }
 
 // observe lets the view and the spans see the events of a loop.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -165,6 +166,34 @@ func TestATerminalGetsTheRepliesAsTheyArrive(t *testing.T) {
 		}
 		if out := stdout.String(); out != "done\n" && !strings.HasPrefix(out, `{"status":"answered"`) {
 			t.Errorf("%v: stdout is %q", c.flags, out)
+		}
+	}
+}
+
+// mailProgram is a tool program with one tool, which answers each call.
+const mailProgram = `echo '{"tools": [{"name": "mail", "description": "", "parameters": {"type": "object",
+"properties": {"to": {"type": "string"}}}}]}' | tr '\n' ' '; echo
+n=0; while read line; do n=$((n+1)); echo "{\"id\": $n, \"result\": \"sent\"}"; done`
+
+func TestAPersonIsAskedOnTheTerminal(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "mail.sh")
+	if err := os.WriteFile(program, []byte(mailProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{
+		"yes\n": "or later: sent", "no\n": "the user has denied it", "\n": "the answer comes later",
+	} {
+		screen, terminal := openTerminal(t)
+		if _, err := screen.WriteString(typed); err != nil {
+			t.Fatal(err)
+		}
+		run(t.Context(), []string{
+			"exec", "--tool-command", "sh " + program, "--approve", "ask mail", "-c", "print(mail('\x1b[2J'))",
+		}, terminal, terminal, terminal)
+		shown := readScreen(t, screen, terminal)
+		if !strings.Contains(shown, want) || !strings.Contains(shown, "make the call? yes, no or later") ||
+			strings.Contains(shown, "\x1b[2J") {
+			t.Errorf("%q: the terminal gets %q", typed, shown)
 		}
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/toolprogram"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	loop "github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // maxToolFile bounds a tool file, in bytes.
@@ -20,6 +22,7 @@ const maxToolFile = 1 << 20
 type toolFlags struct {
 	files    []string
 	commands []string
+	approve  []string   // rules
 	known    *knowledge // if it is open already
 }
 
@@ -28,10 +31,13 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 		"Python `file` whose functions snippets can call; it runs in the sandbox; repeatable")
 	flags.StringArrayVar(&f.commands, "tool-command", nil,
 		"`program` of this host whose functions snippets can call; repeatable")
+	flags.StringArrayVar(&f.approve, "approve", nil,
+		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first that fits decides; repeatable")
 }
 
 // tools are the opened tools of a command.
 type tools struct {
+	approve  func(context.Context, tiers.Call, ledger.Spending) error
 	files    []loop.ToolFile
 	programs []*toolprogram.Program
 	known    *knowledge // nil without a graph
@@ -64,14 +70,25 @@ func (f *toolFlags) open(
 		t.programs = append(t.programs, program)
 	}
 	if t.known = f.known; t.known == nil {
-		t.known, err = e.openKnowledge(ctx, note)
+		if t.known, err = e.openKnowledge(ctx, note); err != nil {
+			return t, err
+		}
 	}
+	t.approve, err = f.readRules(e, t.names())
 	return t, err
+}
+
+// names returns the names of the tools that run on the host.
+func (t *tools) names() (names []string) {
+	for _, tool := range t.list() {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // addTo gives the tools to a task.
 func (t *tools) addTo(task *rlm.AnswerTask) (err error) {
-	task.Config.ToolFiles = t.files
+	task.Config.ToolFiles, task.Config.Approve = t.files, t.approve
 	task.Config.Tools, err = t.ofHost()
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -82,14 +99,19 @@ func (t *tools) addTo(task *rlm.AnswerTask) (err error) {
 // ofHost returns the tools that run on the host: those of all programs and of the graph. It
 // returns nil for none.
 func (t *tools) ofHost() (*repl.Tools, error) {
-	all := t.known.tools()
-	for _, program := range t.programs {
-		all = append(all, program.Tools()...)
-	}
+	all := t.list()
 	if len(all) == 0 {
 		return nil, nil //nolint:nilnil // documented: no tools
 	}
 	return repl.NewTools(all...)
+}
+
+func (t *tools) list() []repl.Tool {
+	all := t.known.tools()
+	for _, program := range t.programs {
+		all = append(all, program.Tools()...)
+	}
+	return all
 }
 
 // load runs the files in a session.

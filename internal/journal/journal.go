@@ -28,6 +28,9 @@ const (
 	kindStep   = "step"   // how a step ended
 	kindLost   = "lost"   // what a step has cost that has no ending
 	kindCommit = "commit" // a turn
+
+	kindQuestion = "question" // of a step that waits for a person
+	kindDecision = "decision" // the answer to it
 )
 
 // The statuses of runs that have not ended. Others are those of their loops.
@@ -52,6 +55,10 @@ type Journal struct {
 	steps   map[string]*step
 	byWhat  map[string][]*step // the same, by their digests
 	counted Counts
+
+	inFlight  int // steps between Begin and Leave that no ending was known for
+	questions []Question
+	decisions map[string]*Decision
 }
 
 // Counts says how many steps of this process there were.
@@ -162,6 +169,16 @@ type Commit struct {
 
 // Commit makes a turn count. It is on the disk when Commit returns.
 func (j *Journal) Commit(ctx context.Context, c Commit) error {
+	j.mu.Lock()
+	stopped, isParked := j.stopped, len(j.questions) > 0
+	j.mu.Unlock()
+	switch {
+	case stopped != nil:
+		return stopped
+	case isParked: // a snippet has gone on without the answer
+		return j.stopParked()
+	}
+
 	err := j.store.Append(ctx, j.lease,
 		store.Entry{Turn: c.Turn, Kind: kindCommit, Data: c.Data, Blob: c.State, Digest: c.Digest})
 	if err == nil {

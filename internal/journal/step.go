@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +28,8 @@ type Step struct {
 	key     string
 	about   about
 	known   *step // nil for none
+	asked   int   // how many questions have a decision
+	left    bool
 }
 
 // step is an entry of a step that an earlier process did, or began.
@@ -64,7 +65,7 @@ func (e *CourseError) Error() string {
 }
 
 // Begin begins the next step at the place of a context. It calls describe only if the context
-// has a journal. The error is a [*CourseError] if the
+// has a journal. The caller ends the step with [Step.Leave]. The error is a [*CourseError] if the
 // run does something else here than before, or says why the run was stopped.
 func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	p, ok := ctx.Value(placeKey{}).(place)
@@ -100,13 +101,23 @@ func (j *Journal) load(ctx context.Context) error {
 		return j.stopped
 	}
 	entries, err := j.store.Entries(ctx, j.lease.ID,
-		store.Query{Kinds: []string{kindBegun, kindStep}, From: j.from})
+		store.Query{Kinds: []string{kindBegun, kindStep, kindDecision}, From: j.from})
 	if err != nil {
 		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
 	}
 
 	j.steps, j.byWhat = map[string]*step{}, map[string][]*step{}
+	j.decisions = map[string]*Decision{}
 	for _, e := range entries {
+		if e.Kind == kindDecision {
+			d := &Decision{}
+			if err := decodeStrictly(e.Data, d); err != nil {
+				return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
+			}
+			j.decisions[e.Key] = d
+			continue
+		}
+
 		c, err := decodeContent(e.Data)
 		if err != nil {
 			return fmt.Errorf("cannot read the journal of %s: %s: %w", j.lease.ID, e.Key, err)
@@ -130,15 +141,8 @@ func (j *Journal) load(ctx context.Context) error {
 
 // decodeContent decodes the data of an entry strictly.
 func decodeContent(data []byte) (c content, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
-		return c, fmt.Errorf("%w: %w", store.ErrDamaged, err)
-	}
-	if decoder.More() {
-		return c, fmt.Errorf("%w: there is more than one value", store.ErrDamaged)
-	}
-	return c, nil
+	err = decodeStrictly(data, &c)
+	return c, err
 }
 
 // find looks for what an earlier process knew of a step: at the same place, or else a step
@@ -169,6 +173,11 @@ func (s *Step) find() error {
 	default:
 		j.counted.Made++
 		j.counted.Again++
+	}
+
+	s.left = s.known != nil && s.known.ended
+	if !s.left {
+		j.inFlight++
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	open := map[string]bool{}
 	var order []int
 	for _, e := range entries {
-		if e.Kind == kindPin {
+		if e.Kind == kindPin || e.Kind == kindQuestion || e.Kind == kindDecision {
 			continue
 		}
 		t := turns[e.Turn]

@@ -13,6 +13,9 @@ const (
 	StatusPartial Status = "partial"
 	// StatusNoAnswer: the turns ran out without an answer that meets its contract.
 	StatusNoAnswer Status = "no_answer"
+	// StatusParked: a call waits for a person's decision. The run goes on after that, if it has
+	// a name.
+	StatusParked Status = "parked"
 	// StatusCanceled: the caller ended the run.
 	StatusCanceled Status = "canceled"
 	// StatusFailed: something broke; the loop returns the error.

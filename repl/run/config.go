@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,6 +108,12 @@ type Config struct {
 	// NoSynthesis gives up at the end of the turns instead of asking once more for
 	// the best answer so far.
 	NoSynthesis bool
+
+	// Approve decides on each call of a tool by a snippet, before the call is made. Nil makes the
+	// call, an error that is [repl.ErrLater] parks the run until a person has decided, and any
+	// other error denies the call: the snippet gets an exception with its text. Spent is what
+	// the run has used. Approve is called concurrently. A nil Approve makes all calls.
+	Approve func(ctx context.Context, call tiers.Call, spent ledger.Spending) error
 
 	// Triggers decide when ShouldTrigger chooses a run.
 	Triggers Triggers

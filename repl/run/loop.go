@@ -139,6 +139,7 @@ func (l *loop) begin(ctx context.Context) error {
 			"query": question, "depth": tiers.Value(strconv.Itoa(l.depth)),
 		},
 		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic, Out: l.keepsFiles(),
+		Approve: l.approve(),
 	})
 	if err != nil {
 		return err
@@ -148,6 +149,14 @@ func (l *loop) begin(ctx context.Context) error {
 		return errors.Join(err, l.close())
 	}
 	return nil
+}
+
+// approve returns what decides on the calls of tools, nil if all are allowed.
+func (l *loop) approve() func(context.Context, tiers.Call) error {
+	if l.cfg.Approve == nil {
+		return nil
+	}
+	return func(ctx context.Context, call tiers.Call) error { return l.cfg.Approve(ctx, call, l.ledger.Spent()) }
 }
 
 // newAnswers returns the answers to the calls of the loop's snippets, without sub-loops.

@@ -90,6 +90,9 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 	if e.Status != "" {
 		o.Status, o.Reason = e.Status, e.Reason
 	}
+	if o.Status == ledger.StatusParked {
+		o.Partial = "" // the run is not over
+	}
 	o.Spent, o.Budget, o.Elapsed, o.Trace = e.Spent, e.Budget, e.Elapsed, e.Folder
 	o.Loops = int(r.loops.Load())
 	if lacks := r.lacks.String(); lacks != "" {

@@ -196,6 +196,7 @@ func (c *Caller) ask(
 	if err != nil {
 		return response, granted, err
 	}
+	defer step.Leave()
 	if kept, ok := step.Ending(); ok {
 		return c.repeat(ctx, a, kept)
 	}

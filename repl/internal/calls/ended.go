@@ -13,7 +13,10 @@ import (
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
 	var stopped *journal.StoppedError
+	var parked *journal.ParkedError
 	switch {
+	case errors.As(context.Cause(ctx), &parked) || errors.As(err, &parked):
+		return ledger.StatusParked, parked.Error(), nil
 	case errors.As(context.Cause(ctx), &stopped):
 		err = stopped
 	case errors.As(err, &budget) || errors.As(context.Cause(ctx), &budget):

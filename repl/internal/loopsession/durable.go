@@ -1,6 +1,7 @@
 package loopsession
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,6 +29,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if err != nil {
 		return nil, err
 	}
+	defer step.Leave()
 	if kept, ok := step.Ending(); ok {
 		var e toolEnding
 		if err := json.Unmarshal(kept, &e); err != nil {
@@ -35,8 +38,9 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 		return e.value()
 	}
 
-	value, err := s.tools.Call(ctx, call)
-	if err != nil && ctx.Err() != nil {
+	value, err := s.callAllowed(ctx, step, call)
+	var stopped *journal.StoppedError
+	if err != nil && (ctx.Err() != nil || errors.As(err, &stopped)) {
 		return nil, err // it was broken off: a later process makes the call again
 	}
 	e := toolEnding{Value: value}
@@ -47,6 +51,39 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 		return nil, failed
 	}
 	return value, err
+}
+
+// callAllowed calls a tool if that is allowed. A call that waits for a person parks the run.
+func (s *Session) callAllowed(
+	ctx context.Context, step *journal.Step, call tiers.Call,
+) (value tiers.Value, err error) {
+	decision := step.Decision()
+	switch {
+	case decision == nil:
+		err = s.approve(ctx, call)
+	case !decision.Allow:
+		return nil, fmt.Errorf("the call of %s was denied: %s", call.Function,
+			cmp.Or(decision.Reason, "no reason was given"))
+	case decision.Value != nil:
+		return decision.Value, nil
+	}
+
+	if err == nil {
+		value, err = s.tools.Call(ctx, call)
+	}
+	if !errors.Is(err, repl.ErrLater) {
+		return value, err
+	}
+	whole, bad := json.Marshal(struct {
+		Function string                 `json:"function"`
+		Args     []tiers.Value          `json:"args,omitempty"`
+		Named    map[string]tiers.Value `json:"named,omitempty"`
+	}{call.Function, call.Args, call.Named})
+	if bad != nil {
+		return nil, bad
+	}
+	failed := step.Park(ctx, whole, fmt.Sprintf("%s: %v", call.Function, err))
+	return nil, fmt.Errorf("the call of %s has no answer: %w", call.Function, failed)
 }
 
 // toolEnding is how a call of a tool ended, in the journal of its run.

@@ -30,6 +30,8 @@ type Config struct {
 	Inputs []tiers.Input
 	// Tools answer host calls. Nil is none.
 	Tools *repl.Tools
+	// Approve decides on each call of a tool: see run.Config. Nil allows all.
+	Approve func(ctx context.Context, call tiers.Call) error
 	// Variables are values that Python snippets find under these names. A snippet may bind a
 	// name to something else, and keeps that. A tool of the same name wins.
 	Variables map[string]tiers.Value
@@ -48,6 +50,8 @@ type Config struct {
 type Session struct {
 	runner repl.Runner
 	tools  *repl.Tools
+	// approve is that of the Config.
+	approve func(ctx context.Context, call tiers.Call) error
 
 	mu    sync.Mutex
 	stash map[string]tiers.Value
@@ -70,7 +74,11 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.Limits.Output = repl.DefaultOutput
 	}
 
-	s := &Session{tools: cfg.Tools, stash: map[string]tiers.Value{}}
+	if cfg.Approve == nil {
+		cfg.Approve = func(context.Context, tiers.Call) error { return nil }
+	}
+
+	s := &Session{tools: cfg.Tools, approve: cfg.Approve, stash: map[string]tiers.Value{}}
 	functions := []tiers.Function{{Name: stashFunction, Doc: "What the host keeps for a variable."}}
 	if cfg.Tools != nil {
 		functions = append(functions, cfg.Tools.Functions()...)

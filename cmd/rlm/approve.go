@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// rule decides on calls of tools.
+type rule struct {
+	text, verdict string
+	tool          string         // a pattern for the name
+	matching      *regexp.Regexp // of the arguments, nil for all
+	above         float64        // US dollars that the run has spent, at least
+}
+
+const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP" or "above USD"; ` +
+	`VERDICT is allow, deny or ask, TOOL is a name with * and ? as wildcards`
+
+// parseRule reads a rule of --approve, such as `ask send_* matching "to": "[^"]*@example`.
+func parseRule(text string) (r rule, err error) {
+	fail := func(why string) (rule, error) { return r, fmt.Errorf("--approve %q: %s", text, why) }
+	words := strings.Fields(text)
+	if len(words) < 2 || !slices.Contains([]string{"allow", "deny", "ask"}, words[0]) {
+		return fail(ruleForm)
+	}
+	if _, err := path.Match(words[1], ""); err != nil {
+		return fail("its pattern of names is malformed")
+	}
+	r = rule{text: text, verdict: words[0], tool: words[1]}
+	if len(words) == 2 {
+		return r, nil
+	}
+
+	switch _, rest, _ := strings.Cut(text, words[2]); {
+	case words[2] == "matching" && len(words) > 3:
+		if r.matching, err = regexp.Compile(strings.TrimSpace(rest)); err != nil {
+			return fail(err.Error())
+		}
+	case words[2] == "above" && len(words) == 4:
+		if r.above, err = strconv.ParseFloat(words[3], 64); err != nil || !(r.above >= 0) {
+			return fail(fmt.Sprintf("%q is no amount of US dollars", words[3]))
+		}
+	default:
+		return fail(ruleForm)
+	}
+	return r, nil
+}
+
+// fits reports whether the rule decides on a call.
+func (r *rule) fits(call *tiers.Call, arguments string, spent ledger.Spending) bool {
+	named, _ := path.Match(r.tool, call.Function) // the pattern was checked
+	return named && spent.USD >= r.above && (r.matching == nil || r.matching.MatchString(arguments))
+}
+
+// readRules returns what decides on the calls of tools by the rules, nil without any. A rule for
+// a tool that does not exist is an error: it was meant to protect something.
+func (f *toolFlags) readRules(
+	e *env, names []string,
+) (func(context.Context, tiers.Call, ledger.Spending) error, error) {
+	var rules []rule
+	for _, text := range f.approve {
+		r, err := parseRule(text)
+		if err != nil {
+			return nil, err
+		}
+		fits := func(name string) bool { ok, _ := path.Match(r.tool, name); return ok }
+		if !slices.ContainsFunc(names, fits) {
+			return nil, fmt.Errorf("--approve %q: no tool has such a name; there are: %s", text,
+				strings.Join(append(names, "no others"), ", "))
+		}
+		rules = append(rules, r)
+	}
+	if len(rules) == 0 {
+		return nil, nil //nolint:nilnil // documented: no rules
+	}
+
+	var asking sync.Mutex
+	lines := bufio.NewReader(e.stdin)
+	return func(_ context.Context, call tiers.Call, spent ledger.Spending) error {
+		arguments, err := describeArguments(&call)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(rules, func(r rule) bool { return r.fits(&call, arguments, spent) })
+		switch {
+		case i < 0 || rules[i].verdict == "allow":
+			return nil
+		case rules[i].verdict == "deny":
+			return fmt.Errorf("the rule %q denies it", rules[i].text)
+		}
+
+		asking.Lock()
+		defer asking.Unlock()
+		return e.askPerson(lines, call.Function, arguments, rules[i].text)
+	}, nil
+}
+
+// describeArguments returns the arguments of a call as JSON.
+func describeArguments(call *tiers.Call) (string, error) {
+	data, err := json.Marshal(struct {
+		Args  []tiers.Value          `json:"args,omitempty"`
+		Named map[string]tiers.Value `json:"named,omitempty"`
+	}{call.Args, call.Named})
+	return string(data), err
+}
+
+// maxAsked bounds the arguments that a person is asked about on a terminal, in bytes.
+const maxAsked = 4_000
+
+// askPerson asks at the terminal whether to make a call. Without a terminal, the decision comes
+// later.
+func (e *env) askPerson(lines *bufio.Reader, function, arguments, rule string) error {
+	later := fmt.Errorf("the rule %q asks first: %w", rule, repl.ErrLater)
+	if !e.terminal || !isTerminal(e.stderr) || len(arguments) > maxAsked {
+		return later
+	}
+
+	if e.view != nil {
+		defer e.view.pause()()
+	}
+	_, _ = fmt.Fprintf(e.stderr, "rlm: a snippet calls %s %s\nrlm: make the call? yes, no or later: ",
+		escape(function), escape(arguments))
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		return later
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	case "n", "no":
+		return errors.New("the user has denied it")
+	}
+	return later
+}
+
+// tellNext prints the commands that continue a run.
+func (e *env) tellNext(ctx context.Context, engine *rlm.Engine, name string) {
+	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
+	if err != nil || len(known.Waiting) == 0 {
+		e.tellResume(name)
+		return
+	}
+	for _, w := range known.Waiting {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: waits for a decision: %s\nrlm: decide with: rlm runs approve %s%s, "+
+			"or rlm runs deny %s%s\n", escape(texts.Truncate(string(w.Call), maxAsked)), w.ID, e.storeFlag(),
+			w.ID, e.storeFlag())
+	}
+}
+
+func newRunsApprove(e *env) *cobra.Command {
+	var value string
+	cmd := &cobra.Command{
+		Use: "approve ID...", Short: "Allow calls for which parked runs wait", Args: cobra.MinimumNArgs(1),
+		Long: `Allow calls for which parked runs wait. "rlm runs show NAME" shows each call and its ID.
+"rlm runs resume NAME" then makes the call, once.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d := rlm.Decision{Allow: true}
+			if value != "" {
+				d.Value = json.RawMessage(value)
+			}
+			return e.decide(cmd.Context(), args, d)
+		},
+	}
+	cmd.Flags().StringVar(&value, "value", "", "`JSON` that is the answer to the call, which is then not made")
+	return cmd
+}
+
+func newRunsDeny(e *env) *cobra.Command {
+	d := rlm.Decision{}
+	cmd := &cobra.Command{
+		Use: "deny ID...", Short: "Deny calls for which parked runs wait", Args: cobra.MinimumNArgs(1),
+		Long: `Deny calls for which parked runs wait. The snippet gets an exception in place of an answer
+when "rlm runs resume NAME" continues the run.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return e.decide(cmd.Context(), args, d) },
+	}
+	cmd.Flags().StringVar(&d.Reason, "reason", "", "`text` that the model reads in the exception")
+	return cmd
+}
+
+// decide answers the calls with some IDs, and prints how their runs go on.
+func (e *env) decide(ctx context.Context, ids []string, d rlm.Decision) error {
+	return e.withRuns(func(engine *rlm.Engine) error {
+		var names []string
+		for _, id := range ids {
+			name, err := engine.Decide(ctx, id, d)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			e.tellNext(ctx, engine, name)
+		}
+		return nil
+	})
+}
