@@ -36,7 +36,8 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 
 	cfg := task.Config
 	cfg.Progress = addLabels(cfg.Progress, task.Labels)
-	err = ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.JudgeModel)
+	err = ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.JudgeModel,
+		cfg.EmbedModel)
 	if err != nil {
 		return refused(err)
 	}

@@ -26,6 +26,7 @@ const (
 type reflexionFlags struct {
 	facts      string
 	evidence   []string
+	embed      string
 	judges     int
 	iterations int
 	json       bool
@@ -83,6 +84,8 @@ func newReflexion(e *env) *cobra.Command {
 		"JSON `file` with prior knowledge: facts, procedures, the conversation so far")
 	flags.StringArrayVar(&f.evidence, "evidence", nil,
 		"`file` or folder to search for evidence; repeatable")
+	flags.StringVar(&f.embed, "embed", "",
+		"`model` for embeddings, such as openai/text-embedding-3-small: it also compares --evidence by meaning")
 	flags.IntVar(&f.judges, "judges", defaultJudges,
 		"number of independent critiques of each draft, requested at the same time")
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "maximum number of drafts")
@@ -143,6 +146,7 @@ func (f *reflexionFlags) task(
 	cfg := &task.Config
 	cfg.Task, cfg.Paths = text, f.evidence
 	cfg.Models, cfg.Model, cfg.JudgeModel = models, run.Config.Model, run.Config.SubModel
+	cfg.EmbedModel = f.embed
 	cfg.MaxReply, cfg.Retries = run.Config.MaxReply, run.Config.Retries
 	cfg.CallsAtOnce = run.Config.CallsAtOnce
 	cfg.MaxIterations, cfg.Judges, cfg.Budget = f.iterations, f.judges, run.Config.Budget

@@ -74,18 +74,19 @@ func (x *index) weight(n int) float64 {
 type Hit struct {
 	*Passage
 	// Relevance is the passage's BM25 score as a share of the highest possible score for the
-	// query: above 0, below 1. So hits of different queries can be compared.
+	// query: above 0, below 1. So hits of different queries can be compared. [Library.Best]
+	// keeps what it was given.
 	Relevance float64
 }
 
 // Search returns the best passages for a query, at most so many, best first. Equal scores keep
 // the order in which the passages were read.
-func (l *Library) Search(query string, most int) []Hit {
+func (l *Library) Search(query string, most int) []Hit { return l.Best(l.Relevance(query), most) }
+
+// Relevance returns how relevant each passage is to the words of a query, from 0 to 1.
+func (l *Library) Relevance(query string) []float64 {
 	x := &l.index
-	if len(x.lengths) == 0 || most <= 0 {
-		return nil
-	}
-	average := max(1, float64(x.total)/float64(len(x.lengths)))
+	average := max(1, float64(x.total)/max(1, float64(len(x.lengths))))
 	scores := make([]float64, len(x.lengths))
 	highest := 0.0
 	seen := map[string]bool{}
@@ -108,14 +109,24 @@ func (l *Library) Search(query string, most int) []Hit {
 		}
 	}
 
+	for i := range scores {
+		if scores[i] > 0 {
+			scores[i] /= highest
+		}
+	}
+	return scores
+}
+
+// Best returns the passages with the highest relevance above 0, at most so many, best first.
+// The relevance has a number for each passage.
+func (l *Library) Best(relevance []float64, most int) []Hit {
 	var hits []Hit
-	for i, score := range scores {
-		relevance := score / highest
-		if score == 0 || len(hits) == most && relevance <= hits[most-1].Relevance {
+	for i, score := range relevance {
+		if score <= 0 || most <= 0 || len(hits) == most && score <= hits[most-1].Relevance {
 			continue
 		}
-		at := sort.Search(len(hits), func(j int) bool { return hits[j].Relevance < relevance })
-		hits = slices.Insert(hits, at, Hit{&l.passages[i], relevance})
+		at := sort.Search(len(hits), func(j int) bool { return hits[j].Relevance < score })
+		hits = slices.Insert(hits, at, Hit{&l.passages[i], score})
 		hits = hits[:min(most, len(hits))]
 	}
 

@@ -128,6 +128,9 @@ func (l *Library) Skipped() Skipped { return l.skipped }
 // Len returns the number of passages.
 func (l *Library) Len() int { return len(l.passages) }
 
+// Passages returns all passages, in the order of [Library.Relevance]. They must not change.
+func (l *Library) Passages() []Passage { return l.passages }
+
 // path reads one path. It follows the path itself if it is a link, but no links below it.
 func (l *Library) path(ctx context.Context, path string) error {
 	info, err := os.Stat(path)

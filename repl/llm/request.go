@@ -49,6 +49,11 @@ type Request struct {
 	Sampling
 	Stop []string `json:"stop,omitempty"`
 
+	// Embed asks for the meanings of the messages instead of a reply. The Text of the response
+	// is then a JSON list with a vector for each message, all of one length, each a list of
+	// numbers. The fields for replies have no effect.
+	Embed bool `json:"embed,omitempty"`
+
 	// Metadata is for scripts, records and logs. It is never sent.
 	Metadata Metadata `json:"-"`
 }

@@ -26,6 +26,9 @@ func estimateUsage(r Request, text string) Usage {
 		images += len(m.Images)
 	}
 
+	if r.Embed {
+		text = "" // vectors have no tokens
+	}
 	return Usage{
 		InputTokens:  tokens.EstimatePrompt(string(r.Schema), images, messages...),
 		OutputTokens: tokens.Estimate(text),

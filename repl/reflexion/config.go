@@ -23,6 +23,9 @@ type Config struct {
 	Models ledger.Models
 	// Model writes and revises the drafts, JudgeModel judges them; by default Model.
 	Model, JudgeModel string
+	// EmbedModel compares Paths with the drafts by meaning, too, and not only by words. It is
+	// a model for embeddings of a provider that speaks OpenAI's format; empty for none.
+	EmbedModel string
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
@@ -89,6 +92,9 @@ func (c *Config) validate() error {
 		return errors.New("the task is empty")
 	case c.Models == nil || c.Model == "":
 		return errors.New("no model: set Models and Model")
+	case c.EmbedModel != "" && len(c.Paths) == 0:
+		return errors.New("a model for embeddings has nothing to compare: " +
+			"give files or folders to search for evidence, or leave it out")
 	case c.MaxIterations < 1 || c.MaxIterations > mostIterations:
 		return fmt.Errorf(
 			"the maximum number of drafts is %d: give 1 to %d, or 0 for the default", c.MaxIterations,

@@ -2,6 +2,7 @@ package reflexion
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,10 +29,11 @@ type evidence struct {
 	task    string
 	memory  []Evidence
 	library *bm25.Library // nil if no paths were given
+	meaning *meanings     // nil for a search by words alone
 }
 
-func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
-	e := &evidence{task: task, library: library}
+func newEvidence(task string, m *Memory, library *bm25.Library, meaning *meanings) *evidence {
+	e := &evidence{task: task, library: library, meaning: meaning}
 	for _, f := range m.Facts {
 		e.memory = append(
 			e.memory, Evidence{Source: sourceMemory, Content: f.Content, Relevance: f.Confidence},
@@ -54,8 +56,32 @@ func newEvidence(task string, m *Memory, library *bm25.Library) *evidence {
 // gather returns all of memory, and the passages that best fit the task, the issues of a
 // critique (nil for none) and the sentences of a draft. Call it again whenever one of
 // them has changed.
-func (e *evidence) gather(draft string, critique *Critique) []Evidence {
-	return append(append([]Evidence{}, e.memory...), e.search(draft, critique)...)
+func (e *evidence) gather(
+	ctx context.Context, turn int, draft string, critique *Critique,
+) ([]Evidence, error) {
+	if e.library == nil {
+		return append([]Evidence{}, e.memory...), nil
+	}
+	claims := e.listClaims(draft, critique)
+	if err := e.learn(ctx, turn, claims); err != nil {
+		return nil, fmt.Errorf("cannot search for evidence: %w", err)
+	}
+	return append(append([]Evidence{}, e.memory...), e.search(claims)...), nil
+}
+
+// learn gets the meanings of the passages and of claims.
+func (e *evidence) learn(ctx context.Context, turn int, claims []claim) error {
+	if e.meaning == nil {
+		return nil
+	}
+	var texts []string
+	for _, p := range e.library.Passages() {
+		texts = append(texts, p.Text)
+	}
+	for _, c := range claims {
+		texts = append(texts, c.query)
+	}
+	return e.meaning.learn(ctx, turn, texts)
 }
 
 // claim is something to look up.
@@ -71,15 +97,14 @@ type found struct {
 	claim
 }
 
-// search looks up all claims. The best passages for the task and for issues come first, however
+// search looks up claims. The best passages for the task and for issues come first, however
 // well they fit, then those that fit best.
-func (e *evidence) search(draft string, critique *Critique) []Evidence {
-	if e.library == nil {
-		return nil
-	}
+func (e *evidence) search(claims []claim) []Evidence {
 	best := map[*bm25.Passage]found{}
-	for _, c := range e.listClaims(draft, critique) {
-		for i, hit := range e.library.Search(c.query, c.most) {
+	for _, c := range claims {
+		relevance := e.library.Relevance(c.query)
+		e.meaning.add(relevance, c.query, e.library.Passages())
+		for i, hit := range e.library.Best(relevance, c.most) {
 			old, known := best[hit.Passage]
 			better := !known || c.urgent && !old.urgent ||
 				c.urgent == old.urgent && hit.Relevance > old.Relevance

@@ -58,10 +58,14 @@ func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	}
 
 	cfg := &l.cfg
+	models := []string{cfg.Model, cfg.JudgeModel}
+	if cfg.EmbedModel != "" {
+		models = append(models, cfg.EmbedModel)
+	}
 	l.caller, err = calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
 		Emit: cfg.Progress,
-	}, cfg.Budget, []string{cfg.Model, cfg.JudgeModel}, strictUSD)
+	}, cfg.Budget, models, strictUSD)
 	if err != nil {
 		return plan, err
 	}
@@ -72,8 +76,15 @@ func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 			return plan, err
 		}
 	}
+	var meaning *meanings
+	if cfg.EmbedModel != "" {
+		if err := checkEmbedded(library); err != nil {
+			return plan, err
+		}
+		meaning = &meanings{caller: l.caller, model: cfg.EmbedModel, known: map[string]vector{}}
+	}
 
-	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library)
+	l.evidence = newEvidence(cfg.Task, &cfg.Memory, library, meaning)
 
 	return harness.Plan{
 		Caller: l.caller, Folder: cfg.Trace,
@@ -107,9 +118,12 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 		}
 
 		draft := l.result.FinalDraft
+		found, err := l.evidence.gather(ctx, l.turn, draft, critique)
+		if err != nil {
+			return err
+		}
 		l.result.Iterations = append(l.result.Iterations, Iteration{
-			Number: l.turn, Draft: draft, Evidence: l.evidence.gather(draft, critique),
-			Revised: l.turn > 1,
+			Number: l.turn, Draft: draft, Evidence: found, Revised: l.turn > 1,
 		})
 
 		now := &l.result.Iterations[l.turn-1]
@@ -174,7 +188,11 @@ func (l *loop) material(found []Evidence) shown {
 func (l *loop) write(
 	ctx context.Context, critique *Critique,
 ) (sent []llm.Message, response llm.Response, err error) {
-	data := l.material(l.evidence.gather(l.result.FinalDraft, critique))
+	found, err := l.evidence.gather(ctx, l.turn, l.result.FinalDraft, critique)
+	if err != nil {
+		return nil, response, err
+	}
+	data := l.material(found)
 	purpose := "draft"
 	if critique != nil {
 		purpose, data.Draft, data.Issues = "revision", l.result.FinalDraft, critique.Issues

@@ -27,6 +27,7 @@ type model struct {
 	critiques []string
 	draft     func(r llm.Request) (llm.Response, error) // by default "draft N"
 	judge     func(ctx context.Context, r llm.Request) (llm.Response, error)
+	embed     func(r llm.Request) (llm.Response, error)
 	facts     llm.Facts
 	usage     llm.Usage
 
@@ -35,7 +36,7 @@ type model struct {
 }
 
 func (m *model) Resolve(name string) (llm.Model, error) {
-	if name != "writer" && name != "judge" {
+	if name != "writer" && name != "judge" && name != "embedder" {
 		return llm.Model{}, &llm.Error{Kind: errors.New("unknown provider"), Model: name}
 	}
 	return llm.Model{Name: name, ID: name, Provider: m, Facts: m.facts}, nil
@@ -49,6 +50,9 @@ func (m *model) Complete(
 	m.mu.Unlock()
 	if m.judge != nil && r.Metadata.Purpose == "critique" {
 		return m.judge(ctx, r)
+	}
+	if r.Embed {
+		return llm.Func(m.embed).Complete(ctx, r, stream)
 	}
 	return llm.Func(m.reply).Complete(ctx, r, stream)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/journal"
@@ -57,6 +56,8 @@ type Ask struct {
 	Schema      *schema.Contract
 	MaxTokens   int
 	Temperature *float64
+	// Embed asks for vectors in place of a reply: see [llm.Request].
+	Embed bool
 	// Stream gets the reply as it arrives; nil for none.
 	Stream func(delta string)
 	// Last lets the call use what Caller.KeptCalls keeps.
@@ -157,6 +158,10 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 		Sampling: llm.Sampling{Temperature: a.Temperature},
 		Metadata: llm.Metadata{Purpose: a.Purpose, Depth: a.Depth, Turn: a.Turn, Slot: a.Slot},
 	}
+	if a.Embed {
+		r.Embed = true
+		return r
+	}
 	if a.Schema != nil {
 		r.Schema = a.Schema.JSONSchema()
 	}
@@ -208,7 +213,7 @@ func (c *Caller) ask(
 	r := c.makeRequest(&a, &m)
 	need := estimateCost(&m, &r)
 	need.Sub, need.Last, need.Least = a.Sub || a.Depth > 0, a.Last, least
-	if window := m.Facts.Window; window > 0 && need.InputTokens > window {
+	if window := m.Facts.Window; window > 0 && need.InputTokens > window && !a.Embed {
 		return response, granted, &llm.Error{Kind: llm.ErrContextLength, Model: a.Model, Message: fmt.Sprintf(
 			"about %d tokens, more than the window of %d: split it", need.InputTokens, window,
 		)}
@@ -245,6 +250,9 @@ func (c *Caller) ask(
 		return response, granted, failed
 	}
 	answered := response // observers may keep it
+	if a.Embed {
+		answered.Text = "" // numbers say nothing to them
+	}
 	c.report(ctx, a, ledger.Event{
 		Elapsed: time.Since(begun), Used: &used, Request: withAsked(r, asked), Response: &answered,
 		Err: err, Host: asked.Host, Port: asked.Port,
@@ -436,12 +444,4 @@ func askUntilValid[T any](
 			llm.Message{Role: llm.RoleAssistant, Content: NonEmpty(response.Text)},
 			llm.Message{Role: llm.RoleUser, Content: prompts.Correction(a.Schema, violations)})
 	}
-}
-
-// NonEmpty returns a reply that can be sent back: servers refuse empty messages.
-func NonEmpty(text string) string {
-	if strings.TrimSpace(text) == "" {
-		return "(empty reply)"
-	}
-	return text
 }

@@ -139,3 +139,11 @@ func IsShort(contract *schema.Contract) bool {
 	}
 	return s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number"
 }
+
+// NonEmpty returns a reply that can be sent back: servers refuse empty messages.
+func NonEmpty(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "(empty reply)"
+	}
+	return text
+}

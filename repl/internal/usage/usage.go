@@ -37,6 +37,9 @@ func isPlausibleUSD(usd float64) bool { return usd >= 0 && usd <= mostUSD }
 // Or returns the usage if it is plausible, and otherwise an estimate for the request
 // and the text of its reply.
 func Or(u llm.Usage, r llm.Request, text string) llm.Usage {
+	if r.Embed {
+		text = "" // vectors have no tokens
+	}
 	if IsPlausible(u) && (u.OutputTokens > 0 || text == "") {
 		return u
 	}

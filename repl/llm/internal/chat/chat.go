@@ -76,6 +76,12 @@ func (p *Provider) Close() error { return p.Client.Close() }
 func (p *Provider) Complete(
 	ctx context.Context, r llm.Request, stream func(string),
 ) (llm.Response, error) {
+	if r.Embed {
+		return llm.Response{}, &llm.Error{
+			Kind: kind.ErrBadRequest, Provider: p.Name, Model: r.Model,
+			Message: "this provider has no embeddings: name a model of a provider that speaks OpenAI's format",
+		}
+	}
 	ask := llm.Func(func(r llm.Request) (llm.Response, error) {
 		for {
 			adapted, give := p.quirks.adapt(r), stream
