@@ -273,7 +273,7 @@ func rejectState(state tiers.State, format string, operands ...any) error {
 // Close ends the worker.
 func (g *guest) Close() error {
 	if g.process != nil {
-		g.process.end()
+		g.pool.dismiss(g.process)
 		g.process = nil
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // pool keeps some workers warm. It hands out each worker once.
@@ -20,12 +22,18 @@ type pool struct {
 	filling bool
 	closed  bool
 	filler  sync.WaitGroup
+	endings errgroup.Group // of workers that no session needs any more
 }
 
 func newPool(start starter, size int, memory int64) *pool {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &pool{start: start, size: size, memory: memory, ctx: ctx, cancel: cancel}
+	p := &pool{start: start, size: size, memory: memory, ctx: ctx, cancel: cancel}
+	p.endings.SetLimit(endingsAtOnce)
+	return p
 }
+
+// endingsAtOnce bounds the workers that are being ended.
+const endingsAtOnce = 8
 
 var errTierClosed = errors.New("the interp tier is closed")
 
@@ -122,6 +130,12 @@ func (p *pool) refill() {
 // settleIn delays a refill after a worker was handed out.
 const settleIn = 2 * time.Millisecond
 
+// dismiss ends a worker. The kernel takes ten milliseconds for a jail, so the caller waits only
+// if many others end.
+func (p *pool) dismiss(w *process) {
+	p.endings.Go(func() error { w.end(); return nil })
+}
+
 // close ends the pool and its warm workers. Sessions end the workers that they hold.
 func (p *pool) close() {
 	p.mu.Lock()
@@ -133,6 +147,7 @@ func (p *pool) close() {
 	p.filler.Wait()
 
 	for _, w := range idle {
-		w.end()
+		p.dismiss(w)
 	}
+	_ = p.endings.Wait() // no ending fails
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/session"
@@ -61,7 +63,8 @@ type Tier struct {
 	reach   egress.Options // where proxies go; a test can change it
 	goFinder
 
-	noted sync.Once // Progress knows what is shown
+	noted   sync.Once      // Progress knows what is shown
+	endings errgroup.Group // of jails whose sessions are closed
 
 	mu      sync.Mutex // guards what follows
 	python  *python
@@ -78,17 +81,23 @@ var (
 	_ tiers.Warmer = (*Tier)(nil)
 )
 
+// endingsAtOnce bounds the jails that are being taken down. A closed session's memory no longer
+// counts, so few of them may still have it.
+const endingsAtOnce = 8
+
 // New returns the tier. It starts nothing yet: see Warm.
 func New(options Options) *Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	if options.Warm == 0 {
 		options.Warm = 1
 	}
-	return &Tier{
+	t := &Tier{
 		options: options,
 		ready:   make(chan *process, max(0, options.Warm)),
 		stop:    make(chan struct{}),
 	}
+	t.endings.SetLimit(endingsAtOnce)
+	return t
 }
 
 // minClass returns the weakest acceptable class of jail.
@@ -322,7 +331,8 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	return open(ctx, t, cfg)
 }
 
-// Close ends the pooled sandboxes. Close all others first.
+// Close ends the pooled sandboxes, and waits until nothing of the closed ones is left. Close all
+// others first.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	if !t.closed {
@@ -331,13 +341,12 @@ func (t *Tier) Close() error {
 	}
 	t.mu.Unlock()
 	t.filled.Wait()
-	var errs []error
 	for {
 		select {
 		case p := <-t.ready:
-			errs = append(errs, p.Close())
+			_ = p.Close() // Wait reports it
 		default:
-			return errors.Join(errs...)
+			return t.endings.Wait()
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -45,7 +47,8 @@ var (
 type process struct {
 	jail       *jail.Process
 	connection *session.Connection
-	oom        bool // a kill for memory has been reported
+	endings    *errgroup.Group // those of the tier
+	oom        bool            // a kill for memory has been reported
 }
 
 // pythonEnv is the whole environment of an interpreter. The fixed threshold keeps large
@@ -94,14 +97,14 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
 	}
-	p := &process{jail: j}
+	p := &process{jail: j, endings: &t.endings}
 	if n.proxy != nil {
 		n.proxy.Serve(j.Proxy())
 	}
 
 	if p.connection, _, err = pykernel.Load(ctx, j.Conn(), p, python.runtime(ctx)); err != nil {
 		said := strings.TrimSpace(string(j.Output()))
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %s", err, said), p.end())
 	}
 	return p, nil
 }
@@ -180,8 +183,15 @@ func (p *process) alive() bool {
 	return errors.Is(err, context.Canceled)
 }
 
-// Close ends the jail and waits for it.
+// Close ends the jail. The kernel takes ten milliseconds for its namespaces and its cgroup, so
+// the caller waits only if many others end. The tier reports a failure when it is closed.
 func (p *process) Close() error {
+	p.endings.Go(p.end)
+	return nil
+}
+
+// end ends the jail and waits for it.
+func (p *process) end() error {
 	err := p.jail.Kill()
 	if p.connection != nil {
 		_ = p.connection.Close() // its other end is gone
