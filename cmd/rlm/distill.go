@@ -217,8 +217,8 @@ func (f *distillFlags) describeCorpus(e *env, c *distill.Corpus, notes []string)
 	}
 	_, _ = fmt.Fprintf(e.stderr, "rlm: traces by format: %s\n", strings.Join(kinds, ", "))
 	if c.Unmarked > 0 {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: %s not say whether the run succeeded and count as passed\n",
-			english.Plural(c.Unmarked, "trace does", "traces do"))
+		_, _ = fmt.Fprintf(e.stderr, "rlm: %s as passed without saying whether the run succeeded\n",
+			english.Plural(c.Unmarked, "trace counts", "traces count"))
 	}
 }
 

@@ -250,6 +250,8 @@ func (n *liveNode) apply(e ledger.Event) string {
 		switch e.Purpose {
 		case "draft", "revision", "critique":
 			what, n.doing = e.Purpose, "has the draft judged"
+		case "embedding":
+			what = "embedding of the evidence"
 		case "bypass":
 			what = "direct reply, without a loop,"
 		}

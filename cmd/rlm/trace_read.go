@@ -254,7 +254,7 @@ func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:
 		return e.Error != "" ||
-			slices.Contains([]string{"critique", "compaction", "synthesis", "bypass"}, e.Purpose)
+			slices.Contains([]string{"critique", "embedding", "compaction", "synthesis", "bypass"}, e.Purpose)
 	case ledger.EventVerdict, ledger.EventRetry, ledger.EventRefusal, ledger.EventWarning,
 		ledger.EventWaiting:
 		return true

@@ -37,9 +37,6 @@ func TestEveryFormatIsRead(t *testing.T) {
 		}
 
 		for _, given := range []string{"auto", format} {
-			if given == "auto" && format == "reasoning" {
-				continue // any file is a text
-			}
 			c, err := distill.Parse(strings.NewReader(string(data)), given)
 			if n := len(c.Failures) + c.Passed; err != nil || n != want || c.Formats[format] != want {
 				t.Errorf("%s as %s: %d traces of %v, want %d of %s: %v",

@@ -40,17 +40,12 @@ type Run struct {
 
 // ParseEach reads the runs of a source, one by one. Known is false for JSON that has none of
 // the forms, and for objects that their form cannot read: a caller may understand them
-// otherwise. The note says what was left out. Text needs its format, unless the turns of
-// speakers are marked in it, because any file is a text.
+// otherwise. The note says what was left out.
 func ParseEach(data []byte, format string) (runs []Run, note string, known bool, err error) {
 	talks, _, note, root, err := parseTalks(data, format)
 	if err != nil {
 		return nil, "", format != formatAuto || isLog(root, data), err
 	}
-	if format == formatAuto && isText(root.any) && talks[0].form != formatAgent {
-		return nil, "", false, nil
-	}
-
 	runs = make([]Run, len(talks))
 	for i, t := range talks {
 		trace := t.trace()
