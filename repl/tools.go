@@ -42,6 +42,7 @@ type Tool struct {
 	params []string
 	check  *schema.Contract
 	notes  func() string // instead of Notes, if they cost time
+	timed  bool          // its time is the snippet's own
 }
 
 // ErrLater is the error of a tool whose answer comes later, such as that of a person. A run
@@ -169,7 +170,7 @@ func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {
 		doc := tool.Signature + ": " + tool.Doc
-		functions = append(functions, tiers.Function{Name: tool.Name, Doc: doc})
+		functions = append(functions, tiers.Function{Name: tool.Name, Doc: doc, Timed: tool.timed})
 	}
 	return functions
 }

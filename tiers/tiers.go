@@ -100,6 +100,9 @@ type Function struct {
 	// Value, if set, makes the name a variable with this value instead of a function. Snippets
 	// may bind the name to something else, and keep it. Only Python has such variables.
 	Value Value
+	// Timed makes the time of its calls the snippet's own, which the limits bound: the host
+	// computes for the snippet. Any other call may take its time.
+	Timed bool
 }
 
 // Input is one context of a session: context_0, context_1, and so on, where

@@ -30,6 +30,7 @@ type calls struct {
 
 	mu      sync.Mutex // guards what follows
 	cancels map[int]context.CancelFunc
+	timed   int // how many of them take the snippet's own time
 	done    []callResult
 	wake    chan struct{}
 	kept    int // bytes of results that the guest has not got; the gate counts them
@@ -45,7 +46,7 @@ type callResult struct {
 func (c *calls) begin(ctx context.Context, snippet int) {
 	c.ctx, c.stop = context.WithCancel(ctx)
 	c.snippet, c.made, c.journal = snippet, 0, nil
-	c.cancels, c.done, c.wake = nil, nil, nil
+	c.cancels, c.done, c.wake, c.timed = nil, nil, nil, 0
 }
 
 // endCalls cancels the calls that still run and waits for them: a Host returns soon once
@@ -62,10 +63,13 @@ func (a *Accounts) endCalls() {
 }
 
 // finish hands the result of a started call to whoever waits for one.
-func (c *calls) finish(r callResult) {
+func (c *calls) finish(r callResult, isTimed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	if isTimed {
+		c.timed--
+	}
 	if cancel := c.cancels[r.number]; cancel != nil {
 		cancel()
 		delete(c.cancels, r.number)
@@ -89,11 +93,12 @@ func (c *calls) takeResults() []callResult {
 	return done
 }
 
+// countPending returns how many started calls take their own time.
 func (c *calls) countPending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return len(c.cancels)
+	return len(c.cancels) - c.timed
 }
 
 // The bounds of one call.
@@ -209,21 +214,19 @@ func (a *Accounts) call(body []byte) Reply {
 	}
 	defer a.gate.Free(held)
 
+	left := a.timeOf(call.Function)
+	ctx, cancel := context.WithTimeoutCause(a.calls.ctx, left, errTimeOver)
+	defer cancel()
 	a.turn.Pause()
 	begun := time.Now()
-	value, err := a.callAndKeep(a.calls.ctx, call)
+	value, err := a.callAndKeep(ctx, call)
 	defer a.release(value)
-	a.meter.hostWait += time.Since(begun)
+	if left == anyTime {
+		a.meter.hostWait += time.Since(begun)
+	}
 	a.resumeTurn()
 
 	return valueReply(value, err)
-}
-
-func valueReply(value tiers.Value, err error) Reply {
-	if err != nil {
-		return fail(err)
-	}
-	return Reply{Data: value, ASCII: isASCII(value)}
 }
 
 // callAndKeep makes the call and counts the result until release.
@@ -294,8 +297,12 @@ func (a *Accounts) startCall(body []byte) Reply {
 	}
 
 	c := &a.calls
-	ctx, cancel := context.WithCancel(c.ctx)
+	left := a.timeOf(call.Function)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, left, errTimeOver)
 	c.mu.Lock()
+	if left != anyTime {
+		c.timed++
+	}
 	if c.cancels == nil {
 		c.cancels, c.wake = map[int]context.CancelFunc{}, make(chan struct{}, 1)
 	}
@@ -305,7 +312,7 @@ func (a *Accounts) startCall(body []byte) Reply {
 	c.running.Go(func() {
 		defer a.gate.Free(held)
 		value, err := a.callAndKeep(ctx, call)
-		c.finish(callResult{call.Ordinal, value, err})
+		c.finish(callResult{call.Ordinal, value, err}, left != anyTime)
 	})
 	return okInt(int64(call.Ordinal))
 }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"math"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -69,6 +71,21 @@ func (m *meter) wallLeft() time.Duration { return m.limits.Wall - m.wall() }
 func (m *meter) activeLeft() time.Duration {
 	wall := m.wall()
 	return min(m.limits.Wall-wall, m.limits.Active-m.active(wall))
+}
+
+// anyTime is how long a call may take whose time is not the snippet's own.
+const anyTime time.Duration = math.MaxInt64
+
+var errTimeOver = errors.New("the call took more time than the snippet had left")
+
+// timeOf is how long a call of a function may take.
+func (a *Accounts) timeOf(function string) time.Duration {
+	for _, f := range a.cfg.Functions {
+		if f.Name == function && f.Timed {
+			return max(0, a.meter.activeLeft()) + time.Millisecond
+		}
+	}
+	return anyTime
 }
 
 func (m *meter) usage() tiers.Usage {

@@ -16,6 +16,7 @@ type pendingCall struct {
 	reply   Reply
 	value   tiers.Value // what the reply holds, until it is sent
 	isSleep bool
+	isTimed bool // its time is the snippet's own
 }
 
 // charge adds the time since last to the snippet's accounts.
@@ -26,9 +27,10 @@ func (c *Connection) charge(a *Accounts, last *time.Time) {
 
 	calls, sleeps := 0, 0
 	for _, call := range c.pending {
-		if call.isSleep {
+		switch {
+		case call.isSleep:
 			sleeps++
-		} else {
+		case !call.isTimed:
 			calls++
 		}
 	}
@@ -87,7 +89,11 @@ func (c *Connection) beginCall(a *Accounts, number uint32, body []byte) {
 		return
 	}
 
-	c.begin(a, &pendingCall{number: number}, func(ctx context.Context, p *pendingCall) {
+	left := a.timeOf(call.Function)
+	p := &pendingCall{number: number, isTimed: left != anyTime}
+	c.begin(a, p, func(ctx context.Context, p *pendingCall) {
+		ctx, cancel := context.WithTimeoutCause(ctx, left, errTimeOver)
+		defer cancel()
 		value, err := a.callAndKeep(ctx, call)
 		a.gate.Free(held)
 		p.value, p.reply = value, valueReply(value, err)

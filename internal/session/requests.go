@@ -125,6 +125,13 @@ type Reply struct {
 	text *bigtext.Text // what Data is a part of, if it lies in a mapping
 }
 
+func valueReply(value tiers.Value, err error) Reply {
+	if err != nil {
+		return fail(err)
+	}
+	return Reply{Data: value, ASCII: isASCII(value)}
+}
+
 // CopyTo copies the answer to dst, which must have the length of Data. It returns an error if
 // Data lies in a mapped file that has been truncated.
 func (r Reply) CopyTo(dst []byte) error {

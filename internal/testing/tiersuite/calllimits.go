@@ -67,6 +67,31 @@ func (s *suite) testWaitIsFree(t *testing.T) {
 	}
 }
 
+// testTimedCallEnds calls functions whose time is the snippet's own, and which never end.
+func (s *suite) testTimedCallEnds(t *testing.T) {
+	for name, source := range map[string]string{
+		"called": "hang()", "awaited": "await hang()",
+		"caught": "while True:\n    try:\n        hang()\n    except Exception:\n        pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "awaited" && !s.info.Has(tiers.FeatureAsync) {
+				t.Skip("the tier has no async")
+			}
+			cfg := newHost().config()
+			for i := range cfg.Functions {
+				cfg.Functions[i].Timed = true
+			}
+			cfg.Limits = s.stopLimits()
+			box := s.open(t, cfg)
+			r := box.run(t, source)
+			if r.Status != tiers.StatusLimit || !slices.Contains(timeLimits, r.Limit) {
+				t.Errorf("want a limit of %v\n%s", timeLimits, describe(r))
+			}
+			box.checkAlive(t)
+		})
+	}
+}
+
 // testWorkBehindACall computes for ever while a call is under way that never ends: what
 // is work is charged, whoever else waits.
 //

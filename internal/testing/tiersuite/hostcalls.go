@@ -19,6 +19,7 @@ func (s *suite) testHostCalls(t *testing.T) {
 	t.Run("NoModel", s.testNoModel)
 	t.Run("Limit", s.testCallLimit)
 	t.Run("WaitIsFree", s.testWaitIsFree)
+	t.Run("TimedCallEnds", s.testTimedCallEnds)
 	t.Run("WorkBehindACall", s.testWorkBehindACall)
 	t.Run("Cancel", s.testCancelCall)
 	t.Run("Stale", s.testStale)
