@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"os"
+
+	_ "github.com/rlmhq/rlm/cmd/rlm/internal/firstgc" // a short command ends before it
 )
 
 func main() {

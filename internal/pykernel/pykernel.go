@@ -14,6 +14,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"strings"
 	"sync"
@@ -48,15 +50,35 @@ func joinSources() string {
 	return "sources = " + string(dict) + "\n" + main
 }
 
-// Sources are the runtime's modules, by name. An image may have them compiled ahead.
-func Sources() map[string]string {
+// HashSources adds to a hash what Boot is made of. It is faster than Boot.
+func HashSources(h hash.Hash) {
+	buffer := make([]byte, 32<<10)
+	for _, name := range guestFiles() {
+		_, _ = fmt.Fprintf(h, "\x00%s\x00", name)
+		source, err := guest.Open(name)
+		if err == nil {
+			_, err = io.CopyBuffer(h, source, buffer)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("pykernel: %v", err)) // embedded
+		}
+	}
+	_, _ = io.WriteString(h, "\x00"+protocol.Python())
+}
+
+// guestFiles returns the names of the runtime's files, in order.
+func guestFiles() []string {
 	names, err := fs.Glob(guest, "guest/*.py")
 	if err != nil {
 		panic(fmt.Sprintf("pykernel: %v", err)) // the pattern is a constant
 	}
+	return names
+}
 
+// Sources are the runtime's modules, by name. An image may have them compiled ahead.
+func Sources() map[string]string {
 	sources := map[string]string{"protocol": protocol.Python()}
-	for _, name := range names {
+	for _, name := range guestFiles() {
 		source, err := guest.ReadFile(name)
 		if err != nil {
 			panic(fmt.Sprintf("pykernel: %v", err)) // embedded

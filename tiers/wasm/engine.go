@@ -20,8 +20,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// imageFormat changes with the way in which the image is prepared.
-const imageFormat = "3"
+// imageFormat changes with the way in which the image is prepared, also with pykernel.Boot.
+const imageFormat = "4"
 
 // engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
 // image of an interpreter with the Python runtime loaded.
@@ -124,7 +124,8 @@ func (e *engine) imageKey() string {
 	m := cpython.Manifest()
 	h := sha256.New()
 	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256+runtime.GOARCH)
-	_, _ = io.WriteString(h, pykernel.Boot()+"\x00"+e.options.Preload)
+	pykernel.HashSources(h)
+	_, _ = io.WriteString(h, "\x00"+e.options.Preload)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
