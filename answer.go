@@ -49,9 +49,10 @@ type AnswerTask struct {
 func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
 	var outcome AnswerOutcome
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
-		kept := keptRun{name: task.Name, begun: task.Begun, title: cfg.Question, pins: [][2]string{
-			{questionPin, cfg.Question}, {"contexts", listContexts(cfg.Inputs)},
-		}}
+		kept := keptRun{
+			name: task.Name, loop: "run", title: cfg.Question, begun: task.Begun,
+			contexts: listContexts(cfg.Inputs),
+		}
 		return e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
 			outcome, err = answer(ctx, cfg, task.Labels)
 			return outcome.Status, outcome.Reason, err

@@ -16,14 +16,11 @@ import (
 // keptRun is a durable run as a loop begins it.
 type keptRun struct {
 	name  string // empty for a run that is not durable
-	title string
 	begun json.RawMessage
-	// pins are what must stay the same: names and values. A fork may have another question.
-	pins [][2]string
-}
 
-// questionPin is the pin that a fork may change.
-const questionPin = "question"
+	// These must stay the same. A fork may have another title, which is the question.
+	loop, title, contexts string
+}
 
 // keepRun runs a loop with the journal of a name, without one if the name is empty. The loop
 // returns how it ended.
@@ -68,10 +65,12 @@ func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*journal.Journal,
 	}
 
 	isFresh := log.Parent != "" && log.Turn == log.ParentTurn
-	for _, pin := range k.pins {
-		if err == nil {
-			err = j.Pin(ctx, pin[0], pin[1], isFresh && pin[0] == questionPin)
-		}
+	err = j.Pin(ctx, "loop", k.loop, false)
+	if err == nil {
+		err = j.Pin(ctx, "question", k.title, isFresh)
+	}
+	if err == nil {
+		err = j.Pin(ctx, "contexts", k.contexts, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close(log.Status, log.Reason))

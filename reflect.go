@@ -2,6 +2,7 @@ package rlm
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -16,6 +17,10 @@ type ReflectTask struct {
 	Subject reflect.Subject
 	// Policy says which tiers may run the snippets.
 	Policy Policy
+	// Name and Begun make the run durable, as those of [AnswerTask] do. A run that goes on
+	// begins again, with the answers that are kept.
+	Name  string
+	Begun json.RawMessage
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
 	// Config has the models and the bounds. Reflect sets its Open from the fields above.
@@ -44,7 +49,15 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 	}
 	cfg.Open = e.opener(task.Policy, task.Labels)
 
-	return reflect.Run(ctx, cfg, task.Subject)
+	kept := keptRun{
+		name: task.Name, loop: "reflect", title: task.Subject.Question, begun: task.Begun,
+	}
+	var outcome ReflectOutcome
+	err = e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
+		outcome, err = reflect.Run(ctx, cfg, task.Subject)
+		return outcome.Status, outcome.Reason, err
+	})
+	return outcome, err
 }
 
 // ParseTrace reads the record of an agent's work, of at most 32 MiB, in one of

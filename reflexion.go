@@ -2,6 +2,7 @@ package rlm
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -13,6 +14,10 @@ type ReflexionOutcome = reflexion.Result
 
 // ReflexionTask is a text for a model to write and for judges to accept.
 type ReflexionTask struct {
+	// Name and Begun make the run durable, as those of [AnswerTask] do. A run that goes on
+	// begins again, with the answers that are kept.
+	Name  string
+	Begun json.RawMessage
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events.
 	Labels map[string]string
 	// Config has the task, the evidence, the models and the bounds.
@@ -42,7 +47,13 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 		return refused(err)
 	}
 
-	return reflexion.Run(ctx, cfg)
+	kept := keptRun{name: task.Name, loop: "reflexion", title: cfg.Task, begun: task.Begun}
+	var outcome ReflexionOutcome
+	err = e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
+		outcome, err = reflexion.Run(ctx, cfg)
+		return outcome.Status, outcome.Reason, err
+	})
+	return outcome, err
 }
 
 // ParseMemory reads the prior knowledge of a run, as JSON of at most 4 MiB. The error says

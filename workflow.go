@@ -2,6 +2,7 @@ package rlm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -20,6 +21,10 @@ type WorkflowTask struct {
 	Input map[string]any
 	// Policy says which tiers may run the file's Python.
 	Policy Policy
+	// Name and Begun make the run durable, as those of [AnswerTask] do. A run that goes on
+	// begins again, with the answers that are kept.
+	Name  string
+	Begun json.RawMessage
 	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
 	Labels map[string]string
 	// Config has the models and the bounds. Workflow sets its Open from the fields above.
@@ -48,7 +53,13 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 	cfg.Open = e.opener(task.Policy, task.Labels)
 	cfg.Progress = addLabels(cfg.Progress, task.Labels)
 
-	return task.File.Run(ctx, cfg, task.Input)
+	kept := keptRun{name: task.Name, loop: "workflow", title: task.File.Title(), begun: task.Begun}
+	var outcome WorkflowOutcome
+	err = e.keepRun(ctx, kept, func(ctx context.Context) (_ ledger.Status, _ string, err error) {
+		outcome, err = task.File.Run(ctx, cfg, task.Input)
+		return outcome.Status, outcome.Reason, err
+	})
+	return outcome, err
 }
 
 var errNoWorkflow = errors.New("no workflow file: read one with ParseWorkflow")

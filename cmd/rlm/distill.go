@@ -22,6 +22,8 @@ import (
 
 // distillFlags are the flags of `rlm distill` that are not settings.
 type distillFlags struct {
+	nameFlag
+
 	format   string
 	clusters int
 	noEdits  bool
@@ -59,11 +61,15 @@ func newDistill(e *env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.begin(e, cmd, "", ""); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), e, args)
 		},
 	}
 
 	flags := cmd.Flags()
+	f.addName(flags)
 	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0], "format of the traces")
 	flags.IntVar(&f.clusters, "clusters", defaultClusters, "maximum number of clusters")
 	flags.BoolVar(&f.noEdits, "no-edits", false, "propose no edits")
@@ -107,9 +113,10 @@ func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
 	if task.Config.Run.Tools, err = known.addTo(task.Config.Run.Tools); err != nil {
 		return err
 	}
-	task.Config.Run.Progress = s.progress
+	task.Name, task.Begun, task.Config.Run.Progress = f.name, f.begun, s.progress
 	outcome, err := s.engine.Distill(ctx, task)
 	s.finish()
+	f.end(ctx, e, s.engine, err == nil && !outcome.Partial)
 	kept := errors.Join(known.rememberClusters(outcome), known.keep(ctx))
 	if err == nil && len(outcome.Edits) > 0 {
 		kept = errors.Join(kept, f.skills.learnFromEdits(&outcome, s.view.note))

@@ -22,6 +22,8 @@ const maxTemplate = 1 << 20
 
 // reflectFlags are the flags of `rlm reflect` that are not settings.
 type reflectFlags struct {
+	nameFlag
+
 	question, feedback, truth, format, template string
 	skills                                      skillbookFlags
 	json, quiet                                 bool
@@ -60,11 +62,15 @@ func newReflect(e *env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.begin(e, cmd, "", ""); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), e, cmd.Flags(), args)
 		},
 	}
 
 	flags := cmd.Flags()
+	f.addName(flags)
 	f.skills.addIn(flags)
 	f.skills.addOut(flags, "the lessons and tags of the analysis")
 	flags.StringVar(&f.question, "question", "", "the agent's task; overrides the one in the trace")
@@ -116,9 +122,10 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	if task.Config.Tools, err = known.addTo(task.Config.Tools); err != nil {
 		return err
 	}
-	task.Config.Progress = s.progress
+	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
 	outcome, err := s.engine.Reflect(ctx, task)
 	s.finish()
+	f.end(ctx, e, s.engine, isAnalysed(&outcome))
 	kept := errors.Join(known.rememberReflection(task.Subject.Question, outcome), known.keep(ctx))
 	if isAnalysed(&outcome) {
 		learned := f.skills.learnFromReflection(task.Subject.Question, &outcome, s.view.note)

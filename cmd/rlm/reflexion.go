@@ -24,6 +24,8 @@ const (
 
 // reflexionFlags are the flags of `rlm reflexion` that are not settings.
 type reflexionFlags struct {
+	nameFlag
+
 	facts      string
 	evidence   []string
 	embed      string
@@ -75,11 +77,15 @@ func newReflexion(e *env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.begin(e, cmd, "", ""); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), e, args[0])
 		},
 	}
 
 	flags := cmd.Flags()
+	f.addName(flags)
 	flags.StringVar(&f.facts, "facts", "",
 		"JSON `file` with prior knowledge: facts, procedures, the conversation so far")
 	flags.StringArrayVar(&f.evidence, "evidence", nil,
@@ -115,9 +121,10 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	}
 	defer s.close()
 
-	whole.Config.Progress = s.progress
+	whole.Name, whole.Begun, whole.Config.Progress = f.name, f.begun, s.progress
 	outcome, err := s.engine.Reflexion(ctx, whole)
 	s.finish()
+	f.end(ctx, e, s.engine, outcome.Status == "passed" || outcome.Status == "rejected")
 	return f.finish(e, &outcome, err)
 }
 
@@ -202,6 +209,8 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 	switch r.Status {
 	case "passed":
 		return nil
+	case ledger.StatusParked:
+		return &exitError{exitParked, errors.New(r.Reason)}
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(r.Reason)}
 	case "rejected", "unjudged":

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,11 +25,11 @@ const (
 
 // runFlags are the flags of `rlm run` that are not settings.
 type runFlags struct {
+	nameFlag
+
 	contexts contextFlags
 	session  string // the name of a session to go on with
-	name     string // of a durable run
-	begun    json.RawMessage
-	talks    bool // of rlm chat
+	talks    bool   // of rlm chat
 	// modelIsOptional is set for rlm repl, most of whose lines ask no model.
 	modelIsOptional bool
 	schema          string
@@ -95,8 +94,7 @@ func (f *runFlags) addTo(flags *pflag.FlagSet) {
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.addSession(flags)
-	flags.StringVar(&f.name, "name", "",
-		"`name` of a run that outlives its process: it is begun, or continued; see rlm runs")
+	f.addName(flags)
 	f.tools.add(flags)
 	f.files.addOut(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
@@ -136,19 +134,16 @@ func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
 		return &exitError{exitUsage, errors.New("a named run reads its contexts again when it continues: " +
 			"give a file in place of stdin")}
 	}
-	if dir, err := e.storeFolder(); err != nil || dir == "" {
-		return &exitError{exitUsage, cmp.Or(err, errNoStore)}
-	}
 
-	var err error
 	whole := question
 	if question == "-" {
+		var err error
 		if whole, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
 			return &exitError{exitUsage, err}
 		}
 	}
-	if f.begun, err = e.describeBeginning(cmd, question, strings.TrimSpace(whole)); err != nil {
-		return &exitError{exitUsage, err}
+	if err := f.begin(e, cmd, question, strings.TrimSpace(whole)); err != nil {
+		return err
 	}
 	return f.run(cmd.Context(), e, whole)
 }
@@ -187,9 +182,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	task.Config.Stream, task.Config.Out = f.stream && s.view.isLive(), f.files.out
 	outcome, err := f.answer(ctx, e, s.engine, task, s.view.note)
 	s.finish()
-	if f.name != "" && outcome.Answer == nil {
-		e.tellNext(ctx, s.engine, f.name)
-	}
+	f.end(ctx, e, s.engine, outcome.Answer != nil)
 	if !f.json {
 		made.drawAnswer()
 	}

@@ -18,19 +18,21 @@ import (
 
 // runSpec is how a run was begun, so that another process can begin it again.
 type runSpec struct {
-	// Args are those of the command without the question.
+	// Args are those of the command, without its question if that is what it takes.
 	Args     []string `json:"args"`
 	Question string   `json:"question"`
 	Dir      string   `json:"dir"`
 }
 
-// describeBeginning returns how a run is begun, for [rlm.AnswerTask.Begun].
-func (e *env) describeBeginning(cmd *cobra.Command, given, question string) (json.RawMessage, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
+// with returns the whole command line with further flags.
+func (s *runSpec) with(flags ...string) []string {
+	if s.Question != "" {
+		return slices.Concat(s.Args, flags, []string{"--", s.Question})
 	}
-	return json.Marshal(runSpec{Args: withoutQuestion(e.args, given, cmd.Flags()), Question: question, Dir: dir})
+	if i := slices.Index(s.Args, "--"); i >= 0 {
+		return slices.Concat(s.Args[:i], flags, s.Args[i:])
+	}
+	return slices.Concat(s.Args, flags)
 }
 
 // withoutQuestion returns arguments without the one that is the question: the value of a flag
@@ -75,10 +77,13 @@ func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec runSpe
 	return spec, nil
 }
 
+// laterFlags lets flags of other loops pass. The command that continues the run reads them.
+var laterFlags = cobra.FParseErrWhitelist{UnknownFlags: true}
+
 func newRunsResume(e *env) *cobra.Command {
 	var unused runFlags
 	cmd := &cobra.Command{
-		Use: "resume NAME [flags of rlm run]", Args: oneName,
+		Use: "resume NAME [flags of rlm run]", Args: oneName, FParseErrWhitelist: laterFlags,
 		Short: "Continue a named run from its last turn",
 		Long: `Continue a named run from its last turn, in the directory where it was begun.
 
@@ -110,7 +115,7 @@ func (e *env) resumeRun(ctx context.Context, name string) error {
 		return &exitError{exitUsage, fmt.Errorf("cannot continue run %s where it was begun: %w", name, err)}
 	}
 
-	args := slices.Concat(spec.Args, further, []string{"--name=" + name, "--", spec.Question})
+	args := spec.with(append(further, "--name="+name)...)
 	root := newRoot(e)
 	root.SetArgs(args)
 	root.SetIn(e.stdin)
@@ -162,7 +167,7 @@ func newRunsFork(e *env) *cobra.Command {
 		Long: `Branch a new run from a turn of a named run. The new run has the turns up to this one, and
 what its snippets have kept. Flags override those of the first run, such as --model; the
 contexts stay the same. "rlm runs resume NEW" runs it.`,
-		Args: oneName,
+		Args: oneName, FParseErrWhitelist: laterFlags,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.forkRun(cmd.Context(), args[0], unused.name, turn, question)
 		},
@@ -205,8 +210,15 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 		if err != nil {
 			return err
 		}
-		spec.Args = append(spec.Args, further...)
+		if i := slices.Index(spec.Args, "--"); i >= 0 {
+			spec.Args = slices.Insert(spec.Args, i, further...)
+		} else {
+			spec.Args = append(spec.Args, further...)
+		}
 		if question != "" {
+			if spec.Question == "" {
+				return fmt.Errorf("run %s has no question that could be another one: omit --question", name)
+			}
 			spec.Question = question
 		}
 		data, err := json.Marshal(spec)

@@ -54,6 +54,8 @@ func newWorkflow(e *env) *cobra.Command {
 
 // workflowFlags are the flags of `rlm workflow run` that are not settings.
 type workflowFlags struct {
+	nameFlag
+
 	input    string
 	modelFor map[string]string
 	skills   skillbookFlags
@@ -71,11 +73,15 @@ func newWorkflowRun(e *env) *cobra.Command {
   rlm workflow run profile.yaml --input @request.json --model-for gpt-4=anthropic/claude-sonnet-4-5 --watch`,
 		Args: requireOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.begin(e, cmd, "", ""); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), e, args[0])
 		},
 	}
 
 	flags := cmd.Flags()
+	f.addName(flags)
 	flags.StringVar(&f.input, "input", "{}",
 		"initial state: a JSON object, @FILE to read it from a file, or - for stdin")
 	flags.StringToStringVar(&f.modelFor, "model-for", nil,
@@ -229,9 +235,10 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	}
 	defer s.close()
 
-	task.Config.Progress = s.progress
+	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
 	outcome, err := s.engine.Workflow(ctx, task)
 	s.finish()
+	f.end(ctx, e, s.engine, outcome.Status == statusDone)
 	return f.finish(e, outcome, err)
 }
 
@@ -324,6 +331,8 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 	switch outcome.Status { //nolint:exhaustive // only loops with an answer have the others
 	case statusDone:
 		return nil
+	case ledger.StatusParked:
+		return &exitError{exitParked, errors.New(outcome.Reason)}
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
 	case ledger.StatusFailed:

@@ -221,9 +221,6 @@ func (j *Journal) GoOnAfter(turn int) {
 	j.turn.Store(int64(j.from))
 }
 
-// EnterTurn says which turn of the root the next steps belong to.
-func (j *Journal) EnterTurn(turn int) { j.turn.Store(int64(turn)) }
-
 // StoppedError says why a run cannot go on. It is the cause with which the run's context ends.
 type StoppedError struct{ Err error }
 

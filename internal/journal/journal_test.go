@@ -68,8 +68,7 @@ func TestStepsAreDoneOnce(t *testing.T) {
 	for round := range 3 {
 		inProcess(t, dir, func(ctx context.Context, p *process) {
 			for turn := range 2 {
-				p.j.EnterTurn(turn)
-				inTurn := At(ctx, "turn %d", turn)
+				inTurn := EnterTurn(ctx, turn)
 				p.asks(inTurn, "same", round > 0)
 				p.asks(inTurn, "same", round > 0) // the second one is another step
 				p.asks(AtNext(inTurn, "snippet"), "in a snippet", round > 0)
@@ -148,7 +147,7 @@ func TestTurnsThatCountAreNotDoneAgain(t *testing.T) {
 	}
 	inProcess(t, dir, func(ctx context.Context, p *process) {
 		for turn := 1; turn <= 3; turn++ {
-			p.j.EnterTurn(turn)
+			EnterTurn(ctx, turn)
 			p.asks(At(ctx, "turn %d", turn), fmt.Sprint("ask ", turn), false)
 			if turn < 3 {
 				commit(p, turn, fmt.Sprint("state ", turn), "")

@@ -35,6 +35,25 @@ func From(ctx context.Context) *Journal {
 	return nil
 }
 
+// EnterTurn returns the context of a turn of a loop at the root of its run. The next steps belong
+// to the turn.
+func EnterTurn(ctx context.Context, turn int) context.Context {
+	if j := From(ctx); j != nil {
+		j.turn.Store(int64(turn))
+	}
+	return At(ctx, "turn %d", turn)
+}
+
+// EndTurn makes a turn count, in a loop that goes on from its beginning, with the endings that
+// are kept. So it has nothing to restore.
+func EndTurn(ctx context.Context, turn int) error {
+	j := From(ctx)
+	if j == nil {
+		return nil
+	}
+	return j.Commit(ctx, Commit{Turn: turn, Data: []byte("{}")})
+}
+
 // At returns a context one level deeper, in a part of the run that has the same name whenever
 // the run comes there.
 func At(ctx context.Context, format string, args ...any) context.Context {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -159,6 +160,9 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
 	}
+	if err := journal.EndTurn(ctx, 1); err != nil {
+		return err
+	}
 	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
 		return nil
 	}
@@ -191,7 +195,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 		if cfg.Bypass = -1; trigger == "" {
 			cfg.Bypass = math.MaxInt
 		}
-		found, outcome, err := clusterByRun(ctx, cfg, d.failures, most)
+		found, outcome, err := clusterByRun(journal.EnterTurn(ctx, 1), cfg, d.failures, most)
 		failed = d.recordRun("cluster the failures", outcome, err)
 		if failed != nil && ctx.Err() != nil {
 			return nil, failed
@@ -215,8 +219,9 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 // edit proposes edits.
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	wrong := ""
-	for range mostAsked {
-		answer, outcome, err := d.propose(ctx, d.nextConfig(), wrong)
+	for asked := range mostAsked {
+		turn := asked + 2 // after that of the clusters
+		answer, outcome, err := d.propose(journal.EnterTurn(ctx, turn), d.nextConfig(), wrong)
 		if err := d.recordRun("propose edits", outcome, err); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
@@ -152,7 +153,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		}
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		begun, before := time.Now(), it
-		it, err = l.iterate(ctx, it)
+		it, err = l.iterate(journal.EnterTurn(ctx, it.index+1), it)
 		if it.response != "" || err == nil {
 			l.note(it, begun)
 		}
@@ -167,6 +168,9 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
 		}
 		it = it.next()
+		if err := journal.EndTurn(ctx, it.index); err != nil {
+			return outcome, err
+		}
 	}
 
 	return l.synthesize(ctx, it, fmt.Sprintf("the %d iterations were used up", l.cfg.MaxIterations))

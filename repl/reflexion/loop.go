@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
@@ -110,9 +111,9 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 	l.begin()
 	var critique *Critique
 	for l.turn = 1; l.turn <= l.cfg.MaxIterations; l.turn++ {
-		begun := time.Now()
+		begun, inTurn := time.Now(), journal.EnterTurn(ctx, l.turn)
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
-		sent, response, err := l.write(ctx, critique)
+		sent, response, err := l.write(inTurn, critique)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 		})
 
 		now := &l.result.Iterations[l.turn-1]
-		now.Critique, err = l.judge(ctx, now, response.Finish == llm.FinishLength)
+		now.Critique, err = l.judge(inTurn, now, response.Finish == llm.FinishLength)
 		l.record(sent, now, begun)
 		if err != nil {
 			return err
@@ -143,6 +144,9 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 		if !critique.isBlocked() {
 			l.result.Status, l.result.Reason = StatusUnjudged, "the draft "+critique.String()
 			return nil
+		}
+		if err := journal.EndTurn(ctx, l.turn); err != nil {
+			return err
 		}
 	}
 

@@ -259,14 +259,6 @@ func (l *loop) describeContract() string {
 	return l.contract.Describe()
 }
 
-// enterTurn returns the context of a turn.
-func (l *loop) enterTurn(ctx context.Context, turn int) context.Context {
-	if l.durable.journal != nil {
-		l.durable.journal.EnterTurn(turn)
-	}
-	return journal.At(ctx, "turn %d", turn)
-}
-
 // commit makes a turn of the root count.
 func (l *loop) commit(ctx context.Context, turn int) error {
 	d := &l.durable

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -138,10 +139,7 @@ func actionOf(a *Action) (flow.Action, error) {
 	}
 
 	if a.Do != nil {
-		do := a.Do
-		out.Do = func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
-			return do(ctx, r.State, with)
-		}
+		out.Do = keepAction(a)
 	}
 
 	return out, nil
@@ -157,6 +155,9 @@ type File struct {
 
 	file *flow.File
 }
+
+// Title is the name that the file gives itself, or else the name under which it was read.
+func (f *File) Title() string { return cmp.Or(f.file.Title, f.file.Name) }
 
 // Parse reads a file and reports its problems under a name. The error is a [*FileError]
 // with everything that is wrong with the structure. [File.Check] finds wrong actions,

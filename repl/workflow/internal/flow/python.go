@@ -112,7 +112,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	ended := &ProgramError{What: c.What}
 	switch {
 	case ran.Final != nil:
-		value, err := decode(ran.Final.Value)
+		value, err := Decode(ran.Final.Value)
 		if err != nil {
 			return nil, &ProgramError{
 				What: c.What, Type: "ValueError",
@@ -133,8 +133,8 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	return nil, ended
 }
 
-// decode decodes one JSON value, numbers as json.Number.
-func decode(raw []byte) (any, error) {
+// Decode decodes one JSON value, numbers as json.Number.
+func Decode(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var value any

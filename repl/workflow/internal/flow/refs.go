@@ -237,7 +237,7 @@ func (b *bundle) load(target string) error {
 // documentOf reads JSON, or else YAML: JSON with tabs is not valid YAML.
 func documentOf(name string, text []byte) (any, error) {
 	if json.Valid(text) {
-		return decode(text)
+		return Decode(text)
 	}
 	tree, wrong := parseTree(text)
 	if wrong != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -202,8 +203,11 @@ func (r *Run) nodes(ctx context.Context, f *File) error {
 			r.node = nil
 			return err
 		}
-		err := r.one(ctx, n)
+		err := r.one(journal.EnterTurn(ctx, i+1), n)
 		if r.leave(ctx, err); err != nil {
+			return err
+		}
+		if err := journal.EndTurn(ctx, i+1); err != nil {
 			return err
 		}
 	}
@@ -266,7 +270,7 @@ func (r *Run) Set(values map[string]any) error {
 		)
 	}
 
-	plain, err := decode(data)
+	plain, err := Decode(data)
 	if err != nil {
 		return err
 	}

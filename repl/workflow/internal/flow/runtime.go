@@ -89,7 +89,7 @@ func normal(with map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the parameters cannot be encoded: %w", err)
 	}
-	value, err := decode(data)
+	value, err := Decode(data)
 	plain, _ := value.(map[string]any)
 	return plain, err
 }
@@ -203,7 +203,7 @@ func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 		return nil, err
 	}
 
-	return decode(raw)
+	return Decode(raw)
 }
 
 // TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
@@ -220,7 +220,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	values := make([]any, len(raw))
 	for i := range raw {
 		r.replied(&a, string(raw[i]))
-		if values[i], err = decode(raw[i]); err != nil {
+		if values[i], err = Decode(raw[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+)
+
+// nameFlag makes the run of a command durable.
+type nameFlag struct {
+	name  string
+	begun json.RawMessage
+}
+
+func (n *nameFlag) addName(flags *pflag.FlagSet) {
+	flags.StringVar(&n.name, "name", "",
+		"`name` of a run that outlives its process: it is begun, or continued; see rlm runs")
+}
+
+// begin keeps how the run is begun, if it has a name. The command of a question gives the question as
+// it was given, and whole.
+func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) error {
+	if n.name == "" {
+		return nil
+	}
+	dir, err := e.storeFolder()
+	switch {
+	case err == nil && dir == "":
+		err = errNoStore
+	case given == "" && slices.Contains(e.args, "-"):
+		err = errors.New("a named run reads its files again when it continues: give a file in place of stdin")
+	}
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+
+	spec := runSpec{Args: e.args, Question: question}
+	if given != "" {
+		spec.Args = withoutQuestion(e.args, given, cmd.Flags())
+	}
+	if spec.Dir, err = os.Getwd(); err == nil {
+		n.begun, err = json.Marshal(spec)
+	}
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
+}
+
+// end tells how a run goes on that has not reached its end.
+func (n *nameFlag) end(ctx context.Context, e *env, engine *rlm.Engine, reached bool) {
+	if n.name != "" && !reached {
+		e.tellNext(ctx, engine, n.name)
+	}
+}
