@@ -21,6 +21,23 @@ func TestTheFirstRunPreparesAndSaysSo(t *testing.T) {
 	}
 }
 
+// TestAnAttachedInterpreterNeedsNoCache holds for what `make build` builds on such a system.
+func TestAnAttachedInterpreterNeedsNoCache(t *testing.T) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("make build attaches the interpreter on linux/amd64 only")
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	out, err := exec.CommandContext(
+		t.Context(), "rlm", "exec", "--cache-dir", dir, "-c", "print(1 + 1)",
+	).CombinedOutput()
+	if err != nil || string(out) != "2\n" {
+		t.Fatalf("it prints %q (%v)", out, err)
+	}
+	if files, err := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("it writes %v into the cache (%v)", files, err)
+	}
+}
+
 func TestTheCacheBelongsToTheUserAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no modes")
@@ -63,11 +80,10 @@ func TestADamagedImageIsMadeAnew(t *testing.T) {
 	}
 }
 
-// quick runs a snippet that must print 2, and returns what is on stderr.
+// quick lets the bare program run a snippet that must print 2, and returns what is on stderr.
 func quick(t *testing.T, cache string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(),
-		"rlm", "exec", "--cache-dir", cache, "-c", "print(1 + 1)")
+	cmd := bareProgram("exec", "--cache-dir", cache, "-c", "print(1 + 1)")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

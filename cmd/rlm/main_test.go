@@ -69,11 +69,8 @@ func (m withProgram) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-ldflags", "-s -w -X main.linked=v1.2.3-test", "-o",
-		filepath.Join(dir, "rlm"+exeSuffix()), ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		log.Printf("cannot build rlm: %v\n%s", err, out)
+	if err := buildProgram(dir); err != nil {
+		log.Printf("cannot build rlm: %v", err)
 		return 1
 	}
 	for name, value := range map[string]string{
@@ -91,6 +88,31 @@ func (m withProgram) Run() int {
 	return m.M.Run()
 }
 
+// bareFolder has rlm as `go install` builds it. The one on the PATH is that of `make build`,
+// which contains the prepared interpreter on some systems.
+const bareFolder = "bare"
+
+func buildProgram(dir string) error {
+	name := "rlm" + exeSuffix()
+	bare, program := filepath.Join(dir, bareFolder, name), filepath.Join(dir, name)
+	if err := goTool("build", "-ldflags", "-s -w -X main.linked=v1.2.3-test", "-o", bare, "."); err != nil {
+		return err
+	}
+	if err := os.Link(bare, program); err != nil {
+		return err
+	}
+	return goTool("run", "../../scripts/attach", program) // it replaces the file
+}
+
+func goTool(args ...string) error {
+	tool := exec.Command("go", args...)
+	tool.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := tool.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
 func exeSuffix() string {
 	if runtime.GOOS == "windows" {
 		return ".exe"
@@ -98,10 +120,16 @@ func exeSuffix() string {
 	return ""
 }
 
-// fillCache compiles before the tests do so at the same time.
+// fillCache prepares the interpreter before the tests do so at the same time.
 var fillCache = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("rlm", "exec", "-c", "None").CombinedOutput()
+	return bareProgram("exec", "-c", "None").CombinedOutput()
 })
+
+// bareProgram is a command of the rlm that contains no prepared interpreter.
+func bareProgram(args ...string) *exec.Cmd {
+	dir := filepath.Dir(os.Getenv(cacheVariable))
+	return exec.Command(filepath.Join(dir, bareFolder, "rlm"+exeSuffix()), args...)
+}
 
 func needCache(t *testing.T) {
 	t.Helper()

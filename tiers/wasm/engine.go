@@ -65,6 +65,7 @@ func (e *engine) start(ctx context.Context) error {
 	if e.name == engineAOT && e.adoptAttached(key) == nil {
 		var err error
 		e.program, err = e.loadProgram(ctx)
+		e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "attached", true)
 		return err
 	}
 	cache, release, err := codecache.Open(ctx, e.options.CacheDir, e.options.Log,
