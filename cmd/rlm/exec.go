@@ -27,6 +27,7 @@ const (
 // execFlags are the flags of `rlm exec`.
 type execFlags struct {
 	code     []string
+	session  string // the name of a session to go on with
 	contexts contextFlags
 	json     bool
 	quiet    bool
@@ -95,6 +96,7 @@ func newExec(e *env) *cobra.Command {
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.tools.add(flags)
 	e.addRaw(flags)
+	addSession(flags, &f.session, "`name` of a session that keeps contexts and variables for the next command")
 	flags.BoolVar(&f.explain, "explain", false,
 		"also print on stderr which tier runs each snippet, and why")
 	flags.BoolVar(&f.json, "json", false,
@@ -151,7 +153,7 @@ func withEngine(
 	if cfg.Ask.Tools, err = tools.ofHost(); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	session, err := openLoaded(ctx, engine, tools, cfg)
+	session, kept, err := f.openSession(ctx, e, engine, tools, cfg)
 	if err != nil {
 		return err
 	}
@@ -164,9 +166,27 @@ func withEngine(
 	}
 	err = use(session, jobs)
 	if f.runs {
-		err = joinExit(err, tools.known.keep(ctx))
+		err = joinExit(err, errors.Join(tools.known.keep(ctx), kept.save(ctx)))
 	}
 	return err
+}
+
+// openSession opens the session for the code, which has a talk if it has a name.
+func (f *execFlags) openSession(
+	ctx context.Context, e *env, engine *rlm.Engine, tools *tools, cfg rlm.SessionConfig,
+) (*rlm.Session, *talk, error) {
+	if f.session == "" {
+		session, err := openLoaded(ctx, engine, tools, cfg)
+		return session, nil, err
+	}
+	kept, err := e.openKept(ctx, engine, f.session, &f.contexts, cfg, f.note(e))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := tools.load(ctx, kept.session); err != nil {
+		return nil, nil, errors.Join(err, kept.session.Close())
+	}
+	return kept.session, kept, nil
 }
 
 // newEngine returns an engine with the settings. It prepares no tier.
@@ -345,6 +365,9 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	}
 
 	cfg.Out = f.files.out != ""
+	if f.session != "" {
+		return cfg, nil // the session opens its contexts
+	}
 	cfg.Contexts, err = f.contexts.open(e, f.note(e))
 	return cfg, err
 }

@@ -20,7 +20,7 @@ var commandGroups = []struct {
 	title string
 	names []string
 }{
-	{"Run code", []string{"exec", "repl", "explain", "graph"}},
+	{"Run code", []string{"exec", "repl", "sessions", "explain", "graph"}},
 	{"Ask models", []string{"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "hook", "trace"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
 }

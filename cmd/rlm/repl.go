@@ -35,6 +35,7 @@ type shell struct {
 	known   *knowledge
 	// reopen opens a fresh session in place of this one. It is nil in a chat.
 	reopen func(ctx context.Context) (*rlm.Session, error)
+	kept   *talk       // nil without a name
 	last   tiers.Usage // of the last snippet
 	spent  ledger.Spending
 	view   *view
@@ -67,6 +68,7 @@ func newRepl(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	f.contexts.add(flags,
 		"`file` or directory to work on; repeatable")
+	addSession(flags, &f.session, "`name` of a session that keeps contexts and variables for the next command")
 	f.tools.add(flags)
 	f.files.addOut(flags)
 	e.addRaw(flags)
@@ -95,24 +97,27 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	defer loop.close()
 	task.Config.Trace = ""
 
-	reopen := func(ctx context.Context) (*rlm.Session, error) {
-		return openLoaded(ctx, loop.engine, loop.tools, rlm.SessionConfig{
-			Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
-			Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
-			Out: f.files.out != "",
-		})
+	cfg := rlm.SessionConfig{
+		Contexts: task.Contexts, Policy: task.Policy, Ask: task.Config,
+		Limits: limits(e.settings, defaultOutput), Deterministic: e.settings.Deterministic,
+		Out: f.files.out != "",
 	}
-	session, err := reopen(ctx)
+	exec := &execFlags{quiet: f.quiet, files: f.files, session: f.session, contexts: f.contexts}
+	var kept *talk
+	reopen := func(ctx context.Context) (*rlm.Session, error) {
+		return openLoaded(ctx, loop.engine, loop.tools, kept.addContexts(e, cfg, exec.note(e)))
+	}
+	session, opened, err := exec.openSession(ctx, e, loop.engine, loop.tools, cfg)
 	if err != nil {
 		return err
 	}
+	kept = opened
 
 	loop.view.close() // a live tree would disturb the lines that the user types
 	s := &shell{
 		e: e, session: session, asks: session.Ask, view: loop.view, flags: f, reopen: reopen,
-		known: loop.tools.known,
+		known: loop.tools.known, kept: kept,
 	}
-	exec := &execFlags{quiet: f.quiet, files: f.files}
 	s.shown = &shown{e: e, flags: exec, gallery: e.newGallery(f.files.out, exec.note(e))}
 	s.in = newEditor(e, historyFile(history, "history"), func(line string) (string, []string) {
 		return s.complete(ctx, line)
@@ -181,6 +186,7 @@ func (s *shell) loop(ctx context.Context) error {
 		if done, err := s.runLine(ctx, source); done || err != nil {
 			return err
 		}
+		s.tellFailure(s.kept.save(ctx))
 	}
 }
 

@@ -129,6 +129,12 @@ func (s *shell) showTable(write func(io.Writer)) error {
 
 // listContexts lists the contexts by the names that snippets have for them.
 func (s *shell) listContexts(w io.Writer) {
+	if s.kept != nil { // with those of earlier commands
+		for i := range s.kept.kept.Contexts {
+			_, _ = fmt.Fprintf(w, "context_%d\t%s\n", i, escape(s.kept.kept.Contexts[i].String()))
+		}
+		return
+	}
 	for i := range s.flags.contexts.list {
 		given := &s.flags.contexts.list[i]
 		name, kind := "context", "text"
@@ -215,5 +221,8 @@ func (s *shell) replace(ctx context.Context, prepare func(*rlm.Session) error) e
 
 	old := s.session
 	s.session, s.asks, s.last = fresh, fresh.Ask, tiers.Usage{}
+	if s.kept != nil {
+		s.kept.session = fresh
+	}
 	return errors.Join(s.shown.finish(ctx, old, nil), old.Close())
 }

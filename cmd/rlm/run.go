@@ -116,8 +116,12 @@ func (f *runFlags) addTo(flags *pflag.FlagSet) {
 }
 
 func (f *runFlags) addSession(flags *pflag.FlagSet) {
-	flags.StringVar(&f.session, "session", "",
+	addSession(flags, &f.session,
 		"`name` of a session that keeps contexts, variables and history for the next question")
+}
+
+func addSession(flags *pflag.FlagSet, name *string, usage string) {
+	flags.StringVar(name, "session", "", usage)
 }
 
 // runNamed answers the question of rlm run. A run with a name can be continued.

@@ -19,25 +19,38 @@ type talk struct {
 	file    *sessions.File // nil without a name
 }
 
-// openTalk opens the session of a task. It has the contexts, the variables and the histories
-// that are kept under the name, and the contexts of the flags.
+// openTalk opens the session of a task, whose questions continue each other.
 func (f *runFlags) openTalk(
 	ctx context.Context, e *env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
 ) (_ *talk, err error) {
-	given, err := f.contexts.keep(e.stdin)
+	cfg := rlm.SessionConfig{
+		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
+		Ask: task.Config, Keep: true, Out: task.Config.Out != "",
+	}
+	cfg.Ask.Out = "" // the caller collects the session's files
+	return e.openKept(ctx, engine, f.session, &f.contexts, cfg, note)
+}
+
+// openKept opens the session of a name, none if it is empty. It has the contexts, the variables and
+// the histories that are kept under the name, and the contexts of the flags.
+func (e *env) openKept(
+	ctx context.Context, engine *rlm.Engine, name string, contexts *contextFlags, cfg rlm.SessionConfig,
+	note func(string, ...any),
+) (_ *talk, err error) {
+	given, err := contexts.keep(e.stdin)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	t := &talk{}
-	if f.session != "" {
-		if t.file, err = sessions.Open(f.session); err != nil {
+	if name != "" {
+		if t.file, err = sessions.Open(name); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 		t.kept = t.file.Conversation
 		defer func() { err = errors.Join(err, t.file.Close()) }()
 	}
-	if err := t.restore(ctx, e, engine, task, note); err != nil {
-		return nil, &exitError{exitUsage, t.explain(err, f.session)}
+	if err := t.restore(ctx, e, engine, cfg, note); err != nil {
+		return nil, &exitError{exitUsage, t.explain(err, name)}
 	}
 
 	var added []rlm.Context
@@ -54,17 +67,12 @@ func (f *runFlags) openTalk(
 
 // restore opens the session as it was kept.
 func (t *talk) restore(
-	ctx context.Context, e *env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
+	ctx context.Context, e *env, engine *rlm.Engine, cfg rlm.SessionConfig, note func(string, ...any),
 ) (err error) {
-	cfg := rlm.SessionConfig{
-		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
-		Ask: task.Config, Keep: true, Histories: t.kept.Histories, Out: task.Config.Out != "",
+	if cfg.Keep {
+		cfg.Histories = t.kept.Histories
 	}
-	cfg.Ask.Out = "" // the caller collects the session's files
-	for _, c := range t.kept.Contexts {
-		cfg.Contexts = append(cfg.Contexts, e.makeContext(&c, note))
-	}
-	if t.session, err = engine.Open(ctx, cfg); err != nil {
+	if t.session, err = engine.Open(ctx, t.addContexts(e, cfg, note)); err != nil {
 		return err
 	}
 	if t.file == nil || t.file.Snapshot() == nil {
@@ -79,6 +87,26 @@ func (t *talk) restore(
 		note("not restored: %s: %s", escape(left.Name), escape(left.Reason))
 	}
 	return nil
+}
+
+// addContexts returns a configuration with the kept contexts. A nil talk has none.
+func (t *talk) addContexts(e *env, cfg rlm.SessionConfig, note func(string, ...any)) rlm.SessionConfig {
+	if t == nil {
+		return cfg
+	}
+	cfg.Contexts = slices.Clone(cfg.Contexts)
+	for _, c := range t.kept.Contexts {
+		cfg.Contexts = append(cfg.Contexts, e.makeContext(&c, note))
+	}
+	return cfg
+}
+
+// save keeps the session for the next command, if it has a name.
+func (t *talk) save(ctx context.Context) error {
+	if t == nil || t.file == nil {
+		return nil
+	}
+	return t.file.Save(t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
 }
 
 // explain says what to do about a session that cannot go on.
@@ -118,5 +146,5 @@ func (t *talk) ask(ctx context.Context, question string) (rlm.AnswerOutcome, err
 		return outcome, err
 	}
 	t.kept.Histories = append(slices.Clip(t.kept.Histories), outcome.Messages)
-	return outcome, t.file.Save(t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
+	return outcome, t.save(ctx)
 }

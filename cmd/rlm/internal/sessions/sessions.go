@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -23,16 +25,19 @@ import (
 // A file is
 //
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON, the SHA-256 of
-//	the header, a snapshot of the variables, which has a checksum of its own.
+//	the header, a snapshot of the variables, which has a checksum of its own. It is compressed
+//	with Zstandard since version 2.
 const (
-	magic     = "rlm-session\n"
-	version   = 1
-	maxHeader = 256 << 20 // bytes
+	magic      = "rlm-session\n"
+	version    = 2
+	oldVersion = 1
+	maxHeader  = 256 << 20 // bytes
 )
 
 // Limits of what a file holds besides the variables.
 const (
-	MaxText      = 64 << 20 // bytes of a context that has no file
+	MaxText      = 64 << 20  // bytes of a context that has no file
+	MaxState     = 256 << 20 // bytes of a snapshot before compression
 	maxContexts  = 1_000
 	maxQuestions = 10_000
 	maxHistory   = 16 << 20 // bytes of whole histories; of older ones, question and answer stay
@@ -138,9 +143,11 @@ func Names() []string {
 type File struct {
 	Conversation
 
-	path  string
-	file  *os.File // at the snapshot; nil if there is none
-	state fs.FileInfo
+	path   string
+	file   *os.File      // at the snapshot; nil if there is none
+	expand *zstd.Decoder // reads the snapshot; nil in the old version
+	state  fs.FileInfo
+	saved  []byte // the SHA-256 of what Save has written last
 }
 
 // Open opens the conversation of a name. If there is none, it is empty.
@@ -178,20 +185,32 @@ func (f *File) load() (err error) {
 	if f.state, err = f.file.Stat(); err != nil {
 		return err
 	}
-	f.Conversation, err = decode(f.file)
+	if f.Conversation, err = decode(f.file); err != nil || f.Version == oldVersion {
+		return err
+	}
+	f.expand, err = zstd.NewReader(f.file, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1))
 	return err
 }
 
-// Snapshot returns the snapshot of the variables, nil if there is none.
+// maxWindow bounds the memory with which a snapshot is expanded, in bytes.
+const maxWindow = 64 << 20
+
+// Snapshot returns the snapshot of the variables, nil if there is none. It can be read once.
 func (f *File) Snapshot() io.Reader {
-	if f.file == nil {
+	switch {
+	case f.file == nil:
 		return nil
+	case f.expand != nil:
+		return f.expand
 	}
 	return f.file
 }
 
 // Close closes the file.
 func (f *File) Close() error {
+	if f.expand != nil {
+		f.expand.Close()
+	}
 	if f.file == nil {
 		return nil
 	}
@@ -221,8 +240,9 @@ func decode(r io.Reader) (c Conversation, err error) {
 	var other struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(text, &other); err == nil && other.Version != version {
-		return c, fmt.Errorf("its file has version %d, but this program reads version %d",
+	err = json.Unmarshal(text, &other)
+	if err == nil && (other.Version < oldVersion || other.Version > version) {
+		return c, fmt.Errorf("its file has version %d, but this program reads up to version %d",
 			other.Version, version)
 	}
 
@@ -265,7 +285,8 @@ func (c *Conversation) check() error {
 }
 
 // Save replaces the file by the conversation and what snapshot writes. Only the user can read
-// it. A conversation that another program has changed since Open is left as it is.
+// it. A conversation that another program has changed since Open is left as it is. If nothing
+// has changed, nothing is written.
 func (f *File) Save(c Conversation, snapshot func(io.Writer) error) (err error) {
 	defer func() {
 		if err != nil {
@@ -287,16 +308,18 @@ func (f *File) Save(c Conversation, snapshot func(io.Writer) error) (err error) 
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // it is gone after the renaming
 
-	_, err = temp.Write(header)
+	sum := sha256.New()
+	out := io.MultiWriter(temp, sum)
+	_, err = out.Write(header)
 	if err == nil {
-		err = snapshot(temp)
+		err = writeState(out, snapshot)
 	}
-	if err == nil {
-		err = temp.Sync()
+	if err != nil || bytes.Equal(sum.Sum(nil), f.saved) {
+		return errors.Join(err, temp.Close())
 	}
 
 	state, statErr := temp.Stat()
-	if err := errors.Join(err, statErr, temp.Close()); err != nil {
+	if err := errors.Join(temp.Sync(), statErr, temp.Close()); err != nil {
 		return err
 	}
 
@@ -306,8 +329,34 @@ func (f *File) Save(c Conversation, snapshot func(io.Writer) error) (err error) 
 	if err := os.Rename(temp.Name(), f.path); err != nil {
 		return err
 	}
-	f.state = state
+	f.state, f.saved = state, sum.Sum(nil)
 	return nil
+}
+
+// writeState writes a snapshot, compressed and bounded.
+func writeState(w io.Writer, snapshot func(io.Writer) error) error {
+	// One goroutine compresses the same state to the same bytes.
+	compress, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	err = snapshot(&boundedWriter{compress, MaxState})
+	return errors.Join(err, compress.Close())
+}
+
+// boundedWriter writes at most so many bytes.
+type boundedWriter struct {
+	w    io.Writer
+	left int
+}
+
+// Write implements io.Writer.
+func (b *boundedWriter) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, fmt.Errorf("its variables have more than %d MiB: delete large ones, or keep them in files",
+			MaxState>>20)
+	}
+	return b.w.Write(p)
 }
 
 func (f *File) checkUnchanged() error {

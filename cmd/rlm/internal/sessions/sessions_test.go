@@ -49,7 +49,7 @@ func TestAConversationIsKept(t *testing.T) {
 		t.Fatalf("a new session has %+v", first.Conversation)
 	}
 	want := sessions.Conversation{
-		Version: 1,
+		Version: 2,
 		Contexts: []sessions.Context{
 			{Path: filepath.Join(dir, "a")},
 			{Name: "stdin", Text: []byte("\xff\x00")},
@@ -125,6 +125,108 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
+// TestOldFilesAreRead: their snapshots are not compressed.
+func TestOldFilesAreRead(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	path, err := sessions.Path("old")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	data := append(encode(t, `{"version":1,"contexts":[],"histories":[]}`), "the snapshot"...)
+	if err := errors.Join(err, os.WriteFile(path, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	old := open(t, "old")
+	if data, err := io.ReadAll(old.Snapshot()); err != nil || string(data) != "the snapshot" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := old.Save(old.Conversation, write("another")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(open(t, "old").Snapshot()); err != nil || string(data) != "another" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestStatesAreCompressedAndBounded(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	f := open(t, "large")
+	if err := f.Save(sessions.Conversation{}, write(strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	path, err := sessions.Path("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil || before.Size() > 10_000 {
+		t.Errorf("%d bytes, %v", before.Size(), err)
+	}
+
+	// The same again is not written again.
+	if err := f.Save(sessions.Conversation{}, write(strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was written again, %v", err)
+	}
+
+	err = f.Save(sessions.Conversation{}, func(w io.Writer) error {
+		part := make([]byte, 1<<20)
+		for range sessions.MaxState>>20 + 1 {
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "more than 256 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSessionsAreListedCopiedAndDeleted(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	c := sessions.Conversation{
+		Contexts: []sessions.Context{{Path: "/etc/hosts"}}, Histories: [][]llm.Message{said("q", "a")},
+	}
+	if err := open(t, "a").Save(c, write("the snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	if err := sessions.Fork("a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(open(t, "b").Snapshot()); err != nil || string(data) != "the snapshot" {
+		t.Errorf("the copy has %q, %v", data, err)
+	}
+
+	var exported bytes.Buffer
+	if err := sessions.Export("a", &exported); err != nil {
+		t.Fatal(err)
+	}
+	for want, err := range map[string]error{
+		"already":              sessions.Fork("a", "b"),
+		"cannot fork":          sessions.Fork("none", "c"),
+		"there is no session":  sessions.Export("none", io.Discard),
+		"would read /etc/host": sessions.Import(bytes.NewReader(exported.Bytes()), "c", false),
+		"contains no session":  sessions.Import(strings.NewReader("x"), "c", true),
+		"cannot name":          sessions.Import(strings.NewReader("x"), "../c", true),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+
+	if err := errors.Join(sessions.Import(&exported, "c", true), sessions.Remove("a")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := sessions.List()
+	if err != nil || len(list) != 2 || list[1].Name != "c" || list[1].Questions != 1 ||
+		list[1].Contexts[0] != "/etc/hosts" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
@@ -136,7 +238,7 @@ func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"contains no session":              []byte("hello"),
 		"is damaged":                       bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
-		"has version 2":                    encode(t, `{"version":2,"more":1}`),
+		"has version 3":                    encode(t, `{"version":3,"more":1}`),
 		"unknown field":                    encode(t, `{"version":1,"more":1}`),
 		"neither a path nor a text":        encode(t, `{"version":1,"contexts":[{"path":"a"}],"histories":[]}`),
 		`a message with the role "system"`: encode(t, `{"version":1,"histories":[[{"role":"system","content":""}]]}`),

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+)
+
+const sessionsLong = `List, copy and delete the sessions that were given a name.
+
+"--session NAME" of exec, repl, run and chat keeps the variables, the contexts and the
+questions of a session, and continues it in the next command.`
+
+func newSessions(e *env) *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Short: "List, copy and delete named sessions", Long: sessionsLong}
+	cmd.AddCommand(newSessionsList(e), newSessionsOpen(e), newSessionsFork(), newSessionsExport(e),
+		newSessionsImport(e), newSessionsRemove())
+	return cmd
+}
+
+func newSessionsList(e *env) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the named sessions", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := sessions.List()
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+			if !asJSON {
+				_, _ = fmt.Fprintln(table, "NAME\tCHANGED\tSIZE\tCONTEXTS\tQUESTIONS\tDAMAGE")
+			}
+			for i := range list {
+				if asJSON {
+					if err := printLine(e.stdout, list[i]); err != nil {
+						return err
+					}
+					continue
+				}
+				s := &list[i]
+				size := humanize.IBytes(uint64(s.Bytes)) //nolint:gosec // of a file
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", s.Name, humanize.Time(s.Changed), size,
+					len(s.Contexts), s.Questions, escape(s.Damage))
+			}
+			return table.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each session")
+	return cmd
+}
+
+// oneSession takes the name of a session.
+func oneSession(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give the name of one session: rlm sessions list shows them")
+	}
+	return nil
+}
+
+// newSessionsOpen makes a command that is rlm repl for a session that exists.
+func newSessionsOpen(e *env) *cobra.Command {
+	cmd := newRepl(e)
+	run := cmd.RunE
+	cmd.Use, cmd.Short, cmd.Args = "open NAME [flags of rlm repl]", "Continue a named session in rlm repl", oneSession
+	cmd.Long, cmd.Example = `Continue a named session in rlm repl.`, "  rlm sessions open notes"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(sessions.Names(), args[0]) {
+			return fmt.Errorf("there is no session %q: rlm sessions list shows them", args[0])
+		}
+		if err := cmd.Flags().Set("session", args[0]); err != nil {
+			return err
+		}
+		return run(cmd, nil)
+	}
+	return cmd
+}
+
+func newSessionsFork() *cobra.Command {
+	as := ""
+	cmd := &cobra.Command{
+		Use: "fork NAME --as NEW", Short: "Copy a named session", Args: oneSession,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if as == "" {
+				return errors.New("name the new session with --as")
+			}
+			return sessions.Fork(args[0], as)
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "`name` of the new session")
+	return cmd
+}
+
+func newSessionsExport(e *env) *cobra.Command {
+	out := ""
+	cmd := &cobra.Command{
+		Use: "export NAME [-o FILE]", Short: "Write a named session to a file, for another machine", Args: oneSession,
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if out == "" {
+				return sessions.Export(args[0], e.stdout)
+			}
+			file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, file.Close()) }()
+			return sessions.Export(args[0], file)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "new `file` to write, in place of stdout")
+	return cmd
+}
+
+func newSessionsImport(e *env) *cobra.Command {
+	as, allowPaths := "", false
+	cmd := &cobra.Command{
+		Use: "import FILE --as NAME", Short: "Keep the file of a session under a new name",
+		Long: `Keep the file of a session, from "rlm sessions export", under a new name. The file may come
+from someone else: its variables stay in the sandbox. A session whose contexts are files
+of the machine is refused without --allow-paths, because its code would read them.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one file, or - for stdin")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if as == "" {
+				return errors.New("name the session with --as")
+			}
+			if args[0] == "-" {
+				return sessions.Import(e.stdin, as, allowPaths)
+			}
+			file, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			return sessions.Import(file, as, allowPaths)
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "`name` of the session")
+	cmd.Flags().BoolVar(&allowPaths, "allow-paths", false, "let the session read the files that it names")
+	return cmd
+}
+
+func newSessionsRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME...", Short: "Delete named sessions", Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if err := sessions.Remove(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
