@@ -110,6 +110,7 @@ func (s *shell) chat(ctx context.Context) error {
 		if strings.TrimSpace(question) == "" {
 			continue
 		}
+		s.in.Remember(question)
 		if err := s.ask(ctx, question); err != nil {
 			return err
 		}

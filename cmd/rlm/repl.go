@@ -194,9 +194,11 @@ func (s *shell) loop(ctx context.Context) error {
 const maxTyped = 1 << 20
 
 // read reads a whole snippet or command, of as many lines as it has.
-func (s *shell) read(ctx context.Context) (string, error) {
-	source, err := s.in.Line(">>> ", "")
-	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) {
+func (s *shell) read(ctx context.Context) (source string, err error) {
+	defer func() { s.in.Remember(source) }()
+	source, err = s.in.Line(">>> ", "")
+	isRecalled := strings.Contains(source, "\n")
+	if err != nil || strings.TrimSpace(source) == "" || isCommand(source) || isRecalled {
 		return source, err
 	}
 	for len(source) < maxTyped {

@@ -19,8 +19,11 @@ var errAborted = errors.New("interrupted")
 // editor reads lines.
 type editor interface {
 	// Line returns a line without its end, io.EOF at the end of the input, or
-	// errAborted. A terminal shows the indent as if it was typed.
+	// errAborted. A terminal shows the indent as if it was typed. A block that the user has
+	// recalled has several lines.
 	Line(prompt, indent string) (string, error)
+	// Remember adds a block of lines to the history as one entry.
+	Remember(block string)
 	Close() error
 }
 
@@ -101,6 +104,8 @@ func (p *pipeEditor) Line(string, string) (string, error) {
 	}
 }
 
+func (p *pipeEditor) Remember(string) {}
+
 func (p *pipeEditor) Close() error { return nil }
 
 // fastestTyped is less than a person takes for a line. Pasted lines come faster.
@@ -129,11 +134,16 @@ func (t *lineEditor) Line(prompt, indent string) (string, error) {
 	if errors.Is(err, liner.ErrPromptAborted) {
 		return "", errAborted
 	}
-	if err == nil && line != "" {
-		t.state.AppendHistory(line)
-	}
+	return strings.ReplaceAll(line, lineEnd, "\n"), err
+}
 
-	return line, err
+// lineEnd shows the end of a line in a block that is edited as one line.
+const lineEnd = "\u2424"
+
+func (t *lineEditor) Remember(block string) {
+	if block = strings.TrimRight(block, " \n"); block != "" {
+		t.state.AppendHistory(strings.ReplaceAll(block, "\n", lineEnd))
+	}
 }
 
 // Close writes the history, readable by its owner only, and restores the terminal.

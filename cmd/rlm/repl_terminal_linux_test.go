@@ -125,6 +125,13 @@ func TestATerminalCompletesAndIndents(t *testing.T) {
 		// A pasted block has its own indents.
 		{"for i in range(2):\r    for j in range(1):\r        print(f() + i + 1)\r\r", "42\r\n"},
 		{"", ">>> "},
+
+		// A block is recalled as one, and runs at once.
+		{"\x1b[A", "(f() + i + 1)"},
+		{"\r", "42\r\n"},
+		{"", ">>> "},
+		{"\x1b[A\x1b[A", "def f():\u2424    return 40"},
+		{"\x03", ">>> "},
 		{"\x04", "\r\n"},
 	})
 }

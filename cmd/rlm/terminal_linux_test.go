@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/tiers/docker"
 )
 
 // openTerminal returns the two ends of a pseudo-terminal.
@@ -100,6 +102,40 @@ func TestRawOutputReachesATerminal(t *testing.T) {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the terminal gets %q without %q", shown, want)
 		}
+	}
+}
+
+// figure is a snippet whose value has the form of a picture, as figures of Matplotlib have.
+const figure = `import base64
+class Figure:
+    def _repr_png_(self):
+        return base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEUlEQVR4nGP4z8AARGDi" +
+            "PwMAHfAD/aAzCYkAAAAASUVORK5CYII=")
+Figure()`
+
+// TestAFigureOfAContainerShowsInATerminal draws in terminals that tell by variables what they can.
+func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
+	tier := docker.New(docker.Options{Host: dockerHost()})
+	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
+	for _, c := range []struct {
+		name, variable, value, want string
+		flags                       []string
+	}{
+		{"kitty", "TERM", "xterm-kitty", "\x1b_Gf=100,a=T,m=0;iVBOR", nil},
+		{"iTerm", "TERM_PROGRAM", "iTerm.app", "\x1b]1337;File=inline=1;size=", nil},
+		{"sixel", "TERM", "xterm", "\x1bP0;0;8q\"1;1;2;2", []string{"--pictures", "sixel"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, name := range []string{"TMUX", "STY", "KITTY_WINDOW_ID", "TERM_PROGRAM", "LC_TERMINAL"} {
+				t.Setenv(name, "")
+			}
+			t.Setenv("TERM", "xterm")
+			t.Setenv(c.variable, c.value)
+			args := append([]string{"exec", "--quiet", "--tier", "docker", "-c", figure}, c.flags...)
+			if shown := showOnTerminal(t, args...); !strings.Contains(shown, c.want) {
+				t.Errorf("the terminal gets %q without %q", shown, c.want)
+			}
+		})
 	}
 }
 
