@@ -310,10 +310,14 @@ func (r readerUntil) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// readExactly reads n bytes. The buffer grows only with the data that arrives, because n is
-// untrusted.
+// believed is how many bytes a reader of a snapshot allocates before they have arrived.
+const believed = 16 << 20
+
+// readExactly reads n bytes. Beyond what is believed, the buffer grows only with the data that
+// arrives, because n is untrusted.
 func readExactly(r io.Reader, n int64) ([]byte, error) {
 	var buffer bytes.Buffer
+	buffer.Grow(int(min(n, believed)) + bytes.MinRead) // ReadFrom wants the room for a last look
 	read, err := io.Copy(&buffer, io.LimitReader(r, n))
 	if err != nil {
 		return nil, err

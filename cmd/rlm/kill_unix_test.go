@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -49,19 +51,25 @@ func rlmKilled() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// killedTurns are the turns of the run: batches, sub-loops, a value that no state can hold, and
-// calls of threads.
+// killedTurns are the turns of the run: batches, sub-loops, a move to another tier, a value that no
+// state can hold, calls of threads, and a call that waits for a person.
 var killedTurns = []string{
 	"```repl\nparts = context.split()\nseen = llm_query_batched(['item ' + p for p in parts])\n```",
 	"```repl\nimport statistics\nsubs = rlm_query_batched(['read it', 'read it'], contexts=['one', 'two'])\n```",
 	"```repl\nalive = (s for s in seen)\nprint(next(alive))\n```",
 	"```repl\nfrom concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as pool:\n" +
 		"    more = list(pool.map(llm_query, ['again ' + p for p in parts[:4]]))\nprint(next(alive), more)\n```",
-	"```repl\nFINAL([seen, subs, more, next(alive), statistics.mean([1, 2, 3])])\n```",
+	"```repl\nmailed = mail('all') + llm_query('and so on')\n```",
+	"```repl\nFINAL([seen, subs, more, next(alive), statistics.mean([1, 2, 3]), mailed])\n```",
 }
 
 const killedAnswer = `[["ITEM A","ITEM B","ITEM C","ITEM D","ITEM E","ITEM F"],["sub LEAF OF ONE","sub LEAF OF TWO"],` +
-	`["AGAIN A","AGAIN B","AGAIN C","AGAIN D"],"ITEM C",2]`
+	`["AGAIN A","AGAIN B","AGAIN C","AGAIN D"],"ITEM C",2,"sentAND SO ON"]`
+
+// killedProgram is the tool of the run. It counts its calls in a file.
+const killedProgram = `echo '{"tools": [{"name": "mail", "description": "", "parameters": {"type": "object",' \
+'"properties": {"to": {"type": "string"}}}}]}'
+n=0; while read line; do n=$((n+1)); echo mail >>sent.txt; echo "{\"id\": $n, \"result\": \"sent\"}"; done`
 
 // countedModel answers by rules, and counts the requests.
 type countedModel struct {
@@ -106,17 +114,18 @@ type killedRun struct {
 func newKilledRun(t *testing.T) *killedRun {
 	t.Helper()
 	d := &killedRun{t, t.TempDir()}
-	if err := os.WriteFile(filepath.Join(d.dir, "t.txt"), []byte("a b c d e f"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"t.txt": "a b c d e f", "mail.sh": killedProgram} {
+		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return d
 }
 
-// begin returns a program that begins the run, or goes on with it.
-func (d *killedRun) begin(server *llmtest.Server, program string, at int) *exec.Cmd {
-	cmd := exec.CommandContext(d.t.Context(), program, "run", "what is in it?", "--name", "killed",
-		"--context", "t.txt", "--model", "openai/any", "--bypass", "0", "--store", "store", "--max-turns", "5",
-		"--synthesis=false", "--outage", "0", "-v")
+// command returns a command of the program in the folder of the run, which kills itself at a moment
+// around a write, 0 for none.
+func (d *killedRun) command(server *llmtest.Server, at int, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(d.t.Context(), "rlmkilled", append(args, "--store", "store")...)
 	cmd.Dir = d.dir
 	cmd.Env = append(os.Environ(), killVariable+"="+strconv.Itoa(at))
 	for _, name := range serverVariables {
@@ -125,28 +134,119 @@ func (d *killedRun) begin(server *llmtest.Server, program string, at int) *exec.
 	return cmd
 }
 
-// kept returns how many calls have an ending in the journal.
-func (d *killedRun) kept() (steps int) {
+// begin returns a command that begins the run, or goes on with it.
+func (d *killedRun) begin(server *llmtest.Server, at int) *exec.Cmd {
+	return d.command(server, at, "run", "what is in it?", "--name", "killed", "--context", "t.txt",
+		"--model", "openai/any", "--bypass", "0", "--max-turns", "6", "--synthesis=false", "--outage", "0", "-v",
+		"--tool-command", "sh mail.sh", "--approve", "ask mail")
+}
+
+// withStore calls use with the store of the run.
+func (d *killedRun) withStore(use func(s *store.Folder)) {
 	d.t.Helper()
 	s, err := store.Open(filepath.Join(d.dir, "store"))
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer s.Close()
-	var lines bytes.Buffer
-	if err := journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, &lines); err != nil {
-		return 0 // the run has not begun
+	use(s)
+}
+
+// waiting returns the IDs of the calls that wait for a person.
+func (d *killedRun) waiting() (ids []string) {
+	d.t.Helper()
+	d.withStore(func(s *store.Folder) {
+		questions, err := journal.Questions(d.t.Context(), s, "")
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for _, q := range questions {
+			ids = append(ids, q.ID)
+		}
+	})
+	return ids
+}
+
+// sent returns how many calls the tool got.
+func (d *killedRun) sent() int {
+	d.t.Helper()
+	data, err := os.ReadFile(filepath.Join(d.dir, "sent.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.t.Fatal(err)
 	}
+	return strings.Count(string(data), "mail")
+}
+
+// park lets the run go on until its call waits.
+func (d *killedRun) park(server *llmtest.Server) {
+	d.t.Helper()
+	var exit *exec.ExitError
+	out, err := d.begin(server, 0).CombinedOutput()
+	if !errors.As(err, &exit) || exit.ExitCode() != exitParked || d.sent() > 0 {
+		d.t.Fatalf("the run is not parked: %v, %d sent\n%s", err, d.sent(), out)
+	}
+}
+
+// approve decides on the calls that wait, at a moment around a write.
+func (d *killedRun) approve(server *llmtest.Server, at int) *exec.Cmd {
+	d.t.Helper()
+	return d.command(server, at, append([]string{"runs", "approve"}, d.waiting()...)...)
+}
+
+// finish lets the run go on to its end, with the decisions of a person, and checks its answer.
+func (d *killedRun) finish(server *llmtest.Server) {
+	d.t.Helper()
+	if d.sent() == 0 {
+		if len(d.waiting()) == 0 {
+			d.goOn(server) // to the call that waits, unless it has a decision
+		}
+		if len(d.waiting()) > 0 {
+			if out, err := d.approve(server, 0).CombinedOutput(); err != nil {
+				d.t.Fatalf("%v\n%s", err, out)
+			}
+		}
+	}
+	if out := d.goOn(server); out != killedAnswer {
+		d.t.Fatalf("the answer is %s", out)
+	}
+}
+
+// goOn runs the command of the run again, and returns the answer, which is empty if the run waits.
+func (d *killedRun) goOn(server *llmtest.Server) string {
+	d.t.Helper()
+	var stderr bytes.Buffer
+	cmd := d.begin(server, 0)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitParked) {
+		d.t.Fatalf("%v\n%s", err, &stderr)
+	}
+	return strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")
+}
+
+// kept returns how many calls of the model and of the tool have an ending in the journal.
+func (d *killedRun) kept() (asked, sent int) {
+	d.t.Helper()
+	var lines bytes.Buffer
+	d.withStore(func(s *store.Folder) {
+		// Its error says that the run has not begun.
+		_ = journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, &lines)
+	})
 	for line := range strings.Lines(lines.String()) {
-		var e struct{ Kind string }
+		var e struct{ Kind, Key string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			d.t.Fatal(err)
 		}
-		if e.Kind == "step" {
-			steps++
+		switch {
+		case e.Kind != "step":
+		case strings.Contains(e.Key, "/mail "):
+			sent++
+		default:
+			asked++
 		}
 	}
-	return steps
+	return asked, sent
 }
 
 // killTable sums up the moments of one kind.
@@ -159,7 +259,7 @@ type killTable struct {
 func TestAKilledRunLosesNothing(t *testing.T) {
 	skip.Short(t, "it starts many processes")
 	needCache(t)
-	random, every := 3, 12
+	random, every := 3, 20
 	if text := os.Getenv(killsVariable); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -174,28 +274,33 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	defer server.Close()
 	begun := time.Now()
 	whole := newKilledRun(t)
-	checkAnswer(t, whole.begin(server, "rlmkilled", 0))
-	lasted, calls := time.Since(begun), model.sum()
-	if kept := whole.kept(); kept != calls {
-		t.Fatalf("%d calls are kept, but %d were made", kept, calls)
+	whole.park(server)
+	lasted := time.Since(begun)
+	whole.finish(server)
+	calls := model.sum()
+	if asked, sent := whole.kept(); asked != calls || sent != 1 || whole.sent() != 1 {
+		t.Fatalf("%d and %d calls are kept, but %d and %d were made", asked, sent, calls, whole.sent())
 	}
 
+	// Around each write: up to the call that waits, of the decision, and after it.
+	wait := func(*exec.Cmd) {}
 	writes, moments := killTable{}, killTable{}
-	for at := 1; ; at += every {
-		d := newKilledRun(t)
-		if !d.tryOnce(&writes, calls, func(*exec.Cmd) {}, at) {
-			break // there are not so many writes
+	for stage := range stages {
+		at := 1
+		for newKilledRun(t).tryOnce(&writes, stage, calls, wait, at) {
+			at += every
 		}
 	}
-	for range random {
+	for n := range random {
 		after := time.Duration(rand.Int64N(int64(lasted)))
-		newKilledRun(t).tryOnce(&moments, calls, func(cmd *exec.Cmd) {
+		stage := min(n%4, stages-1) // half of them after the decision: the run begins again there
+		newKilledRun(t).tryOnce(&moments, stage, calls, func(cmd *exec.Cmd) {
 			time.Sleep(after)
 			_ = cmd.Process.Kill()
 		}, 0)
 	}
 
-	t.Logf("a run of %d calls\n\n"+
+	t.Logf("a run of %d calls of models and one of a tool\n\n"+
 		"| killed | moments | lost | paid twice | in flight |\n| --- | --- | --- | --- | --- |\n"+
 		"| around a write | %d | %d | %d | %d |\n| at random | %d, of which %d before the end | %d | %d | %d |", calls,
 		writes.killed, writes.lost, writes.twice, writes.inFlight,
@@ -205,45 +310,60 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	}
 }
 
-// tryOnce kills a run, lets it go on, and counts. It reports whether the run was killed before
+// stages are the commands of the run that can be killed: the first, the decision, and the last.
+const stages = 3
+
+// kill starts the command of a stage, kills it, and reports whether it ended early.
+func (d *killedRun) kill(server *llmtest.Server, stage int, kill func(*exec.Cmd), at int) bool {
+	d.t.Helper()
+	if stage > 0 {
+		d.park(server)
+	}
+	cmd := d.begin(server, at)
+	if stage > 0 {
+		cmd = d.approve(server, at*(2-stage)) // of the last stage, it is not killed
+	}
+	if stage == stages-1 {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			d.t.Fatalf("%v\n%s", err, out)
+		}
+		cmd = d.begin(server, at)
+	}
+
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	kill(cmd)
+	_ = cmd.Wait()
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return status.Signaled() //nolint:misspell // the word of package syscall
+}
+
+// tryOnce kills a run, lets it go on, and counts. It reports whether the command was killed before
 // its end.
-func (d *killedRun) tryOnce(table *killTable, calls int, kill func(*exec.Cmd), at int) bool {
+func (d *killedRun) tryOnce(table *killTable, stage, calls int, kill func(*exec.Cmd), at int) bool {
 	d.t.Helper()
 	model := &countedModel{asked: map[string]int{}}
 	server := llmtest.Start(model.reply)
 	defer server.Close()
 
-	cmd := d.begin(server, "rlmkilled", at)
-	if err := cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	kill(cmd)
-	wasKilled := cmd.Wait() != nil
+	wasKilled := d.kill(server, stage, kill, at)
 	table.moments++
 	if !wasKilled {
 		return false
 	}
 
-	first, kept := model.sum(), d.kept()
-	checkAnswer(d.t, d.begin(server, "rlmkilled", 0))
-	again := model.sum() - first
+	first, firstSent := model.sum(), d.sent()
+	kept, keptSent := d.kept()
+	d.finish(server)
+	again, againSent := model.sum()-first, d.sent()-firstSent
 	table.killed++
-	table.lost += max(0, again-(calls-kept))
-	table.twice += first + again - calls
-	table.inFlight += first - kept
-	if again != calls-kept {
-		d.t.Errorf("%d calls were kept of %d, then %d were made, want %d", kept, first, again, calls-kept)
+	table.lost += max(0, again-(calls-kept)) + max(0, againSent-(1-keptSent))
+	table.twice += first + again - calls + firstSent + againSent - 1
+	table.inFlight += first - kept + firstSent - keptSent
+	if again != calls-kept || againSent != 1-keptSent {
+		d.t.Errorf("stage %d: %d and %d calls were kept of %d and %d, then %d and %d were made",
+			stage, kept, keptSent, first, firstSent, again, againSent)
 	}
 	return true
-}
-
-func checkAnswer(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	got := strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")
-	if err != nil || got != killedAnswer {
-		t.Fatalf("the answer is %s, %v\n%s", got, err, &stderr)
-	}
 }

@@ -285,3 +285,26 @@ func FuzzDecodeContent(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkCommit commits turns with messages of 16 KiB and a state of 64 KiB.
+func BenchmarkCommit(b *testing.B) {
+	s, err := store.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	j, _, err := Open(b.Context(), s, store.Log{ID: runA})
+	if err != nil {
+		b.Fatal(err)
+	}
+
+	data, state := fmt.Appendf(nil, "%q", strings.Repeat("message ", 2000)), make([]byte, 64<<10)
+	turn := 0
+	for b.Loop() {
+		turn++
+		copy(state, fmt.Sprint("state ", turn))
+		if err := j.Commit(b.Context(), Commit{Turn: turn, Data: data, State: state}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -10,47 +10,83 @@ import (
 	"strings"
 )
 
-// loopRow is a line of the table that a Go benchmark measures.
-type loopRow struct {
+// goRow is a line of the table that a Go benchmark measures.
+type goRow struct {
 	benchmark, unit string
 	what            string
 	show            string  // how the figure is written
 	atMost          float64 // 0 for a figure that has no bound
+	scale           float64 // from the unit to the figure, 0 for 1
 }
 
-var loopRows = []loopRow{
+var loopRows = []goRow{
 	{
 		"BenchmarkSubCalls", "ideal",
 		"1,000 sub-calls of a snippet, 64 at a time as by default, by HTTP to a server that takes 50 ms",
-		"%.2f x the ideal time", 1.1,
+		"%.2f x the ideal time", 1.1, 0,
 	},
-	{"BenchmarkTurn", "ms/turn", "a turn of the loop, without model and snippet", "%.2f ms", 2},
+	{"BenchmarkTurn", "ms/turn", "a turn of the loop, without model and snippet", "%.2f ms", 2, 0},
 	{
 		"BenchmarkRunsAtOnce", "KiB/run",
-		"100 runs at once, all finished: memory per run on the host's heap", "%.0f KiB", 0,
+		"100 runs at once, all finished: memory per run on the host's heap", "%.0f KiB", 0, 0,
 	},
-	{"BenchmarkSubLoop", "ms/loop", "a sub-loop with a typed answer, start to end", "%.2f ms", 5},
-	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000},
+	{"BenchmarkSubLoop", "ms/loop", "a sub-loop with a typed answer, start to end", "%.2f ms", 5, 0},
+	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000, 0},
 }
 
-// loops has the Go benchmarks of the loop measured, and puts what they report into
-// the table.
-func (b *bench) loops() error {
-	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench",
-		"^Benchmark(SubCalls|Turn|SubLoop|RunsAtOnce|Check1KB)$", "./repl/run", "./schema")
+// loops has the benchmarks of the loop measured.
+func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run", "./schema") }
+
+// msPerNs turns nanoseconds into milliseconds.
+const msPerNs = 1e-6
+
+var commitRows = []goRow{{
+	"BenchmarkCommit", "ns/op", "the commit of a turn: 16 KiB of messages, a state of 64 KiB",
+	"%.1f ms", 5, msPerNs,
+}}
+
+var durableRows = []goRow{
+	{
+		"BenchmarkSnapshot10MiB", "ns/op", "the snapshot of a session with 10 MiB of changes",
+		"%.0f ms", 30, msPerNs,
+	},
+	{"BenchmarkRestore10MiB", "ns/op", "a new session with this snapshot", "%.0f ms", 20, msPerNs},
+	{"BenchmarkListRuns", "ns/op", "100 of 10,000 runs, by status and text", "%.1f ms", 20, msPerNs},
+	{
+		"BenchmarkResume100", "ms/resume", "a run of 100 turns goes on: from a new engine to the next model call",
+		"%.0f ms", 500, 0,
+	},
+}
+
+// commits and durable have the benchmarks of what lasts measured.
+func (b *bench) commits() error { return b.measureGo(commitRows, "./internal/journal") }
+
+func (b *bench) durable() error { return b.measureGo(durableRows, ".") }
+
+// measureGo has Go benchmarks in packages measured, and puts what they report into the table.
+func (b *bench) measureGo(rows []goRow, packages ...string) error {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.benchmark)
+	}
+	args := []string{"test", "-run", "^$", "-bench", "^(" + strings.Join(names, "|") + ")$"}
+	cmd := exec.CommandContext(b.ctx, "go", append(args, packages...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("cannot measure the loop: %w\n%s", err, out)
+		return fmt.Errorf("cannot run the benchmarks: %w\n%s", err, out)
 	}
 
 	found := metrics(out)
-	for _, r := range loopRows {
+	for _, r := range rows {
 		value, ok := found[r.benchmark+" "+r.unit]
 		if !ok {
 			return fmt.Errorf("%s reports no %s", r.benchmark, r.unit)
 		}
 
+		if r.scale != 0 {
+			value *= r.scale
+		}
 		reach := "stated"
 		if r.atMost > 0 {
 			reach = "<= " + fmt.Sprintf(r.show, r.atMost)

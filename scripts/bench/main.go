@@ -7,6 +7,7 @@
 //	go run ./scripts/bench -only engine -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
 //	go run ./scripts/bench -only loops
+//	go run ./scripts/bench -only durable
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
 //	go run ./scripts/bench -only documents -python VENV/bin/python
@@ -95,6 +96,8 @@ func (b *bench) run(only string) error {
 			return fmt.Errorf("give -python and -texts")
 		}
 		return b.runAll(part{"rlm.New", b.sessions})
+	case "durable":
+		return b.runAll(part{"internal/journal", b.commits}, part{"rlm.New", b.durable})
 	case "loops":
 		return b.runAll(part{"repl/run", b.loops})
 	case "graph":
@@ -109,7 +112,7 @@ func (b *bench) run(only string) error {
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, engine, graph, loops, peers, "+
+		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, loops, peers, "+
 			"tables, texts and wasm", only)
 	}
 
@@ -143,6 +146,7 @@ func (b *bench) run(only string) error {
 		part{"tiers/wasm", b.scan}, part{"the command", b.command},
 		part{"router/python", b.analysis}, part{"tiers", b.warmTiers}, part{"rlm.New", b.sessions},
 		part{"router", b.routing}, part{"tiers/docker", b.containers}, part{"repl/run", b.loops},
+		part{"internal/journal", b.commits}, part{"rlm.New", b.durable},
 		part{"tiers", b.measureTexts})
 }
 

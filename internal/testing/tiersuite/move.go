@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -38,6 +39,11 @@ func (s *suite) testMove(t *testing.T) {
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)
 	t.Run("cannot be stopped", s.testUnstoppable)
+	t.Run("hostile states", func(t *testing.T) {
+		skip.UnderRace(t)
+		skip.Short(t, "some of the states end at a limit of time")
+		s.testHostileStates(t)
+	})
 	t.Run("unknown format", func(t *testing.T) {
 		_, err := asExporter(t, s.open(t, emptyConfig())).Import(t.Context(), tiers.State{Format: "stone tablet"})
 		var rejected *tiers.RejectedError
