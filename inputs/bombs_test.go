@@ -57,7 +57,7 @@ func TestBombsEndInErrors(t *testing.T) {
 			if _, err := fmt.Sscanf(string(out), "%d", &peak); err != nil || peak > mostMemory {
 				t.Errorf("%d bytes took %d kB of memory", len(data), peak)
 			}
-			if !regexp.MustCompile("raise --max-(ratio|unpacked)|decompression limit exceeded").Match(out) {
+			if !regexp.MustCompile("raise --max-(ratio|unpacked)").Match(out) {
 				t.Errorf("%d bytes: %s", len(data), out)
 			}
 			t.Logf("%d bytes: %s", len(data), out)
@@ -98,7 +98,7 @@ func makeBombs(t *testing.T) map[string][]byte {
 		"<worksheet><sheetData><row><c><v>"+strings.Repeat("1", 100<<20))
 	bombs["a.docx"] = makeZip(t, "[Content_Types].xml", nothing, "word/document.xml", "<w/>")
 	bombs["a.odt"] = makeZip(t, "mimetype", "application/vnd.oasis.opendocument.text",
-		"content.xml", strings.Repeat(nothing, 3))
+		"content.xml", nothing)
 	bombs["a.ods"] = makeZip(t, "mimetype", "application/vnd.oasis.opendocument.spreadsheet", "content.xml",
 		`<a><table:table table:name="x"><table:table-row table:number-rows-repeated="16384">`+
 			`<table:table-cell table:number-columns-repeated="1024"><text:p>text</text:p></table:table-cell>`+

@@ -94,7 +94,7 @@ func Convert(
 	w := &writer{text: text}
 	size := document.Size()
 	answer, err := engine.Call(ctx, rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}, rustmodule.Job{
-		Request:   append(binary.LittleEndian.AppendUint64(nil, uint64(size)), kind...),
+		Request:   encode(size, o.Bounds.Unpacked(size), kind),
 		Input:     document,
 		Output:    w,
 		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
@@ -114,6 +114,12 @@ func Convert(
 		_ = store(path, answer, w.copy.Bytes()) // else it is converted again
 	}
 	return about, err
+}
+
+// encode encodes a request for a document of a size, of which so many bytes may be unpacked.
+func encode(size, unpacked int64, kind Kind) []byte {
+	request := binary.LittleEndian.AppendUint64(nil, uint64(size))
+	return append(binary.LittleEndian.AppendUint64(request, uint64(unpacked)), kind...)
 }
 
 // writer counts the bytes of a text, and has a copy of a short one.

@@ -238,3 +238,61 @@ func packed(tb testing.TB, files map[string][]byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// TestSectionsAreParts reads texts whose headings begin parts: the highest level that occurs twice.
+func TestSectionsAreParts(t *testing.T) {
+	const begin = `<a xmlns:text="t"><text:h text:outline-level="1">Title</text:h><text:p>before</text:p>`
+	odt := packed(t, map[string][]byte{
+		"mimetype": []byte("application/vnd.oasis.opendocument.text"),
+		"content.xml": []byte(begin + `<text:h text:outline-level="2">One</text:h><text:p>first</text:p>` +
+			`<text:h text:outline-level="2">Two</text:h><text:p>second</text:p></a>`),
+	})
+	text, about, err := convert(t, documents.Zip, odt)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var titles []string
+	for i, part := range about.Parts {
+		titles = append(titles, part.Title)
+		end := int64(len(text))
+		if i+1 < len(about.Parts) {
+			end = about.Parts[i+1].Start
+		}
+		if want := []string{"before", "first", "second"}[i]; !strings.Contains(text[part.Start:end], want) {
+			t.Errorf("part %d is %q, without %q", i, text[part.Start:end], want)
+		}
+	}
+	if !slices.Equal(titles, []string{"", "One", "Two"}) || about.Noun != "section" {
+		t.Errorf("%q are called %q", titles, about.Noun)
+	}
+}
+
+// TestWhatIsLeftOutIsSaid reads texts of which nothing, or not all, can be read.
+func TestWhatIsLeftOutIsSaid(t *testing.T) {
+	odt := func(content string) []byte {
+		return packed(t, map[string][]byte{
+			"mimetype": []byte("application/vnd.oasis.opendocument.text"), "content.xml": []byte(content),
+		})
+	}
+	_, _, err := convert(t, documents.Zip, odt("<a/>"))
+	if problem, ok := errors.AsType[*documents.ProblemError](err); !ok || problem.Kind != documents.NoText {
+		t.Errorf("an empty text: %v", err)
+	}
+
+	_, about, err := convert(t, documents.Zip, odt("<a><text:p>x &unknown; y</text:p></a>"))
+	if err != nil || len(about.Warnings) != 1 || !strings.Contains(about.Warnings[0], "&unknown;") {
+		t.Errorf("an entity that is not declared: %v, %v", about, err)
+	}
+
+	page := "<p>hello</p>" + strings.Repeat("<div>", 100_000)
+	_, _, err = convert(t, documents.HTML, []byte(page))
+	if problem, ok := errors.AsType[*documents.ProblemError](err); !ok || problem.Kind != documents.Damaged {
+		t.Errorf("a deep page: %v", err)
+	}
+	mail := "Subject: s\nContent-Type: text/html\n\n" + page
+	text, about, err := convert(t, documents.Mail, []byte(mail))
+	if err != nil || !strings.Contains(text, "hello") || len(about.Warnings) != 1 {
+		t.Errorf("a deep page in mail: %.100q, %v, %v", text, about, err)
+	}
+}

@@ -26,7 +26,7 @@ pub fn read(data: Vec<u8>, text: &mut Text, depth: usize) -> Result<(), Problem>
     } else if holds("__properties_version1.0") {
         drop(data);
         if depth == 0 {
-            text.block("Mail of Outlook")?;
+            text.describe("Mail of Outlook")?;
         }
         return read_message(&mut file, "", text, depth);
     } else {
@@ -67,7 +67,7 @@ fn read_message(
     if let Some(body) = find_text(file, folder, "1000") {
         text.block(&body)?;
     } else if let Some(page) = find(file, folder, "1013", "0102") {
-        text.block(&html::to_markdown(&html::decode(&page))?)?;
+        html::append(&html::decode(&page), text)?;
     } else if find(file, folder, "1009", "0102").is_some() {
         text.warn("the message is compressed RTF alone, which nobody reads");
     }

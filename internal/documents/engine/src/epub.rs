@@ -7,7 +7,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::html;
 use crate::package::{Package, read_member};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::text::{Text, count};
 
 /// What the package file of a book says.
@@ -22,23 +22,26 @@ pub fn read(mut package: Package, text: &mut Text) -> Result<(), Problem> {
     if package.index_for_name("META-INF/rights.xml").is_some() {
         return Err(Problem::encrypted());
     }
-    let root = find_root(&read_member(&mut package, "META-INF/container.xml")?)?;
-    let book = read_book(&read_member(&mut package, &root)?)?;
+    let root = find_root(&read_member(&mut package, "META-INF/container.xml", text)?)?;
+    let book = read_book(&read_member(&mut package, &root, text)?)?;
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
 
     let mut about = format!("EPUB, {}", count(book.chapters.len(), "chapter"));
     for part in [book.title, book.author].into_iter().filter(|part| !part.is_empty()) {
         about += &format!(", {part}");
     }
-    text.block(&about)?;
+    text.describe(&about)?;
     for href in &book.chapters {
         let name = resolve(folder, href);
-        let Ok(data) = read_member(&mut package, &name) else {
-            text.warn(format!("cannot read the chapter {name}"));
-            continue;
+        let chapter = read_member(&mut package, &name, text);
+        let markdown = match chapter.and_then(|data| html::to_markdown(&html::decode(&data))) {
+            Ok(markdown) => markdown,
+            Err(problem) if problem.kind == Kind::TooLarge => return Err(problem),
+            Err(problem) => {
+                text.warn(format!("cannot read the chapter {name}: {}", problem.message));
+                continue;
+            }
         };
-        let page = html::decode(&data);
-        let markdown = html::to_markdown(&page)?;
         let heading = markdown.lines().find(|line| line.starts_with('#')).unwrap_or_default();
         text.part("chapter", heading.trim_start_matches('#'))?;
         text.block(&markdown)?;

@@ -2,16 +2,7 @@
 
 use std::io::{self, Read};
 
-#[link(wasm_import_module = "rlm")]
-unsafe extern "C" {
-    /// Fills a buffer from the document. Negative: it cannot be read.
-    fn read(at: *mut u8, length: usize) -> i32;
-    /// Appends to the text. Negative: the text has failed.
-    fn write(at: *const u8, length: usize) -> i32;
-    /// The build inserts calls of it: see AddFuel of `scripts/wasm/internal/wasmbin`.
-    #[link_name = "yield"]
-    pub safe fn pause();
-}
+use crate::guest::{read, write};
 
 /// The bytes of the document.
 pub struct Input;

@@ -1,75 +1,47 @@
 //! The reader of documents of package documents: what people have in files becomes Markdown, in
 //! one WebAssembly module.
 //!
-//! The host calls `allocate` for a request and then `call`. The module reads the document with
-//! the host's `read` and writes the text with `write`. See `internal/documents/instance.go`.
+//! The module reads the document with the host's `read` and writes the text with `write`.
 
 mod compound;
 mod epub;
+#[path = "../../../rustmodule/guest.rs"]
+mod guest;
 mod host;
 mod html;
 mod mail;
 mod notebook;
 mod office;
 mod opendocument;
-
 mod package;
 mod pdf;
 mod problem;
 mod rtf;
 mod text;
 
-use std::cell::RefCell;
 use std::io::{BufReader, Read};
 
+use guest::{put_number, put_text};
 use problem::Problem;
 use text::Text;
 
 /// Documents in documents, such as the attachments of mail, are read this deep.
 const DEEPEST: usize = 4;
 
-thread_local! {
-    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-unsafe extern "C" {
-    safe fn __wasm_call_ctors();
-}
-
-/// Prepares the module. It returns 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn start() -> i32 {
-    __wasm_call_ctors();
-    host::pause(); // an import that is never used would be dropped
-    0
-}
-
-/// Makes room for a request and returns its address.
-#[unsafe(no_mangle)]
-pub extern "C" fn allocate(length: usize) -> *mut u8 {
-    REQUEST.with_borrow_mut(|request| {
-        *request = vec![0; length];
-        request.as_mut_ptr()
-    })
-}
-
-/// Converts the document of the kind in the request, which the number of its bytes follows. The
-/// result has the answer's length above its address.
+/// Converts a document. The request has the number of its bytes, how many may be unpacked in it or
+/// written, and its kind. The answer is what `internal/documents/answer.go` decodes.
 #[unsafe(no_mangle)]
 pub extern "C" fn call(_operation: u32) -> u64 {
-    let request = REQUEST.take();
     let mut text = Text::default();
-    let result = answer(&request, &mut text);
-    ANSWER.with_borrow_mut(|answer| {
-        *answer = encode(result, &text);
-        (answer.len() as u64) << 32 | answer.as_ptr() as u64
-    })
+    let result = answer(&guest::take_request(), &mut text);
+    guest::reply(encode(result, &text))
 }
 
 fn answer(request: &[u8], text: &mut Text) -> Result<(), Problem> {
-    let (size, kind) =
-        request.split_first_chunk::<8>().ok_or_else(|| Problem::damaged("the request is short"))?;
+    let short = || Problem::damaged("the request is short");
+    let (size, rest) = request.split_first_chunk::<8>().ok_or_else(short)?;
+    let (room, kind) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+    text.room = u64::from_le_bytes(*room);
     let kind = String::from_utf8_lossy(kind);
     if kind == "mbox" {
         mail::read_mailbox(BufReader::with_capacity(64 << 10, host::Input), text)?;
@@ -82,7 +54,7 @@ fn answer(request: &[u8], text: &mut Text) -> Result<(), Problem> {
         convert(&kind, data, text, 0)?;
     }
 
-    if text.position() == 0 {
+    if text.is_empty() {
         return Err(Problem::no_text("it has no text"));
     }
     text.flush()
@@ -143,18 +115,4 @@ fn encode(result: Result<(), Problem>, text: &Text) -> Vec<u8> {
     }
     put_number(&mut out, text.further_warnings);
     out
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_number(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Appends a number in LEB128.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }

@@ -14,14 +14,14 @@ pub fn read(data: &[u8], text: &mut Text, depth: usize) -> Result<(), Problem> {
         .parse(data)
         .ok_or_else(|| Problem::damaged("it has no header of a message"))?;
     if depth == 0 {
-        text.block("Mail")?;
+        text.describe("Mail")?;
     }
     read_message(&message, text, depth)
 }
 
 /// Reads message after message, so that a mailbox may be larger than the memory.
 pub fn read_mailbox(input: impl BufRead, text: &mut Text) -> Result<(), Problem> {
-    text.block("Mailbox")?;
+    text.describe("Mailbox")?;
     for found in MessageIterator::new(input) {
         let found = found.map_err(|_| Problem::damaged("it cannot be read to its end"))?;
         match MessageParser::default().parse(found.contents()) {
@@ -57,7 +57,7 @@ fn read_message(message: &Message, text: &mut Text, depth: usize) -> Result<(), 
     for part in message.text_bodies() {
         match &part.body {
             PartType::Text(body) => text.block(body)?,
-            PartType::Html(body) => text.block(&html::to_markdown(body)?)?,
+            PartType::Html(body) => html::append(body, text)?,
             _ => {}
         }
     }
@@ -116,6 +116,7 @@ pub fn attach(
     }
 
     match convert(found, data.to_vec(), text, depth + 1) {
+        Err(problem) if problem.kind == Kind::TooLarge => Err(problem),
         Err(problem) => {
             let why = match problem.kind {
                 Kind::Encrypted => "it is encrypted".to_owned(),

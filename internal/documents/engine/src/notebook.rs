@@ -22,7 +22,7 @@ pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
         .as_str()
         .or(about["kernelspec"]["language"].as_str())
         .unwrap_or("python");
-    text.block(&format!("Notebook, {}, {language}", count(cells.len(), "cell")))?;
+    text.describe(&format!("Notebook, {}, {language}", count(cells.len(), "cell")))?;
     for cell in cells {
         text.mark("cell", cell["cell_type"].as_str().unwrap_or_default());
         read_cell(cell, language, text)?;

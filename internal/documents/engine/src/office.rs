@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read, Seek};
 
 use office_oxide::ir::{DocumentIR, Metadata, Section};
+use office_oxide::options::ParseOptions;
 use office_oxide::{Document, DocumentFormat, OfficeError};
 use zip::ZipArchive;
 
@@ -21,7 +22,11 @@ pub fn find_format<R: Read + Seek>(package: &ZipArchive<R>) -> Option<DocumentFo
 }
 
 pub fn read(data: Vec<u8>, format: DocumentFormat, text: &mut Text) -> Result<(), Problem> {
-    let document = Document::from_reader(Cursor::new(data), format).map_err(explain)?;
+    let mut options = ParseOptions::default();
+    options.limits.package_bytes = text.room;
+    options.limits.part_bytes = text.room;
+    let reader = Cursor::new(data);
+    let document = Document::from_reader_with(reader, format, &options).map_err(explain)?;
     let DocumentIR { metadata, sections } = document.to_ir();
     drop(document);
     for warning in &metadata.warnings {
@@ -33,7 +38,7 @@ pub fn read(data: Vec<u8>, format: DocumentFormat, text: &mut Text) -> Result<()
 
     let title = metadata.title.clone().filter(|title| !title.trim().is_empty());
     let about = describe(metadata.format, &sections);
-    text.block(&match title {
+    text.describe(&match title {
         Some(title) => format!("{about}: {}", title.trim()),
         None => about,
     })?;
@@ -71,7 +76,8 @@ fn read_section(metadata: &Metadata, mut section: Section, text: &mut Text) -> R
         text.part(noun, &format!("{title}{hidden}"))?;
     }
     let whole = DocumentIR { metadata: metadata.clone(), sections: vec![section] };
-    text.block(&whole.to_markdown())
+    let markdown = whole.to_markdown();
+    if noun.is_empty() { text.sections(&markdown) } else { text.block(&markdown) }
 }
 
 fn explain(error: OfficeError) -> Problem {
@@ -79,6 +85,9 @@ fn explain(error: OfficeError) -> Problem {
     let lower = message.to_lowercase();
     if lower.contains("encrypted") || lower.contains("password") {
         return Problem::encrypted();
+    }
+    if lower.contains("decompression limit") || lower.contains("package limit") {
+        return Problem::too_large();
     }
     match error {
         OfficeError::UnsupportedFormat(what) => Problem::unsupported(what),

@@ -6,22 +6,25 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::package::{Package, read_member};
 use crate::problem::Problem;
-use crate::text::{Text, cell, count};
+use crate::text::{Text, cell, count, find_split};
 
 /// Cells and rows that repeat are written out up to these numbers. Sheets end with repeats that
 /// fill them to their last row and column, but those are empty.
 const MOST_REPEATED_CELLS: usize = 1 << 10;
 const MOST_REPEATED_ROWS: usize = 1 << 14;
 
+/// What a cell of a table costs besides its text, in bytes.
+const CELL: usize = size_of::<String>();
+
 /// Elements that lie deeper are an error.
 const DEEPEST: usize = 1 << 10;
 
 pub fn read(mut package: Package, kind: &str, text: &mut Text) -> Result<(), Problem> {
-    let manifest = read_member(&mut package, "META-INF/manifest.xml").unwrap_or_default();
+    let manifest = read_member(&mut package, "META-INF/manifest.xml", text).unwrap_or_default();
     if String::from_utf8_lossy(&manifest).contains("encryption-data") {
         return Err(Problem::encrypted());
     }
-    let content = read_member(&mut package, "content.xml")?;
+    let content = read_member(&mut package, "content.xml", text)?;
     let (name, noun) = if kind.contains("spreadsheet") {
         ("OpenDocument spreadsheet", "sheet")
     } else if kind.contains("presentation") {
@@ -32,10 +35,19 @@ pub fn read(mut package: Package, kind: &str, text: &mut Text) -> Result<(), Pro
         ("OpenDocument drawing", "page")
     };
 
-    let parts = count_parts(&content, noun)?;
-    text.block(&if noun.is_empty() { name.to_owned() } else { format!("{name}, {parts}") })?;
+    let split = if noun.is_empty() {
+        text.describe(name)?;
+        find_split(find_levels(&content)?.into_iter())
+    } else {
+        text.describe(&format!("{name}, {}", count_parts(&content, noun)?))?;
+        None
+    };
+    if split.is_some() {
+        text.section("");
+    }
     Walker {
         noun,
+        split,
         text,
         open: Vec::new(),
         lists: 0,
@@ -60,9 +72,28 @@ fn count_parts(content: &[u8], noun: &str) -> Result<String, Problem> {
     }
 }
 
+/// The levels of all headings.
+fn find_levels(content: &[u8]) -> Result<Vec<usize>, Problem> {
+    let mut reader = Reader::from_reader(content);
+    let mut levels = Vec::new();
+    loop {
+        match reader.read_event()? {
+            Event::Start(e) if e.name().as_ref() == "text:h" => levels.push(heading_level(&e)),
+            Event::Eof => return Ok(levels),
+            _ => {}
+        }
+    }
+}
+
+fn heading_level(e: &BytesStart) -> usize {
+    number(e, "text:outline-level").clamp(1, 6)
+}
+
 /// Turns the elements of a content.xml into Markdown.
 struct Walker<'a> {
     noun: &'static str,
+    /// The level of the headings that begin a part.
+    split: Option<usize>,
     text: &'a mut Text,
     /// The text of the paragraphs that are open: notes lie in paragraphs.
     open: Vec<String>,
@@ -118,6 +149,8 @@ impl Walker<'_> {
                         self.write(c.encode_utf8(&mut [0; 4]));
                     } else if let Some(known) = resolve_predefined_entity(&r) {
                         self.write(known);
+                    } else {
+                        self.text.warn(format!("the entity &{}; is not declared", &*r));
                     }
                 }
                 Event::Eof => return Ok(()),
@@ -130,7 +163,7 @@ impl Walker<'_> {
         match e.name().as_ref() {
             "text:p" => self.open.push(String::new()),
             "text:h" => {
-                self.headings.push(number(e, "text:outline-level").clamp(1, 6));
+                self.headings.push(heading_level(e));
                 self.open.push(String::new());
             }
             "text:list" => self.lists += 1,
@@ -178,6 +211,10 @@ impl Walker<'_> {
                 let level = self.headings.pop().unwrap_or(1);
                 let heading = self.open.pop().unwrap_or_default();
                 if !heading.trim().is_empty() {
+                    let is_inner = self.lists > 0 || !self.tables.is_empty() || !self.open.is_empty();
+                    if self.split == Some(level) && !is_inner {
+                        self.text.section(&heading);
+                    }
                     self.finish(format!("{} {}", "#".repeat(level), heading.trim()))?;
                 }
             }
@@ -194,12 +231,12 @@ impl Walker<'_> {
             "text:note" | "office:annotation" => self.write(")"),
             "table:table-cell" | "table:covered-table-cell" => {
                 if let Some(table) = self.tables.last_mut() {
-                    table.finish_cell();
+                    table.finish_cell(self.text)?;
                 }
             }
             "table:table-row" => {
                 if let Some(table) = self.tables.last_mut() {
-                    table.finish_row(self.text);
+                    table.finish_row(self.text)?;
                 }
             }
             "table:table" => {
@@ -236,25 +273,28 @@ impl Walker<'_> {
 }
 
 impl Table {
-    fn finish_cell(&mut self) {
+    fn finish_cell(&mut self, text: &mut Text) -> Result<(), Problem> {
         let found = cell(&std::mem::take(&mut self.cell).join("\n"));
         if found.is_empty() {
             self.empty_cells = self.empty_cells.saturating_add(self.cell_repeats);
-            return;
+            return Ok(());
         }
         // Cells behind the last one that is not empty are left out.
         let empty = self.empty_cells.min(MOST_REPEATED_CELLS);
         self.row.extend(std::iter::repeat_n(String::new(), empty));
         self.empty_cells = 0;
-        self.row.extend(std::iter::repeat_n(found, self.cell_repeats.min(MOST_REPEATED_CELLS)));
+        let repeats = self.cell_repeats.min(MOST_REPEATED_CELLS);
+        text.charge((repeats.saturating_sub(1) * (found.len() + CELL)) as u64)?;
+        self.row.extend(std::iter::repeat_n(found, repeats));
+        Ok(())
     }
 
-    fn finish_row(&mut self, text: &mut Text) {
+    fn finish_row(&mut self, text: &mut Text) -> Result<(), Problem> {
         self.empty_cells = 0;
         let row = std::mem::take(&mut self.row);
         if row.is_empty() {
             self.empty_rows = self.empty_rows.saturating_add(self.row_repeats);
-            return;
+            return Ok(());
         }
         let repeats = self.row_repeats;
         if repeats.max(self.empty_rows) > MOST_REPEATED_ROWS {
@@ -263,7 +303,11 @@ impl Table {
         let empty = self.empty_rows.min(MOST_REPEATED_ROWS);
         self.rows.extend(std::iter::repeat_n(Vec::new(), empty));
         self.empty_rows = 0;
-        self.rows.extend(std::iter::repeat_n(row, repeats.min(MOST_REPEATED_ROWS)));
+        let repeats = repeats.min(MOST_REPEATED_ROWS);
+        let length: usize = row.iter().map(|cell| cell.len() + CELL).sum();
+        text.charge(repeats.saturating_sub(1) as u64 * length as u64)?;
+        self.rows.extend(std::iter::repeat_n(row, repeats));
+        Ok(())
     }
 
     /// The table in Markdown. Its first row is the header.

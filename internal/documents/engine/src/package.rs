@@ -9,9 +9,6 @@ use crate::problem::Problem;
 use crate::text::Text;
 use crate::{epub, office, opendocument};
 
-/// A member that is longer unpacked is not read, in bytes.
-const LONGEST_MEMBER: u64 = 256 << 20;
-
 /// A zip archive in memory.
 pub type Package = ZipArchive<Cursor<Vec<u8>>>;
 
@@ -21,7 +18,7 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
         return office::read(package.into_inner().into_inner(), format, text);
     }
 
-    let kind = read_member(&mut package, "mimetype").unwrap_or_default();
+    let kind = read_member(&mut package, "mimetype", text).unwrap_or_default();
     match String::from_utf8_lossy(&kind).trim() {
         "application/epub+zip" => epub::read(package, text),
         kind if kind.starts_with("application/vnd.oasis.opendocument.") => {
@@ -38,15 +35,16 @@ pub fn is_document(data: &[u8]) -> bool {
     })
 }
 
-/// The bytes of a member.
-pub fn read_member(package: &mut Package, name: &str) -> Result<Vec<u8>, Problem> {
+/// The bytes of a member, which take from the room of the text.
+pub fn read_member(
+    package: &mut Package,
+    name: &str,
+    text: &mut Text,
+) -> Result<Vec<u8>, Problem> {
     let member = package.by_name(name).map_err(explain)?;
     let mut data = Vec::new();
-    member.take(LONGEST_MEMBER + 1).read_to_end(&mut data)?;
-    if data.len() as u64 > LONGEST_MEMBER {
-        let most = LONGEST_MEMBER >> 20;
-        return Err(Problem::damaged(format!("{name} has more than {most} MiB unpacked")));
-    }
+    member.take(text.room.saturating_add(1)).read_to_end(&mut data)?;
+    text.charge(data.len() as u64)?;
     Ok(data)
 }
 

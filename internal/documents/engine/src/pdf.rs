@@ -20,7 +20,7 @@ pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
         return Err(Problem::unsupported(format!("it has more than {MOST_PAGES} pages")));
     }
 
-    text.block(&format!("PDF, {}", count(pages, "page")))?;
+    text.describe(&format!("PDF, {}", count(pages, "page")))?;
     let (mut without_text, mut failed) = (Vec::new(), Vec::new());
     let mut why = None; // the first page cannot be read
     for index in 0..pages {

@@ -11,6 +11,8 @@ pub enum Kind {
     /// It is pictures alone, or empty.
     NoText = 3,
     Unsupported = 4,
+    /// More would be unpacked or written than the host allows.
+    TooLarge = 5,
 }
 
 pub struct Problem {
@@ -29,6 +31,10 @@ impl Problem {
 
     pub fn no_text(message: impl Into<String>) -> Self {
         Self { kind: Kind::NoText, message: message.into() }
+    }
+
+    pub fn too_large() -> Self {
+        Self { kind: Kind::TooLarge, message: String::new() }
     }
 
     pub fn unsupported(message: impl Into<String>) -> Self {

@@ -87,7 +87,7 @@ pub fn read(data: &[u8], text: &mut Text) -> Result<(), Problem> {
         replacements: 1,
         is_note: false,
     };
-    text.block("RTF document")?;
+    text.describe("RTF document")?;
     let before = text.position();
     let mut reader = Reader {
         text,

@@ -19,6 +19,10 @@ const MOST_WARNINGS: usize = 20;
 pub struct Text {
     pending: String,
     written: u64,
+    /// How many bytes may still be unpacked in the document or written.
+    pub room: u64,
+    /// Where the description of the document ends.
+    begun: u64,
     /// What the parts are, in the singular: "page", "sheet".
     pub noun: &'static str,
     /// The title and the first byte of each part.
@@ -28,8 +32,21 @@ pub struct Text {
 }
 
 impl Text {
+    /// Takes from the room. Once it has failed, it fails always.
+    pub fn charge(&mut self, bytes: u64) -> Result<(), Problem> {
+        match self.room.checked_sub(bytes) {
+            Some(left) => self.room = left,
+            None => {
+                self.room = 0;
+                return Err(Problem::too_large());
+            }
+        }
+        Ok(())
+    }
+
     /// Appends, without characters that no text has.
     pub fn push(&mut self, text: &str) -> Result<(), Problem> {
+        self.charge(text.len() as u64)?;
         self.pending
             .extend(text.chars().filter(|c| *c >= ' ' || matches!(c, '\n' | '\t' | '\u{c}')));
         if self.pending.len() < PIECE {
@@ -46,6 +63,57 @@ impl Text {
         }
         self.push(text.trim_start_matches(['\n', '\r']))?;
         self.push("\n\n")
+    }
+
+    /// Appends what a document is, which comes first: "PDF, 12 pages".
+    pub fn describe(&mut self, what: &str) -> Result<(), Problem> {
+        self.block(what)?;
+        self.begun = self.position();
+        Ok(())
+    }
+
+    /// Reports whether there is nothing behind the description.
+    pub fn is_empty(&self) -> bool {
+        self.position() == self.begun
+    }
+
+    /// Appends Markdown whose highest headings that are repeated begin parts.
+    pub fn sections(&mut self, markdown: &str) -> Result<(), Problem> {
+        let mut is_code = false;
+        let mut headings = Vec::new(); // levels, starts and titles
+        let mut start = 0;
+        for line in markdown.split_inclusive('\n') {
+            is_code ^= line.starts_with("```");
+            let level = line.bytes().take_while(|b| *b == b'#').count();
+            if !is_code && level > 0 && line[level..].starts_with(' ') {
+                headings.push((level, start, &line[level..]));
+            }
+            start += line.len();
+        }
+        let Some(split) = find_split(headings.iter().map(|(level, _, _)| *level)) else {
+            return self.block(markdown);
+        };
+
+        let mut done = 0;
+        self.section("");
+        for (level, start, title) in headings {
+            if level == split {
+                self.block(&markdown[done..start])?;
+                self.section(title);
+                done = start;
+            }
+        }
+        self.block(&markdown[done..])
+    }
+
+    /// Begins a section without writing its heading. A section that is still empty gets the title.
+    pub fn section(&mut self, title: &str) {
+        let title = shorten(&title.replace(['\\', '*'], ""));
+        let here = self.position();
+        match self.parts.last_mut() {
+            Some((last, start)) if *start == here => *last = title,
+            _ => drop(self.mark("section", &title)),
+        }
     }
 
     /// Begins a part with a heading. The heading names it.
@@ -97,6 +165,13 @@ pub fn shorten(title: &str) -> String {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
     }
+}
+
+/// The highest level of headings that occurs twice.
+pub fn find_split(levels: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut counts = [0; 7];
+    levels.for_each(|level| counts[level.min(6)] += 1);
+    (1..counts.len()).find(|level| counts[*level] > 1)
 }
 
 fn capitalized(noun: &str) -> String {
