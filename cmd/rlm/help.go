@@ -57,6 +57,7 @@ var flagTitle = map[string]string{
 	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
 	"max-unpacked": inputFlags, "max-ratio": inputFlags,
 	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags, "approve": inputFlags,
+	"mcp": inputFlags, "max-tool-calls": inputFlags,
 
 	"json": outputFlags, "quiet": outputFlags, "verbose": outputFlags, "events": outputFlags,
 	"stream": outputFlags, "out": outputFlags, "raw": outputFlags,

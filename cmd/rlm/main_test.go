@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/mcptest"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 		"rlmkilled": rlmKilled,
 		"exits":     exits,
 		"mktext":    mktext,
+		"mcpserver": func() { mcptest.Serve(os.Args[1]) },
 	})
 }
 

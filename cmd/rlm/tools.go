@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/toolprogram"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -18,10 +20,15 @@ import (
 // maxToolFile bounds a tool file, in bytes.
 const maxToolFile = 1 << 20
 
+// defaultToolCalls bounds the calls of MCP tools in one command.
+const defaultToolCalls = 1_000
+
 // toolFlags are the flags about tools of the user.
 type toolFlags struct {
 	files    []string
 	commands []string
+	servers  []string   // files that name MCP servers
+	calls    int64      // of their tools, at most
 	approve  []string   // rules
 	known    *knowledge // if it is open already
 }
@@ -31,6 +38,9 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 		"Python `file` whose functions snippets can call; it runs in the sandbox; repeatable")
 	flags.StringArrayVar(&f.commands, "tool-command", nil,
 		"`program` of this host whose functions snippets can call; repeatable")
+	flags.StringArrayVar(&f.servers, "mcp", nil,
+		"JSON `file` with mcpServers, whose tools snippets can call; repeatable")
+	flags.Int64Var(&f.calls, "max-tool-calls", defaultToolCalls, "maximum number of calls of MCP tools")
 	flags.StringArrayVar(&f.approve, "approve", nil,
 		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first that fits decides; repeatable")
 }
@@ -40,7 +50,8 @@ type tools struct {
 	approve  func(context.Context, tiers.Call, ledger.Spending) error
 	files    []loop.ToolFile
 	programs []*toolprogram.Program
-	known    *knowledge // nil without a graph
+	servers  *mcptools.Servers // nil for none
+	known    *knowledge        // nil without a graph
 }
 
 // open reads the files, starts the programs and loads the graphs. Close the tools after use.
@@ -69,6 +80,9 @@ func (f *toolFlags) open(
 		}
 		t.programs = append(t.programs, program)
 	}
+	if err := t.startServers(ctx, f, note); err != nil {
+		return t, err
+	}
 	if t.known = f.known; t.known == nil {
 		if t.known, err = e.openKnowledge(ctx, note); err != nil {
 			return t, err
@@ -76,6 +90,19 @@ func (f *toolFlags) open(
 	}
 	t.approve, err = f.readRules(e, t.names())
 	return t, err
+}
+
+// startServers starts the MCP servers.
+func (t *tools) startServers(ctx context.Context, f *toolFlags, note func(string, ...any)) (err error) {
+	if len(f.servers) == 0 {
+		return nil
+	}
+	note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
+	if t.servers, err = mcptools.Start(ctx, f.servers, f.calls, version()); err != nil {
+		return err
+	}
+	t.files = append(t.files, loop.ToolFile{Name: "of the MCP servers", Source: t.servers.Python()})
+	return nil
 }
 
 // names returns the names of the tools that run on the host.
@@ -111,7 +138,7 @@ func (t *tools) list() []repl.Tool {
 	for _, program := range t.programs {
 		all = append(all, program.Tools()...)
 	}
-	return all
+	return append(all, t.servers.Tools()...)
 }
 
 // load runs the files in a session.
@@ -131,7 +158,7 @@ func (t *tools) load(ctx context.Context, session *rlm.Session) error {
 
 // Close ends the programs and frees the graph.
 func (t *tools) Close() error {
-	errs := []error{t.known.Close()}
+	errs := []error{t.known.Close(), t.servers.Close()}
 	for _, program := range t.programs {
 		errs = append(errs, program.Close())
 	}

@@ -35,7 +35,7 @@ type Program struct {
 
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stderr *tail
+	stderr *Tail
 	lines  chan []byte   // to stdin
 	ended  chan struct{} // closed after the program ended
 
@@ -74,7 +74,7 @@ func Start(ctx context.Context, command string) (*Program, error) {
 	}
 
 	p := &Program{
-		name: words[0], stderr: &tail{}, lines: make(chan []byte), ended: make(chan struct{}),
+		name: words[0], stderr: &Tail{}, lines: make(chan []byte), ended: make(chan struct{}),
 		waiting: map[int64]chan answer{},
 	}
 	p.cmd = exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's own program; Close ends it
@@ -332,14 +332,14 @@ func decode(line []byte, into any) error {
 	return nil
 }
 
-// tail keeps the end of what a program wrote.
-type tail struct {
+// Tail keeps the end of what a program wrote.
+type Tail struct {
 	mu   sync.Mutex
 	kept []byte
 }
 
 // Write never fails.
-func (t *tail) Write(data []byte) (int, error) {
+func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, data...)
@@ -350,7 +350,7 @@ func (t *tail) Write(data []byte) (int, error) {
 }
 
 // String returns the end as one trimmed text.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))

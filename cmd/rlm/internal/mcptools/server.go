@@ -1,0 +1,268 @@
+package mcptools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/toolprogram"
+)
+
+// Bounds of a server.
+const (
+	maxMessage = 16 << 20 // bytes
+	maxTools   = 2_000
+
+	beginTime = time.Minute // to the list of tools: npx and uvx may have to download the server
+	endTime   = 2 * time.Second
+)
+
+// server is a server that runs.
+type server struct {
+	name    string // of its class
+	given   string // in the file
+	title   string // what it says of itself
+	session *mcp.ClientSession
+	process *process // nil if it is reached over HTTP
+	tools   []*tool
+}
+
+// connect starts or reaches a server and reads its tools.
+func connect(ctx context.Context, given string, c config, version string) (s *server, err error) {
+	s = &server{given: given}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot use the MCP server %q: %w", given, s.explain(err))
+			s.close()
+		}
+	}()
+
+	transport := httpTransport(c)
+	if c.Command != "" {
+		if s.process, err = startProcess(c); err != nil {
+			return s, err
+		}
+		transport = &mcp.IOTransport{
+			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: maxMessage,
+		}
+	}
+
+	begin, cancel := context.WithTimeoutCause(ctx, beginTime,
+		fmt.Errorf("it has not named its tools within %v", beginTime))
+	defer cancel()
+
+	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: version}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no questions
+		Logger:       slog.New(slog.DiscardHandler),
+	})
+	if s.session, err = client.Connect(begin, transport, nil); err != nil {
+		return s, late(begin, err)
+	}
+	return s, late(begin, s.readTools(begin))
+}
+
+// late returns the cause of a context that ended, in place of the error that followed.
+func late(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// explain adds what a program that has ended wrote to stderr.
+func (s *server) explain(err error) error {
+	if s.process == nil {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+		s.process.await()
+	}
+	if text := s.process.stderr.String(); text != "" {
+		return fmt.Errorf("%w; the end of its stderr: %s", err, text)
+	}
+	return err
+}
+
+// close ends the session, and a program with all that it has started.
+func (s *server) close() {
+	if s.session != nil {
+		_ = s.session.Close() // its error is that of a server that has ended
+	}
+	if s.process != nil {
+		s.process.close()
+	}
+}
+
+// process is a program that serves.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	stderr *toolprogram.Tail
+	ended  chan struct{} // closed after the program ended
+}
+
+// inherited are the variables of the environment that every program gets. All others have to
+// be in the file.
+var inherited = []string{
+	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+	"APPDATA", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
+	"USERNAME", "USERPROFILE",
+}
+
+func startProcess(c config) (p *process, err error) {
+	p = &process{stderr: &toolprogram.Tail{}, ended: make(chan struct{})}
+	p.cmd = exec.Command(c.Command, c.Args...) //nolint:gosec,noctx // the user's own program; close ends it
+	p.cmd.Dir, p.cmd.Stderr, p.cmd.WaitDelay = c.Folder, p.stderr, endTime
+	p.cmd.Env = []string{}
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			p.cmd.Env = append(p.cmd.Env, name+"="+value)
+		}
+	}
+	for name, value := range c.Env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	makeGroup(p.cmd)
+
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, writer, err := os.Pipe() // which Wait leaves open, so that the last reply is read
+	if err != nil {
+		return nil, err
+	}
+	p.stdout, p.cmd.Stdout = stdout, writer
+
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start %s: %w", c.Command, err),
+			stdout.Close(), writer.Close(), p.stdin.Close())
+	}
+
+	_ = writer.Close() // the program has its own
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+// close ends the program: it closes its stdin, and kills it, with its children, if it has not
+// ended soon.
+func (p *process) close() {
+	_ = p.stdin.Close()
+	p.await()
+	killGroup(p.cmd)
+	<-p.ended
+	_ = p.stdout.Close()
+}
+
+// await waits for the end of the program, but not for long.
+func (p *process) await() {
+	late := time.NewTimer(endTime)
+	defer late.Stop()
+	select {
+	case <-p.ended:
+	case <-late.C:
+	}
+}
+
+// httpTransport reaches a server over streamable HTTP.
+func httpTransport(c config) mcp.Transport {
+	return &mcp.StreamableClientTransport{
+		Endpoint: c.URL, MaxEventSize: maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
+		HTTPClient: &http.Client{
+			Transport:     &headers{c.Headers},
+			CheckRedirect: stayOnHost,
+		},
+	}
+}
+
+// headers adds the headers of the file to each request, and bounds replies.
+type headers struct{ all map[string]string }
+
+// RoundTrip implements [http.RoundTripper].
+func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for name, value := range h.all {
+		req.Header.Set(name, value)
+	}
+
+	response, err := http.DefaultTransport.RoundTrip(req)
+	if err == nil && !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		response.Body = &boundedBody{response.Body, maxMessage}
+	}
+	return response, err
+}
+
+// boundedBody ends with an error after so many bytes.
+type boundedBody struct {
+	io.ReadCloser
+
+	left int
+}
+
+// Read implements [io.Reader].
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("the reply has more than %d bytes", maxMessage)
+	}
+	return n, err
+}
+
+// stayOnHost refuses redirects to other hosts, which would get the headers.
+func stayOnHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
+		return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
+	}
+	return nil
+}
+
+// readTools reads the tools of the server, and adds functions for its resources and prompts.
+func (s *server) readTools(ctx context.Context) error {
+	state := s.session.InitializeResult()
+	if state != nil && state.ServerInfo != nil {
+		s.title = oneLine(slices.Concat([]string{state.ServerInfo.Title, state.Instructions})...)
+	}
+
+	has := func(part bool) bool { return state == nil || part }
+	capabilities := &mcp.ServerCapabilities{}
+	if state != nil && state.Capabilities != nil {
+		capabilities = state.Capabilities
+	}
+
+	taken := map[string]bool{}
+	if has(capabilities.Tools != nil) {
+		for found, err := range s.session.Tools(ctx, nil) {
+			if err != nil {
+				return fmt.Errorf("cannot list its tools: %w", err)
+			}
+			if len(s.tools) == maxTools {
+				return fmt.Errorf("it has more than %d tools", maxTools)
+			}
+			s.tools = append(s.tools, newTool(s, found, taken))
+		}
+	}
+
+	if capabilities.Resources != nil {
+		s.tools = append(s.tools, resourceTools(s, taken)...)
+	}
+	if capabilities.Prompts != nil {
+		s.tools = append(s.tools, promptTools(s, taken)...)
+	}
+	if len(s.tools) == 0 {
+		return errors.New("it has no tools, resources or prompts")
+	}
+	return nil
+}

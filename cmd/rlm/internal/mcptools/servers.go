@@ -1,0 +1,241 @@
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Servers are the servers of one command.
+type Servers struct {
+	all   []*server
+	most  int64 // calls
+	calls atomic.Int64
+
+	searchable func() *bm25.Library
+}
+
+// Start starts or reaches the servers of files, all at the same time. At most so many calls can
+// be made. The program's version is told to the servers. Close the servers after use.
+func Start(ctx context.Context, files []string, most int64, version string) (*Servers, error) {
+	if most < 1 {
+		return nil, fmt.Errorf("the limit on calls of tools is %d: give at least 1", most)
+	}
+	configs := map[string]config{}
+	for _, file := range files {
+		more, err := readConfig(file, os.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		for name, c := range more {
+			if _, twice := configs[name]; twice {
+				return nil, fmt.Errorf("%s: there is another MCP server %q", file, name)
+			}
+			configs[name] = c
+		}
+	}
+
+	names := slices.Sorted(maps.Keys(configs))
+	s := &Servers{all: make([]*server, len(names)), most: most}
+	failed := make([]error, len(names))
+	var starting sync.WaitGroup
+	for i, name := range names {
+		starting.Go(func() { s.all[i], failed[i] = connect(ctx, name, configs[name], version) })
+	}
+	starting.Wait()
+
+	if err := errors.Join(failed...); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+
+	taken := maps.Clone(busy)
+	for _, one := range s.all {
+		suffix := "_server"
+		if name := makeName(one.given, suffix, map[string]bool{}); busy[name] {
+			one.name = makeName(name+suffix, suffix, taken)
+		} else {
+			one.name = makeName(name, suffix, taken)
+		}
+	}
+
+	s.searchable = sync.OnceValue(s.index)
+	return s, nil
+}
+
+// Close ends all servers.
+func (s *Servers) Close() error {
+	if s == nil {
+		return nil
+	}
+	var ending sync.WaitGroup
+	for _, one := range s.all {
+		if one != nil {
+			ending.Go(one.close)
+		}
+	}
+	ending.Wait()
+
+	return nil
+}
+
+// Calls returns how many calls have been made.
+func (s *Servers) Calls() int64 {
+	if s == nil {
+		return 0
+	}
+	return min(s.calls.Load(), s.most)
+}
+
+// search is the host function that finds tools.
+const search = "mcp__search"
+
+// Tools are the host functions of all servers. The prompt has them by the names of
+// [Servers.Python].
+func (s *Servers) Tools() []repl.Tool {
+	if s == nil {
+		return nil
+	}
+	notes := s.describe()
+	all := []repl.Tool{{
+		Name: search, Signature: search + "(query, limit=10)", Notes: notes, Call: s.search,
+	}}
+	for _, t := range s.list() {
+		all = append(all, repl.Tool{
+			Name: t.function(), Signature: t.function() + "(*args, **kwargs)", Notes: notes,
+			Raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+				if s.calls.Add(1) > s.most {
+					return nil, fmt.Errorf("%s: the budget of %s calls of MCP tools is used up: see --max-tool-calls",
+						t.shown(), humanize.Comma(s.most))
+				}
+				return t.run(ctx, call)
+			},
+		})
+	}
+	return all
+}
+
+func (s *Servers) list() []*tool {
+	var all []*tool
+	for _, one := range s.all {
+		all = append(all, one.tools...)
+	}
+	return all
+}
+
+// mostInPrompt is how many tools a prompt lists. Of more, it lists the servers only.
+const mostInPrompt = 20
+
+// describe is what the prompt says.
+func (s *Servers) describe() string {
+	tools := s.list()
+
+	lines := []string{"Tools of MCP servers: functions that you may await, also many at once with " +
+		"`asyncio.gather`. Pass arguments by name. A tool that fails raises an exception."}
+	if len(tools) <= mostInPrompt {
+		for _, t := range tools {
+			lines = append(lines, "- `"+t.signature()+"`: "+t.doc)
+		}
+		return strings.Join(lines, "\n")
+	}
+
+	var names []string
+	for _, one := range s.all {
+		names = append(names, fmt.Sprintf("%#q (%d)", one.name, len(one.tools)))
+	}
+	lines = append(lines, "The servers, with the numbers of their tools: "+strings.Join(names, ", ")+". "+
+		"`tools.search(\"words\")` returns the tools that fit best, as dicts with name, signature and doc; "+
+		"`help(server.tool)` shows one.")
+	return strings.Join(lines, "\n")
+}
+
+// functionForm is a function of a class. In a coroutine it can be awaited; elsewhere it returns
+// the value.
+const functionForm = `    def %[1]s(*args, **kwargs):
+        %[2]s
+        if _asyncio._get_running_loop() is None:
+            return %[3]s(*args, **kwargs)
+        async def later():
+            return await %[3]s(*args, **kwargs)
+        return later()
+`
+
+// Python defines a class for each server, whose functions call the host functions, and the
+// class tools.
+func (s *Servers) Python() string {
+	var b strings.Builder
+	b.WriteString("import asyncio as _asyncio\n")
+	class := func(name, doc string) { fmt.Fprintf(&b, "class %s:\n    %s\n", name, quote(doc)) }
+
+	class("tools", "Finds the tools of MCP servers.")
+	fmt.Fprintf(&b, "    def search(query, limit=10):\n        %s\n        return %s(query, limit)\n",
+		quote("Returns the tools that fit some words best, as dicts with name, signature and doc."), search)
+	for _, one := range s.all {
+		class(one.name, fmt.Sprintf("The MCP server %s, with %d tools. %s", one.given, len(one.tools), one.title))
+		for _, t := range one.tools {
+			fmt.Fprintf(&b, functionForm, t.name, quote(t.signature()+"\n\n"+t.doc), t.function())
+		}
+	}
+	return b.String()
+}
+
+// quote returns a text as a literal of Python, which reads JSON's escapes.
+func quote(text string) string {
+	literal, err := json.Marshal(text)
+	if err != nil {
+		return `""`
+	}
+	return string(literal)
+}
+
+// index makes the tools searchable.
+func (s *Servers) index() *bm25.Library {
+	library := bm25.New(bm25.Bounds{})
+	for i, t := range s.list() {
+		words := strings.NewReplacer("_", " ", ".", " ").Replace(t.shown())
+		library.Add(fmt.Sprint(i), strings.Join([]string{words, t.signature(), t.doc}, " "))
+	}
+	return library
+}
+
+// search answers tools.search.
+func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+	query, err := textOf(args, "query")
+	if err != nil {
+		return nil, err
+	}
+
+	limit := 10
+	if args["limit"] != nil {
+		if err := json.Unmarshal(args["limit"], &limit); err != nil || limit < 1 || limit > 100 {
+			return nil, errors.New("the argument limit must be a number from 1 to 100")
+		}
+	}
+
+	type found struct {
+		Name      string `json:"name"`
+		Signature string `json:"signature"`
+		Doc       string `json:"doc"`
+	}
+
+	all, best := s.list(), []found{}
+	for _, hit := range s.searchable().Search(query, limit) {
+		var i int
+		if _, err := fmt.Sscan(hit.Path, &i); err == nil {
+			best = append(best, found{all[i].shown(), all[i].signature(), all[i].doc})
+		}
+	}
+	return json.Marshal(best)
+}

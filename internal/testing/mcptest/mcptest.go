@@ -1,0 +1,123 @@
+// Package mcptest is an MCP server for tests: a kind one, and ones that do harm.
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Serve serves over stdin and stdout until stdin ends. The mode is one of:
+//
+//	kind     the tools of New
+//	many     1,000 tools
+//	huge     a tool whose reply has 17 MiB
+//	death    a tool that ends the process
+//	flood    notifications without an end, and the tools of New
+//	silence  nothing
+//	chatter  lines that are no messages
+func Serve(mode string) {
+	server := New(mode)
+	var err error
+	switch mode {
+	case "silence":
+		_, err = io.Copy(io.Discard, os.Stdin)
+	case "chatter":
+		for err == nil {
+			_, err = fmt.Println("I am listening on port 3000")
+		}
+	case "flood":
+		flooded, writer := io.Pipe()
+		go func() { _, _ = io.Copy(os.Stdout, flooded) }()
+		go func() {
+			const note = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
+			for err := error(nil); err == nil; {
+				_, err = io.WriteString(writer, note)
+			}
+		}()
+		err = server.Run(context.Background(), &mcp.IOTransport{Reader: os.Stdin, Writer: writer})
+	default:
+		err = server.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		log.Print(err)
+	}
+}
+
+type sum struct {
+	A int `json:"a" jsonschema:"the first number"`
+	B int `json:"b,omitempty"`
+}
+
+type total struct {
+	Total int `json:"total"`
+}
+
+type words struct {
+	Text string `json:"text"`
+}
+
+// New returns a server with the tools of a mode. The kind ones are add-numbers, which returns
+// an object, say, which returns a text, fail, env and picture.
+func New(mode string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Title: "A server for tests.", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "add-numbers", Description: "Adds two\nnumbers."},
+		func(_ context.Context, _ *mcp.CallToolRequest, in sum) (*mcp.CallToolResult, total, error) {
+			return nil, total{in.A + in.B}, nil
+		})
+	text := func(name, doc string, answer func(text string) (string, error)) {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: doc},
+			func(_ context.Context, _ *mcp.CallToolRequest, in words) (*mcp.CallToolResult, any, error) {
+				text, err := answer(in.Text)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, err
+			})
+	}
+	text("say", "Says hello.", func(text string) (string, error) { return "hello " + text, nil })
+	text("env", "Returns a variable of the environment.", func(name string) (string, error) {
+		return os.Getenv(name), nil
+	})
+	text("fail", "Fails.", func(text string) (string, error) { return "", errors.New("the shop is closed: " + text) })
+
+	s.AddTool(&mcp.Tool{Name: "picture", InputSchema: json.RawMessage(`{"type": "object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{
+				&mcp.TextContent{Text: "a picture"}, &mcp.ImageContent{Data: []byte("PNG"), MIMEType: "image/png"},
+			}}, nil
+		})
+	s.AddResource(&mcp.Resource{URI: "test://readme", Name: "readme"},
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+				{URI: "test://readme", Text: "Read me."},
+			}}, nil
+		})
+	s.AddPrompt(&mcp.Prompt{Name: "greet"},
+		func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{
+				Role: "user", Content: &mcp.TextContent{Text: "Greet " + r.Params.Arguments["who"]},
+			}}}, nil
+		})
+
+	switch mode {
+	case "many":
+		for i := range 1_000 {
+			text(fmt.Sprintf("tool_%d", i), fmt.Sprintf("Does the work number %d of a thousand.", i),
+				func(text string) (string, error) { return fmt.Sprint(i, text), nil })
+		}
+	case "huge":
+		text("huge", "Says too much.", func(string) (string, error) { return strings.Repeat("x", 17<<20), nil })
+	case "death":
+		text("die", "Ends the server.", func(string) (string, error) {
+			log.Print("the server dies")
+			os.Exit(3)
+			return "", nil
+		})
+	}
+	return s
+}
