@@ -3,7 +3,10 @@ package wasm_test
 import (
 	"context"
 	"os"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
@@ -137,4 +140,34 @@ func BenchmarkCheckpoint(b *testing.B) {
 			b.Fatal(r.Status, err)
 		}
 	}
+}
+
+// BenchmarkStopTheWorld stops all goroutines while 32 guests compute. Go cannot interrupt them,
+// so it waits until each has used up its slice of fuel. worst-ms is the longest wait.
+func BenchmarkStopTheWorld(b *testing.B) {
+	const guests = 32
+	tier := warmTier(b)
+	ctx, cancel := context.WithCancel(b.Context())
+	var all sync.WaitGroup
+	for range guests {
+		s := openSandbox(b, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Hour, Active: time.Hour}})
+		all.Go(func() {
+			_, _ = s.Run(ctx, tiers.Job{Source: "while True: sum(range(100))"}) // cancel ends it
+			if err := s.Close(); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	defer all.Wait()
+	defer cancel()
+
+	var worst time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		worst = max(worst, time.Since(begun))
+		<-time.After(time.Millisecond) // the guests compute
+	}
+	b.ReportMetric(float64(worst)/float64(time.Millisecond), "worst-ms")
 }
