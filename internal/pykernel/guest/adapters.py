@@ -4,9 +4,12 @@ has the stock library."""
 
 import io
 import json
+from operator import length_hint
 
 import contexts
 import environment
+import lazy
+import parts
 import regexes
 
 LazyText = contexts.LazyText
@@ -84,6 +87,7 @@ class _StringIOMeta(type(io.StringIO)):
 
 
 _stock_stringio = io.StringIO
+ABSENT = parts.ABSENT
 
 
 class StringIO(io.StringIO, metaclass=_StringIOMeta):
@@ -96,11 +100,46 @@ def _whole(text, what, instead):
     return text.text()
 
 
+_SOME = 16  # lines that a loop loads before the host loads further ones ahead
+
+
 def _install_json():
     stock_loads = json.loads
+    known, values, turn = (), (), 0  # lines, what the host made of them, and how many the loop has loaded
+    ahead, loaded = None, 0  # the further lines, and how many of these Python has loaded
+
+    def load_ahead(s):
+        """Returns what the host made of the line that a loop has just read, ABSENT if nothing."""
+        nonlocal known, values, turn, ahead, loaded
+        lines, rest, text, span = parts.latest
+        at = len(lines) - length_hint(rest) - 1
+        if at < 0 or lines[at] is not s:
+            return ABSENT
+        if lines is not known:
+            # A loop that loads few of its lines gains nothing.
+            ahead = ahead if 2 * turn > len(values) > 0 and not contexts.is_alone() else None
+            known, values, turn, loaded = lines, ahead.take(lines, text, span) if ahead else (), 0, 0
+        if at < len(values):
+            value, turn = values[at] if at >= turn else ABSENT, at + 1
+            return value
+        loaded += 1
+        if loaded == _SOME and at < 2 * _SOME and not contexts.is_alone():
+            ahead = lazy.load("tables").Ahead(text, span[0])
+            values, turn = ahead.take(lines, text, span), at + 1
+        return ABSENT
 
     def loads(s, **kwargs):
-        if type(s) is LazyText:
+        nonlocal turn
+        if turn < len(values) and known[turn] is s and not kwargs:
+            value = values[turn]
+            turn += 1
+            if value is not ABSENT:
+                return value
+        elif type(s) is str and parts.latest is not None and not kwargs:
+            value = load_ahead(s)
+            if value is not ABSENT:
+                return value
+        elif type(s) is LazyText:
             s = _whole(s, "json.loads", "for JSON Lines use `for line in context.lines(): row = json.loads(line)`; for one "
                                         "large document find the parts by context.find or context.finditer and "
                                         "load those")

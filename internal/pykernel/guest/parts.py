@@ -18,6 +18,8 @@ _AHEAD = 1024  # items that are read ahead
 _BACK = 4096  # items that are read together on the way back
 
 unfinished = None  # the sequence of the last walk in this snippet, unless the walk came to its end
+latest = None  # the lines that a walk handed out last, its iterator over them, their text, and its part that they are
+ABSENT = object()  # what the host made of a line that it could not load
 _READ_ONLY = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__")
 _OF_LISTS = ("__lt__", "__le__", "__gt__", "__ge__", "__mul__", "__rmul__")
 
@@ -27,6 +29,7 @@ class _Lazy(collections.abc.Sequence):
 
     __slots__ = ("_begun", "_near")
     _LIST = 1 << 16  # longer slices stay lazy
+    _span = None  # the part of the text that the last block of lines is
 
     def __init__(self):
         self._begun = None  # where an iteration has been asked for that has not begun
@@ -47,12 +50,17 @@ class _Lazy(collections.abc.Sequence):
 
     def _hand_out(self, blocks, given):
         """Yields lists of the items, and counts the items."""
-        global unfinished
+        global unfinished, latest
         self._begun, unfinished = None, self
         for block in blocks:
             given[0] += len(block)
-            yield block
-        unfinished = None
+            if self._span is None:
+                yield block
+            else:
+                rows = iter(block)
+                latest = block, rows, self._text, self._span
+                yield rows
+        unfinished = latest = None
 
     def _blocks_back(self):
         """Returns lists of the items from the last on."""
@@ -251,12 +259,12 @@ class Chunks(_Lazy):
 class Parts(_Lazy):
     """What split, splitlines and lines give for a long text."""
 
-    __slots__ = ("_text", "_kind", "_sep", "_keepends", "_from", "_size")
+    __slots__ = ("_text", "_kind", "_sep", "_keepends", "_from", "_size", "_span")
 
     def __init__(self, text, kind, sep, keepends=False, start=0, size=None):
         super().__init__()
         self._text, self._kind, self._sep, self._keepends = text, kind, sep, keepends
-        self._from, self._size = start, size
+        self._from, self._size, self._span = start, size, None
 
     def again(self):
         """Returns what the parts are made of."""
@@ -348,9 +356,12 @@ class Parts(_Lazy):
     def _stream(self):
         """Yields all parts from the beginning, without an index on the host."""
         text, rest, position, count = self._text, "", 0, 0
+        are_lines = self._kind == "newlines" and not self._keepends
         limit = sys.maxsize if self._size is None else self._size
         while position < text.size:
+            start = text._a + position - len(rest)
             if len(rest) == contexts.LAZY:  # a part that stays lazy: the host knows where it ends
+                self._span = None
                 yield from self._batches(count)
                 return
             # Of a long part as much again as there is, or its time grows with the square.
@@ -358,6 +369,8 @@ class Parts(_Lazy):
             block = rest + text._slice(position, position + more)
             position += len(block) - len(rest)
             parts, rest = self._finished(block) if position < text.size else (self._cut(block), "")
+            if are_lines:
+                self._span = start, text._a + position - len(rest)
             if limit - count <= len(parts):
                 yield parts[: limit - count]
                 return
@@ -388,15 +401,13 @@ class Parts(_Lazy):
 
 def cut_lines(block, keepends):
     """block as a file's lines: ended by \\n or \\r\\n, nothing else."""
-    lines = block.split("\n")
-    if not lines[-1]:
-        lines.pop()
-        ends = len(lines)
-    else:
-        ends = len(lines) - 1
+    lines = (block if keepends else block.replace("\r\n", "\n")).split("\n")
+    last = lines.pop()
     if keepends:
-        return [line + "\n" if n < ends else line for n, line in enumerate(lines)]
-    return [line[:-1] if n < ends and line.endswith("\r") else line for n, line in enumerate(lines)]
+        lines = [line + "\n" for line in lines]
+    if last:
+        lines.append(last)
+    return lines
 
 
 class Sections(collections.abc.Sequence):

@@ -319,7 +319,7 @@ def _enter(flags):
     if not output.installed():
         output.install()
     _globals.update(_reserved)
-    parts.unfinished = None
+    parts.unfinished = parts.latest = None
     _load_ballast()
 
 

@@ -139,6 +139,33 @@ def json_lines(text, errors="raise"):
     return Rows.from_iterable(source.blocks())._begin(source)
 
 
+class Ahead(_Source):
+    """What json.loads gives for the lines of a loop, before the loop asks."""
+
+    def __init__(self, text, start):
+        super().__init__(text, start, text._b)
+        self._next, self._values = start, []
+
+    def take(self, lines, text, span):
+        """Returns the values of the lines that a span of a text has, none if the host skips some of them."""
+        if text is not self.text or span[0] != self._next or not lines or lines[0].startswith("\ufeff"):
+            return ()
+        self._next = span[1]
+        while len(self._values) < len(lines):
+            before = self.line
+            if self.at is None:
+                return ()
+            values, odd, _ = self.ask("tj")
+            if self.line - before != len(values):  # it leaves out empty lines
+                self.at = None
+                return ()
+            for place, _, _ in odd:
+                values[place] = parts.ABSENT
+            self._values += values
+        values, self._values = self._values[: len(lines)], self._values[len(lines) :]
+        return values
+
+
 class _CSV(_Source):
     """The rows of CSV, as lists."""
 

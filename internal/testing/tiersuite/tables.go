@@ -16,6 +16,7 @@ import (
 func (s *suite) testTables(t *testing.T) {
 	t.Run("Short", s.testShortTables)
 	t.Run("Long", s.testLongTables)
+	t.Run("Loops", s.testLoopsOverJSONLines)
 	t.Run("Layouts", s.testLayouts)
 	t.Run("Refused", s.testTablesRefused)
 	t.Run("Files", s.testTablesOfFiles)
@@ -158,6 +159,49 @@ print(first, reader.line_num, len([first, *reader]) > 1000)
 del context, rest
 print(sum(row["x"] for row in context_1.json_lines() if "x" in row) > 1000)`,
 		"True\nTrue\n{'ID': '1', 'NAME': 'Zoë', 'NOTE': 'two\\nlines'} 3 True\nTrue\n")
+}
+
+// testLoopsOverJSONLines calls json.loads for the lines of a text, which the host then decodes
+// ahead. With another argument, json.loads is CPython's own.
+func (s *suite) testLoopsOverJSONLines(t *testing.T) {
+	skip.Short(t, "it reads long texts again and again")
+	r := rand.New(rand.NewPCG(7, 8))
+	const row = `{"id": 1, "name": "Zoë", "tags": ["a", "b"], "x": 1.5}` + "\n"
+	good := strings.Repeat("null\r\n1234567890123456789012\n"+strings.Repeat(row, 100), lazy/len(row)/100)
+	odd := strings.Builder{}
+	for odd.Len() < lazy {
+		odd.WriteString(strings.Repeat(row, 20+r.IntN(9000)) + pickPieces(r, jsonPieces, 6) + "\n")
+	}
+	box := s.open(t, tiers.Config{
+		Inputs: []tiers.Input{
+			makeTextInput(t, "good.jsonl", "\ufeff"+good+"1"), makeTextInput(t, "odd.jsonl", odd.String()),
+		},
+		Limits: tiers.Limits{Memory: 1 << 30, Wall: s.opt.Patience},
+	})
+	box.mustPrint(t, `
+import json
+def load(line, **way):
+    try:
+        return repr(json.loads(line, **way))
+    except (ValueError, RecursionError) as error:
+        return repr(error)
+want = [load(line, parse_float=float) for line in context_1.lines()]
+for often in (1, 40):
+    assert [load(line) for n, line in enumerate(context_1.lines()) if n % often == 0] == want[::often]
+n = 0
+for line, other in zip(context_1.lines(), context_1.lines()):
+    if n % 3 == 0:
+        assert load(line) == load(other) == load(line)
+    n += 1
+for n, line in enumerate(context.lines()):
+    if n % 102 > 1:
+        row = json.loads(line)
+        row["id"] += 1
+        assert row["id"] == 2 and json.loads(line)["id"] == 1
+for line in context_1.lines():
+    json.loads(line)
+    break
+print(json.loads(line)["id"], n > 100_000)`, "1 True\n")
 }
 
 // testLayouts finds out how texts are tables.
