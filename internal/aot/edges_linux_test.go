@@ -138,7 +138,7 @@ func TestIndirectCallsAreChecked(t *testing.T) {
 	const none, mismatch = TrapError(6), TrapError(10)
 	kinds := []string{
 		2: "indirect", 3: "indirect wide", 4: "indirect none", 5: "indirect", 6: "indirect",
-		7: "of two",
+		7: "of two", 8: "of three",
 	}
 	indices := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255, 256, 1 << 28, 1 << 29, 1 << 31, math.MaxUint32}
 	for _, function := range []string{"indirect", "indirect wide", "indirect none"} {
@@ -156,12 +156,16 @@ func TestIndirectCallsAreChecked(t *testing.T) {
 	}
 }
 
-// TestStackEnds recurses without end: directly, by the table, with a large frame, and with a call
-// of the host at each level. The guest traps, and the next call has a whole stack.
+// TestStackEnds recurses without end: directly, in turns, by the table, with and without work
+// after the call, with a large frame, and with a call of the host at each level. The guest traps,
+// and the next call has a whole stack.
 func TestStackEnds(t *testing.T) {
 	h := newHostile(t, loadHostile(t))
 	h.host = func(h *hostile, _ int, _ []uint64) { h.told = h.told[:0] }
-	for _, function := range []string{"endless", "endless indirect", "endless wide", "endless host"} {
+	for _, function := range []string{
+		"endless", "endless tail", "endless even", "endless slot", "endless indirect", "endless wide",
+		"endless host",
+	} {
 		before := bytes.Clone(h.memory[32:])
 		for range 2 {
 			if _, err := h.run(function, 0, 0, 0); !errors.Is(err, TrapError(9)) {

@@ -1,12 +1,12 @@
 #!/bin/bash
-# usage: aot.sh [--relock | --verify] [WORKDIR [OUTDIR]]
+# usage: aot.sh [--relock | --train | --verify] [WORKDIR [OUTDIR]]
 #
 # From the committed module and image of internal/cpython to machine code: wasm2c, our changes
 # to its output (see aot/rewrite.go), and clang with a profile. OUTDIR is the repository, unless
 # another folder is given. The bytes do not depend on WORKDIR, where finished steps are not
-# repeated. --relock accepts what Debian offers now. --verify builds in a fresh folder and
-# compares. JOBS is the number of compilers at a time. PROFILE=1 trains a profile and
-# compiles with it; without it, the code is a fifth slower and made in a third of the time.
+# repeated. --relock accepts what Debian offers now. --train makes the profile anew, which is
+# needed when the module has changed. --verify builds in a fresh folder and compares. JOBS is
+# the number of compilers at a time.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -29,11 +29,14 @@ FLAGS=(
   -std=gnu99 -O2 -Wno-everything -ffreestanding -fPIE -ffp-contract=off -fno-math-errno
   -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident
   -ffunction-sections -fno-finite-loops
+  # A call that becomes a jump counts neither fuel nor stack: a guest could go on for ever.
+  -fno-optimize-sibling-calls
   # The stack's margin is for frames of at most this size: see internal/aot. -w would hide it.
   -Wframe-larger-than=65536 -Werror=frame-larger-than
   -DWASM_RT_MEMCHECK_BOUNDS_CHECK=1 -DWASM_RT_USE_MMAP=0
   -DWASM_RT_NONCONFORMING_UNCHECKED_STACK_EXHAUSTION=1 # the rewritten code checks it
 )
+PROFILED=(-fprofile-use=/build/profile -Werror=backend-plugin) # an error if the code has changed
 declare -A TARGET=([amd64]="--target=x86_64-unknown-linux -march=x86-64-v2")
 declare -A EMULATION=([amd64]=elf_x86_64)
 
@@ -80,15 +83,17 @@ translate() {
   tool rewrite "$2/raw" "$2/c"
 }
 
-# clang_for ARCH DIR OPTION...: clang for the code of a guest.
-clang_for() {
-  local arch=$1 dir=$2
+# clang_for ARCH DIR OPTION...: clang for the code of a guest, in the folder of its C: a profile
+# has the names of files.
+clang_for() (
+  arch=$1 dir=$2
   shift 2
+  cd "$dir/c"
   # shellcheck disable=SC2086 # the target is words
   llvm clang ${TARGET[$arch]} "${FLAGS[@]}" "-ffile-prefix-map=$WORK=/build" \
     "-ffile-prefix-map=$AOT=/build/aot" -isystem "$AOT/c/include" \
     -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" "$@"
-}
+)
 
 # compile ARCH DIR OUT OPTION...: the objects of a guest.
 compile() {
@@ -97,7 +102,7 @@ compile() {
   mkdir -p "$out"
   for unit in "$dir"/c/*.c; do
     while (($(jobs -rp | wc -l) >= ${JOBS:-$(nproc)})); do wait -n; done
-    clang_for "$arch" "$dir" "$@" -c "$unit" -o "$out/$(basename "$unit" .c).o" &
+    clang_for "$arch" "$dir" "$@" -c "${unit##*/}" -o "$out/$(basename "$unit" .c).o" &
   done
   for unit in $(jobs -p); do wait "$unit"; done
   clang_for "$arch" "$dir" -c "$dir/c/table.S" -o "$out/table.o"
@@ -121,14 +126,16 @@ link() {
 
 # train: the profile of programs that are not those of the benchmarks.
 train() {
-  local dir=$WORK/python out=$WORK/train
-  compile amd64 "$dir" "$out" -fprofile-instr-generate
+  local out=$WORK/train
+  compile amd64 "$WORK/python" "$out" -fprofile-generate -Wno-frame-larger-than
   llvm clang --target=x86_64-linux-gnu "${FLAGS[@]:0:3}" "${FLAGS[@]: -3}" \
-    -isystem "$WORK/wabt/usr/include" -I"$dir/c" -I"$AOT/c" -c "$AOT/train/host.c" -o "$out/host.o"
-  llvm clang --target=x86_64-linux-gnu -fprofile-instr-generate -no-pie \
-    -o "$out/host" "$out"/*.o
-  LLVM_PROFILE_FILE=$out/raw quiet "$WORK/logs/train.log" \
-    "$out/host" "$WORK/image.bin" "$AOT"/train/*.py "$REPO"/internal/testing/tiersuite/testdata/lang/*.py
+    -isystem "$WORK/wabt/usr/include" -I"$WORK/python/c" -I"$AOT/c" -c "$AOT/train/host.c" -o "$out/host.o"
+  llvm clang --target=x86_64-linux-gnu -fprofile-generate -no-pie -o "$out/host" "$out"/*.o
+  (
+    ulimit -S -s "$(ulimit -H -s)" # some programs recurse deeply
+    LLVM_PROFILE_FILE=$out/raw quiet "$WORK/logs/train.log" "$out/host" "$WORK/image.bin" \
+      "$AOT"/train/*.py "$REPO"/internal/testing/tiersuite/testdata/lang/*.py
+  )
   llvm llvm-profdata merge -o "$WORK/profile" "$out/raw"
 }
 
@@ -137,16 +144,14 @@ train() {
 flags() {
   local arch
   printf 'compile=%s\n' "${FLAGS[*]}"
-  printf 'profile=%s\n' "${PROFILE:-none}"
+  printf 'profile=%s\n' "${PROFILED[*]}"
   for arch in "${ARCHITECTURES[@]}"; do
     printf 'target_%s=%s\n' "$arch" "${TARGET[$arch]}"
   done
 }
 
 python_code() { # ARCH
-  local options=()
-  [[ -z ${PROFILE-} ]] || options=("-fprofile-instr-use=$WORK/profile")
-  compile "$1" "$WORK/python" "$WORK/python-$1" "${options[@]}"
+  compile "$1" "$WORK/python" "$WORK/python-$1" "${PROFILED[@]/\/build/$WORK}"
   link "$1" "$WORK/python" "$WORK/python-$1" "$WORK/code_$1.blob"
 }
 
@@ -157,12 +162,13 @@ hostile_code() { # ARCH
 }
 
 parse_arguments() {
-  RELOCK='' VERIFY=''
+  RELOCK='' TRAIN='' VERIFY=''
   case ${1-} in
   --relock) RELOCK=1 && shift ;;
+  --train) TRAIN=1 && shift ;;
   --verify) VERIFY=1 && shift ;;
   esac
-  [[ $# -le 2 ]] || die "usage: aot.sh [--relock | --verify] [WORKDIR [OUTDIR]]"
+  [[ $# -le 2 ]] || die "usage: aot.sh [--relock | --train | --verify] [WORKDIR [OUTDIR]]"
   local work=${1:-${TMPDIR:-/tmp}/rlm-aot}
   if [[ -n $VERIFY ]]; then
     work=$(mktemp -d)
@@ -195,17 +201,18 @@ main() {
   export LC_ALL=C TZ=UTC
   tool unpack "$WORK"
   once python-c translate "$WORK/python.wasm" "$WORK/python" 8
-  [[ -z ${PROFILE-} ]] || once profile train
+  [[ -z $TRAIN ]] || train
   wabt wat2wasm "$REPO/internal/aot/testdata/hostile.wat" -o "$OUT/internal/aot/testdata/hostile.wasm"
   translate "$OUT/internal/aot/testdata/hostile.wasm" "$WORK/hostile" 2
   flags >"$WORK/flags.txt"
-  local arch blobs=()
+  local arch blobs=() profile
+  read -r profile _ < <(sha256sum "$WORK/profile")
   for arch in "${ARCHITECTURES[@]}"; do
-    once "python-$arch" python_code "$arch"
+    once "python-$arch-${profile:0:16}" python_code "$arch"
     hostile_code "$arch"
     blobs+=("$arch=$WORK/code_$arch.blob")
   done
-  tool describe "$LOCK" "$WORK/flags.txt" "$OUT/internal/cpython" "${blobs[@]}"
+  tool describe "$LOCK" "$WORK/flags.txt" "$WORK/profile" "$OUT/internal/cpython" "${blobs[@]}"
   [[ -z $VERIFY ]] || compare
 }
 

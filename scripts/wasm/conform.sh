@@ -12,10 +12,6 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=aot.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/aot.sh"
 
-# A call that becomes a jump needs no stack. The standard's tests of endless recursion would
-# never end.
-FLAGS+=(-fno-optimize-sibling-calls)
-
 conform() { "$WORK/bin/conform" "$@"; }
 
 tool() { "$WORK/bin/aot" "$@"; }

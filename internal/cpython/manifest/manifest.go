@@ -46,6 +46,8 @@ type MachineCode struct {
 	Module string `json:"module"`
 	// Code has a blob of package aot for each architecture, as Go names it.
 	Code map[string]artefact.Artefact `json:"code"`
+	// Profile says which parts of the module programs run most. clang has read it.
+	Profile artefact.Artefact `json:"profile"`
 	// Toolchain, Flags and Inputs are as in Manifest.
 	Toolchain map[string]string `json:"toolchain"`
 	Flags     map[string]string `json:"flags"`

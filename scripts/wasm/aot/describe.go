@@ -13,10 +13,13 @@ import (
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
-// unpack writes the committed module and image to a folder.
+// profileFile is the profile's file, beside the machine code. No program embeds it.
+const profileFile = "profile.zst"
+
+// unpack writes the committed module, image and profile to a folder.
 func unpack(folder string) error {
 	for name, read := range map[string]func() ([]byte, error){
-		"python.wasm": cpython.Module, "image.bin": cpython.Image,
+		"python.wasm": cpython.Module, "image.bin": cpython.Image, "profile": committedProfile,
 	} {
 		data, err := read()
 		if err != nil {
@@ -29,8 +32,17 @@ func unpack(folder string) error {
 	return nil
 }
 
-// describe compresses blobs, given as ARCHITECTURE=FILE, and describes them.
-func describe(inputs, flags, folder string, blobs []string) error {
+// committedProfile reads the profile, which the manifest describes.
+func committedProfile() ([]byte, error) {
+	compressed, err := os.ReadFile(filepath.Join("internal", "cpython", profileFile))
+	if err != nil {
+		return nil, err
+	}
+	return cpython.MachineCode().Profile.Decompress(compressed)
+}
+
+// describe compresses a profile and blobs, given as ARCHITECTURE=FILE, and describes them.
+func describe(inputs, flags, profile, folder string, blobs []string) error {
 	m := manifest.MachineCode{
 		Module: cpython.Manifest().Module.SHA256,
 		Code:   map[string]artefact.Artefact{}, Toolchain: map[string]string{},
@@ -52,19 +64,12 @@ func describe(inputs, flags, folder string, blobs []string) error {
 		}
 	}
 
+	if m.Profile, err = compressFile(profile, folder, profileFile); err != nil {
+		return err
+	}
 	for _, blob := range blobs {
 		arch, path, _ := strings.Cut(blob, "=")
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name := "code_" + arch + ".zst"
-		described, compressed, err := artefact.Compress(name, data)
-		if err != nil {
-			return err
-		}
-		m.Code[arch] = described
-		if err := os.WriteFile(filepath.Join(folder, name), compressed, 0o644); err != nil {
+		if m.Code[arch], err = compressFile(path, folder, "code_"+arch+".zst"); err != nil {
 			return err
 		}
 	}
@@ -74,6 +79,19 @@ func describe(inputs, flags, folder string, blobs []string) error {
 	}
 
 	return os.WriteFile(filepath.Join(folder, manifest.MachineCodeFile), append(text, '\n'), 0o644)
+}
+
+// compressFile compresses a file into a folder, under a name.
+func compressFile(path, folder, name string) (artefact.Artefact, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return artefact.Artefact{}, err
+	}
+	described, compressed, err := artefact.Compress(name, data)
+	if err != nil {
+		return artefact.Artefact{}, err
+	}
+	return described, os.WriteFile(filepath.Join(folder, name), compressed, 0o644)
 }
 
 // readPairs reads lines of two texts. isReversed says that the second one is the key.

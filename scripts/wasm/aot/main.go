@@ -1,9 +1,10 @@
 // Command aot makes machine code of a WebAssembly module, together with wasm2c and clang.
 //
-//	aot unpack DIR                   writes the committed module and image
+//	aot unpack DIR                   writes the committed module, image and profile
 //	aot rewrite RAW C                changes wasm2c's output, and adds what the host calls
 //	aot pack CODE.elf C BLOB         makes a blob of package internal/aot of the linked program
-//	aot describe LOCK FLAGS DIR ARCH=BLOB...  compresses blobs and writes their manifest
+//	aot describe LOCK FLAGS PROFILE DIR ARCH=BLOB...  compresses blobs and the profile, and
+//	                                 writes their manifest
 //
 // wasm2c writes guest.h, guest-impl.h and guest_*.c to RAW. rewrite and pack refuse what they
 // do not expect: the blob is part of the wall around a guest.
@@ -24,14 +25,14 @@ func main() {
 }
 
 var errUsage = errors.New("usage: aot unpack DIR | rewrite RAW C | pack CODE.elf C BLOB | " +
-	"describe LOCK FLAGS DIR ARCH=BLOB [ARCH=BLOB]")
+	"describe LOCK FLAGS PROFILE DIR ARCH=BLOB [ARCH=BLOB]")
 
 func run(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "unpack":
 		return unpack(args[1])
-	case len(args) >= 5 && args[0] == "describe":
-		return describe(args[1], args[2], args[3], args[4:])
+	case len(args) >= 6 && args[0] == "describe":
+		return describe(args[1], args[2], args[3], args[4], args[5:])
 	case len(args) == 3 && args[0] == "rewrite":
 		return rewriteFolder(args[1], args[2])
 	case len(args) == 4 && args[0] == "pack":

@@ -1,7 +1,7 @@
 /*
  * Runs Python in the translated module, as an ordinary program: for the profile.
  * usage: host IMAGE SOURCE...
- * Each source runs once in a namespace of its own. The clock and the random
+ * Each source runs once, as the main module. The clock and the random
  * numbers are fixed, so that the profile is the same each time.
  */
 #define _GNU_SOURCE
@@ -111,14 +111,16 @@ static uint32_t boot(const char *source, size_t n) {
     return failed;
 }
 
-/* The source of a program that runs another one in a namespace. */
+/* The source of a program that runs another one as the main module. */
 static char *wrapped(const char *source, size_t n, size_t *size) {
-    char *out = malloc(4 * n + 200), *p = out;
-    p += sprintf(p, "exec(compile('");
-    for (size_t i = 0; i < n; i++)
-        p += sprintf(p, source[i] < ' ' || source[i] == '\\' || source[i] == '\'' ? "\\x%02x" : "%c",
-                     (unsigned char)source[i]);
-    p += sprintf(p, "', '<training>', 'exec'), {'__name__': 'training'})");
+    char *out = malloc(4 * n + 300), *p = out;
+    p += sprintf(p, "import sys, types\nmain = sys.modules['__main__'] = types.ModuleType('__main__')\n"
+                    "exec(compile(b'");
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)source[i];
+        p += sprintf(p, c < ' ' || c > '~' || c == '\\' || c == '\'' ? "\\x%02x" : "%c", c);
+    }
+    p += sprintf(p, "', '<training>', 'exec'), main.__dict__)");
     *size = (size_t)(p - out);
     return out;
 }

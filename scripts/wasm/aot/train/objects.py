@@ -249,14 +249,11 @@ for name, item in inventory.items():
 by_tag["t1"] & by_tag["u2"] | by_tag["t3"] - by_tag["u0"]
 sorted(inventory.items(), key=lambda kv: (-kv[1]["stock"], kv[0]))[:20]
 merged = {**cheap, **{k: -1 for k in list(cheap)[::3]}}
-grid = [[(x * y) % 3 == 0 for x in range(70)] for y in range(70)]
+heights = [[(x * y) % 31 for x in range(60)] for y in range(60)]
 for _ in range(2):
-    grid = [
-        [
-            3 - grid[y][x] <= sum(grid[(y + b) % 70][(x + a) % 70] for a in (-1, 0, 1) for b in (-1, 0, 1)) - grid[y][x] <= 3
-            for x in range(70)
-        ]
-        for y in range(70)
+    heights = [
+        [max(row[max(x - 1, 0) : x + 2]) * 2 - row[x] & 63 for x in range(len(row))]
+        for row in map(list, zip(*heights[::-1]))
     ]
 stack = []
 for token in ("3 4 + 2 * 7 / 5 1 - *".split()) * 500:
