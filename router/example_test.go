@@ -53,7 +53,7 @@ func Example() {
 
 // A plan shows where a snippet would run, and why. Nothing runs.
 func ExampleRunner_Explain() {
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: "wazero"}) // each system has it
 	analyser := python.New(tier)
 	runner, err := router.NewRunner(router.RunnerConfig{
 		Tiers:     []tiers.Tier{tier},

@@ -83,6 +83,7 @@ func (t *Tier) Version(context.Context) (string, error) {
 // Info describes the tier. Cost is measured by `make bench`, see
 // docs/performance.md.
 func (t *Tier) Info() tiers.Info {
+	engine, _ := t.options.engine()
 	return tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python},
@@ -95,7 +96,7 @@ func (t *Tier) Info() tiers.Info {
 		Isolation: tiers.IsolationWasm,
 		Cost: tiers.Cost{
 			Start: 500 * time.Microsecond, Snippet: 90 * time.Microsecond,
-			Slowdown: map[tiers.Language]float64{tiers.Python: 3.4},
+			Slowdown: map[tiers.Language]float64{tiers.Python: slowdowns[engine]},
 		},
 	}
 }
