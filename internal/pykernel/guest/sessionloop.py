@@ -61,11 +61,19 @@ def run_coroutine(coroutine):
     """Runs a snippet's own coroutine to its end; what it leaves behind on an
     abnormal end is cancelled, so that it does not surface in a later snippet."""
     loop = session_loop()
+    _let_go(loop)
     try:
         return loop.run_until_complete(coroutine)
     except BaseException:
         _sweep(loop)
         raise
+
+
+def _let_go(loop):
+    """Makes a loop usable again if an interrupt has cut its end short. No loop runs when a
+    snippet begins."""
+    loop._thread_id = None
+    asyncio._set_running_loop(None)
 
 
 def _sweep(loop):
@@ -75,6 +83,7 @@ def _sweep(loop):
     _calls.drop_all()
     handler = loop.get_exception_handler()
     loop.set_exception_handler(lambda loop, context: None)
+    _let_go(loop)
     try:
         if tasks:
             loop.run_until_complete(asyncio.wait(tasks, timeout=1))

@@ -89,6 +89,13 @@ print(x, asyncio.run(later(2)), await later(3))`, out: "1 2 3\n"}),
 		step{source: sayLater + `def sync(): return asyncio.run(later('nested'))
 await later(0)
 print(sync())`, out: "nested\n"}),
+	{name: "a loop whose end an interrupt has cut short", steps: []step{
+		{source: sayLater + "await later(1)", out: "1\n"},
+		{source: `loop = asyncio.get_event_loop()
+loop._thread_id = 1
+asyncio._set_running_loop(loop)`},
+		{source: "await later(2)", out: "2\n"},
+	}},
 	single("run_until_complete", step{source: sayLater + `loop = asyncio.new_event_loop()
 print(loop.run_until_complete(later(4)))
 loop.close()`, out: "4\n"}),
