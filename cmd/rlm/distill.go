@@ -148,6 +148,9 @@ func (f *distillFlags) read(e *env, names []string) (task rlm.DistillTask, err e
 	if slices.Contains(names, "-") && f.skills.in == "-" {
 		return task, errors.New("stdin cannot be both the traces and the skillbook")
 	}
+	if f.skills.out != "" && (e.settings.Model == "" || f.noEdits) {
+		return task, errors.New("--skillbook-out needs edits: give a --model that proposes them")
+	}
 	if task.Corpus, err = f.readCorpus(e, names); err != nil {
 		return task, err
 	}
@@ -244,7 +247,7 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 	if f.json {
 		writing = printLine(e.stdout, r)
 	} else {
-		_, writing = io.WriteString(e.stdout, formatFindings(r)+f.describeNoEdits(e, r))
+		_, writing = io.WriteString(e.stdout, formatFindings(r)+f.describeNoEdits(e, r, err))
 	}
 
 	if writing != nil {
@@ -294,10 +297,11 @@ func formatFindings(r *rlm.DistillOutcome) string {
 	return b.String()
 }
 
-// describeNoEdits says why there are no edits, empty if there are some or none were wanted.
-func (f *distillFlags) describeNoEdits(e *env, r *rlm.DistillOutcome) string {
+// describeNoEdits says why there are no edits, empty if there are some, none were wanted, or the
+// run has failed.
+func (f *distillFlags) describeNoEdits(e *env, r *rlm.DistillOutcome, failed error) string {
 	switch {
-	case len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:
+	case failed != nil || len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:
 		return ""
 	case e.settings.Model == "":
 		return "\nno edits: give a --model that proposes them\n"

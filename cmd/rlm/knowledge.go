@@ -77,8 +77,13 @@ func checkGraphWrite(path, remember string) error {
 	if _, err := dumpFormat(path); err != nil {
 		return fmt.Errorf("--graph-write: %w", err)
 	}
+	return checkFolder("graph-write", path)
+}
+
+// checkFolder makes sure, before any work, that a flag's file has a folder to be written into.
+func checkFolder(flag, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--graph-write %s: its folder does not exist", path)
+		return fmt.Errorf("--%s %s: its folder does not exist", flag, path)
 	}
 	return nil
 }

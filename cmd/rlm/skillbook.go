@@ -49,6 +49,9 @@ func (f *skillbookFlags) read(e *env) (err error) {
 		return nil
 	}
 
+	if err := checkFolder("skillbook-out", f.out); err != nil {
+		return err
+	}
 	_, err = os.Lstat(f.out)
 	isSame := f.in != "" && filepath.Clean(f.in) == filepath.Clean(f.out)
 	switch {
