@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ type rule struct {
 const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP" or "above USD"; ` +
 	`VERDICT is allow, deny or ask, TOOL is a name with * and ? as wildcards`
 
-// parseRule reads a rule of --approve, such as `ask send_* matching "to": "[^"]*@example`.
+// parseRule reads a rule of --approve, such as `ask send_* matching "to":"[^"]*@example`.
 func parseRule(text string) (r rule, err error) {
 	fail := func(why string) (rule, error) { return r, fmt.Errorf("--approve %q: %s", text, why) }
 	words := strings.Fields(text)
@@ -112,13 +113,42 @@ func (f *toolFlags) readRules(
 	}, nil
 }
 
-// describeArguments returns the arguments of a call as JSON.
+// describeArguments returns the arguments of a call as JSON without spaces, in which each
+// character stands for itself: a guest may have escaped some, to get around a rule.
 func describeArguments(call *tiers.Call) (string, error) {
-	data, err := json.Marshal(struct {
-		Args  []tiers.Value          `json:"args,omitempty"`
-		Named map[string]tiers.Value `json:"named,omitempty"`
-	}{call.Args, call.Named})
-	return string(data), err
+	described := struct {
+		Args  []any          `json:"args,omitempty"`
+		Named map[string]any `json:"named,omitempty"`
+	}{Named: map[string]any{}}
+	for _, value := range call.Args {
+		plain, err := decodeArgument(value)
+		if err != nil {
+			return "", err
+		}
+		described.Args = append(described.Args, plain)
+	}
+	for name, value := range call.Named {
+		plain, err := decodeArgument(value)
+		if err != nil {
+			return "", err
+		}
+		described.Named[name] = plain
+	}
+
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(described)
+	return strings.TrimSuffix(text.String(), "\n"), err
+}
+
+func decodeArgument(value tiers.Value) (plain any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber() // a float has not all integers
+	if err := decoder.Decode(&plain); err != nil {
+		return nil, fmt.Errorf("an argument is not JSON: %w", err)
+	}
+	return plain, nil
 }
 
 // maxAsked bounds the arguments that a person is asked about on a terminal, in bytes.

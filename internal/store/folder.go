@@ -53,6 +53,9 @@ func open(dir string) (*Folder, error) {
 	if err := createDatabase(path); err != nil {
 		return nil, err
 	}
+	if err := checkDatabase(path); err != nil {
+		return nil, err
+	}
 
 	writer, err := connectWriter(path)
 	if err != nil {
@@ -85,7 +88,7 @@ func OpenReadOnly(dir string) (*Folder, error) {
 
 func openReadOnly(dir string) (*Folder, error) {
 	path := filepath.Join(dir, databaseName)
-	if _, err := os.Stat(path); err != nil {
+	if err := checkDatabase(path); err != nil {
 		return nil, err
 	}
 	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}
@@ -105,6 +108,15 @@ func openReadOnly(dir string) (*Folder, error) {
 		return nil, errors.Join(err, reader.close())
 	}
 	return &Folder{dir: dir, readOnly: true, reader: reader}, nil
+}
+
+// checkDatabase refuses what is not a file: SQLite would wait for the other end of a pipe.
+func checkDatabase(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return err
 }
 
 // isWritable reports whether files can be made in a folder.

@@ -462,3 +462,17 @@ func benchStore(b *testing.B) (*Folder, Lease) {
 	}
 	return f, lease
 }
+
+// TestOnlyAFileIsADatabase has a folder in its place. SQLite would wait for the other end of a
+// pipe, which not every system has.
+func TestOnlyAFileIsADatabase(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, databaseName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(string) (*Folder, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
+		if f, err := open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+			t.Errorf("%s: %v, %v", name, f, err)
+		}
+	}
+}
