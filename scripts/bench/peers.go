@@ -245,7 +245,7 @@ func (b *bench) dockerPeer() peer {
 			return nil, err
 		}
 		return b.startPeer("docker", "run", "--rm", "-i", "--name", name,
-			"-v", folder+":/peers:ro", "-v", filepath.Dir(b.text)+":/data:ro",
+			"-v", folder+":/peers:ro", "-v", b.text+":/data/"+filepath.Base(b.text)+":ro", // its folder may be private
 			"--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-S", "/peers/peer.py")
 	}
 
