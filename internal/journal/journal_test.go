@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +109,57 @@ func TestAnotherCourseStopsTheRun(t *testing.T) {
 }
 
 // TestThreadsMayChangePlaces: the calls of threads come in any order.
+func TestANewSlotWaitsForTheOnesAhead(t *testing.T) {
+	dir := t.TempDir()
+	inProcess(t, dir, func(ctx context.Context, p *process) {
+		first, ended := Slots(ctx, 2)(0)
+		p.asks(first, "first", false)
+		ended()
+	})
+	inProcess(t, dir, func(ctx context.Context, p *process) {
+		slot := Slots(ctx, 2)
+		began := make(chan error)
+		go func() {
+			second, ended := slot(1)
+			defer ended()
+			_, _, err := p.ask(second, "new")
+			began <- err
+		}()
+		runtime.Gosched()
+
+		first, _ := slot(0)
+		var course *CourseError
+		if _, _, err := p.ask(first, "other"); !errors.As(err, &course) {
+			t.Errorf("the first slot: %v", err)
+		}
+		if err := <-began; !errors.As(err, &course) {
+			t.Errorf("the second slot: %v", err)
+		}
+	})
+}
+
+func TestSlotsWithPartsWaitForNoOther(t *testing.T) {
+	inProcess(t, t.TempDir(), func(ctx context.Context, p *process) {
+		slot := Slots(ctx, 4)
+		_, ended := slot(0) // a slot without a step
+		ended()
+		third, _ := slot(2)
+		p.asks(At(third, "turn 1"), "in a part", false)
+		second, _ := slot(1)
+		p.asks(second, "second", false)
+		fourth, _ := slot(3)
+		p.asks(fourth, "fourth", false)
+
+		ctx, cancel := context.WithCancel(ctx)
+		slot = Slots(At(ctx, "later"), 2)
+		cancel()
+		waits, _ := slot(1)
+		if _, _, err := p.ask(waits, "too late"); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
 func TestThreadsMayChangePlaces(t *testing.T) {
 	dir := t.TempDir()
 	inProcess(t, dir, func(ctx context.Context, p *process) {

@@ -5,12 +5,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 )
 
 // place is a position in a run. It travels in contexts.
 type place struct {
 	journal *Journal
 	path    string
+	queue   *queue // of a slot that has no step yet, nil for none
+}
+
+// queue lets the slots of a fan-out begin their first steps in order. Then a slot that is new
+// pays nothing before the ones ahead of it have shown that the run takes another course.
+type queue struct {
+	ahead <-chan struct{} // closed when the slot ahead has begun, nil for none
+	begun func()
 }
 
 type placeKey struct{}
@@ -62,7 +71,47 @@ func At(ctx context.Context, format string, args ...any) context.Context {
 		return ctx
 	}
 	p.path += "/" + fmt.Sprintf(format, args...)
+	if p.queue != nil {
+		p.queue.begun() // a part of a slot may need a sandbox that the next slot holds
+		p.queue = nil
+	}
 	return context.WithValue(ctx, placeKey{}, p)
+}
+
+// Slots returns contexts for the n slots of a fan-out, and what to call when a slot has ended.
+// The first steps that stand directly in slots begin in order.
+func Slots(ctx context.Context, n int) func(i int) (_ context.Context, ended func()) {
+	p, ok := ctx.Value(placeKey{}).(place)
+	if !ok {
+		return func(int) (context.Context, func()) { return ctx, func() {} }
+	}
+
+	begun := make([]chan struct{}, n)
+	for i := range begun {
+		begun[i] = make(chan struct{})
+	}
+	return func(i int) (context.Context, func()) {
+		slot := p
+		slot.path += fmt.Sprintf("/slot %d", i)
+		slot.queue = &queue{begun: sync.OnceFunc(func() { close(begun[i]) })}
+		if i > 0 {
+			slot.queue.ahead = begun[i-1]
+		}
+		return context.WithValue(ctx, placeKey{}, slot), slot.queue.begun
+	}
+}
+
+// wait waits until the slot ahead has begun.
+func (q *queue) wait(ctx context.Context) error {
+	if q == nil || q.ahead == nil {
+		return nil
+	}
+	select {
+	case <-q.ahead:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // AtNext is At for parts that come one after another. It counts them.

@@ -72,6 +72,13 @@ func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 	if !ok {
 		return nil, nil //nolint:nilnil // documented: a nil Step
 	}
+	if err := p.queue.wait(ctx); err != nil {
+		return nil, err
+	}
+	if p.queue != nil {
+		defer p.queue.begun()
+	}
+
 	j := p.journal
 	if err := j.load(ctx); err != nil {
 		return nil, j.stop(err)

@@ -23,10 +23,13 @@ func Run[T any](
 	slots := make([]Slot[T], n)
 	var group errgroup.Group
 	group.SetLimit(max(1, limit))
+	slot := journal.Slots(ctx, n)
 	for i := range n {
 		group.Go(func() error {
+			ctx, ended := slot(i)
+			defer ended()
 			if slots[i].Err = context.Cause(ctx); slots[i].Err == nil {
-				slots[i].Value, slots[i].Err = f(journal.At(ctx, "slot %d", i), i)
+				slots[i].Value, slots[i].Err = f(ctx, i)
 			}
 			return nil
 		})
