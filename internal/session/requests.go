@@ -57,8 +57,7 @@ import (
 //	k<name>                              the data of a time zone; without a name, all names, one a line
 //	m                                    the paths of all files of the session's packages
 //	m<path>                              one of these files
-//	n                                    the next variable of a state begins
-//	n!                                   it was interrupted -> why it is left behind, "" to give the move up
+//	n, n., n!                            a variable of a state begins, ends, was interrupted: see state.go
 func (a *Accounts) Handle(request []byte) Reply {
 	if len(request) == 0 || len(request) > wire.MaxRequest {
 		return fail(errRequest)

@@ -39,6 +39,9 @@ type moving struct {
 	moved int
 	each  time.Duration // the time of a variable
 	until time.Time     // the end of the time of all variables
+
+	// isCalm says that no variable is under way: an interrupt would hit the guest's own work.
+	isCalm bool
 }
 
 // The time of a move. A variable may take mostEach, or the session's limit if that is less.
@@ -180,7 +183,7 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	wall := a.cfg.Limits.Wall
 	a.moving.each = min(wall, mostEach)
 	a.moving.until = time.Now().Add(wall + 2*a.moving.each)
-	a.startVariable()
+	a.calm()
 
 	code, err := run("", flag)
 	r := a.End(code)
@@ -197,30 +200,52 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 
 // startVariable gives the next variable its time.
 func (a *Accounts) startVariable() {
+	a.moving.isCalm = false
+	a.restartMeter(a.moving.each)
+}
+
+// calm gives the guest time for its own work between variables.
+func (a *Accounts) calm() {
+	a.moving.isCalm = true
+	a.restartMeter(mostEach)
+}
+
+func (a *Accounts) restartMeter(time time.Duration) {
 	limits := a.cfg.Limits
-	limits.Wall, limits.Active = a.moving.each, min(limits.Active, a.moving.each)
+	limits.Wall, limits.Active = time, min(limits.Active, time)
 
 	processor := a.meter.processor
 	a.meter.begin(limits)
 	a.meter.processor = processor
 }
 
-// nextVariable begins with the next variable of a state. With "!" the guest was interrupted at
-// the last one, and asks why.
+// nextVariable handles what the guest says of its variables. Without a body, the next one
+// begins, and the reply says "over" if there is no time left for it. With ".", it has ended. With
+// "!", it was interrupted, and the reply says why it is left behind, or nothing if the time of
+// all variables is over.
 func (a *Accounts) nextVariable(body []byte) Reply {
 	if a.moving.until.IsZero() {
 		return fail(errRequest)
 	}
-	if time.Now().After(a.moving.until) {
-		return ok("")
-	}
-	reason := ""
-	if string(body) == "!" {
-		reason = fmt.Sprintf("it took longer than %s to copy", a.moving.each)
+	isOver := time.Now().After(a.moving.until)
+	switch string(body) {
+	case "":
+		if isOver {
+			return ok("over")
+		}
+		a.startVariable()
+	case "!":
+		a.calm()
+		if isOver {
+			return ok("")
+		}
+		reason := fmt.Sprintf("it took longer than %s to copy", a.moving.each)
 		a.moving.each = max(a.moving.each/2, leastEach)
+		return ok(reason)
+	default:
+		a.calm()
 	}
-	a.startVariable()
-	return ok(reason)
+	return ok("")
 }
 
 func (a *Accounts) fileList() []textFile {

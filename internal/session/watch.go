@@ -16,6 +16,7 @@ const interrupted tiers.Limit = "interrupt"
 // It calls interrupt to ask the snippet to end: at once, again from time to time, and
 // until the grace is over. A nil interrupt says that the guest cannot be asked. So a
 // guest calls Watch whenever it can act: at each slice of fuel, at each tick of a clock.
+// Between the variables of a state, there is no interrupt.
 func (a *Accounts) Watch(interrupt func()) (stop bool) {
 	if a.IsCanceled() {
 		a.meter.fire(interrupted)
@@ -29,6 +30,9 @@ func (a *Accounts) Watch(interrupt func()) (stop bool) {
 		return true
 	case limit == tiers.LimitFuel && a.cfg.Deterministic:
 		return true // what a snippet does with an interrupt depends on time
+	}
+	if a.moving.isCalm {
+		interrupt = func() {}
 	}
 	return a.meter.grace.isOver(interrupt)
 }

@@ -314,11 +314,12 @@ func (in *instance) interrupt() {
 	in.setWord(l.EvalBreaker, breaker|l.AsyncBit)
 }
 
-// clearInterrupt withdraws an interrupt that came after the end of its snippet.
+// clearInterrupt withdraws an interrupt that came after the end of what it was for.
 func (in *instance) clearInterrupt() {
 	if !in.isInterrupted {
 		return
 	}
+	in.isInterrupted = false
 	l := in.engine.layout
 	in.setWord(l.AsyncExc, 0)
 	breaker := in.word(l.EvalBreaker)
@@ -361,6 +362,9 @@ func hostCall(_ context.Context, in *instance, stack []uint64) {
 		in.accounts.DelayInterrupt()
 	}
 
+	if len(req) > 0 && req[0] == 'n' {
+		in.clearInterrupt() // it was for the variable before
+	}
 	if len(req) == 0 || req[0] != 'o' {
 		// After output, an interrupt would make the guest's buffer write the output again.
 		in.watchLimits()

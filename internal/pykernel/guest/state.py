@@ -12,6 +12,7 @@ and one of the order of subclasses.
 
 import builtins
 import copyreg
+import functools
 import importlib
 import io
 import linecache
@@ -19,6 +20,8 @@ import pickle
 import sys
 import types
 from time import monotonic
+
+import _rlm
 
 import binaries
 import caches
@@ -371,31 +374,55 @@ def receive():
     wire.send("l", wire.encode({"moved": moved, "left": left}))
 
 
+# An interrupt may cut short what copies a variable, and nothing else of this module. _hold must be
+# no Python function: at the begin of one, a second interrupt could arrive.
+_hold = getattr(_rlm, "hold", None) or functools.partial(_rlm.call, b"n.")
+_permit = getattr(_rlm, "permit", None)  # None: the host permits interrupts when a variable begins
 _told = 0.0
 
 
 def _begin(name, losses):
-    """Begins with a variable, whose time the host measures from here. It is told
-    only if some has passed, because most variables take none."""
+    """Begins with a variable, whose time the host measures from here. A host that does not
+    depend on it is told only if some time has passed, because most variables take none."""
     global _told
     losses.name = name
+    if _permit is None:
+        return
     now = monotonic()
     if now - _told > 0.05:
         _told = now
-        wire.text("n")
+        _tell()
+
+
+def _tell():
+    if wire.text("n"):
+        raise TimeoutError("all variables together take too long to copy")
+
+
+def _copy(work, *args):
+    """Calls what copies a variable, and lets interrupts cut it short."""
+    try:
+        (_permit or _tell)()
+        return work(*args)
+    finally:
+        _hold()
 
 
 def _overdue():
-    """Why the variable that was interrupted is left behind; raises if it was not its
-    own time that was over."""
+    """Why the variable that was interrupted is left behind; raises if no time is left for
+    the others."""
+    global _told
+    _told = 0.0
     reason = wire.text("n!")
     if not reason:
-        raise
+        raise TimeoutError("all variables together take too long to copy") from None
     return reason
 
 
 def dump(names):
     """The variables with those names, and the changes in modules, as (bytes, [left])."""
+    global _told
+    _told = 0.0
     lost, changes = {}, patches.Changes()
     with _findable():
         while True:
@@ -434,10 +461,11 @@ def _dump_all(pickler, file, names, changes, lost, ends):
         if (part, name) in lost:
             value = pickler.lose(value, lost[part, name])
         try:
-            pickler.dump(value)
+            _copy(pickler.dump, value)
         except MemoryError:
             raise
         except KeyboardInterrupt:
+            _hold()
             lost[part, name] = _overdue()
             return True
         except Exception as error:
@@ -509,6 +537,8 @@ def _head():
 def load(data):
     """Reads variables into the namespace, and settings into modules: (how many variables
     came along, [left])."""
+    global _told
+    _told = 0.0
     start = 4 + int.from_bytes(data[:4], "little")
     ends = wire.decode(data[4:start].decode())
     file, moved = io.BytesIO(data), 0
@@ -521,10 +551,11 @@ def load(data):
         for part, name, end in ends[1:]:
             _begin(name, losses)
             try:
-                moved += _put(part, name, reader.load())
+                moved += _copy(lambda: _put(part, name, reader.load()))
             except MemoryError:
                 raise
             except (Exception, KeyboardInterrupt) as error:
+                _hold()
                 reason = _overdue() if type(error) is KeyboardInterrupt else leftbehind.explain(error)
                 losses.note("value" if part == VARIABLE else part, reason)
                 stand_in = leftbehind.LeftBehind("value", reason[:300])

@@ -5,6 +5,7 @@
 # asleep, which takes the session over in the state before the snippet when the
 # snippet's process dies.
 import ast
+import functools
 import gc
 import itertools
 import linecache
@@ -80,6 +81,11 @@ class Connection:
             self.interrupted = True
         else:
             raise KeyboardInterrupt
+
+    def permit(self):
+        """Lets interrupts through. Those that came until now were meant for something earlier."""
+        self.interrupted = False
+        self.critical = 0
 
     def leave_critical(self):
         self.critical -= 1
@@ -380,8 +386,11 @@ def intact():
         return False
 
 
+_STATE = 4 | 8  # the flags of a run that copies variables, which permits interrupts itself
+
+
 def run_snippet(source, flags):
-    connection.interrupted, connection.critical = False, 0
+    connection.interrupted, connection.critical = False, int(flags & _STATE != 0)
     try:
         code = run(source, flags)
         connection.critical = 1
@@ -554,6 +563,7 @@ def start(boot, compiled, output=3, life=None, announce=None, hold=None, stock=N
     module = types.ModuleType("_rlm")
     module.__dict__.update(
         call=call, call_str=call_str, HostError=HostError, compile=compile_echo, set_run=set_run,
+        permit=connection.permit, hold=functools.partial(setattr, connection, "critical", 1),
         native=True, forked=lambda: _forked, map_file=map_file, post=connection.post, pump=connection.pump,
         forget=connection.forget, fileno=INPUT,
         stock=compiled_ahead(stock) if stock else marshal.loads(compiled) if compiled else {},

@@ -38,6 +38,7 @@ func (s *suite) testMove(t *testing.T) {
 	t.Run("many left behind", s.testManyLeftBehind)
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)
+	t.Run("interrupted late", s.testInterruptedLate)
 	t.Run("cannot be stopped", s.testUnstoppable)
 	t.Run("hostile states", func(t *testing.T) {
 		skip.UnderRace(t)
@@ -185,6 +186,28 @@ func (s *suite) testNeverEnds(t *testing.T) {
 	to.mustPrint(t, "print(before is shared is after[0], repr(here)[:18], repr(there)[:19])",
 		"True <Here left behind: <value left behind:\n")
 	from.mustPrint(t, "print(type(here), after)", "<class '__main__.Here'> [[1]]\n")
+}
+
+// testInterruptedLate moves a variable whose time ends when it has just been copied. What
+// happens then must not be interrupted: a profiler makes it last until the time is over.
+func (s *suite) testInterruptedLate(t *testing.T) {
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}}
+	from, to := s.open(t, cfg), s.open(t, cfg)
+	from.mustRun(t, `import sys, time
+def delay(frame, event, arg):
+    if event == 'call' and frame.f_code.co_name == 'name_again':
+        sys.setprofile(None)
+        end = time.monotonic() + 0.4
+        while time.monotonic() < end: pass
+class Late:
+    def __reduce__(self):
+        sys.setprofile(delay)
+        return Late, ()
+late, after = Late(), [1]`)
+	if report := moveTo(t, from, to); len(report.Left) > 0 {
+		t.Errorf("left behind: %+v", report.Left)
+	}
+	to.mustPrint(t, "print(type(late).__name__, after)", "Late [1]\n")
 }
 
 // testUnstoppable exports a variable in C code that heeds no interrupt: that fails, and the
