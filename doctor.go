@@ -36,7 +36,7 @@ type TierStatus struct {
 	Why    string `json:"why,omitempty"`
 	// OnRequest says that the tier runs snippets only if the policy names or allows it.
 	OnRequest bool `json:"on_request,omitempty"`
-	// Version is the version of the interpreter, empty if unknown.
+	// Version names the interpreters and the wall, empty if unknown.
 	Version string `json:"version,omitempty"`
 }
 
@@ -57,11 +57,6 @@ type JailLayer struct {
 	Why       string `json:"why,omitempty"`
 }
 
-// versioner is a tier that knows the version of its interpreter.
-type versioner interface {
-	Version(ctx context.Context) (string, error)
-}
-
 // Diagnose probes every tier. It opens no sandbox.
 func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 	d := Diagnosis{System: runtime.GOOS + "/" + runtime.GOARCH}
@@ -72,15 +67,13 @@ func (e *Engine) Diagnose(ctx context.Context) Diagnosis {
 		}
 		info := tier.Info()
 		status.Name, status.Languages = info.Name, info.Languages
+		if status.Usable {
+			status.Version = info.Version
+		}
 		status.Isolation = info.Isolation.String()
 		status.Features, status.Modules = info.Features, len(info.Modules)
 		status.OnRequest = info.OnRequest
 		status.Shown, status.Hidden = info.Shown, info.Hidden
-		if v, ok := tier.(versioner); ok && status.Usable {
-			if version, err := v.Version(ctx); err == nil {
-				status.Version = version
-			}
-		}
 		d.Tiers = append(d.Tiers, status)
 	}
 

@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"runtime"
@@ -54,8 +53,8 @@ const (
 
 // Options configure an Engine. The zero value works.
 type Options struct {
-	// Tiers replace the default four tiers. Their names must differ. The engine owns them:
-	// Close closes each one that is an [io.Closer].
+	// Tiers replace the default four tiers. Their names must differ. The engine owns them and
+	// closes them.
 	Tiers []tiers.Tier
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must
 	// belong to the user alone. Empty means the user's cache directory; "none"
@@ -116,9 +115,9 @@ const defaultQueue = 1000
 
 // Engine opens sessions and runs loops. It is safe for concurrent use.
 type Engine struct {
-	wasm      *wasm.Tier // runs the analyser, and snippets if it is among tiers
+	wasm      tiers.Tier // runs the analyser, and snippets if it is among tiers
 	tiers     []tiers.Tier
-	warmers   []tiers.Warmer
+	warmed    []tiers.Tier // prepared by Warm
 	analyser  *python.Analyser
 	analysers map[tiers.Language]router.Analyser
 	probes    *router.Probes
@@ -170,14 +169,9 @@ func New(options Options) (*Engine, error) {
 	e.life, e.end = context.WithCancelCause(context.Background())
 	e.closing = sync.OnceValue(e.close)
 
-	e.warmers = []tiers.Warmer{e.wasm}
+	e.warmed = append([]tiers.Tier{e.wasm}, options.Tiers...)
 	if e.tiers = slices.Clone(options.Tiers); e.tiers == nil {
 		e.addDefaultTiers(options)
-	}
-	for _, tier := range options.Tiers {
-		if warmer, ok := tier.(tiers.Warmer); ok {
-			e.warmers = append(e.warmers, warmer)
-		}
 	}
 
 	e.analyser = python.New(e.wasm)
@@ -202,7 +196,7 @@ func (e *Engine) addDefaultTiers(options Options) {
 		AllowSampled: options.AllowSampled, Warm: options.Processes, Log: options.Log,
 	})
 	if options.Processes > 0 {
-		e.warmers = append(e.warmers, native)
+		e.warmed = append(e.warmed, native)
 	}
 
 	e.tiers = []tiers.Tier{
@@ -234,8 +228,8 @@ func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
 
 // Warm does the slow preparations before the first snippet.
 func (e *Engine) Warm(ctx context.Context) error {
-	for _, warmer := range e.warmers {
-		if err := warmer.Warm(ctx); err != nil {
+	for _, tier := range e.warmed {
+		if err := tier.Warm(ctx); err != nil {
 			return err
 		}
 	}
@@ -373,10 +367,9 @@ func (e *Engine) close() error {
 	errs = append(errs, e.store.close(), e.analyser.Close())
 	closed := map[tiers.Tier]bool{}
 	for _, tier := range append(slices.Clone(e.tiers), e.wasm) {
-		closer, ok := tier.(io.Closer)
-		if ok && !closed[tier] {
+		if !closed[tier] {
 			closed[tier] = true
-			errs = append(errs, closer.Close())
+			errs = append(errs, tier.Close())
 		}
 	}
 	return errors.Join(errs...)

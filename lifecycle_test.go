@@ -49,6 +49,8 @@ func (f *fakeTier) Info() tiers.Info {
 
 func (f *fakeTier) Probe(context.Context) error { return nil }
 
+func (f *fakeTier) Warm(context.Context) error { return nil }
+
 func (f *fakeTier) Open(_ context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	f.configs <- cfg
 	return &fakeSandbox{tier: f}, nil

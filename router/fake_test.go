@@ -65,6 +65,10 @@ func (f *fake) Probe(ctx context.Context) error {
 	return nil
 }
 
+func (f *fake) Warm(context.Context) error { return nil }
+
+func (f *fake) Close() error { return nil }
+
 func (f *fake) Open(_ context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

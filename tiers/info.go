@@ -8,6 +8,9 @@ import (
 type Info struct {
 	// Name is unique among the tiers: "wasm", "docker".
 	Name string
+	// Version names the interpreters and the wall, for people. It may be complete only after
+	// Probe.
+	Version string
 	// Languages that the tier runs.
 	Languages []Language
 	// Lacks explains why a language that the tier supports does not run on this machine,

@@ -18,8 +18,8 @@
 //
 // # Optional interfaces
 //
-// A Tier may also be a [Warmer]; a Sandbox may also be a [Forker], an [Exporter], an
-// [Extender] and a [Collector]. Callers find out by a type assertion.
+// A Sandbox may also be a [Forker], an [Exporter], an [Extender] and a [Collector]. Callers
+// find out by a type assertion.
 package tiers
 
 import (
@@ -37,9 +37,15 @@ type Tier interface {
 	// Probe returns nil if the tier works on this machine now. Otherwise the error gives
 	// the reason and the remedy.
 	Probe(ctx context.Context) error
+	// Warm makes the slow preparations before the first Open, and returns nil if there are
+	// none. Without it, the first Open makes those that it needs.
+	Warm(ctx context.Context) error
 	// Open starts a sandbox for one session. It fails if the tier cannot enforce cfg. The
 	// context bounds the opening only, not the sandbox's life.
 	Open(ctx context.Context, cfg Config) (Sandbox, error)
+	// Close frees what the tier keeps for further sandboxes. Close all sandboxes first. It is
+	// idempotent.
+	Close() error
 }
 
 // Sandbox is one live instance of a tier. It has one owner: its methods must
@@ -295,11 +301,6 @@ type Usage struct {
 	HostCalls int
 	// OutputBytes counts the bytes that the snippet wrote, kept or dropped.
 	OutputBytes int64
-}
-
-// Warmer is a Tier that can make its slow preparations before the first Open.
-type Warmer interface {
-	Warm(ctx context.Context) error
 }
 
 // Forker is a Sandbox whose live namespace can be copied into a new one.

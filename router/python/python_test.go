@@ -10,13 +10,14 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open returns an analyser, and the tier that its sandboxes are of.
-func open(tb testing.TB) (*Analyser, *wasm.Tier) {
+func open(tb testing.TB) (*Analyser, tiers.Tier) {
 	tb.Helper()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
 	a := New(tier)

@@ -41,7 +41,7 @@ func (b *bench) containers() error {
 
 // containerStarts times, in turn, a container that was started ahead, one that was
 // not, and a plain one.
-func (b *bench) containerStarts(hot, cold warm) error {
+func (b *bench) containerStarts(hot, cold tiers.Tier) error {
 	const rounds = 15
 	var ahead, anew, plain []time.Duration
 	for range rounds {

@@ -46,7 +46,7 @@ func (b *bench) measureEngines() error {
 		return err
 	}
 	names := []string{"wazero", "aot"}
-	engines := make([]*wasm.Tier, len(names))
+	engines := make([]tiers.Tier, len(names))
 	for i, name := range names {
 		engines[i] = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm"), Engine: name})
 	}
@@ -107,7 +107,7 @@ func closeAll[C io.Closer](all []C) {
 
 // timeProgram returns the best times of the processor, for native CPython and for each engine, in
 // seconds. Other work on the machine changes these less than the time on the wall.
-func (b *bench) timeProgram(engines []*wasm.Tier, source string) ([]float64, error) {
+func (b *bench) timeProgram(engines []tiers.Tier, source string) ([]float64, error) {
 	best := slices.Repeat([]float64{math.Inf(1)}, 1+len(engines))
 	var sandboxes []tiers.Sandbox
 	defer func() { closeAll(sandboxes) }()
@@ -160,7 +160,7 @@ func (b *bench) timeRun(s tiers.Sandbox) (float64, error) {
 }
 
 // timeStarts measures a new sandbox, a second snippet and the whole command, in turns.
-func (b *bench) timeStarts(engines []*wasm.Tier) ([][]string, error) {
+func (b *bench) timeStarts(engines []tiers.Tier) ([][]string, error) {
 	const rounds = 200
 	kinds := []string{"new sandbox to the result of print(1+1)", "second snippet in a live session"}
 	best := make([][]time.Duration, len(kinds))

@@ -24,13 +24,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
 // bench is what the measurements share.
 type bench struct {
 	ctx    context.Context
-	tier   *wasm.Tier
+	tier   tiers.Tier
 	python string // native CPython
 	text   string // a large text
 	texts  string // the text of the operations on long texts

@@ -83,16 +83,9 @@ func (b *bench) analysis() error {
 	return nil
 }
 
-// warm is a tier that prepares sandboxes ahead.
-type warm interface {
-	tiers.Tier
-	tiers.Warmer
-	Close() error
-}
-
 // starts times a new sandbox to the result of a small snippet. The sandbox was
 // warm before the clock runs.
-func (b *bench) starts(tier warm, n int) (time.Duration, error) {
+func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for range n {
 		if err := tier.Warm(b.ctx); err != nil {
@@ -136,7 +129,7 @@ func (b *bench) warmTiers() error {
 	return b.move(host)
 }
 
-func (b *bench) interpreters(tier warm) error {
+func (b *bench) interpreters(tier tiers.Tier) error {
 	const what = "interp, warm worker, `print(1+1)`"
 	if !b.usable(tier, what) {
 		return nil
@@ -177,7 +170,7 @@ print(best, len(data))
 `
 
 // move takes a namespace of 10 MiB from wasm to local, both sandboxes open.
-func (b *bench) move(tier warm) error {
+func (b *bench) move(tier tiers.Tier) error {
 	const what = "move of a 10 MiB namespace wasm → local"
 	if !b.usable(tier, what) {
 		return nil

@@ -95,6 +95,10 @@ func (d described) Info() tiers.Info { return d.info }
 
 func (d described) Probe(context.Context) error { return nil }
 
+func (d described) Warm(context.Context) error { return nil }
+
+func (d described) Close() error { return nil }
+
 func (d described) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
 	return nil, errors.New("only plans are made here")
 }

@@ -136,7 +136,7 @@ func FuzzAttestation(f *testing.F) {
 
 func TestWhoIsGoneIsKnownByItsLabels(t *testing.T) {
 	now := time.Now()
-	own := (&Tier{}).labels()
+	own := (&tier{}).labels()
 	for _, row := range []struct {
 		name  string
 		owner string

@@ -87,7 +87,7 @@ func (r *report) text() string {
 }
 
 // spec returns the part that all containers of the tier have in common.
-func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) dockerapi.Spec {
+func (t *tier) spec(s *setup, recipe images.Recipe, image string, n needs) dockerapi.Spec {
 	labels := t.labels()
 	labels[labelRecipe] = recipe.Hash
 	for name, value := range n.labels {
@@ -103,7 +103,7 @@ func (t *Tier) spec(s *setup, recipe images.Recipe, image string, n needs) docke
 }
 
 // boot starts a container. From then on, the caller ends it with container.end.
-func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
+func (t *tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) error {
 	c.limit, c.user = spec.Memory, spec.User
 	c.processes = uint64(spec.Processes) //nolint:gosec // a small number of ours
 	c.report = report{line: make(chan []byte, 1), done: make(chan struct{}, 1)}
@@ -134,7 +134,7 @@ func (t *Tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) erro
 
 // verify checks a container's wall, unless a test has left layers out. It reads the
 // attestation of the first process, and the limits that only the kernel knows.
-func (t *Tier) verify(ctx context.Context, c *container, s *setup, n needs) error {
+func (t *tier) verify(ctx context.Context, c *container, s *setup, n needs) error {
 	var line []byte
 	select {
 	case line = <-c.report.line:
@@ -165,7 +165,7 @@ func (c *container) said() error {
 }
 
 // verifyLimits checks, once for each daemon, the limits that cannot be seen from inside.
-func (t *Tier) verifyLimits(ctx context.Context, c *container) error {
+func (t *tier) verifyLimits(ctx context.Context, c *container) error {
 	t.mu.Lock()
 	done := t.verified || len(t.off) > 0
 	t.mu.Unlock()

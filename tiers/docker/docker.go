@@ -54,8 +54,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Tier is CPython and Go in containers.
-type Tier struct {
+// tier is CPython and Go in containers.
+type tier struct {
 	options Options
 	reach   egress.Options    // where proxies go; a test can change it
 	off     []dockerapi.Layer // left out by a test
@@ -82,13 +82,8 @@ type setup struct {
 	lacks  map[tiers.Language]error // why the language has no image
 }
 
-var (
-	_ tiers.Tier   = (*Tier)(nil)
-	_ tiers.Warmer = (*Tier)(nil)
-)
-
 // New returns the tier. It starts nothing yet: see Warm.
-func New(options Options) *Tier {
+func New(options Options) tiers.Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	if options.Warm == 0 {
 		options.Warm = 1
@@ -97,7 +92,7 @@ func New(options Options) *Tier {
 		options.CPUs = 1000
 	}
 
-	t := &Tier{options: options, left: map[string]struct{}{}}
+	t := &tier{options: options, left: map[string]struct{}{}}
 	// The recipes are known without a daemon.
 	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
 		t.golang, t.broken = images.Find(images.Go)
@@ -112,7 +107,7 @@ func New(options Options) *Tier {
 
 // Info describes the tier. Cost is measured by `make bench`, see
 // docs/performance.md.
-func (t *Tier) Info() tiers.Info {
+func (t *tier) Info() tiers.Info {
 	info := tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Python, tiers.Go},
@@ -132,6 +127,7 @@ func (t *Tier) Info() tiers.Info {
 	if t.setup == nil {
 		return info
 	}
+	info.Version = t.setup.version()
 	info.Modules = tiers.ModuleSet(slices.Concat(t.recipe.Modules, strings.Fields(t.setup.image.Modules))...)
 	if t.setup.facts.GVisor {
 		info.Isolation = tiers.IsolationKernel
@@ -150,7 +146,7 @@ func (t *Tier) Info() tiers.Info {
 
 // modules returns the modules that are known before the daemon was asked. Those of an image with
 // further packages are not.
-func (t *Tier) modules() map[string]bool {
+func (t *tier) modules() map[string]bool {
 	if t.options.Image != "" {
 		return nil
 	}
@@ -159,7 +155,7 @@ func (t *Tier) modules() map[string]bool {
 
 // Probe asks the daemon whether it can build the wall, and for the images. The tier runs
 // each language whose image exists; one is enough.
-func (t *Tier) Probe(ctx context.Context) error {
+func (t *tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
 	t.setup, t.verified = nil, false // the daemon may have changed
 	t.mu.Unlock()
@@ -168,7 +164,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 }
 
 // ready returns the facts about the daemon and the images. It asks the daemon once.
-func (t *Tier) ready(ctx context.Context) (setup, error) {
+func (t *tier) ready(ctx context.Context) (setup, error) {
 	t.mu.Lock()
 	known := t.setup
 	t.mu.Unlock()
@@ -213,7 +209,7 @@ func (t *Tier) ready(ctx context.Context) (setup, error) {
 }
 
 // image finds the image of a recipe, or the pinned image.
-func (t *Tier) image(
+func (t *tier) image(
 	ctx context.Context, recipe images.Recipe, pin string,
 ) (dockerapi.Image, error) {
 	name, build := recipe.Name, "rlm images build"
@@ -255,18 +251,14 @@ func (t *Tier) image(
 }
 
 // forget makes the next start ask the daemon again.
-func (t *Tier) forget() {
+func (t *tier) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.setup, t.verified = nil, false
 }
 
-// Version names the versions of the languages, the daemon and the wall.
-func (t *Tier) Version(ctx context.Context) (string, error) {
-	s, err := t.ready(ctx)
-	if err != nil {
-		return "", err
-	}
+// version names the versions of the languages, the daemon and the wall.
+func (s *setup) version() string {
 	wall := "runc " + s.facts.Runc
 	if s.facts.GVisor {
 		wall = "runsc"
@@ -283,11 +275,11 @@ func (t *Tier) Version(ctx context.Context) (string, error) {
 	return fmt.Sprintf(
 		"%s, Docker %s, %s, cgroup v%s; %s", python, s.facts.Version, wall, s.facts.CgroupVersion,
 		golang,
-	), nil
+	)
 }
 
 // Open starts a sandbox.
-func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -307,7 +299,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 
 // Close ends the pooled containers and removes those that could not be removed before.
 // Close all sandboxes first.
-func (t *Tier) Close() error {
+func (t *tier) Close() error {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()

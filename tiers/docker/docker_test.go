@@ -64,7 +64,7 @@ func orphans() []string {
 // newTier returns a tier that is closed at the end of the test.
 func newTier(tb testing.TB, options docker.Options) *docker.Tier {
 	tb.Helper()
-	tier := docker.New(options)
+	tier := docker.New(options).(*docker.Tier)
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			tb.Error(err)

@@ -10,15 +10,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// Tier gives the tests of the package's users the methods below.
+type Tier = tier
+
 // Reach makes proxies resolve and dial as a test wants.
-func (t *Tier) Reach(o egress.Options) { t.reach = o }
+func (t *tier) Reach(o egress.Options) { t.reach = o }
 
 // Without leaves layers of the wall out, for tests that prove what each is good for.
-func (t *Tier) Without(layers []dockerapi.Layer) { t.off = layers }
+func (t *tier) Without(layers []dockerapi.Layer) { t.off = layers }
 
 // StartBetween starts a container with mounts, and does something after they were
 // looked at and before the daemon mounts them.
-func (t *Tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between func()) error {
+func (t *tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between func()) error {
 	files, _ := show(nil)
 	if err := files.mount(mounts); err != nil {
 		return err
@@ -43,7 +46,7 @@ func ContainerOf(b tiers.Sandbox) string {
 
 // Waiting are the containers that were started ahead. Nobody may open sandboxes
 // meanwhile.
-func (t *Tier) Waiting() []string {
+func (t *tier) Waiting() []string {
 	var ids []string
 	for range len(t.pool.ready) {
 		p := <-t.pool.ready
@@ -54,7 +57,7 @@ func (t *Tier) Waiting() []string {
 }
 
 // BuildIn bounds compilations by another time.
-func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }
+func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // RemoveAbandoned removes the containers of dead programs and returns their number.
-func (t *Tier) RemoveAbandoned(ctx context.Context) (int, error) { return t.removeAbandoned(ctx) }
+func (t *tier) RemoveAbandoned(ctx context.Context) (int, error) { return t.removeAbandoned(ctx) }

@@ -152,7 +152,7 @@ func (g *gate) cut() {
 func behind(t *testing.T, g *gate) *docker.Tier {
 	t.Helper()
 	usual(t, docker.Options{Warm: -1}) // it can work here
-	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1})
+	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1}).(*docker.Tier)
 	t.Cleanup(func() { _ = tier.Close() }) // what it could not remove is looked at below
 	return tier
 }

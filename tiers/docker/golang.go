@@ -15,7 +15,7 @@ import (
 )
 
 // newGoGuest returns the Go half of a sandbox, whose programs see the files.
-func (t *Tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Guest {
+func (t *tier) newGoGuest(accounts *session.Accounts, files *shown) *golang.Guest {
 	return &golang.Guest{
 		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
 		Open: func(ctx context.Context) (golang.Wall, error) {
@@ -83,7 +83,7 @@ func programMemory(limit int64) int64 { return roundToPages(limit + golang.Progr
 
 // goWall starts compiler and programs of one session in containers.
 type goWall struct {
-	tier   *Tier
+	tier   *tier
 	setup  setup
 	files  *shown
 	memory int64 // of a snippet
@@ -162,7 +162,7 @@ func (w *goWall) start(ctx context.Context, spec dockerapi.Spec, n needs) (golan
 // goBox is a container with a compiler or a relay.
 type goBox struct {
 	container
-	tier *Tier
+	tier *tier
 }
 
 var _ golang.Box = (*goBox)(nil)

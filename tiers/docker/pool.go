@@ -116,12 +116,12 @@ func (p *pool) close() error {
 }
 
 // ahead starts a container for the pool.
-func (t *Tier) ahead(ctx context.Context) (*process, error) {
+func (t *tier) ahead(ctx context.Context) (*process, error) {
 	return t.start(ctx, needs{limits: tiers.DefaultLimits(), files: &shown{}})
 }
 
 // Warm starts containers ahead.
-func (t *Tier) Warm(ctx context.Context) error {
+func (t *tier) Warm(ctx context.Context) error {
 	for len(t.pool.ready) < cap(t.pool.ready) {
 		p, err := t.ahead(ctx)
 		if err != nil {
@@ -136,7 +136,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 }
 
 // claim returns a container for a session, from the pool or newly started.
-func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
+func (t *tier) claim(ctx context.Context, n needs) (*process, error) {
 	t.sweepOnce(ctx)
 	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.files.mounts) == 0 && !n.out &&
 		n.proxy == nil && len(n.labels) == 0 {

@@ -65,7 +65,7 @@ type needs struct {
 }
 
 // start starts a container and loads the runtime.
-func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
+func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 	setup, err := t.ready(ctx)
 	if err == nil {
 		err = setup.lacks[tiers.Python]

@@ -26,7 +26,7 @@ const (
 // whether its program still lives cannot be checked.
 const lifetime = 24 * time.Hour
 
-func (t *Tier) labels() map[string]string {
+func (t *tier) labels() map[string]string {
 	return map[string]string{
 		labelTier: Name, labelOwner: owner(os.Getpid()),
 		labelDeadline: strconv.FormatInt(time.Now().Add(lifetime).Unix(), 10),
@@ -84,7 +84,7 @@ func abandoned(labels map[string]string, now time.Time) bool {
 }
 
 // removeAbandoned removes the containers of dead programs and returns their number.
-func (t *Tier) removeAbandoned(ctx context.Context) (int, error) {
+func (t *tier) removeAbandoned(ctx context.Context) (int, error) {
 	if t.broken != nil {
 		return 0, t.broken
 	}
@@ -111,7 +111,7 @@ func (t *Tier) removeAbandoned(ctx context.Context) (int, error) {
 }
 
 // sweepOnce sweeps before the first container of this tier.
-func (t *Tier) sweepOnce(ctx context.Context) {
+func (t *tier) sweepOnce(ctx context.Context) {
 	t.mu.Lock()
 	swept := t.swept
 	t.swept = true
@@ -130,14 +130,14 @@ func (t *Tier) sweepOnce(ctx context.Context) {
 }
 
 // leave notes a container for removeLeft.
-func (t *Tier) leave(id string) {
+func (t *tier) leave(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left[id] = struct{}{}
 }
 
 // removeLeft tries again to remove the containers that could not be removed.
-func (t *Tier) removeLeft(ctx context.Context) error {
+func (t *tier) removeLeft(ctx context.Context) error {
 	t.mu.Lock()
 	left := t.left
 	t.left = map[string]struct{}{}

@@ -29,7 +29,7 @@ var (
 	_ tiers.Collector = (*sandbox)(nil)
 )
 
-func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error) {
+func open(ctx context.Context, t *tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error)
 	return s, nil
 }
 
-func newSandbox(t *Tier, accounts *session.Accounts, files *shown, proxy *egress.Proxy) *sandbox {
+func newSandbox(t *tier, accounts *session.Accounts, files *shown, proxy *egress.Proxy) *sandbox {
 	limits, out := accounts.Limits(), accounts.Config().Out
 	n := needs{limits, files, out, proxy, accounts.Config().Labels}
 	texts := accounts.ShowTexts(t.options.Log)

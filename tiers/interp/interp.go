@@ -34,16 +34,11 @@ type Options struct {
 	RequireNamespaces bool
 }
 
-// Tier runs Go and a subset of Python in a pool of workers.
-type Tier struct {
+// tier runs Go and a subset of Python in a pool of workers.
+type tier struct {
 	options Options
 	pool    *pool
 }
-
-var (
-	_ tiers.Tier   = (*Tier)(nil)
-	_ tiers.Warmer = (*Tier)(nil)
-)
 
 // workerName is the worker's name in package jail.
 const workerName = "interp"
@@ -51,12 +46,12 @@ const workerName = "interp"
 func init() { jail.Register(workerName, worker.Main) }
 
 // New returns the tier. It starts no workers: see Warm.
-func New(options Options) *Tier {
+func New(options Options) tiers.Tier {
 	if options.Workers == 0 {
 		options.Workers = 2
 	}
 
-	t := &Tier{options: options}
+	t := &tier{options: options}
 	t.pool = newPool(t.startJail, options.Workers, tiers.DefaultLimits().Memory)
 	return t
 }
@@ -73,7 +68,7 @@ func (o Options) minClass() jail.Class {
 const overhead = 64 << 20
 
 // startJail starts a worker's jail.
-func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
+func (t *tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 	return jail.Start(ctx, jail.Config{
 		Worker:   workerName,
 		Profile:  jail.Compute,
@@ -91,7 +86,7 @@ func (t *Tier) startJail(ctx context.Context, memory int64) (jailed, error) {
 }
 
 // Info describes the tier. Cost is measured by `make bench`.
-func (t *Tier) Info() tiers.Info {
+func (t *tier) Info() tiers.Info {
 	return tiers.Info{
 		Name:      Name,
 		Languages: []tiers.Language{tiers.Go, tiers.Python},
@@ -106,7 +101,7 @@ func (t *Tier) Info() tiers.Info {
 }
 
 // Probe returns nil if this machine can build the jails.
-func (t *Tier) Probe(ctx context.Context) error {
+func (t *tier) Probe(ctx context.Context) error {
 	report := jail.Probe(ctx)
 	if report.Class == "" || report.Class == jail.Nested && t.options.minClass() == jail.Full {
 		return fmt.Errorf(
@@ -119,10 +114,10 @@ func (t *Tier) Probe(ctx context.Context) error {
 }
 
 // Warm fills the pool.
-func (t *Tier) Warm(ctx context.Context) error { return t.pool.fill(ctx) }
+func (t *tier) Warm(ctx context.Context) error { return t.pool.fill(ctx) }
 
 // Open starts a sandbox.
-func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -133,7 +128,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 }
 
 // Close ends the warm workers. Close all sandboxes first.
-func (t *Tier) Close() error {
+func (t *tier) Close() error {
 	t.pool.close()
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func warmTier(tb testing.TB) *interp.Tier {
+func warmTier(tb testing.TB) tiers.Tier {
 	tb.Helper()
 	tier := interp.New(interp.Options{})
 	tiertest.Require(tb, interp.Name, tier.Probe(context.Background()))
@@ -38,7 +38,7 @@ func warmTier(tb testing.TB) *interp.Tier {
 	return tier
 }
 
-func openSandbox(tb testing.TB, tier *interp.Tier, cfg tiers.Config) tiers.Sandbox {
+func openSandbox(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 	tb.Helper()
 	s, err := tier.Open(context.Background(), cfg)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // open starts a sandbox. One worker runs both languages.
-func (t *Tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+func (t *tier) open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if f := cfg.Limits.Fuel; f != 0 && f != tiers.DefaultLimits().Fuel {
 		return nil, reject(string(tiers.FeatureFuel), "it does not count fuel")
 	}

@@ -14,11 +14,7 @@ import (
 // python returns the path of the tier's interpreter.
 func python(tb testing.TB, tier *local.Tier) string {
 	tb.Helper()
-	version, err := tier.Version(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_, path, _ := strings.Cut(version, ", ")
+	_, path, _ := strings.Cut(tier.Info().Version, ", ")
 	path, _, _ = strings.Cut(path, ";") // of its Go
 	return path
 }

@@ -9,16 +9,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
+// Tier gives the tests of the package's users the methods below.
+type Tier = tier
+
 // Without leaves layers of the jail out, for tests that prove what each is good
 // for.
-func (t *Tier) Without(layers jail.Layers) { t.off = layers }
+func (t *tier) Without(layers jail.Layers) { t.off = layers }
 
 // Reach makes proxies resolve and dial as a test wants.
-func (t *Tier) Reach(o egress.Options) { t.reach = o }
+func (t *tier) Reach(o egress.Options) { t.reach = o }
 
 // Bare starts the interpreter in the jail with a program of the test's in place
 // of the runtime.
-func (t *Tier) Bare(
+func (t *tier) Bare(
 	ctx context.Context, limits tiers.Limits, program string,
 ) (*jail.Process, error) {
 	python, err := t.interpreter(ctx)
@@ -29,10 +32,7 @@ func (t *Tier) Bare(
 }
 
 // BuildIn bounds compilations by another time.
-func (t *Tier) BuildIn(d time.Duration) { t.buildIn = d }
-
-// GoVersion returns the version of the host's compiler of Go.
-func (t *Tier) GoVersion(ctx context.Context) (string, error) { return t.goVersion(ctx) }
+func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // Kept counts the processes that wait for a session.
-func (t *Tier) Kept() int { return len(t.ready) }
+func (t *tier) Kept() int { return len(t.ready) }

@@ -187,7 +187,7 @@ type goFinder struct {
 }
 
 // golang returns the host's Go. It keeps the first answer.
-func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
+func (t *tier) golang(ctx context.Context) (*toolchain, error) {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()
 	if t.goTools == nil && t.goFailed == nil {
@@ -202,21 +202,18 @@ func (t *Tier) golang(ctx context.Context) (*toolchain, error) {
 }
 
 // withGo adds Go to the tier's description, unless Probe found no toolchain.
-func (t *Tier) withGo(info tiers.Info) tiers.Info {
+func (t *tier) withGo(info tiers.Info) tiers.Info {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()
-	if t.goFailed == nil {
-		info.Languages = append(info.Languages, tiers.Go)
-		info.Features = append(info.Features, features.All()...)
+	if t.goFailed != nil {
+		info.Version += "; no Go: " + t.goFailed.Error()
+		return info
 	}
-	return info
-}
 
-// goVersion names the toolchain that compiles Go snippets. The error says why none is usable.
-func (t *Tier) goVersion(ctx context.Context) (string, error) {
-	tools, err := t.golang(ctx)
-	if err != nil {
-		return "", err
+	if tools := t.goTools; tools != nil {
+		info.Version += fmt.Sprintf("; %s, %s", tools.version, tools.tool.Path)
 	}
-	return fmt.Sprintf("%s, %s", tools.version, tools.tool.Path), nil
+	info.Languages = append(info.Languages, tiers.Go)
+	info.Features = append(info.Features, features.All()...)
+	return info
 }

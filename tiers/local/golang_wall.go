@@ -19,7 +19,7 @@ import (
 )
 
 // newGoGuest returns the Go half of a sandbox.
-func newGoGuest(t *Tier, accounts *session.Accounts) *golang.Guest {
+func newGoGuest(t *tier, accounts *session.Accounts) *golang.Guest {
 	return &golang.Guest{
 		Tier: Name, Accounts: accounts, BuildTimeout: t.buildIn,
 		Open: func(ctx context.Context) (golang.Wall, error) {

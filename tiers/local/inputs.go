@@ -11,7 +11,7 @@ import (
 
 // showTexts adds the files of the session's long texts to what a jail needs, and the folder of
 // their characters. It returns that folder, nil if there is none.
-func (t *Tier) showTexts(n *needs, accounts *session.Accounts) *session.TextFolder {
+func (t *tier) showTexts(n *needs, accounts *session.Accounts) *session.TextFolder {
 	if t.options.AllowNested || t.off != 0 {
 		return nil // without a separate file tree, files have no place
 	}

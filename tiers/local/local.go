@@ -44,7 +44,7 @@ type Options struct {
 	// folder of the compiled standard library. Empty means below the user's cache directory.
 	Go, GoCache string
 	// Warm is the number of sandboxes kept ready for sessions with the default limits, once
-	// Tier.Warm or a session has started one. Zero means one, -1 none.
+	// Warm or a session has started one. Zero means one, -1 none.
 	Warm int
 	// AllowNested accepts a jail without namespaces: Landlock, seccomp and limits only.
 	AllowNested bool
@@ -55,8 +55,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Tier is the host's CPython in a jail.
-type Tier struct {
+// tier is the host's CPython in a jail.
+type tier struct {
 	options Options
 	off     jail.Layers    // left out by a test
 	buildIn time.Duration  // bounds one compilation; zero is the default
@@ -76,22 +76,17 @@ type Tier struct {
 	stop    chan struct{} // closed with the tier
 }
 
-var (
-	_ tiers.Tier   = (*Tier)(nil)
-	_ tiers.Warmer = (*Tier)(nil)
-)
-
 // endingsAtOnce bounds the jails that are being taken down. A closed session's memory no longer
 // counts, so few of them may still have it.
 const endingsAtOnce = 8
 
 // New returns the tier. It starts nothing yet: see Warm.
-func New(options Options) *Tier {
+func New(options Options) tiers.Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	if options.Warm == 0 {
 		options.Warm = 1
 	}
-	t := &Tier{
+	t := &tier{
 		options: options,
 		ready:   make(chan *process, max(0, options.Warm)),
 		stop:    make(chan struct{}),
@@ -108,9 +103,9 @@ func (o Options) minClass() jail.Class {
 	return jail.Full
 }
 
-// Info describes the tier. Modules is known after Probe. Cost is measured by
+// Info describes the tier. Version and Modules are known after Probe. Cost is measured by
 // `make bench`, see docs/performance.md.
-func (t *Tier) Info() tiers.Info {
+func (t *tier) Info() tiers.Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info := tiers.Info{
@@ -127,16 +122,17 @@ func (t *Tier) Info() tiers.Info {
 		Cost:      tiers.Cost{Start: 2 * time.Millisecond, Snippet: 3 * time.Millisecond},
 	}
 
-	if t.python != nil {
-		info.Modules = t.python.modules
-		info.Shown, info.Hidden = t.python.shown.list(), t.python.shown.hidden
+	if p := t.python; p != nil {
+		info.Version = fmt.Sprintf("CPython %d.%d.%d, %s", p.version[0], p.version[1], p.version[2], p.path)
+		info.Modules = p.modules
+		info.Shown, info.Hidden = p.shown.list(), p.shown.hidden
 	}
 	return t.withGo(info)
 }
 
 // Probe finds the interpreter and asks the kernel which layers of a jail it has. It keeps
 // the first answer about the interpreter.
-func (t *Tier) Probe(ctx context.Context) error {
+func (t *tier) Probe(ctx context.Context) error {
 	if _, err := t.interpreter(ctx); err != nil {
 		return err
 	}
@@ -151,22 +147,6 @@ func (t *Tier) Probe(ctx context.Context) error {
 	}
 
 	return nil
-}
-
-// Version names the interpreter that snippets run on.
-func (t *Tier) Version(ctx context.Context) (string, error) {
-	p, err := t.interpreter(ctx)
-	if err != nil {
-		return "", err
-	}
-	golang, err := t.goVersion(ctx)
-	if err != nil {
-		golang = "no Go: " + err.Error()
-	}
-
-	return fmt.Sprintf(
-		"CPython %d.%d.%d, %s; %s", p.version[0], p.version[1], p.version[2], p.path, golang,
-	), nil
 }
 
 // explainJail names the first layer that is missing, with the advice on it.
@@ -184,7 +164,7 @@ func explainJail(r jail.Report) string {
 	return "the kernel gives no reason"
 }
 
-func (t *Tier) interpreter(ctx context.Context) (*python, error) {
+func (t *tier) interpreter(ctx context.Context) (*python, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.python == nil && t.failed == nil {
@@ -200,7 +180,7 @@ func (t *Tier) interpreter(ctx context.Context) (*python, error) {
 }
 
 // Warm starts sandboxes ahead.
-func (t *Tier) Warm(ctx context.Context) error {
+func (t *tier) Warm(ctx context.Context) error {
 	if t.options.Warm < 0 {
 		return nil
 	}
@@ -218,7 +198,7 @@ func (t *Tier) Warm(ctx context.Context) error {
 }
 
 // noteShown reports what sandboxes can read, before the first one starts.
-func (t *Tier) noteShown(s *shown) {
+func (t *tier) noteShown(s *shown) {
 	if t.options.Progress == nil {
 		return
 	}
@@ -231,7 +211,7 @@ func (t *Tier) noteShown(s *shown) {
 }
 
 // keep puts a process into the pool, and reports whether the pool had room.
-func (t *Tier) keep(p *process) bool {
+func (t *tier) keep(p *process) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -246,7 +226,7 @@ func (t *Tier) keep(p *process) bool {
 }
 
 // claim returns a process for a session, from the pool or newly started.
-func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
+func (t *tier) claim(ctx context.Context, n needs) (*process, error) {
 	if n.limits.Memory == tiers.DefaultLimits().Memory && len(n.binds) == 0 &&
 		n.proxy == nil && !n.out {
 		for {
@@ -274,7 +254,7 @@ func (t *Tier) claim(ctx context.Context, n needs) (*process, error) {
 const refillDelay = 100 * time.Millisecond
 
 // refill starts another process in the background.
-func (t *Tier) refill() {
+func (t *tier) refill() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || t.filling >= cap(t.ready) {
@@ -310,7 +290,7 @@ func (t *Tier) refill() {
 }
 
 // Open starts a sandbox.
-func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -333,7 +313,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 
 // Close ends the pooled sandboxes, and waits until nothing of the closed ones is left. Close all
 // others first.
-func (t *Tier) Close() error {
+func (t *tier) Close() error {
 	t.mu.Lock()
 	if !t.closed {
 		t.closed = true

@@ -69,7 +69,7 @@ type needs struct {
 }
 
 // start starts a jail and loads the runtime.
-func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
+func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 	python, err := t.interpreter(ctx)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (t *Tier) start(ctx context.Context, n needs) (*process, error) {
 }
 
 // jailFor configures the jail of an interpreter that runs a program.
-func (t *Tier) jailFor(python *python, n needs, program string) jail.Config {
+func (t *tier) jailFor(python *python, n needs, program string) jail.Config {
 	return jail.Config{
 		Path:     python.path,
 		Args:     []string{python.path, "-I", "-X", "utf8", "-c", program},

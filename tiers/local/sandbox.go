@@ -48,7 +48,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 }
 
 // open starts a sandbox. Its Python runs in one jailed process, its Go in others.
-func open(ctx context.Context, t *Tier, cfg tiers.Config) (tiers.Sandbox, error) {
+func open(ctx context.Context, t *tier, cfg tiers.Config) (tiers.Sandbox, error) {
 	accounts, err := session.NewAccounts(ctx, cfg)
 	if err != nil {
 		return nil, err

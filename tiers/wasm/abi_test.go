@@ -28,7 +28,7 @@ func readyEngine(t *testing.T) *engine {
 
 func readyEngineWith(t *testing.T, name string) *engine {
 	t.Helper()
-	tier := New(Options{CacheDir: testcache.Dir(), Engine: name})
+	tier := New(Options{CacheDir: testcache.Dir(), Engine: name}).(*tier)
 	t.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			t.Error(err)

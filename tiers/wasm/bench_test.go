@@ -19,7 +19,7 @@ var testEngine = os.Getenv("RLM_ENGINE")
 
 // warmTier shares its cache between the package's tests, so that the
 // interpreter is compiled once.
-func warmTier(tb testing.TB) *wasm.Tier {
+func warmTier(tb testing.TB) tiers.Tier {
 	tb.Helper()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: testEngine})
 	tb.Cleanup(func() {

@@ -25,7 +25,7 @@ func TestEnginesMakeOneImage(t *testing.T) {
 	var images [][]byte
 	var layouts []layout
 	for _, name := range engines {
-		e, err := newEngine(t.Context(), New(Options{Engine: name}).options)
+		e, err := newEngine(t.Context(), New(Options{Engine: name}).(*tier).options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,13 +47,7 @@ func TestEnginesMakeOneImage(t *testing.T) {
 
 // TestTheDefaultEngine is aot, and wazero with the reason where the machine code does not work.
 func TestTheDefaultEngine(t *testing.T) {
-	version := func(engine string) string {
-		text, err := New(Options{Engine: engine}).Version(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
+	version := func(engine string) string { return New(Options{Engine: engine}).Info().Version }
 	for _, name := range []string{"", engineAuto} {
 		if text := version(name); !strings.HasSuffix(text, ", engine aot") {
 			t.Errorf("engine %q: %s", name, text)

@@ -50,8 +50,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Tier is CPython in WebAssembly.
-type Tier struct {
+// tier is CPython in WebAssembly.
+type tier struct {
 	options Options
 
 	mu     sync.Mutex // guards engine and closed
@@ -59,33 +59,24 @@ type Tier struct {
 	closed bool
 }
 
-var (
-	_ tiers.Tier   = (*Tier)(nil)
-	_ tiers.Warmer = (*Tier)(nil)
-)
-
 // New returns the tier. It prepares nothing: see Warm.
-func New(options Options) *Tier {
+func New(options Options) tiers.Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
-	return &Tier{options: options}
+	return &tier{options: options}
 }
 
-// Version names the interpreter that snippets run on, and the engine that runs it.
-func (t *Tier) Version(context.Context) (string, error) {
+// Info describes the tier. Cost is measured by `make bench`, see
+// docs/performance.md.
+func (t *tier) Info() tiers.Info {
 	engine, why := t.options.engine()
 	version := "CPython " + cpython.Manifest().Python + ", built in, engine " + engine
 	if why != nil {
 		version += " (" + why.Error() + ")"
 	}
-	return version, nil
-}
 
-// Info describes the tier. Cost is measured by `make bench`, see
-// docs/performance.md.
-func (t *Tier) Info() tiers.Info {
-	engine, _ := t.options.engine()
 	return tiers.Info{
 		Name:      Name,
+		Version:   version,
 		Languages: []tiers.Language{tiers.Python},
 		Features: []tiers.Feature{
 			tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
@@ -107,7 +98,7 @@ var modules = sync.OnceValue(func() map[string]bool {
 
 // Probe reports whether the machine can run the tier, and the engine if the options name one.
 // wazero compiles for amd64 and arm64.
-func (t *Tier) Probe(context.Context) error {
+func (t *tier) Probe(context.Context) error {
 	if err := t.options.checkEngine(); err != nil {
 		return err
 	}
@@ -120,13 +111,13 @@ func (t *Tier) Probe(context.Context) error {
 
 // Warm compiles the interpreter and prepares its image, or loads both from the cache. Without
 // it, the first Open does.
-func (t *Tier) Warm(ctx context.Context) error {
+func (t *tier) Warm(ctx context.Context) error {
 	_, err := t.prepare(ctx)
 	return err
 }
 
 // prepare returns the engine, which the first call makes.
-func (t *Tier) prepare(ctx context.Context) (*engine, error) {
+func (t *tier) prepare(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -147,7 +138,7 @@ func (t *Tier) prepare(ctx context.Context) (*engine, error) {
 }
 
 // Open starts a sandbox.
-func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
+func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -163,7 +154,7 @@ func (t *Tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 }
 
 // Close frees the compiled code and the image. Close all sandboxes first.
-func (t *Tier) Close() error {
+func (t *tier) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true

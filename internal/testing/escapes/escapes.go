@@ -48,10 +48,8 @@ const (
 func Run(t *testing.T, tier tiers.Tier) {
 	name := tier.Info().Name
 	skip.WithoutTier(t, name, tier.Probe(t.Context()))
-	if w, ok := tier.(tiers.Warmer); ok {
-		if err := w.Warm(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	if err := tier.Warm(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 
 	secret := "canary-" + rand.Text()

@@ -180,10 +180,8 @@ func (s *suite) requireUsable(t *testing.T) {
 		t.Fatal("Info names no tier")
 	}
 	skip.WithoutTier(t, s.info.Name, s.tier.Probe(t.Context()))
-	if w, ok := s.tier.(tiers.Warmer); ok {
-		if err := w.Warm(t.Context()); err != nil {
-			t.Fatalf("cannot warm tier %s: %v", s.info.Name, err)
-		}
+	if err := s.tier.Warm(t.Context()); err != nil {
+		t.Fatalf("cannot warm tier %s: %v", s.info.Name, err)
 	}
 }
 

@@ -70,7 +70,7 @@ type ending struct {
 }
 
 // runSession runs snippets until the sandbox is gone.
-func runSession(ctx context.Context, tier *wasm.Tier, sources []string) ([]ending, error) {
+func runSession(ctx context.Context, tier tiers.Tier, sources []string) ([]ending, error) {
 	s, err := tier.Open(ctx, tiers.Config{Deterministic: true, Limits: sessionLimits})
 	if err != nil {
 		return nil, err
