@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/memory"
 	"github.com/rlmhq/rlm/graph"
-	"github.com/rlmhq/rlm/graph/memory"
 	"github.com/rlmhq/rlm/repl"
 )
 

@@ -13,7 +13,9 @@ import (
 // The contract, package tiers, lies at the bottom: it imports nothing of the module. So
 // code in internal may use the words of the contract and serve several tiers.
 var layers = []string{
-	"tiers", "internal", "schema", "images", "inputs", "a tier", "router", "repl", "graph", "root",
+	"tiers", "internal", "schema", "images", "inputs", "a tier", "router",
+	"routing", // internal/analyser and internal/runner: what fills in and follows the router's plans
+	"repl", "graph", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
 	"cmd", "examples", "scripts",
@@ -29,14 +31,17 @@ var arrows = map[string][]string{
 	"inputs":   {"tiers", "internal"},
 	"a tier":   {"tiers", "images", "internal"},
 	"router":   {"tiers", "internal"},
+	"routing":  {"router", "tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
 	"graph":    {"repl", "tiers", "internal"},
-	"root":     {"graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
+	"root":     {"graph", "repl", "routing", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
 	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs"},
-	"scripts":  {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "images", "internal", "testing"},
+	"scripts": {
+		"root", "graph", "repl", "routing", "router", "tiers", "a tier", "schema", "images", "internal", "testing",
+	},
 }
 
 // suite is the folder of the shared tests of tiers.
@@ -72,7 +77,7 @@ func forbidden(from, to string, test bool) string {
 	switch {
 	case from == to, test && (toPart == "suite" || toPart == "testing"):
 		return ""
-	case test && fromPart == "router" && toPart == "a tier":
+	case test && (fromPart == "router" || fromPart == "routing") && (toPart == "routing" || toPart == "a tier"):
 		return "" // an analyser is tested in the tier that it runs in
 	case test && fromPart == "testing" && toPart == "a tier":
 		return "" // moves between tiers are tested
@@ -103,6 +108,8 @@ func part(folder string) string {
 		return "a tier"
 	case first == "internal" && strings.HasPrefix(rest, "testing/"):
 		return "testing"
+	case first == "internal" && (strings.HasPrefix(rest, "analyser/") || rest == "runner"):
+		return "routing"
 	}
 	return first
 }
@@ -127,7 +134,9 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "graph", to: "tiers/wasm"},
 		{from: "repl", to: "graph"},
 		{from: "repl", to: "."},
-		{from: "router/python", to: "tiers", ok: true},
+		{from: "internal/analyser/python", to: "router", ok: true},
+		{from: "internal/session", to: "internal/analyser/python"},
+		{from: "router", to: "internal/analyser/python"},
 		{from: "router", to: "repl"},
 		{from: "tiers", to: "internal/bigtext"},
 		{from: "tiers", to: "internal/pykernel"},

@@ -15,11 +15,11 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/aot"
 	"github.com/rlmhq/rlm/internal/attached"
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 

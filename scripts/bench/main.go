@@ -145,7 +145,7 @@ func (b *bench) run(only string) error {
 		part{"tiers/wasm", b.start}, part{"tiers/wasm", b.throughput}, part{"tiers/wasm", b.density},
 		part{"tiers/wasm", b.snippet}, part{"tiers/wasm", b.hostCalls}, part{"tiers/wasm", b.compute},
 		part{"tiers/wasm", b.scan}, part{"the command", b.command},
-		part{"router/python", b.analysis}, part{"tiers", b.warmTiers}, part{"rlm.New", b.sessions},
+		part{"internal/analyser/python", b.analysis}, part{"tiers", b.warmTiers}, part{"rlm.New", b.sessions},
 		part{"router", b.routing}, part{"tiers/docker", b.containers}, part{"repl/run", b.loops},
 		part{"internal/journal", b.commits}, part{"rlm.New", b.durable},
 		part{"tiers", b.measureTexts})

@@ -1,5 +1,5 @@
 // Command corpustable counts where the router sends the snippets of
-// router/testdata/corpus, and where it is wrong: the table in
+// internal/analyser/testdata/corpus, and where it is wrong: the table in
 // docs/performance.md.
 //
 //	go run ./scripts/corpustable
@@ -18,10 +18,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/analyser/golang"
+	"github.com/rlmhq/rlm/internal/analyser/python"
+	"github.com/rlmhq/rlm/internal/analyser/testdata/corpus"
 	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/router/golang"
-	"github.com/rlmhq/rlm/router/python"
-	"github.com/rlmhq/rlm/router/testdata/corpus"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"
 	"github.com/rlmhq/rlm/tiers/local"

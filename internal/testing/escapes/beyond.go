@@ -58,11 +58,11 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"queue", "fills the analyser's queue",
-		"router/python TestATenantFillsOnlyItsOwnLine", "none: the tenant itself is refused",
+		"internal/analyser/python TestATenantFillsOnlyItsOwnLine", "none: the tenant itself is refused",
 	},
 	{
 		"queue", "abandons analyses",
-		"router/python TestAbandonedAnalysesEnd", "none: goroutines are counted",
+		"internal/analyser/python TestAbandonedAnalysesEnd", "none: goroutines are counted",
 	},
 	{
 		"queue", "fills the queue for processors",

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/memory"
 	"github.com/rlmhq/rlm/graph"
-	"github.com/rlmhq/rlm/graph/memory"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"

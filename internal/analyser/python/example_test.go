@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
-	"github.com/rlmhq/rlm/router/python"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 

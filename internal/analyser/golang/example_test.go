@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/rlmhq/rlm/router/golang"
+	"github.com/rlmhq/rlm/internal/analyser/golang"
 )
 
 // The analyser says what a snippet needs and which names it uses. It runs nothing.

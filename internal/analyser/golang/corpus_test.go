@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlmhq/rlm/router/testdata/corpus"
+	"github.com/rlmhq/rlm/internal/analyser/testdata/corpus"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/analyser/testdata/corpus"
 	"github.com/rlmhq/rlm/router"
-	"github.com/rlmhq/rlm/router/testdata/corpus"
 	"github.com/rlmhq/rlm/tiers"
 )
 

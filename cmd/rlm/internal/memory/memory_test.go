@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/memory"
 	"github.com/rlmhq/rlm/graph"
-	"github.com/rlmhq/rlm/graph/memory"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
