@@ -94,7 +94,7 @@ func (f *toolFlags) readRules(
 
 	var asking sync.Mutex
 	lines := bufio.NewReader(e.stdin)
-	return func(_ context.Context, call tiers.Call, spent ledger.Spending) error {
+	return func(ctx context.Context, call tiers.Call, spent ledger.Spending) error {
 		arguments, err := describeArguments(&call)
 		if err != nil {
 			return err
@@ -107,6 +107,9 @@ func (f *toolFlags) readRules(
 			return fmt.Errorf("the rule %q denies it", rules[i].text)
 		}
 
+		if f.ask != nil {
+			return f.ask(ctx, call.Function, arguments, rules[i].text)
+		}
 		asking.Lock()
 		defer asking.Unlock()
 		return e.askPerson(lines, call.Function, arguments, rules[i].text)

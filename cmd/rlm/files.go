@@ -23,9 +23,13 @@ type files struct {
 }
 
 func (f *files) add(flags *pflag.FlagSet) {
+	f.addMount(flags)
+	f.addOut(flags)
+}
+
+func (f *files) addMount(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"host file or folder to mount read-only, as `SRC:DST` (tier docker); repeatable")
-	f.addOut(flags)
 }
 
 func (f *files) addOut(flags *pflag.FlagSet) {

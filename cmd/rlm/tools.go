@@ -31,6 +31,8 @@ type toolFlags struct {
 	calls    int64      // of their tools, at most
 	approve  []string   // rules
 	known    *knowledge // if it is open already
+	// ask asks a person whether to make a call for which a rule asks. Nil asks at the terminal.
+	ask func(ctx context.Context, function, arguments, rule string) error
 }
 
 func (f *toolFlags) add(flags *pflag.FlagSet) {

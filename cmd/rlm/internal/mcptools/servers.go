@@ -210,6 +210,9 @@ func (s *Servers) index() *bm25.Library {
 	return library
 }
 
+// errLimit is the error of a search with another limit.
+var errLimit = errors.New("the argument limit must be a number from 1 to 100")
+
 // search answers tools.search.
 func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 	query, err := textOf(args, "query")
@@ -218,10 +221,17 @@ func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.
 	}
 
 	limit := 10
-	if args["limit"] != nil {
-		if err := json.Unmarshal(args["limit"], &limit); err != nil || limit < 1 || limit > 100 {
-			return nil, errors.New("the argument limit must be a number from 1 to 100")
-		}
+	if args["limit"] != nil && json.Unmarshal(args["limit"], &limit) != nil {
+		return nil, errLimit
+	}
+	return s.Find(query, limit)
+}
+
+// Find returns the tools that fit some words best, as a list of objects with name, signature and
+// doc. The limit is from 1 to 100.
+func (s *Servers) Find(query string, limit int) (json.RawMessage, error) {
+	if limit < 1 || limit > 100 {
+		return nil, errLimit
 	}
 
 	type found struct {

@@ -1,0 +1,152 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxMessage bounds a message of a client, in bytes.
+const maxMessage = 16 << 20
+
+// Config describes a server.
+type Config struct {
+	Version string
+	// Open opens a session with contexts besides those of the user, and with all tools. The
+	// events of its questions go to progress.
+	Open func(ctx context.Context, more []rlm.Context, progress func(ledger.Event)) (*rlm.Session, error)
+	// Read returns the context for a path that a client names.
+	Read func(path string) (rlm.Context, error)
+	// Detect returns the language of a snippet.
+	Detect func(ctx context.Context, source string) tiers.Language
+	// Contexts are the names of the user's contexts. Roots are the folders that clients can read.
+	Contexts, Roots []string
+	// Functions describes the functions that snippets can call, empty for none.
+	Functions string
+	// Search finds functions by words, nil without any.
+	Search func(query string, limit int) (json.RawMessage, error)
+	// Asks says that sessions have a model.
+	Asks bool
+	// Handles bounds the open handles. Idle ends a handle that nobody uses for so long.
+	Handles int
+	Idle    time.Duration
+	Log     *slog.Logger
+}
+
+// Server serves any number of clients. Close it after use.
+type Server struct {
+	cfg     Config
+	handles handles
+	calls   calls
+	runs    runs
+}
+
+// New returns a server.
+func New(cfg Config) (*Server, error) {
+	if cfg.Handles < 1 || cfg.Idle <= 0 {
+		return nil, errors.New("give at least 1 handle, and a positive time until an idle one ends")
+	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	s := &Server{cfg: cfg}
+	s.handles.most, s.handles.idle = cfg.Handles, cfg.Idle
+	return s, nil
+}
+
+// Close ends all calls that wait, and all handles.
+func (s *Server) Close() error {
+	s.calls.close()
+	return s.handles.close()
+}
+
+const instructions = `Run Python or Go in a sandbox with rlm_exec. Contexts are inputs of any size: ` +
+	`rlm_open gives a handle whose snippets read them as the variables context, context_1 and so on, ` +
+	`and keep their variables from snippet to snippet. Print or return only what you need to see.`
+
+// protocol returns a server of the protocol, with all tools.
+func (s *Server) protocol() *mcp.Server {
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "rlm", Title: "Sandboxed code over inputs of any size", Version: s.cfg.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
+		},
+	)
+	s.addSessionTools(server)
+	s.addFiles(server)
+	if s.cfg.Asks {
+		s.addAsk(server)
+	}
+	if s.cfg.Search != nil {
+		s.addSearch(server)
+	}
+	s.addRuns(server)
+	return server
+}
+
+// ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	err := s.protocol().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// sessionTime ends an idle session of the protocol over HTTP. Handles outlive it.
+const sessionTime = 10 * time.Minute
+
+// Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
+// ones. It refuses the pages of browsers.
+func (s *Server) Handler() http.Handler {
+	server := s.protocol()
+	one := func(*http.Request) *mcp.Server { return server }
+	options := func(isStateless bool) *mcp.StreamableHTTPOptions {
+		return &mcp.StreamableHTTPOptions{
+			Stateless: isStateless, Logger: s.cfg.Log, SessionTimeout: sessionTime, MaxRequestBodyBytes: maxMessage,
+		}
+	}
+	now, earlier := mcp.NewStreamableHTTPHandler(one, options(true)), mcp.NewStreamableHTTPHandler(one, options(false))
+	return refuseForeign(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
+			now.ServeHTTP(w, r)
+			return
+		}
+		earlier.ServeHTTP(w, r)
+	}))
+}
+
+// firstStateless is the first version of the protocol that has no sessions.
+const firstStateless = "2026-07-28"
+
+// refuseForeign refuses the requests of pages of other machines. The transport checks that Host is
+// this machine.
+func refuseForeign(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if origin := r.Header.Get("Origin"); origin != "" && !isOfThisMachine(origin) {
+			http.Error(w, "the origin "+origin+" may not use this server", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isOfThisMachine(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
+	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// mcpFlags are the flags of `rlm mcp` that are not settings.
+type mcpFlags struct {
+	execFlags
+
+	roots   []string
+	address string
+	handles int
+	idle    time.Duration
+}
+
+const mcpLong = `Offer sandboxes, loops and tools to an MCP host, such as Claude, Cursor or VS Code.
+
+The host gets the tools rlm_open, rlm_exec, rlm_files and rlm_close; rlm_ask, if there
+is a model; and rlm_search_tools, if there are functions. With --mcp, snippets call the
+tools of other MCP servers, so the host sees one rlm_exec in place of a hundred tools.
+
+The server speaks over stdin and stdout, or over HTTP on this machine with --http. It
+reads only files below --root, and --context.
+
+Exit codes: 0 the host has ended the connection; 2 usage or bad input; 5 the
+connection or the tiers broke; 130 interrupted.`
+
+func newMCP(e *env) *cobra.Command {
+	f := mcpFlags{execFlags: execFlags{runs: true}}
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Offer sandboxes, loops and tools to an MCP host", Long: mcpLong,
+		Example: `  rlm mcp --root ~/data
+  rlm mcp --mcp servers.json --model openai/gpt-5
+  rlm mcp --http 127.0.0.1:8080`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },
+	}
+	flags := cmd.Flags()
+	f.contexts.add(flags, "`file` or directory that every session has; repeatable")
+	f.tools.add(flags)
+	f.files.addMount(flags)
+	flags.StringArrayVar(&f.roots, "root", nil, "`folder` whose files clients can read; repeatable")
+	flags.StringVar(&f.address, "http", "",
+		"`address` of this machine to serve over streamable HTTP instead, such as 127.0.0.1:8080")
+	flags.IntVar(&f.handles, "max-handles", 16, "maximum number of open handles")
+	flags.DurationVar(&f.idle, "max-idle", time.Hour, "`time` without a call after which a handle ends")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
+	return cmd
+}
+
+// serve serves until the host ends the connection, or the context ends.
+func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
+	if f.contexts.useStdin() {
+		return &exitError{exitUsage, errors.New("stdin cannot be a context: it carries the protocol")}
+	}
+	f.tools.ask = func(ctx context.Context, function, arguments, rule string) error {
+		if len(arguments) > maxAsked {
+			return fmt.Errorf("its arguments are too long to show: %w", repl.ErrLater)
+		}
+		return mcpserver.Ask(ctx, fmt.Sprintf("A snippet calls %s %s. The rule %q asks first.",
+			escape(function), escape(arguments), rule))
+	}
+	cfg, err := f.sessionConfig(e)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	engine, err := e.engine(ctx, f.note(e))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	tools, err := f.tools.open(ctx, e, f.note(e))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tools.known.keep(context.WithoutCancel(ctx)), tools.Close()) }()
+
+	closeModels, err := f.askModels(e, tools, &cfg)
+	if err != nil {
+		return err
+	}
+	defer closeModels()
+	server, err := f.newServer(e, engine, tools, cfg)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+
+	if f.address != "" {
+		return f.serveHTTP(ctx, e, server)
+	}
+	err = server.ServeStdio(ctx, io.NopCloser(e.stdin), nopWriteCloser{e.stdout})
+	if err != nil && ctx.Err() == nil {
+		return &exitError{exitBroken, fmt.Errorf("the connection to the host broke: %w", err)}
+	}
+	return nil
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+// Close implements [io.Closer].
+func (nopWriteCloser) Close() error { return nil }
+
+// askModels completes the configuration of sessions with the tools and, if the settings name
+// one, with the model.
+func (f *mcpFlags) askModels(e *env, tools *tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
+	task := rlm.AnswerTask{}
+	closeModels = func() {}
+	if e.hasModel() {
+		models, err := registry(e, false)
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		closeModels = func() { _ = models.Close() }
+		err = configure(e, &task, models)
+		if err == nil {
+			err = requireModel(&task)
+		}
+		if err != nil {
+			closeModels()
+			return nil, &exitError{exitUsage, err}
+		}
+	}
+	if err := tools.addTo(&task); err != nil {
+		closeModels()
+		return nil, err
+	}
+	task.Config.Trace = "" // a session writes no record
+	cfg.Ask, cfg.Out = task.Config, true
+	return closeModels, nil
+}
+
+// newServer makes the server, whose sessions have the tools.
+func (f *mcpFlags) newServer(
+	e *env, engine *rlm.Engine, tools *tools, cfg rlm.SessionConfig,
+) (*mcpserver.Server, error) {
+	roots, err := resolveRoots(f.roots)
+	if err != nil {
+		return nil, err
+	}
+	functions := ""
+	if cfg.Ask.Tools != nil {
+		list, notes := cfg.Ask.Tools.Prompt()
+		functions = strings.TrimSpace(list + "\n\n" + notes)
+	}
+	options := mcpserver.Config{
+		Version: version(),
+		Open: func(
+			ctx context.Context, more []rlm.Context, progress func(ledger.Event),
+		) (*rlm.Session, error) {
+			own := cfg
+			own.Contexts = append(own.Contexts[:len(own.Contexts):len(own.Contexts)], more...)
+			own.Ask.Progress = progress
+			return openLoaded(ctx, engine, tools, own)
+		},
+		Read: func(path string) (rlm.Context, error) {
+			reading := f.contexts.files.Options(e.settings.CacheDir, f.note(e))
+			reading.Servers = e.settings.ContextServer
+			if remote.IsAddress(path) {
+				if len(reading.Servers) == 0 {
+					return rlm.Context{}, errors.New("no server may be read: start rlm mcp with --context-server HOST")
+				}
+				return rlm.Files(reading, path), nil
+			}
+			within, err := findBelow(roots, path)
+			return rlm.Files(reading, within), err
+		},
+		Detect: engine.Detect, Roots: roots, Functions: functions, Asks: cfg.Ask.Models != nil,
+		Handles: f.handles, Idle: f.idle, Log: e.log,
+	}
+	if tools.servers != nil {
+		options.Search = tools.servers.Find
+	}
+	for i := range f.contexts.list {
+		options.Contexts = append(options.Contexts, f.contexts.list[i].name())
+	}
+	return mcpserver.New(options)
+}
+
+// resolveRoots returns folders as absolute paths without links.
+func resolveRoots(given []string) (roots []string, err error) {
+	for _, root := range given {
+		whole, err := filepath.EvalSymlinks(root)
+		if err == nil {
+			whole, err = filepath.Abs(whole)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--root %s: %w", root, err)
+		}
+		roots = append(roots, whole)
+	}
+	return roots, nil
+}
+
+// findBelow returns a path without links, which must be below one of the roots. A relative path is
+// below the first root that has it.
+func findBelow(roots []string, path string) (string, error) {
+	for _, root := range roots {
+		whole := path
+		if !filepath.IsAbs(path) {
+			whole = filepath.Join(root, path)
+		}
+		resolved, err := filepath.EvalSymlinks(whole)
+		if err != nil {
+			continue
+		}
+		if rest, err := filepath.Rel(root, resolved); err == nil && filepath.IsLocal(rest) {
+			return resolved, nil
+		}
+	}
+	if len(roots) == 0 {
+		return "", fmt.Errorf("cannot read %q: start rlm mcp with --root FOLDER, or pass the text itself", path)
+	}
+	return "", fmt.Errorf("cannot read %q: there is no such file below %s", path, strings.Join(roots, ", "))
+}
+
+// serveHTTP serves over HTTP until the context ends.
+func (f *mcpFlags) serveHTTP(ctx context.Context, e *env, server *mcpserver.Server) error {
+	host, _, err := net.SplitHostPort(f.address)
+	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		err = errors.New("its host must be 127.0.0.1, [::1] or localhost, because clients need no key")
+	}
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("--http %s: %w", f.address, err)}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("--http %s: %w", f.address, err)}
+	}
+	f.note(e)("serves MCP at http://%s/mcp", listener.Addr())
+
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", server.Handler())
+	web := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
+	defer stop()
+	if err := web.Serve(listener); ctx.Err() == nil {
+		return &exitError{exitBroken, err}
+	}
+	return nil
+}

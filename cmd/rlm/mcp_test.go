@@ -1,0 +1,417 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// host is an MCP host that has started rlm mcp.
+type host struct {
+	*mcp.ClientSession
+
+	t *testing.T
+}
+
+// newHost starts rlm mcp with flags in a folder.
+func newHost(t *testing.T, folder string, options *mcp.ClientOptions, flags ...string) host {
+	t.Helper()
+	return startHost(t, folder, options, "", flags...)
+}
+
+// startHost is newHost with a version of the protocol, empty for the newest.
+func startHost(
+	t *testing.T, folder string, options *mcp.ClientOptions, version string, flags ...string,
+) host {
+	t.Helper()
+	cmd := exec.Command("rlm", append([]string{"mcp", "--quiet"}, flags...)...)
+	cmd.Dir = folder
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil || stderr.Len() > 0 {
+			t.Errorf("rlm mcp ended with %v\n%s", err, stderr.String())
+		}
+	})
+	return host{session, t}
+}
+
+// call calls a tool and returns its structured result, or the text of its error.
+func (h host) call(tool string, arguments map[string]any) (map[string]any, string) {
+	h.t.Helper()
+	result, err := h.CallTool(h.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		h.t.Fatalf("%s: %v", tool, err)
+	}
+	text := ""
+	for _, part := range result.Content {
+		if t, ok := part.(*mcp.TextContent); ok {
+			text += t.Text
+		}
+	}
+	got, _ := result.StructuredContent.(map[string]any)
+	if !result.IsError {
+		text = ""
+	}
+	return got, text
+}
+
+// want calls a tool that must succeed.
+func (h host) want(tool string, arguments map[string]any) map[string]any {
+	h.t.Helper()
+	got, failed := h.call(tool, arguments)
+	if failed != "" {
+		h.t.Fatalf("%s failed: %s", tool, failed)
+	}
+	return got
+}
+
+// names lists the tools.
+func (h host) names() (names []string) {
+	h.t.Helper()
+	for tool, err := range h.Tools(h.t.Context(), nil) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+type arguments = map[string]any
+
+func writeFile(t *testing.T, folder, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHostsRunSnippets(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeFile(t, folder, "a.log", "ok\nERROR\n")
+	writeFile(t, folder, "secret.txt", "secret")
+	root := filepath.Join(folder, "root")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, root, "b.log", "ERROR\n")
+	if err := os.Symlink(filepath.Join(folder, "secret.txt"), filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, folder, nil, "--context", "a.log", "--root", root, "--timeout", "5s")
+	if got := h.names(); !slices.Equal(got, []string{"rlm_close", "rlm_exec", "rlm_files", "rlm_open"}) {
+		t.Errorf("the tools are %v", got)
+	}
+
+	opened := h.want("rlm_open", arguments{
+		"paths": []string{"b.log"}, "texts": []string{"ERROR"}, "values": []any{map[string]any{"n": 2}},
+	})
+	handle, _ := opened["handle"].(string)
+	if len(handle) < 26 || len(opened["contexts"].([]any)) != 4 {
+		t.Errorf("opened %v", opened)
+	}
+	h.want("rlm_exec", arguments{
+		"handle": handle,
+		"code":   "n = sum(c.count('ERROR') for c in (context, context_1, context_2)) + context_3['n']",
+	})
+	got := h.want("rlm_exec", arguments{"handle": handle, "code": "print('so'); FINAL({'n': n})"})
+	if got["value"].(map[string]any)["n"] != 5.0 || got["stdout"] != "so\n" || got["status"] != "ok" {
+		t.Errorf("got %v", got)
+	}
+	run := "rlm://runs/" + got["run"].(string)
+	record, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: run})
+	if err != nil || !strings.Contains(record.Contents[0].Text, `"given":"print('so')`) {
+		t.Errorf("the record is %v, %v", record, err)
+	}
+	if _, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rlm://runs/x"}); err == nil {
+		t.Error("there is a record x")
+	}
+
+	for _, c := range []struct {
+		tool string
+		in   arguments
+		want string
+	}{
+		{"rlm_exec", arguments{"handle": handle, "code": "n/0"}, "ZeroDivisionError: division by zero"},
+		{"rlm_exec", arguments{"handle": handle, "code": "while True: pass"}, "limit: "},
+		{"rlm_exec", arguments{"code": "n"}, "NameError"},
+		{"rlm_exec", arguments{"code": "FINAL('x' * 2_000_000)"}, "which is too much for a result"},
+		{"rlm_exec", arguments{"code": "1", "language": "perl"}, "give python or go"},
+		{"rlm_exec", arguments{"handle": "x", "code": "1"}, "open one with rlm_open"},
+		{"rlm_exec", arguments{"cod": "1"}, `unexpected additional properties ["cod"]`},
+		{"rlm_open", arguments{"paths": []string{"../secret.txt"}}, "there is no such file below " + root},
+		{"rlm_open", arguments{"paths": []string{"link"}}, "there is no such file below"},
+		{"rlm_open", arguments{"paths": []string{folder + "/secret.txt"}}, "there is no such file below"},
+		{"rlm_open", arguments{"paths": []string{"https://example.com/x"}}, "--context-server"},
+		{"rlm_files", arguments{"handle": handle, "name": "x"}, "there is no file"},
+	} {
+		if _, failed := h.call(c.tool, c.in); !strings.Contains(failed, c.want) {
+			t.Errorf("%s %v: got %q, want %q", c.tool, c.in, failed, c.want)
+		}
+	}
+
+	h.want("rlm_close", arguments{"handle": handle})
+	_, failed := h.call("rlm_exec", arguments{"handle": handle, "code": "n"})
+	if !strings.Contains(failed, "rlm_open") {
+		t.Errorf("a closed handle says %q", failed)
+	}
+}
+
+// TestCallsOfHostsEndAndTellProgress: a call that the host takes back frees its handle.
+func TestCallsOfHostsEndAndTellProgress(t *testing.T) {
+	t.Parallel()
+	lines := make(chan string, 100)
+	h := newHost(t, t.TempDir(), &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			lines <- r.Params.Message
+		},
+	})
+	handle := h.want("rlm_open", arguments{})["handle"]
+	params := &mcp.CallToolParams{Name: "rlm_exec", Arguments: arguments{
+		"handle": handle, "code": "kept = 1\nprint('begun', flush=True)\nwhile True: pass",
+	}}
+	params.SetProgressToken("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.CallTool(ctx, params)
+		ended <- err
+	}()
+	if line := <-lines; line != "begun" {
+		t.Errorf("the progress is %q", line)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got := h.want("rlm_exec", arguments{"handle": handle, "code": "kept + 1"}); got["stdout"] != "2\n" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestHandlesAreBoundedAndEnd(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, t.TempDir(), nil, "--max-handles", "2", "--max-idle", "300ms")
+	h.want("rlm_open", arguments{})
+	handle := h.want("rlm_open", arguments{})["handle"]
+	for _, tool := range []string{"rlm_open", "rlm_exec"} {
+		_, failed := h.call(tool, arguments{"code": "1"}) // rlm_open refuses the argument
+		if tool == "rlm_open" {
+			_, failed = h.call(tool, arguments{})
+		}
+		if !strings.Contains(failed, "2 handles are open, which is the limit") {
+			t.Errorf("%s: got %q", tool, failed)
+		}
+	}
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, failed := h.call("rlm_open", arguments{}); failed == "" {
+			break
+		}
+		if time.Since(begun) > patience {
+			t.Fatal("no handle ends")
+		}
+	}
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(400 * time.Millisecond) {
+		if _, failed := h.call("rlm_exec", arguments{"handle": handle, "code": "1"}); failed != "" {
+			return
+		}
+	}
+	t.Error("the handle does not end")
+}
+
+// servers is a file that names servers of mcptest by their modes.
+func servers(t *testing.T, folder string, modes ...string) string {
+	t.Helper()
+	all := map[string]any{}
+	for _, mode := range modes {
+		all[mode] = map[string]any{"command": "mcpserver", "args": []string{mode}}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, folder, "mcp.json", string(text))
+	return filepath.Join(folder, "mcp.json")
+}
+
+// TestAGatewayHidesAThousandTools: the host sees six tools in place of a thousand.
+func TestAGatewayHidesAThousandTools(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	h := newHost(t, folder, nil, "--mcp", servers(t, folder, "many", "kind"), "--max-tool-calls", "3")
+	size := 0
+	for tool, err := range h.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := json.Marshal(tool)
+		size += len(text)
+	}
+	if names := h.names(); len(names) != 5 || size > 8_000 {
+		t.Errorf("the tools are %v, with %d bytes", names, size)
+	}
+	found := h.want("rlm_search_tools", arguments{"query": "work number 17", "limit": 1})
+	if text, _ := json.Marshal(found); !strings.Contains(string(text), `"name":"many.tool_17"`) {
+		t.Errorf("found %s", text)
+	}
+	if _, failed := h.call("rlm_search_tools", arguments{"query": "x", "limit": 1000}); failed == "" {
+		t.Error("the limit is 1000")
+	}
+	got := h.want("rlm_exec", arguments{"code": "import asyncio\n" +
+		"print(await asyncio.gather(many.tool_17(text='!'), kind.say(text='ann')))"})
+	if got["stdout"] != "['17!', 'hello ann']\n" {
+		t.Errorf("got %v", got)
+	}
+	_, failed := h.call("rlm_exec", arguments{"code": "for i in range(3): kind.say(text='x')"})
+	if !strings.Contains(failed, "is used up: see --max-tool-calls") {
+		t.Errorf("got %q", failed)
+	}
+}
+
+// TestHostsDecideOnCalls: a person at the host answers, in both generations of the protocol.
+func TestHostsDecideOnCalls(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := servers(t, folder, "kind")
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			actions := []string{"accept", "decline", "accept", "cancel"}
+			options := &mcp.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					n := asked.Add(1)
+					if !strings.Contains(r.Params.Message, `kind__say {"named":{"text":"`) {
+						t.Errorf("asked %q", r.Params.Message)
+					}
+					return &mcp.ElicitResult{Action: actions[n-1], Content: arguments{"allow": n != 3}}, nil
+				},
+			}
+			h := startHost(t, folder, options, version, "--mcp", file, "--approve", "ask kind__say")
+			got := h.want("rlm_exec", arguments{"code": `
+for i in range(4):
+    try:
+        print(kind.say(text=str(i)))
+    except Exception as e:
+        print(str(e).split(": ", 1)[1])
+`})
+			const want = "hello 0\nthe user has denied it\nthe user has denied it\nthe answer comes later\n"
+			if got["stdout"] != want || asked.Load() != 4 {
+				t.Errorf("asked %d times, got %v", asked.Load(), got["stdout"])
+			}
+
+			none := startHost(t, folder, nil, version, "--mcp", file, "--approve", "ask kind__say")
+			_, failed := none.call("rlm_exec", arguments{"code": "kind.say(text='x')"})
+			if !strings.Contains(failed, "the answer comes later") {
+				t.Errorf("without a person: %q", failed)
+			}
+		})
+	}
+}
+
+func TestHostsAskModels(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeFile(t, folder, "s.yaml", "version: 1\nrules:\n  - when: {purpose: root}\n    reply: |\n"+
+		"      ```repl\n      FINAL(len(context))\n      ```\n")
+	h := newHost(t, folder, nil, "--model", "scripted/s.yaml")
+	handle := h.want("rlm_open", arguments{"texts": []string{"twelve bytes"}})["handle"]
+	got := h.want("rlm_ask", arguments{"handle": handle, "question": "how long?"})
+	if got["answer"] != 12.0 || got["status"] != "answered" {
+		t.Errorf("got %v", got)
+	}
+	record, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rlm://runs/" + got["run"].(string)})
+	if err != nil || !strings.Contains(record.Contents[0].Text, `"kind":"turn_started"`) {
+		t.Errorf("the record is %v, %v", record, err)
+	}
+	_, failed := h.call("rlm_ask", arguments{"question": " "})
+	if !strings.Contains(failed, "the question has 1 bytes") {
+		t.Errorf("got %q", failed)
+	}
+}
+
+// TestHostsComeOverHTTP: both generations of the protocol, and no foreign page.
+func TestHostsComeOverHTTP(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "rlm", "mcp", "--http", "127.0.0.1:0")
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	address := ""
+	for lines := bufio.NewScanner(pipe); address == "" && lines.Scan(); {
+		address = regexp.MustCompile(`http://\S+`).FindString(lines.Text())
+	}
+	if address == "" {
+		t.Fatal("it does not serve")
+	}
+
+	handle := any(nil)
+	for _, version := range []string{"2025-06-18", "2026-07-28"} {
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: address},
+			&mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := host{session, t}
+		if handle == nil {
+			handle = h.want("rlm_open", arguments{})["handle"]
+		}
+		if got := h.want("rlm_exec", arguments{"handle": handle, "code": "2+3"}); got["stdout"] != "5\n" {
+			t.Errorf("%s: got %v", version, got)
+		}
+		if err := session.Close(); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+
+	for _, header := range []struct{ name, value string }{
+		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Host", "evil.example"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set(header.name, header.value)
+		if header.name == "Host" {
+			req.Host = header.value
+		}
+		response, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s %s: status %d", header.name, header.value, response.StatusCode)
+		}
+	}
+}
