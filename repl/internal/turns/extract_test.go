@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -149,6 +150,7 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 // TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
 // end of each would be looked for in all the rest.
 func TestAFloodOfFencesIsReadOnce(t *testing.T) {
+	skip.UnderRace(t)
 	for part, size := range map[string]int{
 		"```a\n```a\n```\n":              512 << 10,
 		"~~~a\n~~~a\n~~~\n":              64 << 10,
