@@ -110,6 +110,9 @@ const (
 // admit reads the operands of a call: name, NUL, [args, named]. Unless there is an
 // error, the gate has to free held bytes when the call is over.
 func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
+	if !a.moving.until.IsZero() { // a value may run any code when it is copied
+		return tiers.Call{}, 0, errors.New("no host function can be called while variables move")
+	}
 	name, operands, found := bytes.Cut(body, []byte{0})
 	if !found || len(name) > maxName {
 		return tiers.Call{}, 0, errRequest

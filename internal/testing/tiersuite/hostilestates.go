@@ -25,7 +25,8 @@ for path in ("/proc/self/environ", "/proc/1/environ", "/etc/hostname", "/proc/se
 	"wants memory":     "x = [bytearray(1 << 28) for _ in range(1000)]",
 	"never ends":       "while True: pass",
 	"recurses":         "def f(): return [f()]\nf()",
-	"pays": `import _rlm, __main__
+	"pays": `global _rlm, __main__
+import _rlm, __main__
 for pay in (lambda: __main__.pay(), lambda: _rlm.call("cpay\0[[],{}]")):
     try: pay()
     except Exception: pass`,
