@@ -198,16 +198,28 @@ func writeSnapshot(w io.Writer, header *snapshotHeader, data [][]byte) error {
 		return fmt.Errorf("its header has %d bytes, more than %d", len(text), maxSnapshotHeader)
 	}
 
-	sum := sha256.New()
-	both := io.MultiWriter(w, sum)
 	var length [4]byte
 	binary.BigEndian.PutUint32(length[:], uint32(len(text))) //nolint:gosec // bounded above
-	for _, part := range append([][]byte{[]byte(snapshotMagic), length[:], text}, data...) {
-		if _, err := both.Write(part); err != nil {
-			return err
+	parts := append([][]byte{[]byte(snapshotMagic), length[:], text}, data...)
+
+	// The sum is computed during the writing: that may compress, or wait for a disk.
+	sum := make(chan []byte, 1)
+	go func() {
+		digest := sha256.New()
+		for _, part := range parts {
+			digest.Write(part)
+		}
+		sum <- digest.Sum(nil)
+	}()
+	for _, part := range parts {
+		if err == nil {
+			_, err = w.Write(part)
 		}
 	}
-	_, err = w.Write(sum.Sum(nil))
+	digest := <-sum
+	if err == nil {
+		_, err = w.Write(digest)
+	}
 	return err
 }
 

@@ -272,11 +272,8 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	model := &countedModel{asked: map[string]int{}}
 	server := llmtest.Start(model.reply)
 	defer server.Close()
-	begun := time.Now()
 	whole := newKilledRun(t)
-	whole.park(server)
-	lasted := time.Since(begun)
-	whole.finish(server)
+	lasted := whole.measure(server)
 	calls := model.sum()
 	if asked, sent := whole.kept(); asked != calls || sent != 1 || whole.sent() != 1 {
 		t.Fatalf("%d and %d calls are kept, but %d and %d were made", asked, sent, calls, whole.sent())
@@ -292,8 +289,8 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 		}
 	}
 	for n := range random {
-		after := time.Duration(rand.Int64N(int64(lasted)))
-		stage := min(n%4, stages-1) // half of them after the decision: the run begins again there
+		stage := n % stages
+		after := time.Duration(rand.Int64N(int64(lasted[stage])))
 		newKilledRun(t).tryOnce(&moments, stage, calls, func(cmd *exec.Cmd) {
 			time.Sleep(after)
 			_ = cmd.Process.Kill()
@@ -312,6 +309,25 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 
 // stages are the commands of the run that can be killed: the first, the decision, and the last.
 const stages = 3
+
+// measure lets the run go on to its end, and returns how long each stage takes.
+func (d *killedRun) measure(server *llmtest.Server) (lasted [stages]time.Duration) {
+	d.t.Helper()
+	begun := time.Now()
+	d.park(server)
+	lasted[0] = time.Since(begun)
+
+	begun = time.Now()
+	if out, err := d.approve(server, 0).CombinedOutput(); err != nil {
+		d.t.Fatalf("%v\n%s", err, out)
+	}
+	lasted[1] = time.Since(begun)
+
+	begun = time.Now()
+	d.finish(server)
+	lasted[2] = time.Since(begun)
+	return lasted
+}
 
 // kill starts the command of a stage, kills it, and reports whether it ended early.
 func (d *killedRun) kill(server *llmtest.Server, stage int, kill func(*exec.Cmd), at int) bool {

@@ -53,7 +53,9 @@ import (
 //	tv<text>,<a>,<b>,<line>,<n>,<limit>,<dialect>  up to n rows of CSV
 //	tw<text>,<a>,<b>,                    what kind of table the text is
 //	r<what>                              the tier lacks what the snippet needs -> 1: stop
-//	p<state>, g, l<json>                 give and take a state: see state.go
+//	p<size>, then p<piece>               give a state: see state.go
+//	g<from>,<n>                          at most n bytes of the state to take
+//	l<json>                              what could not move
 //	k<name>                              the data of a time zone; without a name, all names, one a line
 //	m                                    the paths of all files of the session's packages
 //	m<path>                              one of these files

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,18 +79,9 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 		return tiers.State{}, fmt.Errorf("cannot export the variables from tier %s: %w", tier, err)
 	}
 
-	head, err := json.Marshal(knownTexts{a.fileList()})
-	if err != nil {
-		return tiers.State{}, err
-	}
-	data := binary.LittleEndian.AppendUint32(
-		make([]byte, 0, 4+len(head)+len(a.moving.data)), uint32(len(head)),
-	)
-	data = append(append(data, head...), a.moving.data...)
-
 	return tiers.State{
 		Language: tiers.Python, Format: FormatPickle, From: tier, Snippet: a.ordinal,
-		Data: data, Left: a.moving.left,
+		Data: a.moving.data, Left: a.moving.left,
 	}, nil
 }
 
@@ -307,21 +299,49 @@ func (a *Accounts) mayHaveTables(number int) bool {
 	return number >= 0 && number < len(a.cfg.Inputs)
 }
 
-// takeState takes the state that the guest gives.
+// takeState takes a piece of the state that the guest gives. The first one says how many bytes
+// follow: there is room for no more.
 func (a *Accounts) takeState(body []byte) Reply {
-	if !a.moving.out || a.moving.data != nil || len(body) > maxState {
+	switch {
+	case !a.moving.out:
+		return fail(errRequest)
+	case a.moving.data == nil:
+		return a.makeRoom(string(body))
+	case len(body) > cap(a.moving.data)-len(a.moving.data):
 		return fail(errRequest)
 	}
-	a.moving.data = append(make([]byte, 0, len(body)), body...)
+	a.moving.data = append(a.moving.data, body...)
 	return Reply{ASCII: true}
 }
 
-// giveState gives the guest the state to take.
+// makeRoom begins a state with its head, and allocates room for what follows. The guest has all
+// of that in its memory, which bounds the room.
+func (a *Accounts) makeRoom(size string) Reply {
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 || n > min(maxState, a.cfg.Limits.Memory) {
+		return fail(fmt.Errorf("a state of %.20s bytes is too large", size))
+	}
+	head, err := json.Marshal(knownTexts{a.fileList()})
+	if err != nil {
+		return fail(err)
+	}
+
+	a.moving.data = binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(head)+int(n)), uint32(len(head)))
+	a.moving.data = append(a.moving.data, head...)
+	return Reply{ASCII: true}
+}
+
+// giveState gives the guest a piece of the state to take.
 func (a *Accounts) giveState(body []byte) Reply {
-	if len(body) > 0 || a.moving.out || a.moving.data == nil {
+	from, n, isPair := strings.Cut(string(body), ",")
+	at, err := strconv.Atoi(from)
+	size, err2 := strconv.Atoi(n)
+	all := a.moving.data
+	if !isPair || err != nil || err2 != nil || at < 0 || size < 0 || a.moving.out || all == nil {
 		return fail(errRequest)
 	}
-	return Reply{Data: a.moving.data}
+	rest := all[min(at, len(all)):]
+	return Reply{Data: rest[:min(size, len(rest))]}
 }
 
 // takeLeft takes the guest's word on what could not move, and on how many variables

@@ -7,7 +7,8 @@ has as well. What cannot move leaves a LeftBehind in its place.
 
 The stream: an index of parts, names and ends, then one pickle of a head, one of each
 variable, each setting (see environment.py) and each change in a module (see patches.py),
-and one of the order of subclasses.
+and one of the order of subclasses. It comes and goes in pieces: a long value is never copied
+as a whole.
 """
 
 import builtins
@@ -363,15 +364,72 @@ class _findable:
 
 def send(names):
     """Gives the host the variables with those names."""
-    data, left = dump(names)
+    pieces, left = dump(names)
     wire.send("l", wire.encode({"moved": len(names), "left": left}))
-    wire.call(b"p" + data)
+    wire.text(f"p{sum(map(len, pieces))}")
+    for piece in _joined(pieces):
+        wire.call(piece)
 
 
 def receive():
     """Takes variables from the host into the namespace."""
-    moved, left = load(wire.call(b"g"))
+    moved, left = load(_Incoming())
     wire.send("l", wire.encode({"moved": moved, "left": left}))
+
+
+_PIECE = 1 << 20  # bytes of the longest piece
+
+
+class _Pieces:
+    """A file for a pickler, which keeps what is written as it is."""
+
+    def __init__(self):
+        self.pieces, self.size = [], 0
+
+    def write(self, data):
+        self.pieces.append(data if type(data) is bytes else bytes(data))
+        self.size += len(data)
+
+
+def _joined(pieces):
+    """Yields requests with the pieces: short ones together, long ones in parts."""
+    parts, size = [b"p"], 0
+    for piece in pieces:
+        if size + len(piece) > _PIECE:
+            yield b"".join(parts)
+            view = memoryview(piece)
+            while len(view) > _PIECE:
+                yield b"p" + view[:_PIECE]
+                view = view[_PIECE:]
+            parts, size = [b"p", view], len(view)
+        else:
+            parts.append(piece)
+            size += len(piece)
+    yield b"".join(parts)
+
+
+class _Incoming(io.RawIOBase):
+    """The stream, of which the host gives a part at a time."""
+
+    def __init__(self):
+        self.at = 0
+
+    def readable(self):
+        return True
+
+    seekable = readable
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        if whence == io.SEEK_END:
+            raise io.UnsupportedOperation("the end is not known")
+        self.at = offset + (self.at if whence == io.SEEK_CUR else 0)
+        return self.at
+
+    def readinto(self, into):
+        data = wire.call(b"g%d,%d" % (self.at, min(len(into), _PIECE)))
+        into[: len(data)] = data
+        self.at += len(data)
+        return len(data)
 
 
 # An interrupt may cut short what copies a variable, and nothing else of this module. _hold must be
@@ -420,21 +478,21 @@ def _overdue():
 
 
 def dump(names):
-    """The variables with those names, and the changes in modules, as (bytes, [left])."""
+    """The variables with those names, and the changes in modules, as ([bytes], [left])."""
     global _told
     _told = 0.0
     lost, changes = {}, patches.Changes()
     with _findable():
         while True:
-            file = io.BytesIO()
+            file = _Pieces()
             pickler = _Pickler(file)
             pickler.originals, definitions.changed = changes.originals, changes.places
             _name_staying(pickler.losses, changes.unknown)
             _dump_head(pickler)
-            ends = [("", "", file.tell())]
+            ends = [("", "", file.size)]
             if not _dump_all(pickler, file, names, changes.found, lost, ends):
                 index = wire.encode(ends).encode()
-                return len(index).to_bytes(4, "little") + index + file.getvalue(), pickler.losses.report()
+                return [len(index).to_bytes(4, "little"), index, *file.pieces], pickler.losses.report()
 
 
 def _parts(names, changes, pickler):
@@ -472,7 +530,7 @@ def _dump_all(pickler, file, names, changes, lost, ends):
             lost[part, name] = leftbehind.explain(error)
             return True
         pickler.name_again(name, value)
-        ends.append((part, name, file.tell()))
+        ends.append((part, name, file.size))
     return False
 
 
@@ -534,15 +592,14 @@ def _head():
     return {"python": sys.version_info[:3], "sources": sources}
 
 
-def load(data):
-    """Reads variables into the namespace, and settings into modules: (how many variables
+def load(stream):
+    """Reads variables from a raw stream into the namespace, and settings into modules: (how many variables
     came along, [left])."""
     global _told
     _told = 0.0
-    start = 4 + int.from_bytes(data[:4], "little")
-    ends = wire.decode(data[4:start].decode())
-    file, moved = io.BytesIO(data), 0
-    file.seek(start)
+    file, moved = io.BufferedReader(stream, 1 << 18), 0
+    index = file.read(int.from_bytes(file.read(4), "little"))
+    start, ends = 4 + len(index), wire.decode(index.decode())
     with _findable():
         losses = definitions.losses = leftbehind.Losses()
         reader = _reader(file)
@@ -561,8 +618,8 @@ def load(data):
                 stand_in = leftbehind.LeftBehind("value", reason[:300])
                 if part == VARIABLE:
                     main.__dict__[name] = stand_in
-                file.seek(start + end)
-                reader = _reader(file, memos.restore(reader, data[start : start + end], stand_in))
+                file.seek(start)
+                reader = _reader(file, memos.restore(reader, file.read(end), stand_in))
     return moved, losses.report()
 
 
