@@ -101,6 +101,12 @@ documents-native: ## Compare documents, tables and a folder of all kinds with wh
 		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
 		./internal/documents ./internal/tablefiles ./cmd/rlm
 
+mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3, git and npm
+	scripts/mcp/check.sh clients
+
+mcp-servers: build ## Call five real MCP servers in one snippet; needs python3, git and npm
+	scripts/mcp/check.sh servers
+
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# usage: check.sh clients|servers
+#
+# clients: uses bin/rlm as an MCP server, with the official SDKs of Python and TypeScript, the
+# inspector's command and the conformance suite. servers: calls five real servers in one snippet.
+set -euo pipefail
+
+[[ ${1:-} == clients || ${1:-} == servers ]] || { sed -n 2p "${BASH_SOURCE[0]}" >&2; exit 2; }
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
+python=$("$here/../venv.sh" mcp | tail -n 1)
+
+# The conformance suite needs Node 22, which the package node brings.
+wanted="node@24.21.0 @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/inspector@2.12.0
+	@modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/server-everything@2026.8.31
+	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31"
+modules=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/mcp-modules
+if [[ $(cat "$modules/wanted" 2>/dev/null) != "$wanted" ]]; then
+	# shellcheck disable=SC2086 # several packages
+	npm install --silent --no-audit --no-fund --prefix "$modules" $wanted
+	printf '%s\n' "$wanted" >"$modules/wanted"
+fi
+bin=$modules/node_modules/.bin
+export PATH=$bin:$PATH
+
+work=$(mktemp -d)
+stop() {
+	[[ -z ${server:-} ]] || kill "$server" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap stop EXIT
+
+printf 'one two\n' >"$work/words.txt"
+git init -q "$work/repo"
+git -C "$work/repo" -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m 'the first commit'
+cat >"$work/servers.json" <<JSON
+{"mcpServers": {
+  "everything": {"command": "$bin/mcp-server-everything"},
+  "filesystem": {"command": "$bin/mcp-server-filesystem", "args": ["$work"]},
+  "memory": {"command": "$bin/mcp-server-memory", "env": {"MEMORY_FILE_PATH": "$work/memory.json"}},
+  "time": {"command": "$python", "args": ["-m", "mcp_server_time"]},
+  "git": {"command": "$python", "args": ["-m", "mcp_server_git", "--repository", "$work/repo"]}
+}}
+JSON
+
+if [[ $1 == servers ]]; then
+	{ printf 'PATH = "%s"\n' "$work"; cat "$here/join.py"; } >"$work/join.py"
+	"$rlm" exec --quiet --mcp "$work/servers.json" "$work/join.py"
+	exit
+fi
+
+"$python" "$here/client.py" "$rlm" "$work/servers.json"
+cp "$here/client.mjs" "$modules/client.mjs" # modules are found from where a file stands
+node "$modules/client.mjs" "$rlm" "$work/servers.json"
+
+mcp-inspector --cli "$rlm" mcp --quiet --method tools/list | grep -q '"rlm_exec"'
+mcp-inspector --cli "$rlm" mcp --quiet --method tools/call --tool-name rlm_exec --tool-arg 'code=6*7' |
+	grep -q '42'
+echo "the inspector's command works"
+
+"$rlm" mcp --http 127.0.0.1:0 2>"$work/address" &
+server=$!
+until grep -q /mcp "$work/address"; do sleep 0.1; done
+conformance server --url "$(grep -o 'http://.*' "$work/address")" --output-dir "$work/results" \
+	--expected-failures "$here/conformance.yml" >"$work/log" || { cat "$work/log"; exit 1; }
+sed -n '/^=== SUMMARY/,$p' "$work/log" | grep '^✓'

@@ -1,0 +1,93 @@
+"""Uses rlm mcp as a host would, with the official SDK of Python. usage: client.py RLM SERVERS"""
+
+import asyncio
+import sys
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult
+
+RLM, SERVERS = sys.argv[1:3]
+
+
+def value(result):
+    """The structured content of a result that is no error."""
+    assert not result.is_error, result
+    return result.structured_content
+
+
+async def decide(context, params):
+    """Allows the first call of echo, and denies the second."""
+    assert "everything__echo" in params.message, params
+    return ElicitResult(action="accept", content={"allow": "yes please" in params.message})
+
+
+async def use(session):
+    await session.initialize()
+    names = [tool.name for tool in (await session.list_tools()).tools]
+    assert {"rlm_open", "rlm_exec", "rlm_files", "rlm_close"} <= set(names), names
+
+    lines = []
+
+    async def note(progress, total, message):
+        lines.append(message)
+
+    code = "import time\nfor i in range(3):\n    print(i, flush=True)\n    time.sleep(0.2)\n6 * 7"
+    got = value(await session.call_tool("rlm_exec", {"code": code}, progress_callback=note))
+    assert got["stdout"] == "0\n1\n2\n42\n" and "1" in lines, (got, lines)
+
+    handle = value(await session.call_tool("rlm_open", {"texts": ["one\ntwo"]}))["handle"]
+    got = value(await session.call_tool("rlm_exec", {
+        "handle": handle, "code": "n = len(context.splitlines()); FINAL({'lines': n})"}))
+    assert got["value"] == {"lines": 2}, got
+    record = await session.read_resource("rlm://runs/" + got["run"])
+    assert "splitlines" in record.contents[0].text
+
+    failed = await session.call_tool("rlm_exec", {"handle": handle, "code": "n / 0"})
+    assert failed.is_error and "ZeroDivisionError" in failed.content[0].text, failed
+    assert failed.structured_content["exception"]["type"] == "ZeroDivisionError"
+
+    # A call that is taken back frees its handle, whose variables stay.
+    endless = asyncio.create_task(session.call_tool("rlm_exec", {"handle": handle, "code": "while True: pass"}))
+    await asyncio.sleep(0.5)
+    endless.cancel()
+    await asyncio.gather(endless, return_exceptions=True)
+    got = value(await session.call_tool("rlm_exec", {"handle": handle, "code": "n"}))
+    assert got["stdout"] == "2\n", got
+    value(await session.call_tool("rlm_close", {"handle": handle}))
+
+
+async def use_gateway(session):
+    await session.initialize()
+    found = value(await session.call_tool("rlm_search_tools", {"query": "echo back", "limit": 1}))
+    assert found["tools"][0]["name"] == "everything.echo", found
+    code = ("print(everything.echo(message='yes please'))\n"
+            "try:\n    everything.echo(message='no')\nexcept Exception as e:\n    print(e)")
+    got = value(await session.call_tool("rlm_exec", {"code": code}))
+    assert "yes please" in got["stdout"] and "has denied it" in got["stdout"], got
+
+
+async def main():
+    async with stdio_client(StdioServerParameters(command=RLM, args=["mcp", "--quiet"])) as streams:
+        async with ClientSession(*streams) as session:
+            await use(session)
+    args = ["mcp", "--quiet", "--mcp", SERVERS, "--approve", "ask everything__echo"]
+    async with stdio_client(StdioServerParameters(command=RLM, args=args)) as streams:
+        async with ClientSession(*streams, elicitation_callback=decide) as session:
+            await use_gateway(session)
+
+    server = await asyncio.create_subprocess_exec(
+        RLM, "mcp", "--http", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
+    try:
+        address = (await server.stderr.readline()).decode().split()[-1]
+        async with streamable_http_client(address) as streams:
+            async with ClientSession(*streams[:2]) as session:
+                await use(session)
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+asyncio.run(main())
+print("the Python SDK works over stdio and HTTP")
