@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
@@ -24,7 +25,7 @@ const (
 
 // keptRunner is the session's own runner in a loop.
 type keptRunner struct {
-	*router.Runner
+	*runner.Runner
 
 	session *Session
 	ended   func()

@@ -33,9 +33,9 @@ import (
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/pyfolder"
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/repl"
-	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/interp"
@@ -119,8 +119,8 @@ type Engine struct {
 	tiers     []tiers.Tier
 	warmed    []tiers.Tier // prepared by Warm
 	analyser  *python.Analyser
-	analysers map[tiers.Language]router.Analyser
-	probes    *router.Probes
+	analysers map[tiers.Language]runner.Analyser
+	probes    *runner.Probes
 	packages  fs.FS
 	log       *slog.Logger
 
@@ -150,7 +150,7 @@ func New(options Options) (*Engine, error) {
 	}
 
 	e := &Engine{
-		probes: &router.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
+		probes: &runner.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
 		turns: turns.New(
 			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
 		),
@@ -175,7 +175,7 @@ func New(options Options) (*Engine, error) {
 	}
 
 	e.analyser = python.New(e.wasm)
-	e.analysers = map[tiers.Language]router.Analyser{
+	e.analysers = map[tiers.Language]runner.Analyser{
 		tiers.Python: e.analyser, tiers.Go: golang.Analyser{},
 	}
 
@@ -281,9 +281,9 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 	}
 }
 
-func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*router.Runner, error) {
+func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*runner.Runner, error) {
 	cfg.Packages = e.packages
-	return router.NewRunner(router.RunnerConfig{
+	return runner.New(runner.Config{
 		Tiers:     e.tiers,
 		Analysers: e.analysers,
 		Policy:    policy,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -49,7 +50,7 @@ func formatBytes(n int64) string {
 // loopRunner is the runner of a loop's session, which takes its turns and has its share of
 // the memory.
 type loopRunner struct {
-	*router.Runner
+	*runner.Runner
 	turns   *turns.Turns
 	release func()
 }

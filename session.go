@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -63,7 +64,7 @@ type Session struct {
 
 	mu      sync.Mutex // held by the call that runs
 	closed  bool
-	runner  *router.Runner
+	runner  *runner.Runner
 	release func() // gives the session's memory back
 	inputs  []*opened
 	host    *functionTable

@@ -1,83 +1,48 @@
 package router_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log"
+	"time"
 
-	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// A runner runs each snippet in the cheapest tier that can run it, and says why no tier
-// can.
-func Example() {
-	ctx := context.Background()
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir()})
-	analyser := python.New(tier)
-	runner, err := router.NewRunner(router.RunnerConfig{
-		Tiers:     []tiers.Tier{tier},
-		Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
-		Policy:    router.Policy{MinIsolation: tiers.IsolationWasm},
-	})
-	if err != nil {
-		log.Fatal(err)
+// A plan shows where a snippet would run, and why. It depends on its arguments only.
+func ExamplePolicy_Plan() {
+	candidates := []router.Candidate{
+		{Info: tiers.Info{
+			Name: "wasm", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationWasm,
+			Features: []tiers.Feature{tiers.FeatureDynamic}, Modules: tiers.ModuleSet("json"),
+			Cost: tiers.Cost{Start: time.Millisecond},
+		}},
+		{Info: tiers.Info{
+			Name: "docker", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationContainer,
+			Features: []tiers.Feature{tiers.FeatureDynamic}, Modules: tiers.ModuleSet("json", "numpy"),
+			Cost: tiers.Cost{Start: time.Second},
+		}},
 	}
+	snippet := router.Verdict{Needs: &router.Needs{
+		Imports: []router.Import{{Module: "json", Line: 1}, {Module: "numpy", Line: 2}},
+	}}
+	first := router.Standing{Language: tiers.Python}
 
-	for _, source := range []string{
-		"squares = [n * n for n in range(5)]",
-		"print(sum(squares))",
-		"import subprocess\nsubprocess.run(['ls'])",
-	} {
-		result, err := runner.Run(ctx, tiers.Job{Source: source})
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		fmt.Printf("%s %s %q\n", result.Tier, result.Status, result.Stdout)
-	}
+	plan := router.Policy{}.Plan(snippet, candidates, first)
+	fmt.Println(plan.Text())
 
-	if err := errors.Join(runner.Close(), analyser.Close(), tier.Close()); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// wasm ok ""
-	// wasm ok "30\n"
-	// no tier may run the snippet
-	//   tier wasm: the snippet needs processes (subprocess.run, line 2)
-}
-
-// A plan shows where a snippet would run, and why. Nothing runs.
-func ExampleRunner_Explain() {
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: "wazero"}) // each system has it
-	analyser := python.New(tier)
-	runner, err := router.NewRunner(router.RunnerConfig{
-		Tiers:     []tiers.Tier{tier},
-		Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	plan, err := runner.Explain(context.Background(), tiers.Job{
-		Source: "import json\nfor n in range(10**8):\n    pass",
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(plan.Text())
-
-	if err := errors.Join(runner.Close(), analyser.Close(), tier.Close()); err != nil {
-		log.Fatal(err)
-	}
+	candidates[1].Unusable = errors.New("there is no daemon")
+	plan = router.Policy{Modules: []string{"json"}}.Plan(snippet, candidates, first)
+	fmt.Println(plan.Err())
 	// Output:
 	// language  python
-	// snippet   imports json (line 1); computes about 1.5s natively (line 2)
+	// snippet   imports json (line 1); imports numpy (line 2)
 	//
-	// tier  order  cost     why
-	// wasm  1      5.1005s  start 500µs, compute 5.1s
+	// tier    order  cost  why
+	// docker  1      1s    start 1s
+	// wasm    -      -     lacks the module numpy (line 2)
+	//
+	// no tier may run the snippet
+	//   tier wasm: policy does not allow the module numpy (line 2)
+	//   tier docker: policy does not allow the module numpy (line 2)
 }

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/texts"
 )
 
 // Text shows the plan as tables for people. For programs there is its JSON.
 func (p *Plan) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "language\t%s\n", oneLine(string(p.Language)))
+	fmt.Fprintf(w, "language\t%s\n", texts.OneLine(string(p.Language)))
 	if p.Home != "" {
 		fmt.Fprintf(w, "home\t%s\n", p.Home)
 	}
@@ -37,15 +39,15 @@ func (p *Plan) Text() string {
 func (p *Plan) describeSnippet() string {
 	switch {
 	case p.Invalid != "":
-		return "is not " + oneLine(string(p.Language)) + ": " + p.Invalid
+		return "is not " + texts.OneLine(string(p.Language)) + ": " + p.Invalid
 	case p.Needs == nil:
-		return "not understood: " + oneLine(p.Unknown)
+		return "not understood: " + texts.OneLine(p.Unknown)
 	}
 
 	parts := p.Needs.describe()
 	for _, name := range slices.Sorted(maps.Keys(p.Needs.Later)) {
 		later := strings.Join(p.Needs.Later[name].describe(), ", ")
-		parts = append(parts, "when "+oneLine(name)+" is used: "+later)
+		parts = append(parts, "when "+texts.OneLine(name)+" is used: "+later)
 	}
 
 	if p.Needs.Computes >= shownComputing {
@@ -73,7 +75,7 @@ func (n *Needs) describe() (parts []string) {
 	for i := range n.Features {
 		need := &n.Features[i]
 		parts = append(parts,
-			fmt.Sprintf("needs %s (%s, %s)", need.Feature, oneLine(need.Why), need.where()))
+			fmt.Sprintf("needs %s (%s, %s)", need.Feature, texts.OneLine(need.Why), need.where()))
 	}
 	return parts
 }

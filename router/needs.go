@@ -1,19 +1,13 @@
 package router
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
-
-// Analyser finds out what snippets of one language need. It is safe for concurrent use
-// and never runs a snippet. An error means that the analyser itself broke.
-type Analyser interface {
-	Analyse(ctx context.Context, source string) (Verdict, error)
-}
 
 // Verdict is an analyser's answer: exactly one of its fields is set.
 type Verdict struct {
@@ -52,7 +46,7 @@ type Needs struct {
 	Computes     time.Duration `json:"computes_ns,omitempty"`
 	ComputesLine int           `json:"computes_line,omitempty"`
 	// Telling is set if the snippet has what only its language has, so that it cannot
-	// be a mistake in another one: see [Detect].
+	// be a mistake in another one.
 	Telling bool `json:"-"`
 }
 
@@ -84,7 +78,7 @@ type FeatureNeed struct {
 
 // describe names the module and where it is imported.
 func (i *Import) describe() string {
-	return fmt.Sprintf("%s (%s)", oneLine(i.Module), i.where())
+	return fmt.Sprintf("%s (%s)", texts.OneLine(i.Module), i.where())
 }
 
 // where says where a snippet needs an import.
@@ -95,7 +89,7 @@ func (f *FeatureNeed) where() string { return where(f.Line, f.of) }
 
 func where(line int, of string) string {
 	if of != "" {
-		return "in " + oneLine(of)
+		return "in " + texts.OneLine(of)
 	}
 	return fmt.Sprintf("line %d", line)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/abilities"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -44,22 +45,22 @@ const (
 const longComputing = 2 * time.Second
 
 // stepTo is what it takes to run a snippet in a tier.
-func (s *standing) stepTo(info *tiers.Info, needs *Needs) Step {
+func (s *Standing) stepTo(info *tiers.Info, needs *Needs) Step {
 	step := Step{Tier: info.Name, Run: info.Cost.Snippet}
 	if needs != nil {
-		step.Compute = computingTime(info, s.language, needs.Computes)
+		step.Compute = computingTime(info, s.Language, needs.Computes)
 	}
 
 	switch {
-	case info.Name == s.home:
+	case info.Name == s.Home:
 		step.Home = true
 		return step
-	case !slices.Contains(s.open, info.Name):
+	case !slices.Contains(s.Open, info.Name):
 		step.Run = info.Cost.Start
 	}
 
-	if s.home != "" {
-		step.Move = moveBase + time.Duration(float64(s.bytes)/moveRate*float64(time.Second))
+	if s.Home != "" {
+		step.Move = moveBase + time.Duration(float64(s.Bytes)/moveRate*float64(time.Second))
 	}
 	return step
 }
@@ -75,7 +76,7 @@ func computingTime(info *tiers.Info, l tiers.Language, native time.Duration) tim
 
 // orderChain puts the home first and the others by cost, and a faster tier before all if
 // the snippet computes for long.
-func (p *Plan) orderChain(s *standing) {
+func (p *Plan) orderChain(s *Standing) {
 	steps := p.Chain
 	byCost := func(a, b Step) int { return cmp.Compare(a.cost(), b.cost()) }
 	slices.SortStableFunc(steps, func(a, b Step) int {
@@ -91,21 +92,21 @@ func (p *Plan) orderChain(s *standing) {
 
 	best := slices.MinFunc(steps, byCost)
 	switch {
-	case s.settled, best.cost() > steps[0].cost()/2:
-	case s.maxActive > 0 && best.Compute > s.maxActive: // no tier gets to its end
+	case s.Settled, best.cost() > steps[0].cost()/2:
+	case s.MaxActive > 0 && best.Compute > s.MaxActive: // no tier gets to its end
 	default:
 		slices.SortStableFunc(steps, byCost)
-		p.forSpeed = true
+		p.ForSpeed = true
 	}
 }
 
 // compareWeight orders tiers for refusals and ties: those on request last, those that run
 // a part of their language before the whole ones, then by start, stronger walls first.
-func compareWeight(a, b candidate) int {
-	x, y := &a.info, &b.info
+func compareWeight(a, b Candidate) int {
+	x, y := &a.Info, &b.Info
 	return cmp.Or(
 		compareBool(x.OnRequest, y.OnRequest),
-		compareBool(runsWholeLanguage(x), runsWholeLanguage(y)),
+		compareBool(abilities.RunsWholeLanguage(x), abilities.RunsWholeLanguage(y)),
 		cmp.Compare(x.Cost.Start, y.Cost.Start),
 		cmp.Compare(y.Isolation, x.Isolation),
 		cmp.Compare(x.Name, y.Name),

@@ -14,10 +14,10 @@ func computes(native time.Duration) Verdict {
 }
 
 // slow are the four tiers, of which two are slow.
-func slow() []candidate {
+func slow() []Candidate {
 	all := four()
 	for i := range all {
-		switch info := &all[i].info; info.Name {
+		switch info := &all[i].Info; info.Name {
 		case "interp":
 			info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 6, tiers.Go: 30}
 		case "wasm":
@@ -29,19 +29,19 @@ func slow() []candidate {
 
 func TestLongComputingGoesToAFasterTier(t *testing.T) {
 	const second = time.Second
-	python := standing{language: tiers.Python}
-	at := func(home string) standing {
-		return standing{language: tiers.Python, home: home, bytes: 32 << 20, maxActive: 30 * second}
+	python := Standing{Language: tiers.Python}
+	at := func(home string) Standing {
+		return Standing{Language: tiers.Python, Home: home, Bytes: 32 << 20, MaxActive: 30 * second}
 	}
 	settled, fixed, bounded, huge := at("wasm"), at("wasm"), at("wasm"), at("wasm")
-	settled.settled, fixed.fixed, bounded.maxActive, huge.bytes = true, true, 3*second, 1<<30
+	settled.Settled, fixed.Fixed, bounded.MaxActive, huge.Bytes = true, true, 3*second, 1<<30
 	allowed := Policy{Tiers: []string{"wasm", "docker"}}
 
 	for _, c := range []struct {
 		name    string
 		policy  Policy
 		verdict Verdict
-		state   standing
+		state   Standing
 		chain   string
 	}{
 		{"nothing is known", Policy{}, needs(), python, "interp wasm docker"},
@@ -94,18 +94,18 @@ func TestLongComputingGoesToAFasterTier(t *testing.T) {
 			"Go",
 			Policy{AllowLocal: true},
 			computes(second),
-			standing{language: tiers.Go},
+			Standing{Language: tiers.Go},
 			"local interp",
 		},
 		{
 			"Go, shortly",
 			Policy{AllowLocal: true},
 			computes(50 * time.Millisecond),
-			standing{language: tiers.Go},
+			Standing{Language: tiers.Go},
 			"interp local",
 		},
 	} {
-		plan := c.policy.plan(c.verdict, slow(), c.state)
+		plan := c.policy.Plan(c.verdict, slow(), c.state)
 		if got := chain(plan); got != c.chain {
 			t.Errorf("%s: the chain is %q, want %q\n%s", c.name, got, c.chain, plan.Text())
 		}
@@ -113,8 +113,8 @@ func TestLongComputingGoesToAFasterTier(t *testing.T) {
 }
 
 func TestAPlanExplainsComputing(t *testing.T) {
-	state := standing{language: tiers.Python, home: "wasm", bytes: 10 << 20}
-	plan := Policy{}.plan(computes(4*time.Second), slow(), state)
+	state := Standing{Language: tiers.Python, Home: "wasm", Bytes: 10 << 20}
+	plan := Policy{}.Plan(computes(4*time.Second), slow(), state)
 	const text = `language  python
 home      wasm
 snippet   computes about 4s natively (line 3)
@@ -129,61 +129,9 @@ local   -      -          policy does not allow this tier: pass --allow-local, o
 		t.Errorf("the text is\n%s\nwant\n%s", got, text)
 	}
 
-	short := Policy{}.plan(computes(200*time.Millisecond), slow(), state)
+	short := Policy{}.Plan(computes(200*time.Millisecond), slow(), state)
 	if got := short.Text(); strings.Contains(got, "compute ") ||
 		!strings.Contains(got, "computes about 200ms") {
 		t.Errorf("the text of a short snippet is\n%s", got)
 	}
-}
-
-var errRejected = &tiers.RejectedError{Reason: "another Python"}
-
-// TestAFasterTierIsNotWorthALoss has a snippet that computes for long meet a faster tier
-// which cannot take all variables, breaks, or is unusable: it stays at home.
-func TestAFasterTierIsNotWorthALoss(t *testing.T) {
-	left := []tiers.Left{{Name: "g", Type: "generator", Reason: "it runs"}}
-	for name, spoil := range map[string]func(wasm, docker *fake){
-		"a variable cannot leave":   func(wasm, _ *fake) { wasm.left = left },
-		"the tier does not open":    func(_, docker *fake) { docker.opens = errBroken },
-		"the tier takes no state":   func(_, docker *fake) { docker.imp = errBroken },
-		"the tier rejects the move": func(_, docker *fake) { docker.imp = errRejected },
-	} {
-		wasm, docker := newWasm(), newDocker()
-		wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}
-		s := start(t, RunnerConfig{}, wasm, docker)
-		s.in("wasm", "set x 1", "")
-		spoil(wasm, docker)
-
-		result := s.in("wasm", "# computes 4s\nshow x", "1\n")
-		if len(result.Attempts) != 0 || result.Moved != nil {
-			t.Errorf("%s: attempts %v, moved %v", name, result.Attempts, result.Moved)
-		}
-		opened := docker.opened
-		s.in("wasm", "# computes 4s\nshow x", "1\n")
-		if docker.opened != opened {
-			t.Errorf("%s: the next snippet tries again", name)
-		}
-	}
-}
-
-func TestANamespaceMovesForSpeed(t *testing.T) {
-	wasm, docker := newWasm(), newDocker()
-	wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}
-	s := start(t, RunnerConfig{}, wasm, docker)
-	s.in("wasm", "set x 1", "")
-	result := s.in("docker", "# computes 4s\nshow x", "1\n")
-	if result.Moved == nil || result.Moved.From != "wasm" || result.Moved.Report.Moved != 1 {
-		t.Errorf("moved: %+v", result.Moved)
-	}
-	s.in("docker", "show x", "1\n") // it stays where it is
-}
-
-// TestABrokenFasterTierIsPassedOver has the first snippet of a session choose a tier for
-// its speed that does not open.
-func TestABrokenFasterTierIsPassedOver(t *testing.T) {
-	wasm, docker := newWasm(), newDocker()
-	wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}
-	docker.opens = errBroken
-	s := start(t, RunnerConfig{}, wasm, docker)
-	s.in("wasm", "# computes 4s\nprint 1", "1\n")
 }

@@ -4,32 +4,42 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// candidate is a tier as the plan sees it.
-type candidate struct {
-	info     tiers.Info
-	unusable error // why the tier is not usable on this machine, nil if it is
+// Candidate is a tier as a plan sees it.
+type Candidate struct {
+	Info tiers.Info
+	// Unusable says why the tier does not work on this machine, nil if it does.
+	Unusable error
 }
 
-// standing is where the session's namespace of one language stands before a snippet.
-type standing struct {
-	language tiers.Language // of the snippet
-	home     string         // the tier in which the namespace lives, empty if no snippet ran yet
-	fixed    bool           // the namespace cannot leave its home
-	settled  bool           // it does not leave its home for a faster tier: see passOver
-	bytes    int64          // how large the namespace may be at most
-	ran      int            // how many snippets ran in it
-	// open are the tiers in which a sandbox waits that has run no snippet yet.
-	open []string
-	// rejected is what tiers said that rejected this very snippet.
-	rejected []tiers.RejectedError
-	// wants are the features that the session's configuration requires in addition to the
+// Standing is where the session's namespace of one language stands before a snippet. The
+// zero value is the begin of a session without limits.
+type Standing struct {
+	// Language of the snippet.
+	Language tiers.Language
+	// Home is the tier in which the namespace lives, empty if no snippet ran yet. Fixed says
+	// that it cannot leave its home, Settled that it does not leave it for a faster tier.
+	Home           string
+	Fixed, Settled bool
+	// Restored says that the namespace has what snippets of another session defined.
+	Restored bool
+	// Bytes is how large the namespace may be at most, Ran how many snippets ran in it.
+	Bytes int64
+	Ran   int
+	// Later are the needs of what earlier snippets defined, by its names: see [Needs].
+	Later map[string]*Needs
+	// Open are the tiers in which a sandbox waits that has run no snippet yet.
+	Open []string
+	// Rejected is what tiers said that rejected this very snippet.
+	Rejected []tiers.RejectedError
+	// Wants are the features that the session's configuration requires in addition to the
 	// snippet's needs.
-	wants []tiers.Feature
-	// maxActive is how long the snippet may compute, 0 if that is not bounded.
-	maxActive time.Duration
+	Wants []tiers.Feature
+	// MaxActive is how long the snippet may compute, 0 if that is not bounded.
+	MaxActive time.Duration
 }
 
 // Plan is the decision about one snippet, and its reasons.
@@ -48,9 +58,14 @@ type Plan struct {
 	// Refusals are the tiers that may not, the light ones first.
 	Refusals []Refusal `json:"refusals,omitempty"`
 
-	// forSpeed says that the first tier of the chain is first only because it computes
+	// Exception is Invalid as a whole, with the snippet's number, nil if it is empty.
+	Exception *tiers.Exception `json:"-"`
+	// ForSpeed says that the first tier of the chain is first only because it computes
 	// faster.
-	forSpeed bool
+	ForSpeed bool `json:"-"`
+	// Rejectable says that the first tier may turn out to lack something that another one
+	// has, so that it is worth to run the snippet as a Rejectable [tiers.Job].
+	Rejectable bool `json:"-"`
 }
 
 // Refusal is the reason why a tier may not run a snippet, or did not.
@@ -71,20 +86,23 @@ func (p *Plan) Err() error {
 	return &NoTierError{Refusals: p.Refusals, Effects: tiers.EffectsNeverRan}
 }
 
-// plan decides about a snippet. It is a pure function: it looks at nothing but its
+// Plan decides about a snippet. It is a pure function: it looks at nothing but its
 // arguments, changes none, and gives the same answer every time.
 //
 // The home comes first if it can run the snippet; the other tiers follow by cost. A
 // snippet that computes for long is the exception: see [Step]. A missing module refuses a
 // tier only if another tier lacks fewer: whether an import is reached, a run decides.
-func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
+func (p Policy) Plan(v Verdict, candidates []Candidate, s Standing) Plan {
 	if v.Needs == nil && v.Invalid == nil && v.Unknown == "" {
 		v.Unknown = "the analyser gave no verdict"
 	}
-	plan := Plan{Language: s.language, Home: s.home, Needs: v.Needs, Unknown: v.Unknown}
+	if v.Needs != nil && len(s.Later) > 0 {
+		v.Needs = v.Needs.withLater(s.Later)
+	}
+	plan := Plan{Language: s.Language, Home: s.Home, Needs: v.Needs, Unknown: v.Unknown}
 	if v.Invalid != nil {
-		x := numberSnippet(v.Invalid, s.ran+1)
-		plan.Invalid = oneLine(x.Type + ": " + x.Message)
+		plan.Exception = numberSnippet(v.Invalid, s.Ran+1)
+		plan.Invalid = texts.OneLine(plan.Exception.Type + ": " + plan.Exception.Message)
 	}
 
 	if !slices.IsSortedFunc(candidates, compareWeight) {
@@ -95,7 +113,7 @@ func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
 	plan.Chain = make([]Step, 0, len(candidates))
 	q := question{policy: &p, verdict: &v, state: &s, invalid: plan.Invalid}
 	for i, a := range q.ask(candidates) {
-		info := &candidates[i].info
+		info := &candidates[i].Info
 		if a.refusal != "" {
 			plan.Refusals = append(plan.Refusals, Refusal{Tier: info.Name, Reason: a.refusal})
 			continue
@@ -108,15 +126,16 @@ func (p Policy) plan(v Verdict, candidates []candidate, s standing) Plan {
 	plan.Refusals = append(plan.Refusals, p.refuseAbsent(candidates)...)
 
 	plan.orderChain(&s)
+	plan.Rejectable = q.mayBeRejected(plan.Chain, candidates)
 	return plan
 }
 
 // refuseAbsent refuses the tiers that the policy names and that do not exist.
-func (p Policy) refuseAbsent(candidates []candidate) []Refusal {
+func (p Policy) refuseAbsent(candidates []Candidate) []Refusal {
 	var refusals []Refusal
 	for _, name := range p.namedTiers() {
-		exists := slices.ContainsFunc(candidates, func(c candidate) bool {
-			return c.info.Name == name
+		exists := slices.ContainsFunc(candidates, func(c Candidate) bool {
+			return c.Info.Name == name
 		})
 		if !exists {
 			refusals = append(refusals, Refusal{Tier: name, Reason: "unknown tier"})

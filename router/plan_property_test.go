@@ -13,7 +13,7 @@ import (
 )
 
 // world draws a question at random.
-func world(rnd *rand.Rand) (Verdict, Policy, []candidate, standing) {
+func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, Standing) {
 	names := []string{"interp", "wasm", "docker", "local", "other"}
 	modules := []string{"math", "json", "numpy", "torch"}
 	features := []tiers.Feature{
@@ -22,32 +22,32 @@ func world(rnd *rand.Rand) (Verdict, Policy, []candidate, standing) {
 	}
 	some := func(n int) bool { return rnd.IntN(n) == 0 }
 	pick := func(from []string) string { return from[rnd.IntN(len(from))] }
-	var candidates []candidate
+	var candidates []Candidate
 	for _, name := range names {
-		c := candidate{
-			info: tiers.Info{
+		c := Candidate{
+			Info: tiers.Info{
 				Name:      name,
 				Isolation: tiers.Isolation(rnd.IntN(5)),
 				Languages: []tiers.Language{tiers.Python},
 			},
 		}
-		c.info.OnRequest = name == "local"
-		c.info.Cost = tiers.Cost{Start: 1 << rnd.IntN(30), Snippet: 1 << rnd.IntN(30)}
+		c.Info.OnRequest = name == "local"
+		c.Info.Cost = tiers.Cost{Start: 1 << rnd.IntN(30), Snippet: 1 << rnd.IntN(30)}
 		if some(2) {
-			c.info.Cost.Slowdown = map[tiers.Language]float64{
+			c.Info.Cost.Slowdown = map[tiers.Language]float64{
 				tiers.Python: float64(1 + rnd.IntN(10)),
 			}
 		}
 		for _, f := range features {
 			if !some(3) {
-				c.info.Features = append(c.info.Features, f)
+				c.Info.Features = append(c.Info.Features, f)
 			}
 		}
 		if !some(4) {
-			c.info.Modules = tiers.ModuleSet(modules[:rnd.IntN(5)]...)
+			c.Info.Modules = tiers.ModuleSet(modules[:rnd.IntN(5)]...)
 		}
 		if some(5) {
-			c.unusable = errors.New("not here")
+			c.Unusable = errors.New("not here")
 		}
 		candidates = append(candidates, c)
 	}
@@ -82,29 +82,29 @@ func world(rnd *rand.Rand) (Verdict, Policy, []candidate, standing) {
 			v.Needs.Computes = 1 << rnd.IntN(40)
 		}
 	}
-	s := standing{
-		language: tiers.Python,
-		bytes:    rnd.Int64N(1 << 30),
-		fixed:    some(5),
-		settled:  some(5),
+	s := Standing{
+		Language: tiers.Python,
+		Bytes:    rnd.Int64N(1 << 30),
+		Fixed:    some(5),
+		Settled:  some(5),
 	}
 	if some(2) {
-		s.home = pick(names)
+		s.Home = pick(names)
 	} else if some(2) {
-		s.open = []string{pick(names)}
+		s.Open = []string{pick(names)}
 	}
 	if some(3) {
-		s.rejected = []tiers.RejectedError{{Tier: pick(names), Missing: pick(modules)}}
+		s.Rejected = []tiers.RejectedError{{Tier: pick(names), Missing: pick(modules)}}
 	}
 	if some(4) {
-		s.wants = features[:1+rnd.IntN(2)]
+		s.Wants = features[:1+rnd.IntN(2)]
 	}
 	return v, p, candidates, s
 }
 
 // violation says what a plan's step must not do, written apart from the code
 // that decides.
-func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
+func violation(step Step, v Verdict, p Policy, c Candidate, s Standing) string {
 	named := slices.Contains(p.Tiers, step.Tier)
 	switch {
 	case p.Pin != "" && step.Tier != p.Pin:
@@ -113,19 +113,19 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 		return "local unnamed"
 	case p.Pin == "" && step.Tier != "local" && len(p.Tiers) > 0 && !named:
 		return "not listed"
-	case c.info.Isolation < p.MinIsolation:
+	case c.Info.Isolation < p.MinIsolation:
 		return "too weak"
-	case p.Network && !c.info.Has(tiers.FeatureSockets), p.Files && !c.info.Has(tiers.FeatureFiles):
+	case p.Network && !c.Info.Has(tiers.FeatureSockets), p.Files && !c.Info.Has(tiers.FeatureFiles):
 		return "a wish"
-	case slices.ContainsFunc(s.wants, func(f tiers.Feature) bool { return !c.info.Has(f) }):
+	case slices.ContainsFunc(s.Wants, func(f tiers.Feature) bool { return !c.Info.Has(f) }):
 		return "what the session asks for"
-	case c.unusable != nil:
+	case c.Unusable != nil:
 		return "unusable"
-	case s.home != "" && s.home != step.Tier && (s.fixed || !c.info.Has(tiers.FeatureMove)):
+	case s.Home != "" && s.Home != step.Tier && (s.Fixed || !c.Info.Has(tiers.FeatureMove)):
 		return "it cannot move"
-	case v.Needs == nil && (len(p.Modules) > 0 || !c.info.Has(tiers.FeatureDynamic)):
+	case v.Needs == nil && (len(p.Modules) > 0 || !c.Info.Has(tiers.FeatureDynamic)):
 		return "not understood"
-	case len(s.rejected) > 0 && s.rejected[0].Tier == step.Tier:
+	case len(s.Rejected) > 0 && s.Rejected[0].Tier == step.Tier:
 		return "it rejected"
 	}
 	if v.Needs == nil {
@@ -137,11 +137,11 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 		}
 	}
 	if lacks := countLacked(v, c); lacks != len(step.Lacks) ||
-		lacks > 0 && !c.info.Has(tiers.FeatureDynamic) {
+		lacks > 0 && !c.Info.Has(tiers.FeatureDynamic) {
 		return fmt.Sprintf("lacks %d modules, the plan says %q", lacks, step.Lacks)
 	}
 	for _, f := range v.Needs.Features {
-		if !c.info.Has(f.Feature) {
+		if !c.Info.Has(f.Feature) {
 			return "feature " + string(f.Feature)
 		}
 	}
@@ -149,10 +149,10 @@ func violation(step Step, v Verdict, p Policy, c candidate, s standing) string {
 }
 
 // countLacked counts the modules that a snippet imports for sure and a tier lacks.
-func countLacked(v Verdict, c candidate) int {
+func countLacked(v Verdict, c Candidate) int {
 	lacked := map[string]bool{}
 	for _, i := range v.Needs.Imports {
-		if !i.Guarded && !i.Unlikely && c.info.Modules != nil && !hasModule(&c.info, i.Module) {
+		if !i.Guarded && !i.Unlikely && c.Info.Modules != nil && !c.Info.Modules[i.Module] {
 			lacked[i.Module] = true
 		}
 	}
@@ -162,14 +162,14 @@ func countLacked(v Verdict, c candidate) int {
 func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 	for seed := range uint64(5_000) {
 		v, p, candidates, s := world(rand.New(rand.NewPCG(seed, 0)))
-		plan := p.plan(v, candidates, s)
+		plan := p.Plan(v, candidates, s)
 		v2, p2, candidates2, s2 := world(rand.New(rand.NewPCG(seed, 0)))
 		before, after := []any{v, p, candidates, s}, []any{v2, p2, candidates2, s2}
 		if !reflect.DeepEqual(before, after) {
 			t.Fatalf("seed %d: the plan changed its arguments", seed)
 		}
 		slices.Reverse(candidates2) // nor does the order of the tiers matter
-		if again := p2.plan(v2, candidates2, s2); !reflect.DeepEqual(plan, again) {
+		if again := p2.Plan(v2, candidates2, s2); !reflect.DeepEqual(plan, again) {
 			t.Fatalf("seed %d: one plan is\n%s\nanother\n%s", seed, plan.Text(), again.Text())
 		}
 		if len(plan.Chain)+len(plan.Refusals) != len(candidates) {
@@ -177,15 +177,15 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 		}
 		for _, r := range plan.Refusals {
 			c := candidates[slices.IndexFunc(candidates,
-				func(c candidate) bool { return c.info.Name == r.Tier })]
-			if strings.HasPrefix(r.Reason, "lacks the module") && c.info.Has(tiers.FeatureDynamic) &&
+				func(c Candidate) bool { return c.Info.Name == r.Tier })]
+			if strings.HasPrefix(r.Reason, "lacks the module") && c.Info.Has(tiers.FeatureDynamic) &&
 				(len(plan.Chain) == 0 || countLacked(v, c) <= len(plan.Chain[0].Lacks)) {
 				t.Fatalf("seed %d: a module refuses the tier %s\n%s", seed, r.Tier, plan.Text())
 			}
 		}
 		for i, step := range plan.Chain {
 			c := candidates[slices.IndexFunc(candidates,
-				func(c candidate) bool { return c.info.Name == step.Tier })]
+				func(c Candidate) bool { return c.Info.Name == step.Tier })]
 			if why := violation(step, v, p, c, s); why != "" {
 				t.Fatalf("seed %d: tier %s is chosen: %s", seed, step.Tier, why)
 			}
@@ -197,7 +197,7 @@ func TestAPlanIsPureAndKeepsThePolicy(t *testing.T) {
 				t.Fatalf("seed %d: one tier lacks more modules than another\n%s", seed, plan.Text())
 			}
 			cheaper := step.cost() < before.cost()
-			if !plan.forSpeed { // computing time does not count
+			if !plan.ForSpeed { // computing time does not count
 				cheaper = step.Home || !before.Home && step.Run+step.Move < before.Run+before.Move
 			}
 			if cheaper {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -63,25 +64,19 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// clone returns a copy that shares nothing with p.
-func (p Policy) clone() Policy {
-	p.Tiers, p.Modules, p.Hosts = slices.Clone(p.Tiers), slices.Clone(p.Modules), slices.Clone(p.Hosts)
-	return p
-}
-
 // refuseTier returns why the policy does not allow a tier, empty if it does.
 func (p Policy) refuseTier(info *tiers.Info) string {
 	switch {
 	case p.Pin == info.Name, p.Pin == "" && info.OnRequest && p.AllowLocal:
 		return ""
 	case p.Pin != "":
-		return "policy allows only tier " + oneLine(p.Pin)
+		return "policy allows only tier " + texts.OneLine(p.Pin)
 	case len(p.Tiers) == 0 && info.OnRequest:
 		return "policy does not allow this tier: pass --allow-local, or set AllowLocal"
 	case len(p.Tiers) == 0 || slices.Contains(p.Tiers, info.Name):
 		return ""
 	}
-	return "policy allows only the tiers " + oneLine(strings.Join(p.Tiers, ", "))
+	return "policy allows only the tiers " + texts.OneLine(strings.Join(p.Tiers, ", "))
 }
 
 // namedTiers lists the tiers that the policy names, each once.

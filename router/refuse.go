@@ -2,18 +2,20 @@ package router
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-	"unicode"
 
+	"github.com/rlmhq/rlm/internal/abilities"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
+
+// maxReason is how many bytes of a tier's own reason are shown: it ends with advice.
+const maxReason = 1000
 
 // question is whether a tier may run a snippet.
 type question struct {
 	policy  *Policy
 	verdict *Verdict
-	state   *standing
+	state   *Standing
 	invalid string // the verdict's exception in one line
 }
 
@@ -25,7 +27,7 @@ type answer struct {
 
 // ask asks about all tiers. Of those that may run the snippet it refuses all but the ones that
 // lack the fewest modules.
-func (q *question) ask(candidates []candidate) []answer {
+func (q *question) ask(candidates []Candidate) []answer {
 	answers := make([]answer, len(candidates))
 	fewest := -1
 	for i := range candidates {
@@ -33,7 +35,7 @@ func (q *question) ask(candidates []candidate) []answer {
 		if a.refusal = q.refuse(&candidates[i]); a.refusal != "" {
 			continue
 		}
-		a.lacks = q.lackedModules(&candidates[i].info)
+		a.lacks = q.lackedModules(&candidates[i].Info)
 		if fewest < 0 || len(a.lacks) < fewest {
 			fewest = len(a.lacks)
 		}
@@ -49,8 +51,8 @@ func (q *question) ask(candidates []candidate) []answer {
 
 // refuse returns why a tier may not run the snippet, empty if it may. It checks the policy first,
 // then the tier's abilities, then the state of this machine.
-func (q *question) refuse(c *candidate) string {
-	for _, check := range [...]func(*question, *candidate) string{
+func (q *question) refuse(c *Candidate) string {
+	for _, check := range [...]func(*question, *Candidate) string{
 		(*question).checkPolicy,
 		(*question).checkLanguage,
 		(*question).checkNeeds,
@@ -64,8 +66,8 @@ func (q *question) refuse(c *candidate) string {
 	return ""
 }
 
-func (q *question) checkPolicy(c *candidate) string {
-	info, p := &c.info, q.policy
+func (q *question) checkPolicy(c *Candidate) string {
+	info, p := &c.Info, q.policy
 	if reason := p.refuseTier(info); reason != "" {
 		return reason
 	}
@@ -80,7 +82,7 @@ func (q *question) checkPolicy(c *candidate) string {
 		}
 	}
 
-	for _, f := range q.state.wants {
+	for _, f := range q.state.Wants {
 		if !info.Has(f) {
 			return fmt.Sprintf("lacks %s, which the session requires", f)
 		}
@@ -89,31 +91,31 @@ func (q *question) checkPolicy(c *candidate) string {
 	return ""
 }
 
-func (q *question) checkLanguage(c *candidate) string {
-	for _, language := range c.info.Languages {
-		if language == q.state.language {
+func (q *question) checkLanguage(c *Candidate) string {
+	for _, language := range c.Info.Languages {
+		if language == q.state.Language {
 			return ""
 		}
 	}
 
-	reason := "does not run the language " + oneLine(string(q.state.language))
-	if why := c.info.Lacks[q.state.language]; why != "" {
-		reason += " on this machine: " + oneLine(why)
+	reason := "does not run the language " + texts.OneLine(string(q.state.Language))
+	if why := c.Info.Lacks[q.state.Language]; why != "" {
+		reason += " on this machine: " + texts.OneLine(why)
 	}
 	return reason
 }
 
 // checkNeeds compares what the snippet needs with what the tier has.
-func (q *question) checkNeeds(c *candidate) string {
-	info, v := &c.info, q.verdict
+func (q *question) checkNeeds(c *Candidate) string {
+	info, v := &c.Info, q.verdict
 	switch {
 	case v.Invalid != nil:
 		// The home answers with its own traceback, in which the snippet has its number.
 		// No other tier is tried.
-		if info.Name == q.state.home {
+		if info.Name == q.state.Home {
 			return ""
 		}
-		return fmt.Sprintf("the snippet is not %s: %s", q.state.language, q.invalid)
+		return fmt.Sprintf("the snippet is not %s: %s", q.state.Language, q.invalid)
 	case v.Needs == nil:
 		return q.checkUnknown(info)
 	}
@@ -127,11 +129,11 @@ func (q *question) checkNeeds(c *candidate) string {
 		switch {
 		case !info.Has(need.Feature):
 			return fmt.Sprintf("the snippet needs %s (%s, %s)",
-				need.Feature, oneLine(need.Why), need.where())
+				need.Feature, texts.OneLine(need.Why), need.where())
 		case need.Feature == tiers.FeatureSockets && len(q.policy.Hosts) == 0:
 			return fmt.Sprintf("the snippet needs %s (%s, %s), "+
 				"and the policy lists no host to reach",
-				need.Feature, oneLine(need.Why), need.where())
+				need.Feature, texts.OneLine(need.Why), need.where())
 		}
 	}
 
@@ -141,9 +143,9 @@ func (q *question) checkNeeds(c *candidate) string {
 // checkUnknown refuses a snippet that the analyser did not understand to a tier that runs
 // a part of the language only, and to all tiers where modules have to be checked.
 func (q *question) checkUnknown(info *tiers.Info) string {
-	why := oneLine(q.verdict.Unknown)
+	why := texts.OneLine(q.verdict.Unknown)
 	switch {
-	case !runsWholeLanguage(info):
+	case !abilities.RunsWholeLanguage(info):
 		return fmt.Sprintf("the analyser did not understand the snippet (%s), "+
 			"and this tier does not run the whole language", why)
 	case len(q.policy.Modules) > 0:
@@ -159,12 +161,12 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	for i := range imports {
 		module := &imports[i]
-		if !q.policy.admitsModule(q.state.language, module.Module) {
+		if !q.policy.admitsModule(q.state.Language, module.Module) {
 			return "policy does not allow the module " + module.describe()
 		}
 	}
 
-	if runsWholeLanguage(info) {
+	if abilities.RunsWholeLanguage(info) {
 		return ""
 	}
 	if lacked := q.lackedModules(info); len(lacked) > 0 {
@@ -183,7 +185,7 @@ func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 	for i := range q.verdict.Needs.Imports {
 		module := &q.verdict.Needs.Imports[i]
 		optional := module.Guarded || module.Unlikely
-		if optional || seen[module.Module] || !lacksModule(info, q.state.language, module.Module) {
+		if optional || seen[module.Module] || !abilities.LacksModule(info, q.state.Language, module.Module) {
 			continue
 		}
 		seen[module.Module] = true
@@ -194,17 +196,17 @@ func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 
 // checkRejections refuses tiers that rejected the snippet already, and those that lack
 // what another tier found missing.
-func (q *question) checkRejections(c *candidate) string {
-	rejected := q.state.rejected
+func (q *question) checkRejections(c *Candidate) string {
+	rejected := q.state.Rejected
 	for i := range rejected {
-		if r := &rejected[i]; r.Tier == c.info.Name {
-			return "rejected the snippet: " + oneLine(r.Reason)
+		if r := &rejected[i]; r.Tier == c.Info.Name {
+			return "rejected the snippet: " + texts.OneLine(r.Reason)
 		}
 	}
 
 	for i := range rejected {
-		if r := &rejected[i]; lacksMissing(&c.info, q.state.language, r.Missing) {
-			return fmt.Sprintf("lacks %s, which tier %s reported missing", oneLine(r.Missing), r.Tier)
+		if r := &rejected[i]; lacksMissing(&c.Info, q.state.Language, r.Missing) {
+			return fmt.Sprintf("lacks %s, which tier %s reported missing", texts.OneLine(r.Missing), r.Tier)
 		}
 	}
 	return ""
@@ -212,35 +214,19 @@ func (q *question) checkRejections(c *candidate) string {
 
 // checkReach refuses tiers that are unusable here, and those that the session's variables
 // cannot reach.
-func (q *question) checkReach(c *candidate) string {
+func (q *question) checkReach(c *Candidate) string {
 	s := q.state
 	switch {
-	case c.unusable != nil:
-		return "not usable on this machine: " + cleanLine(c.unusable.Error(), maxReason)
-	case s.home == "" || s.home == c.info.Name:
+	case c.Unusable != nil:
+		return "not usable on this machine: " + texts.Line(c.Unusable.Error(), maxReason)
+	case s.Home == "" || s.Home == c.Info.Name:
 		return ""
-	case s.fixed:
-		return "the session's variables cannot leave tier " + s.home
-	case !c.info.Has(tiers.FeatureMove):
+	case s.Fixed:
+		return "the session's variables cannot leave tier " + s.Home
+	case !c.Info.Has(tiers.FeatureMove):
 		return "the session's variables cannot move to this tier"
 	}
 	return ""
-}
-
-// runsWholeLanguage reports whether a tier runs all of its language. A tier that runs code
-// made at run time cannot choose what it runs.
-func runsWholeLanguage(info *tiers.Info) bool { return info.Has(tiers.FeatureDynamic) }
-
-// lacksModule reports whether a tier is known to lack a Python module. Without a list, it is not
-// known. Tiers check the packages of Go snippets themselves, before they run.
-func lacksModule(info *tiers.Info, language tiers.Language, module string) bool {
-	return language == tiers.Python && info.Modules != nil && !hasModule(info, module)
-}
-
-// hasModule reports whether a tier has the top-level package of a dotted name.
-func hasModule(info *tiers.Info, module string) bool {
-	top, _, _ := strings.Cut(module, ".")
-	return info.Modules[top]
 }
 
 // lacksMissing reports whether a tier is known to lack what another found missing.
@@ -253,68 +239,6 @@ func lacksMissing(info *tiers.Info, language tiers.Language, missing string) boo
 		tiers.FeatureClasses, tiers.FeatureGenerators:
 		return !info.Has(f)
 	default:
-		return lacksModule(info, language, missing)
+		return abilities.LacksModule(info, language, missing)
 	}
-}
-
-// missesModule reports whether a snippet may import a module that the first of the tiers
-// lacks and another of them may have.
-func missesModule(chain []*tiers.Info, language tiers.Language, v *Verdict) bool {
-	if v.Needs == nil {
-		return false
-	}
-	for i := range v.Needs.Imports {
-		module := &v.Needs.Imports[i]
-		hasIt := func(info *tiers.Info) bool { return !lacksModule(info, language, module.Module) }
-		if !module.Guarded && !hasIt(chain[0]) && slices.ContainsFunc(chain[1:], hasIt) {
-			return true
-		}
-	}
-	return false
-}
-
-// mayReject reports whether a tier may find out at run time that it cannot run the
-// snippet.
-func mayReject(info *tiers.Info, language tiers.Language, v *Verdict) bool {
-	if v.Needs == nil || v.Needs.needsFeature(tiers.FeatureDynamic) || !runsWholeLanguage(info) {
-		return true
-	}
-	if v.Needs.needsFeature(tiers.FeatureOut) && !info.Has(tiers.FeatureFiles) {
-		return true // it may write elsewhere, too
-	}
-	if language != tiers.Python || info.Modules != nil {
-		return false
-	}
-
-	for i := range v.Needs.Imports {
-		if !v.Needs.Imports[i].Guarded {
-			return true
-		}
-	}
-	return false
-}
-
-const (
-	// maxLine is how many bytes of a text that came from a snippet are shown.
-	maxLine = 200
-	// maxReason is how many bytes of a tier's own reason are shown: it ends with advice.
-	maxReason = 1000
-)
-
-// oneLine makes a short text fit for a table and a terminal: snippets are hostile.
-func oneLine(text string) string { return cleanLine(text, maxLine) }
-
-// cleanLine makes a text of at most so many bytes fit for a table and a terminal.
-func cleanLine(text string, most int) string {
-	clean := func(r rune) rune {
-		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {
-			return ' '
-		}
-		return r
-	}
-	text = strings.TrimSpace(strings.Map(clean, text))
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

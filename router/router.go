@@ -1,14 +1,14 @@
-// Package router picks the cheapest tier that can run a snippet, and moves the
-// session's namespace when a snippet needs another tier than the last.
+// Package router decides which tier runs a snippet: the cheapest one that can. A
+// decision depends on nothing but its arguments. The engine of package rlm acts on it.
 //
 // # The order of decisions
 //
-// An [Analyser] returns a [Verdict]: what a snippet [Needs], or that it did not understand
-// the snippet. A [Policy] states the caller's rules. A [Plan] combines both with the abilities
-// of the tiers and the home of the session's namespace. It holds the chain of tiers that may
-// run the snippet, cheapest first, and a [Refusal] with its reason for each other tier. A
-// [Runner] follows the plan: it opens tiers on first use, moves the namespace, and tries the
-// next tier after a rejection.
+// An analyser returns a [Verdict]: what a snippet [Needs], or that it did not understand
+// the snippet. A [Policy] states the caller's rules. A [Plan] combines both with the tiers, each a
+// [Candidate], and the [Standing] of the session's namespace. It holds the chain of tiers that may
+// run the snippet, cheapest first, and a [Refusal] with its reason for each other tier. The
+// runner of a session follows the plan: it opens tiers on first use, moves the namespace, and
+// tries the next tier after a rejection. A [Result] says where the snippet ran.
 //
 // # Words
 //

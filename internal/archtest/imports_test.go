@@ -77,7 +77,7 @@ func forbidden(from, to string, test bool) string {
 	switch {
 	case from == to, test && (toPart == "suite" || toPart == "testing"):
 		return ""
-	case test && (fromPart == "router" || fromPart == "routing") && (toPart == "routing" || toPart == "a tier"):
+	case test && fromPart == "routing" && toPart == "a tier":
 		return "" // an analyser is tested in the tier that it runs in
 	case test && fromPart == "testing" && toPart == "a tier":
 		return "" // moves between tiers are tested

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"
 	"github.com/rlmhq/rlm/tiers/local"
@@ -235,9 +235,9 @@ func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
 func (b *bench) routing() error {
 	analyser := python.New(b.tier)
 	defer analyser.Close()
-	runner, err := router.NewRunner(router.RunnerConfig{
+	runner, err := runner.New(runner.Config{
 		Tiers:     []tiers.Tier{b.tier},
-		Analysers: map[tiers.Language]router.Analyser{tiers.Python: analyser},
+		Analysers: map[tiers.Language]runner.Analyser{tiers.Python: analyser},
 	})
 	if err != nil {
 		return err

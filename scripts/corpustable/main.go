@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/internal/analyser/golang"
 	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/analyser/testdata/corpus"
+	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"
@@ -64,12 +65,12 @@ func count(ctx context.Context, cache string) (t table, err error) {
 	analyser := python.New(guest)
 	defer func() { err = errors.Join(err, analyser.Close(), guest.Close()) }()
 
-	analysers := map[tiers.Language]router.Analyser{
+	analysers := map[tiers.Language]runner.Analyser{
 		tiers.Python: analyser,
 		tiers.Go:     golang.Analyser{},
 	}
 
-	runner, err := router.NewRunner(router.RunnerConfig{
+	runner, err := runner.New(runner.Config{
 		Tiers: describeTiers(all), Analysers: analysers, Policy: router.Policy{AllowLocal: true},
 	})
 	if err != nil {

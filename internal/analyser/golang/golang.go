@@ -23,8 +23,6 @@ const maxSource = 1 << 20
 // concurrent use.
 type Analyser struct{}
 
-var _ router.Analyser = Analyser{}
-
 // Analyse returns what the snippet needs.
 func (Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	if err := ctx.Err(); err != nil {

@@ -60,8 +60,6 @@ type Analyser struct {
 	flights flights
 }
 
-var _ router.Analyser = (*Analyser)(nil)
-
 // New returns an analyser with sandboxes of tier, which must run Python and outlive it.
 // It opens none yet.
 func New(tier tiers.Tier) *Analyser {

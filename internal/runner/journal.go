@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm/internal/hostcall"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -160,7 +161,7 @@ func (a *attempt) findEntry(
 	if e := j.entries[call.Ordinal]; e != nil {
 		if e.of != of {
 			err := fmt.Errorf("%w: call %d, now to %s, had a different function or different "+
-				"arguments in the previous tier", errMismatch, call.Ordinal, oneLine(call.Function))
+				"arguments in the previous tier", errMismatch, call.Ordinal, texts.OneLine(call.Function))
 			return nil, false, a.stopMismatched(err)
 		}
 		return e, false, nil

@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/hostcall"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -75,7 +76,7 @@ func (p *paid) made(t *testing.T, want ...string) {
 // with opens a session over a host.
 func with(t *testing.T, host tiers.Host, list ...*fake) *session {
 	t.Helper()
-	return start(t, RunnerConfig{Config: tiers.Config{Host: host}}, list...)
+	return start(t, Config{Config: tiers.Config{Host: host}}, list...)
 }
 
 func TestNoCallIsMadeTwice(t *testing.T) {
@@ -235,7 +236,7 @@ func TestEffectsCountTheCallsOfEarlierAttempts(t *testing.T) {
 	broke(t, err, "interp", tiers.EffectsRan)
 	s = with(t, newPaid(), newInterp(), newWasm())
 	_, err = s.fails("call ask 1\nreject")
-	var none *NoTierError
+	var none *router.NoTierError
 	if !errors.As(err, &none) || none.Effects != tiers.EffectsRan {
 		t.Error(err)
 	}
@@ -244,7 +245,7 @@ func TestEffectsCountTheCallsOfEarlierAttempts(t *testing.T) {
 func TestARejectionUnaskedWithoutCallsGoesOn(t *testing.T) {
 	s := with(t, newPaid(), newWasm(), newDocker())
 	_, err := s.fails("reject")
-	var none *NoTierError
+	var none *router.NoTierError
 	if !errors.As(err, &none) || none.Effects != tiers.EffectsNeverRan || len(none.Refusals) != 2 {
 		t.Error(err)
 	}
@@ -369,7 +370,7 @@ func TestACancelledCallKeepsItsPlace(t *testing.T) {
 		<-release // it does not look at its context
 		return tiers.Value("1"), nil
 	})
-	r, err := NewRunner(RunnerConfig{
+	r, err := New(Config{
 		Config: tiers.Config{Host: host, Limits: tiers.Limits{HostCallsAtOnce: atOnce}},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -117,7 +118,7 @@ func (r *Runner) importNamespace(
 		sandbox, report, err := r.openImported(ctx, s, r.cfg.Tiers[i], state, false)
 		var rejected *tiers.RejectedError
 		if errors.As(err, &rejected) {
-			refusals = append(refusals, Refusal{
+			refusals = append(refusals, router.Refusal{
 				Tier: step.Tier, Reason: rejected.Reason, Effects: rejected.Effects,
 			})
 			continue
@@ -130,23 +131,23 @@ func (r *Runner) importNamespace(
 		s.ran = state.Snippet
 		return report, nil
 	}
-	return tiers.Report{}, &NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
+	return tiers.Report{}, &router.NoTierError{Refusals: refusals, Effects: tiers.EffectsNeverRan}
 }
 
 // planImport lists the tiers that may take a namespace, first the one that it comes from: a
 // tier that runs a part of its language only may be the sole one that knows the state.
 func (r *Runner) planImport(
 	ctx context.Context, language tiers.Language, from string,
-) (Plan, error) {
-	verdict := Verdict{Needs: &Needs{}}
+) (router.Plan, error) {
+	verdict := router.Verdict{Needs: &router.Needs{}}
 	if len(r.cfg.Policy.Modules) > 0 { // the modules of a namespace cannot be checked
-		verdict = Verdict{Unknown: "a session is restored"}
+		verdict = router.Verdict{Unknown: "a session is restored"}
 	}
 	plan, err := r.planUsable(
-		ctx, verdict, r.stateOf(language), func(p *Plan) int { return len(p.Chain) },
+		ctx, verdict, r.stateOf(language), func(p *router.Plan) int { return len(p.Chain) },
 	)
 
-	slices.SortStableFunc(plan.Chain, func(a, b Step) int {
+	slices.SortStableFunc(plan.Chain, func(a, b router.Step) int {
 		switch from {
 		case a.Tier:
 			return -1

@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/fourtiers"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -291,7 +292,7 @@ func (r *fakeRun) call(ordinal int, args []string) error {
 }
 
 func (r *fakeRun) need(module string) error {
-	if hasModule(&r.tier.info, module) {
+	if r.tier.info.Modules[module] {
 		return nil
 	}
 	if r.job.Rejectable {
@@ -307,67 +308,26 @@ func (r *fakeRun) need(module string) error {
 
 // The four tiers of the project, as far as the router knows them.
 
-var whole = []tiers.Feature{
-	tiers.FeatureAsync, tiers.FeatureClasses, tiers.FeatureGenerators, tiers.FeatureDynamic,
-	tiers.FeatureMove,
-}
+func newInterp() *fake { return &fake{info: fourtiers.Interp()} }
 
-func newInterp() *fake {
-	return &fake{info: tiers.Info{
-		Name:      "interp",
-		Languages: []tiers.Language{tiers.Python, tiers.Go},
-		Isolation: tiers.IsolationProcess,
-		Features:  []tiers.Feature{tiers.FeatureMove},
-		Modules:   tiers.ModuleSet("math"),
-		Cost:      tiers.Cost{Start: 100 * time.Microsecond, Snippet: 50 * time.Microsecond},
-	}}
-}
+func newWasm() *fake { return &fake{info: fourtiers.Wasm()} }
 
-func newWasm() *fake {
-	return &fake{info: tiers.Info{
-		Name: "wasm", Languages: []tiers.Language{tiers.Python}, Isolation: tiers.IsolationWasm,
-		Features: whole, Modules: tiers.ModuleSet("math", "json", "re", "os"),
-		Cost: tiers.Cost{Start: time.Millisecond, Snippet: 80 * time.Microsecond},
-	}}
-}
+func newDocker() *fake { return &fake{info: fourtiers.Docker()} }
 
-func newDocker() *fake {
-	return &fake{info: tiers.Info{
-		Name:      "docker",
-		Languages: []tiers.Language{tiers.Python},
-		Isolation: tiers.IsolationContainer,
-		Features: slices.Concat(whole,
-			[]tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
-		Modules: tiers.ModuleSet("math", "json", "re", "os", "numpy"),
-		Cost:    tiers.Cost{Start: 400 * time.Millisecond, Snippet: 500 * time.Microsecond},
-	}}
-}
-
-func newLocal() *fake {
-	return &fake{info: tiers.Info{
-		Name:      "local",
-		OnRequest: true,
-		Languages: []tiers.Language{tiers.Python, tiers.Go},
-		Isolation: tiers.IsolationProcess,
-		Features: slices.Concat(whole,
-			[]tiers.Feature{tiers.FeatureThreads, tiers.FeatureFiles, tiers.FeatureProcesses}),
-		Modules: tiers.ModuleSet("math", "json", "re", "os", "numpy", "torch"),
-		Cost:    tiers.Cost{Start: 20 * time.Millisecond, Snippet: 200 * time.Microsecond},
-	}}
-}
+func newLocal() *fake { return &fake{info: fourtiers.Local()} }
 
 // analyserFunc adapts a function to Analyser.
-type analyserFunc func(context.Context, string) (Verdict, error)
+type analyserFunc func(context.Context, string) (router.Verdict, error)
 
-func (f analyserFunc) Analyse(ctx context.Context, source string) (Verdict, error) {
+func (f analyserFunc) Analyse(ctx context.Context, source string) (router.Verdict, error) {
 	return f(ctx, source)
 }
 
 // reader understands lines that begin with '#': "# import M", "# dynamic",
 // "# feature F", "# computes 4s", "# invalid", "# unknown", "# reads NAME", "# writes NAME",
 // "# later NAME M" of a function that imports M. All else needs nothing.
-func reader(_ context.Context, source string) (Verdict, error) {
-	needs := &Needs{}
+func reader(_ context.Context, source string) (router.Verdict, error) {
+	needs := &router.Needs{}
 	number := 0
 	for line := range strings.Lines(source) {
 		number++
@@ -378,18 +338,18 @@ func reader(_ context.Context, source string) (Verdict, error) {
 		switch words[1] {
 		case "import":
 			needs.Imports = append(needs.Imports,
-				Import{
+				router.Import{
 					Module: words[2], Line: number,
 					Guarded: words[3] == "guarded", Unlikely: words[3] == "unlikely",
 				})
 		case "dynamic":
 			needs.Features = append(needs.Features,
-				FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})
+				router.FeatureNeed{Feature: tiers.FeatureDynamic, Why: "exec", Line: number})
 		case "feature":
 			needs.Features = append(needs.Features,
-				FeatureNeed{Feature: tiers.Feature(words[2]), Why: "it", Line: number})
+				router.FeatureNeed{Feature: tiers.Feature(words[2]), Why: "it", Line: number})
 		case "invalid":
-			return Verdict{
+			return router.Verdict{
 				Invalid: &tiers.Exception{
 					Type:    "SyntaxError",
 					Message: "invalid syntax (<snippet>, line 1)",
@@ -403,21 +363,21 @@ func reader(_ context.Context, source string) (Verdict, error) {
 			needs.Writes = append(needs.Writes, words[2])
 		case "later":
 			needs.Writes = append(needs.Writes, words[2])
-			needs.Later = map[string]*Needs{words[2]: {
-				Imports: []Import{{Module: words[3], Line: number}},
+			needs.Later = map[string]*router.Needs{words[2]: {
+				Imports: []router.Import{{Module: words[3], Line: number}},
 			}}
 		case "computes":
 			var err error
 			if needs.Computes, err = time.ParseDuration(words[2]); err != nil {
-				return Verdict{}, err
+				return router.Verdict{}, err
 			}
 		case "unknown":
-			return Verdict{Unknown: "too deep"}, nil
+			return router.Verdict{Unknown: "too deep"}, nil
 		case "broken":
-			return Verdict{}, errors.New("no stack left")
+			return router.Verdict{}, errors.New("no stack left")
 		}
 	}
-	return Verdict{Needs: needs}, nil
+	return router.Verdict{Needs: needs}, nil
 }
 
 // session is a Runner over fake tiers.
@@ -426,7 +386,7 @@ type session struct {
 	t *testing.T
 }
 
-func start(t *testing.T, cfg RunnerConfig, list ...*fake) *session {
+func start(t *testing.T, cfg Config, list ...*fake) *session {
 	t.Helper()
 	for _, f := range list {
 		cfg.Tiers = append(cfg.Tiers, f)
@@ -435,7 +395,7 @@ func start(t *testing.T, cfg RunnerConfig, list ...*fake) *session {
 		tiers.Python: analyserFunc(reader),
 		tiers.Go:     analyserFunc(reader),
 	}
-	r, err := NewRunner(cfg)
+	r, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +413,7 @@ func start(t *testing.T, cfg RunnerConfig, list ...*fake) *session {
 }
 
 // runs runs a snippet that must end as a result.
-func (s *session) runs(source string) Result {
+func (s *session) runs(source string) router.Result {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
 	if err != nil {
@@ -463,7 +423,7 @@ func (s *session) runs(source string) Result {
 }
 
 // fails runs a snippet that must end as an error.
-func (s *session) fails(source string) (Result, error) {
+func (s *session) fails(source string) (router.Result, error) {
 	s.t.Helper()
 	result, err := s.Run(s.t.Context(), tiers.Job{Source: source})
 	if err == nil {
@@ -473,7 +433,7 @@ func (s *session) fails(source string) (Result, error) {
 }
 
 // in runs a snippet that must run in a tier and write something.
-func (s *session) in(tier, source, stdout string) Result {
+func (s *session) in(tier, source, stdout string) router.Result {
 	s.t.Helper()
 	result := s.runs(source)
 	if result.Tier != tier || result.Stdout != stdout || result.Status != tiers.StatusOK {

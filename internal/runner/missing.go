@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"cmp"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/abilities"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -19,7 +22,7 @@ func (e *escalation) explainMissing() {
 	_, rest, _ := strings.Cut(x.Message, "No module named '")
 	module, _, found := strings.Cut(rest, "'")
 	i, _ := e.findTier(e.result.Tier)
-	if !found || !lacksModule(&e.candidates[i].info, tiers.Python, module) {
+	if !found || !abilities.LacksModule(&e.candidates[i].Info, tiers.Python, module) {
 		return
 	}
 
@@ -31,13 +34,13 @@ func (e *escalation) explainMissing() {
 // adviseOn says where a module is that the snippet's tier lacks, one tier a line, and how to
 // add it if no tier is known to have it.
 func (e *escalation) adviseOn(module string) string {
-	module, _, _ = strings.Cut(oneLine(module), ".")
+	module, _, _ = strings.Cut(texts.OneLine(module), ".")
 	var b strings.Builder
 	isKnown := false
 	for i := range e.candidates {
-		info := &e.candidates[i].info
-		reason := e.result.Plan.reasonAgainst(info.Name)
-		if reason == "" || !runsWholeLanguage(info) || lacksModule(info, tiers.Python, module) {
+		info := &e.candidates[i].Info
+		reason := reasonAgainst(e.result.Plan, info.Name)
+		if reason == "" || !abilities.RunsWholeLanguage(info) || abilities.LacksModule(info, tiers.Python, module) {
 			continue
 		}
 		has := "may have"
@@ -79,8 +82,8 @@ var packageNames = map[string]string{
 func packageOf(module string) string { return cmp.Or(packageNames[module], module) }
 
 // reasonAgainst returns why a tier was refused, empty if it was not.
-func (p *Plan) reasonAgainst(tier string) string {
-	for _, r := range p.Refusals {
+func reasonAgainst(plan *router.Plan, tier string) string {
+	for _, r := range plan.Refusals {
 		if r.Tier == tier {
 			return r.Reason
 		}

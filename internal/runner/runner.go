@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"cmp"
@@ -10,22 +10,24 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/abilities"
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/pyfolder"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// RunnerConfig configures a Runner.
-type RunnerConfig struct {
+// Config configures a Runner.
+type Config struct {
 	// Tiers are those to choose from. Their names differ.
 	Tiers []tiers.Tier
 	// Analysers by language. A snippet of a language without one counts as not
 	// understood.
 	Analysers map[tiers.Language]Analyser
 	// Policy is what the caller allows.
-	Policy Policy
+	Policy router.Policy
 	// Config is what every sandbox of the session gets. All share its inputs. Its Hosts
 	// are the policy's.
 	Config tiers.Config
@@ -35,14 +37,20 @@ type RunnerConfig struct {
 	Log *slog.Logger
 }
 
+// Analyser finds out what snippets of one language need. It is safe for concurrent use
+// and never runs a snippet. An error means that the analyser itself broke.
+type Analyser interface {
+	Analyse(ctx context.Context, source string) (router.Verdict, error)
+}
+
 // Runner runs the snippets of one session, each in the cheapest tier that can run it. It
 // has one owner: its methods must not be called concurrently.
 type Runner struct {
-	cfg        RunnerConfig
+	cfg        Config
 	packages   *pyfolder.Folder // of the session, nil for none
 	host       tiers.Host       // the caller's; tiers get a door to it
 	gate       *hostcall.Gate
-	candidates []candidate // of cfg.Tiers, same order
+	candidates []router.Candidate // of cfg.Tiers, same order
 	probed     []bool
 	spaces     map[tiers.Language]*space
 	adopted    bool // the inputs are of package bigtext: see adoptInputs
@@ -57,16 +65,16 @@ type space struct {
 	sandbox  tiers.Sandbox // holds the namespace; nil before the first snippet
 	tier     string
 	used     bool  // a snippet has run, so there is something to move
-	settled  bool  // it does not leave its home for speed: see standing
+	settled  bool  // it does not leave its home for speed: see router.Standing
 	bytes    int64 // the most memory that its last snippet had
 	ran      int   // snippets that ran in it
-	restored bool  // it holds what snippets of another session defined: see shouldAsk
+	restored bool  // it holds what snippets of another session defined: see router.Standing
 	// later are the needs of what snippets defined and have not used yet: see Needs.Later.
-	later map[string]*Needs
+	later map[string]*router.Needs
 }
 
 // note remembers what a snippet that has run defined.
-func (s *space) note(needs *Needs) {
+func (s *space) note(needs *router.Needs) {
 	if needs == nil {
 		return
 	}
@@ -77,14 +85,14 @@ func (s *space) note(needs *Needs) {
 		}
 	}
 	if len(needs.Later) > 0 && later == nil {
-		later = map[string]*Needs{}
+		later = map[string]*router.Needs{}
 	}
 	maps.Copy(later, needs.Later)
 	s.later = later
 }
 
-// NewRunner returns a runner. It neither probes nor opens a tier yet.
-func NewRunner(cfg RunnerConfig) (*Runner, error) {
+// New returns a runner. It neither probes nor opens a tier yet.
+func New(cfg Config) (*Runner, error) {
 	if err := cfg.Policy.Validate(); err != nil {
 		return nil, err
 	}
@@ -99,7 +107,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 		cfg.Probes = &Probes{}
 	}
 	cfg.Log = labels.AddTo(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), cfg.Config.Labels)
-	cfg.Policy = cfg.Policy.clone() // the caller may change its own
+	cfg.Policy = clonePolicy(cfg.Policy) // the caller may change its own
 	cfg.Config.Hosts = cfg.Policy.Hosts
 	cfg.Config.Labels = maps.Clone(cfg.Config.Labels)
 	cfg.Config.Mounts = slices.Clone(cfg.Config.Mounts)
@@ -129,11 +137,17 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 		if _, twice := r.findTier(info.Name); twice {
 			return nil, fmt.Errorf("two tiers have the name %q", info.Name)
 		}
-		r.candidates = append(r.candidates, candidate{info: info})
+		r.candidates = append(r.candidates, router.Candidate{Info: info})
 	}
 
 	r.probed = make([]bool, len(r.candidates))
 	return r, nil
+}
+
+// clonePolicy returns a copy that shares nothing with p.
+func clonePolicy(p router.Policy) router.Policy {
+	p.Tiers, p.Modules, p.Hosts = slices.Clone(p.Tiers), slices.Clone(p.Modules), slices.Clone(p.Hosts)
+	return p
 }
 
 // describe returns what a tier offers to the session, with the modules of its packages.
@@ -151,7 +165,7 @@ func (r *Runner) describe(tier tiers.Tier) tiers.Info {
 
 // findTier returns the index of a tier.
 func (r *Runner) findTier(name string) (int, bool) {
-	i := slices.IndexFunc(r.candidates, func(c candidate) bool { return c.info.Name == name })
+	i := slices.IndexFunc(r.candidates, func(c router.Candidate) bool { return c.Info.Name == name })
 	return i, i >= 0
 }
 
@@ -211,19 +225,19 @@ func (r *Runner) Collect(ctx context.Context, dir string) (tiers.Collected, erro
 
 // Explain returns the plan for a snippet and runs nothing. Unlike Run it probes every
 // tier that might be used. A plan without a tier is not an error here: see [Plan.Err].
-func (r *Runner) Explain(ctx context.Context, job tiers.Job) (Plan, error) {
+func (r *Runner) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
 	leave, err := r.enter()
 	if err != nil {
-		return Plan{}, err
+		return router.Plan{}, err
 	}
 	defer leave()
 	ctx = labels.WithTenant(ctx, r.cfg.Config.Labels)
 	language := languageOf(job.Language)
 	v, err := r.analyse(ctx, language, job.Source)
 	if err != nil {
-		return Plan{}, err
+		return router.Plan{}, err
 	}
-	return r.planUsable(ctx, v, r.stateOf(language), func(*Plan) int { return len(r.candidates) })
+	return r.planUsable(ctx, v, r.stateOf(language), func(*router.Plan) int { return len(r.candidates) })
 }
 
 // analyse returns the analyser's verdict. An analyser that broke knows nothing, and a
@@ -233,45 +247,47 @@ func (r *Runner) Explain(ctx context.Context, job tiers.Job) (Plan, error) {
 // what it lacks, the snippet will meet as an exception.
 func (r *Runner) analyse(
 	ctx context.Context, language tiers.Language, source string,
-) (Verdict, error) {
-	if i, known := r.findTier(r.cfg.Policy.Pin); known && runsWholeLanguage(&r.candidates[i].info) {
-		return Verdict{Unknown: "the policy pins the tier"}, nil
+) (router.Verdict, error) {
+	if i, known := r.findTier(r.cfg.Policy.Pin); known && abilities.RunsWholeLanguage(&r.candidates[i].Info) {
+		return router.Verdict{Unknown: "the policy pins the tier"}, nil
 	}
 	analyser := r.cfg.Analysers[language]
 	if analyser == nil {
-		return Verdict{Unknown: "no analyser supports the language"}, nil
+		return router.Verdict{Unknown: "no analyser supports the language"}, nil
 	}
 
 	v, err := analyser.Analyse(ctx, source)
 	if err == nil {
-		if s := r.spaces[language]; s != nil && v.Needs != nil && len(s.later) > 0 {
-			v.Needs = v.Needs.withLater(s.later)
-		}
 		return v, nil
 	}
 	if ctx.Err() != nil {
-		return Verdict{}, ctx.Err()
+		return router.Verdict{}, ctx.Err()
 	}
 
 	r.cfg.Log.Warn("the analyser broke", "error", err, "language", string(language))
-	return Verdict{Unknown: "the analyser broke: " + err.Error()}, nil
+	return router.Verdict{Unknown: "the analyser broke: " + err.Error()}, nil
 }
 
 // stateOf is where the namespace of a language stands.
-func (r *Runner) stateOf(language tiers.Language) standing {
-	s := standing{
-		language: language, wants: wantedFeatures(&r.cfg.Config),
-		maxActive: r.cfg.Config.Limits.WithDefaults().Active,
+func (r *Runner) stateOf(language tiers.Language) router.Standing {
+	s := router.Standing{
+		Language: language, Wants: wantedFeatures(&r.cfg.Config),
+		MaxActive: r.cfg.Config.Limits.WithDefaults().Active,
 	}
 	space := r.spaces[language]
+	if space == nil {
+		return s
+	}
+
+	s.Later, s.Restored = space.later, space.restored
 	switch {
-	case space == nil || space.sandbox == nil:
+	case space.sandbox == nil:
 	case space.used:
 		_, movable := space.sandbox.(tiers.Exporter)
-		s.home, s.bytes, s.fixed, s.ran = space.tier, space.bytes, !movable, space.ran
-		s.settled = space.settled
+		s.Home, s.Bytes, s.Fixed, s.Ran = space.tier, space.bytes, !movable, space.ran
+		s.Settled = space.settled
 	default:
-		s.open = []string{space.tier}
+		s.Open = []string{space.tier}
 	}
 	return s
 }
@@ -294,30 +310,30 @@ func wantedFeatures(cfg *tiers.Config) (features []tiers.Feature) {
 // them, as many as depth says, are known to be usable: a probe may be slow, and most
 // snippets never need another tier.
 func (r *Runner) planUsable(
-	ctx context.Context, v Verdict, s standing, depth func(*Plan) int,
-) (Plan, error) {
+	ctx context.Context, v router.Verdict, s router.Standing, depth func(*router.Plan) int,
+) (router.Plan, error) {
 	for {
-		plan := r.cfg.Policy.plan(v, r.candidates, s)
+		plan := r.cfg.Policy.Plan(v, r.candidates, s)
 		i := r.findUnprobed(&plan, depth(&plan))
 		if i < 0 {
 			return plan, nil
 		}
 
-		name := r.candidates[i].info.Name
+		name := r.candidates[i].Info.Name
 		unusable, err := r.cfg.Probes.ask(ctx, name, r.cfg.Tiers[i])
 		if err != nil {
-			return Plan{}, err
+			return router.Plan{}, err
 		}
 
 		// Its modules may be known only now.
-		r.candidates[i] = candidate{info: r.describe(r.cfg.Tiers[i]), unusable: unusable}
+		r.candidates[i] = router.Candidate{Info: r.describe(r.cfg.Tiers[i]), Unusable: unusable}
 		r.probed[i] = true
 	}
 }
 
 // findUnprobed returns the first of the chain's first tiers that was not probed yet, -1
 // if all were.
-func (r *Runner) findUnprobed(plan *Plan, depth int) int {
+func (r *Runner) findUnprobed(plan *router.Plan, depth int) int {
 	for _, step := range plan.Chain[:min(depth, len(plan.Chain))] {
 		if i, _ := r.findTier(step.Tier); !r.probed[i] {
 			return i

@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"context"
@@ -7,30 +7,23 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Move says that the namespace went from one tier to another.
-type Move struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Report says how it went. Left holds what could not be exported, and what could not
-	// be imported.
-	Report tiers.Report `json:"report"`
-}
-
-// joinMove joins a further move to m. Either may be nil.
-func (m *Move) joinMove(next *Move) *Move {
+// joinMoves joins a further move to the first. Either may be nil.
+func joinMoves(first, next *router.Move) *router.Move {
 	switch {
-	case m == nil:
+	case first == nil:
 		return next
 	case next == nil:
-		return m
+		return first
 	}
 
-	left := slices.Concat(m.Report.Left, next.Report.Left)
-	return &Move{
-		From: m.From, To: next.To,
+	left := slices.Concat(first.Report.Left, next.Report.Left)
+	return &router.Move{
+		From: first.From, To: next.To,
 		Report: tiers.Report{Moved: next.Report.Moved, Left: left},
 	}
 }
@@ -39,8 +32,8 @@ func (m *Move) joinMove(next *Move) *Move {
 // if there was something to move. If it fails the namespace is where it was: a rejection
 // means that the tier cannot take it, any other error that a tier broke. With whole set a
 // namespace of which something would be left behind is a rejection, too.
-func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*Move, error) {
-	tier, name := r.cfg.Tiers[i], r.candidates[i].info.Name
+func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*router.Move, error) {
+	tier, name := r.cfg.Tiers[i], r.candidates[i].Info.Name
 	if s.sandbox != nil && s.tier == name {
 		return nil, nil //nolint:nilnil // documented: nothing moved
 	}
@@ -50,7 +43,7 @@ func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*M
 		return nil, err
 	}
 
-	r.candidates[i].info = r.describe(tier) // what it has may be known only now
+	r.candidates[i].Info = r.describe(tier) // what it has may be known only now
 	old := *s
 	s.sandbox, s.tier = next, name
 	if old.sandbox == nil {
@@ -68,7 +61,7 @@ func (r *Runner) enterTier(ctx context.Context, s *space, i int, whole bool) (*M
 		"the namespace moved", "from", old.tier, "to", name, "moved", report.Moved, "left",
 		len(report.Left),
 	)
-	return &Move{From: old.tier, To: name, Report: report}, nil
+	return &router.Move{From: old.tier, To: name, Report: report}, nil
 }
 
 // openCopy opens a sandbox in a tier, with a copy of the namespace if there is one.
@@ -216,7 +209,7 @@ func rejectLeft(left []tiers.Left) error {
 	return &tiers.RejectedError{
 		Effects: tiers.EffectsNeverRan,
 		Reason: fmt.Sprintf("it is faster, but the variable %s (%s) cannot move to it: %s",
-			oneLine(left[0].Name), oneLine(left[0].Type), oneLine(left[0].Reason)),
+			texts.OneLine(left[0].Name), texts.OneLine(left[0].Type), texts.OneLine(left[0].Reason)),
 	}
 }
 
@@ -235,7 +228,7 @@ func (r *Runner) copySandbox(ctx context.Context, s *space) (tiers.Sandbox, erro
 	if len(report.Left) > 0 {
 		left := report.Left[0]
 		err := fmt.Errorf("the variable %s (%s) cannot be copied: %s",
-			oneLine(left.Name), oneLine(left.Type), oneLine(left.Reason))
+			texts.OneLine(left.Name), texts.OneLine(left.Type), texts.OneLine(left.Reason))
 		return nil, errors.Join(err, sandbox.Close())
 	}
 	return sandbox, nil

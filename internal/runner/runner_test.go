@@ -1,4 +1,4 @@
-package router
+package runner
 
 import (
 	"bytes"
@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 func TestASessionStaysHome(t *testing.T) {
 	interp, wasm, docker := newInterp(), newWasm(), newDocker()
-	s := start(t, RunnerConfig{}, interp, wasm, docker)
+	s := start(t, Config{}, interp, wasm, docker)
 	if s.Home("") != "" {
 		t.Error("a new session has a home")
 	}
@@ -34,7 +35,7 @@ func TestTheNamespaceMovesWhenItMust(t *testing.T) {
 	var log bytes.Buffer
 	interp, wasm, docker := newInterp(), newWasm(), newDocker()
 	wasm.left = []tiers.Left{{Name: "g", Type: "generator", Reason: "it runs"}}
-	s := start(t, RunnerConfig{Log: slog.New(slog.NewJSONHandler(&log, nil))}, interp, wasm, docker)
+	s := start(t, Config{Log: slog.New(slog.NewJSONHandler(&log, nil))}, interp, wasm, docker)
 	s.in("interp", "set x 1", "")
 	r := s.in("wasm", "# import json\nshow x", "1\n")
 	if r.Moved == nil || r.Moved.From != "interp" || r.Moved.To != "wasm" ||
@@ -61,7 +62,7 @@ func TestTheNamespaceMovesWhenItMust(t *testing.T) {
 
 func TestEachLanguageHasAHome(t *testing.T) {
 	interp, wasm := newInterp(), newWasm()
-	s := start(t, RunnerConfig{}, interp, wasm)
+	s := start(t, Config{}, interp, wasm)
 	s.in("wasm", "# import json\nset x 1", "")
 	r, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "set y 2"})
 	if err != nil || r.Tier != "interp" || r.Moved != nil {
@@ -75,17 +76,17 @@ func TestEachLanguageHasAHome(t *testing.T) {
 
 func TestAnUnusedSandboxHasNothingToMove(t *testing.T) {
 	interp, wasm := newInterp(), newWasm()
-	s := start(t, RunnerConfig{}, interp, wasm)
+	s := start(t, Config{}, interp, wasm)
 	r := s.in("wasm", "need json", "")
 	if r.Moved != nil || interp.opened != 1 || interp.live() != 0 {
 		t.Errorf("moved %v, interp opened %d, live %d", r.Moved, interp.opened, interp.live())
 	}
-	if want := []Refusal{
-		{"interp", "there is no module json", tiers.EffectsRan},
+	if want := []router.Refusal{
+		{Tier: "interp", Reason: "there is no module json", Effects: tiers.EffectsRan},
 	}; !slices.Equal(r.Attempts, want) {
 		t.Errorf("attempts %v", r.Attempts)
 	}
-	want := Refusal{Tier: "interp", Reason: "rejected the snippet: there is no module json"}
+	want := router.Refusal{Tier: "interp", Reason: "rejected the snippet: there is no module json"}
 	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}
@@ -93,7 +94,7 @@ func TestAnUnusedSandboxHasNothingToMove(t *testing.T) {
 
 func TestADynamicImportMovesTheState(t *testing.T) {
 	wasm, docker, local := newWasm(), newDocker(), newLocal()
-	s := start(t, RunnerConfig{Policy: Policy{AllowLocal: true}}, wasm, docker, local)
+	s := start(t, Config{Policy: router.Policy{AllowLocal: true}}, wasm, docker, local)
 	s.in("wasm", "set x 1", "")
 	if wasm.jobs[0].Rejectable {
 		t.Error("a snippet that is certain is rejectable, which costs a checkpoint")
@@ -115,7 +116,7 @@ func TestTwoMovesForOneSnippetAreOneReport(t *testing.T) {
 	interp, wasm, docker := newInterp(), newWasm(), newDocker()
 	interp.left = []tiers.Left{{Name: "a", Type: "A", Reason: "no"}}
 	wasm.left = []tiers.Left{{Name: "b", Type: "B", Reason: "no"}}
-	s := start(t, RunnerConfig{}, interp, wasm, docker)
+	s := start(t, Config{}, interp, wasm, docker)
 	s.in("interp", "set x 1", "")
 	r := s.in("docker", "# dynamic\nneed numpy\nshow x", "1\n")
 	if r.Moved.From != "interp" || r.Moved.To != "docker" ||
@@ -127,7 +128,7 @@ func TestTwoMovesForOneSnippetAreOneReport(t *testing.T) {
 func TestATierThatDoesNotKnowItsModulesMayRejectImports(t *testing.T) {
 	wasm := newWasm()
 	wasm.info.Modules = nil
-	s := start(t, RunnerConfig{}, wasm, newDocker())
+	s := start(t, Config{}, wasm, newDocker())
 	s.in("wasm", "print 1", "1\n")
 	s.in("wasm", "# import json guarded\nprint 1", "1\n")
 	s.in("docker", "# import numpy\nneed numpy", "")
@@ -138,7 +139,7 @@ func TestATierThatDoesNotKnowItsModulesMayRejectImports(t *testing.T) {
 
 func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
-	s := start(t, RunnerConfig{}, wasm, docker)
+	s := start(t, Config{}, wasm, docker)
 	s.in("wasm", "set x 1", "")
 	r := s.runs("# dynamic\nneed nosuch")
 	if r.Tier != "wasm" || r.Status != tiers.StatusRaised ||
@@ -148,7 +149,7 @@ func TestWhatNobodyHasIsToldToTheSnippet(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	s.in("wasm", "show x", "1\n")
-	alone := start(t, RunnerConfig{}, newWasm())
+	alone := start(t, Config{}, newWasm())
 	if alone.runs("# dynamic\nneed nosuch").Status != tiers.StatusRaised {
 		t.Error("it did not raise in the only tier")
 	}
@@ -163,7 +164,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 			Reason:  "it knows no such format",
 			Effects: tiers.EffectsNeverRan,
 		}
-		s := start(t, RunnerConfig{Policy: Policy{AllowLocal: true}}, wasm, docker, local)
+		s := start(t, Config{Policy: router.Policy{AllowLocal: true}}, wasm, docker, local)
 		s.in("wasm", "set x 1", "")
 		r := s.in("docker", "# import numpy\nshow x", "1\n")
 		if len(r.Attempts) != 1 || r.Attempts[0].Tier != "local" || r.Moved.From != "wasm" {
@@ -173,7 +174,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	t.Run("broken: an error", func(t *testing.T) {
 		wasm, docker := newWasm(), newDocker()
 		docker.imp = errors.New("the daemon went away")
-		s := start(t, RunnerConfig{}, wasm, docker)
+		s := start(t, Config{}, wasm, docker)
 		s.in("wasm", "set x 1", "")
 		r, err := s.fails("# import numpy\nshow x")
 		broke(t, err, "docker", tiers.EffectsNeverRan)
@@ -185,7 +186,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	t.Run("nobody can take it", func(t *testing.T) {
 		wasm, docker := newWasm(), newDocker()
 		docker.single = true
-		s := start(t, RunnerConfig{}, wasm, docker)
+		s := start(t, Config{}, wasm, docker)
 		s.in("wasm", "set x 1", "")
 		s.misses("wasm", "# import numpy\nneed numpy", "tier docker has the module numpy: "+
 			"rejected the snippet: it cannot take a session's variables\n")
@@ -194,7 +195,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	t.Run("export broken", func(t *testing.T) {
 		wasm, docker := newWasm(), newDocker()
 		wasm.exp = errors.New("the interpreter is gone")
-		s := start(t, RunnerConfig{}, wasm, docker)
+		s := start(t, Config{}, wasm, docker)
 		s.in("wasm", "set x 1", "")
 		_, err := s.fails("# import numpy")
 		broke(t, err, "wasm", tiers.EffectsNeverRan)
@@ -205,7 +206,7 @@ func TestAFailedImportLeavesTheNamespaceAtHome(t *testing.T) {
 	t.Run("no export", func(t *testing.T) {
 		wasm := newWasm()
 		wasm.single = true
-		s := start(t, RunnerConfig{}, wasm, newDocker())
+		s := start(t, Config{}, wasm, newDocker())
 		s.in("wasm", "set x 1", "")
 		s.misses("wasm", "# import numpy\nneed numpy",
 			"tier docker has the module numpy: the session's variables cannot leave tier wasm\n")
@@ -222,7 +223,7 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 	broken := newDocker()
 	broken.probe = func(context.Context) error { return errors.New("no daemon: start it") }
 	wasm := newWasm()
-	s := start(t, RunnerConfig{}, newInterp(), wasm, broken, newLocal())
+	s := start(t, Config{}, newInterp(), wasm, broken, newLocal())
 	s.in("wasm", "# import numpy\nprint fine", "fine\n")
 	if wasm.jobs[0].Rejectable {
 		t.Error("a snippet that can go nowhere is rejectable, which costs a checkpoint")
@@ -240,12 +241,12 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 		"no sandbox has the module tkinter of the standard library\n")
 
 	t.Run("a guarded one is not asked for", func(t *testing.T) {
-		s := start(t, RunnerConfig{}, newWasm(), newDocker())
+		s := start(t, Config{}, newWasm(), newDocker())
 		s.in("wasm", "# import numpy guarded\nprint fine", "fine\n")
 	})
 	t.Run("an unlikely one moves on when it is reached", func(t *testing.T) {
 		wasm := newWasm()
-		s := start(t, RunnerConfig{}, wasm, newDocker())
+		s := start(t, Config{}, wasm, newDocker())
 		s.in("wasm", "# import numpy unlikely\nset x 1", "")
 		if !wasm.jobs[0].Rejectable {
 			t.Error("it could not move on")
@@ -255,7 +256,7 @@ func TestAnImportRefusesNoSnippet(t *testing.T) {
 	t.Run("each tier lacks another module", func(t *testing.T) {
 		docker, local := newDocker(), newLocal()
 		local.info.Modules = tiers.ModuleSet("torch")
-		s := start(t, RunnerConfig{Policy: Policy{AllowLocal: true}}, docker, local)
+		s := start(t, Config{Policy: router.Policy{AllowLocal: true}}, docker, local)
 		s.in("local", "# import numpy\n# import torch\nset x 1", "")
 		r := s.in("docker", "# import numpy\n# import torch\nneed numpy\nshow x", "1\n")
 		if len(r.Attempts) != 1 || r.Attempts[0].Tier != "local" {
@@ -280,10 +281,10 @@ func (s *session) misses(tier, source, advice string) {
 func TestABrokenTierEndsTheSnippet(t *testing.T) {
 	wasm, docker, local := newWasm(), newDocker(), newLocal()
 	docker.opens = errors.New("no memory left")
-	policy := Policy{
+	policy := router.Policy{
 		Tiers: []string{"wasm", "docker", "local"}, MinIsolation: tiers.IsolationContainer,
 	}
-	s := start(t, RunnerConfig{Policy: policy}, wasm, docker, local)
+	s := start(t, Config{Policy: policy}, wasm, docker, local)
 	s.in("wasm", "set x 1", "")
 	_, err := s.fails("# import numpy")
 	broke(t, err, "docker", tiers.EffectsNeverRan)
@@ -300,7 +301,7 @@ func TestABrokenTierEndsTheSnippet(t *testing.T) {
 			Effects: tiers.EffectsNeverRan,
 			Err:     errors.New("no memory"),
 		}
-		s := start(t, RunnerConfig{}, interp, wasm, docker)
+		s := start(t, Config{}, interp, wasm, docker)
 		_, err := s.fails("need json")
 		broke(t, err, "wasm", tiers.EffectsNeverRan)
 		if docker.opened != 0 {
@@ -312,9 +313,9 @@ func TestABrokenTierEndsTheSnippet(t *testing.T) {
 func TestTheRouterFailsClosed(t *testing.T) {
 	docker := newDocker()
 	docker.probe = func(context.Context) error { return errors.New("no daemon") }
-	s := start(t, RunnerConfig{Policy: Policy{Pin: "docker"}}, newWasm(), docker)
+	s := start(t, Config{Policy: router.Policy{Pin: "docker"}}, newWasm(), docker)
 	_, err := s.fails("print 1")
-	var none *NoTierError
+	var none *router.NoTierError
 	if !errors.As(err, &none) || none.Effects != tiers.EffectsNeverRan ||
 		!strings.Contains(err.Error(), "tier docker: not usable on this machine: no daemon") {
 		t.Error(err)
@@ -328,9 +329,9 @@ func TestTheRouterFailsClosed(t *testing.T) {
 func TestAnUnusableTierIsPassedOver(t *testing.T) {
 	wasm := newWasm()
 	wasm.probe = func(context.Context) error { return errors.New("wrong processor") }
-	s := start(t, RunnerConfig{}, wasm, newDocker())
+	s := start(t, Config{}, wasm, newDocker())
 	r := s.in("docker", "print 1", "1\n")
-	want := Refusal{Tier: "wasm", Reason: "not usable on this machine: wrong processor"}
+	want := router.Refusal{Tier: "wasm", Reason: "not usable on this machine: wrong processor"}
 	if !slices.Contains(r.Plan.Refusals, want) {
 		t.Errorf("refusals %v", r.Plan.Refusals)
 	}
@@ -340,7 +341,7 @@ func TestSessionsShareProbes(t *testing.T) {
 	wasm, probes := newWasm(), &Probes{}
 	for range 3 {
 		t.Run("session", func(t *testing.T) {
-			start(t, RunnerConfig{Probes: probes}, wasm).in("wasm", "print 1", "1\n")
+			start(t, Config{Probes: probes}, wasm).in("wasm", "print 1", "1\n")
 		})
 	}
 	if wasm.probes != 1 {
@@ -351,7 +352,7 @@ func TestSessionsShareProbes(t *testing.T) {
 func TestAProbeThatWasCancelledIsAskedAgain(t *testing.T) {
 	wasm := newWasm()
 	wasm.probe = func(ctx context.Context) error { return ctx.Err() }
-	s := start(t, RunnerConfig{}, wasm)
+	s := start(t, Config{}, wasm)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Run(ctx, tiers.Job{Source: "print 1"})
@@ -361,7 +362,7 @@ func TestAProbeThatWasCancelledIsAskedAgain(t *testing.T) {
 
 func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 	interp, wasm := newInterp(), newWasm()
-	s := start(t, RunnerConfig{}, interp, wasm)
+	s := start(t, Config{}, interp, wasm)
 	r := s.runs("# invalid")
 	if r.Status != tiers.StatusRaised || r.Exception.Type != "SyntaxError" ||
 		r.Exception.Traceback == "" ||
@@ -382,7 +383,7 @@ func TestAnInvalidSnippetTroublesNoTier(t *testing.T) {
 
 // TestAnInvalidSnippetHasItsNumber compares with what the tiers count.
 func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
-	s := start(t, RunnerConfig{}, newInterp(), newWasm())
+	s := start(t, Config{}, newInterp(), newWasm())
 	for number, source := range []string{"# invalid", "set x 1", "show x"} {
 		if number > 0 {
 			s.runs(source)
@@ -397,18 +398,11 @@ func TestAnInvalidSnippetHasItsNumber(t *testing.T) {
 			t.Errorf("the traceback is %q, want %q", r.Exception.Traceback, want)
 		}
 	}
-
-	x := &tiers.Exception{Message: "snippet.go:1:6: a", Traceback: "snippet.go:1:6: a\nsnippet.go:2:1: snippet.go:3\n"}
-	x = numberSnippet(x, 2)
-	if x.Message != "snippet_2.go:1:6: a" ||
-		x.Traceback != "snippet_2.go:1:6: a\nsnippet_2.go:2:1: snippet.go:3\n" {
-		t.Errorf("in Go: %+v", x)
-	}
 }
 
 // TestAFunctionNeedsItsModulesWhenItIsUsed defines a function that imports, and uses it.
 func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
-	s := start(t, RunnerConfig{}, newWasm(), newDocker())
+	s := start(t, Config{}, newWasm(), newDocker())
 	s.in("wasm", "# later f numpy\nset f 1", "")
 	s.in("wasm", "# reads g\nshow f", "1\n")
 	plan, err := s.Explain(t.Context(), tiers.Job{Source: "# reads f\nshow f"})
@@ -432,14 +426,14 @@ func TestAFunctionNeedsItsModulesWhenItIsUsed(t *testing.T) {
 
 // TestARestoredSessionFindsOutWhatItNeeds: nobody remembers what its functions need.
 func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
-	first := start(t, RunnerConfig{}, newWasm(), newDocker())
+	first := start(t, Config{}, newWasm(), newDocker())
 	first.in("wasm", "# later f numpy\nset f 1", "")
 	state, err := first.Export(t.Context(), tiers.Python)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	second := start(t, RunnerConfig{}, newWasm(), newDocker())
+	second := start(t, Config{}, newWasm(), newDocker())
 	if _, err := second.Import(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
@@ -449,10 +443,11 @@ func TestARestoredSessionFindsOutWhatItNeeds(t *testing.T) {
 
 // TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed checks the policy's modules.
 func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
-	s := start(t, RunnerConfig{Policy: Policy{Modules: []string{"json"}}}, newWasm(), newDocker())
+	s := start(t, Config{Policy: router.Policy{Modules: []string{"json"}}}, newWasm(), newDocker())
 	s.in("wasm", "# later f numpy\nset f 1", "")
 	_, err := s.Run(t.Context(), tiers.Job{Source: "# reads f\nshow f"})
-	if !errors.Is(err, ErrNoTier) || !strings.Contains(err.Error(), "policy does not allow the module numpy (in f)") {
+	if !errors.Is(err, router.ErrNoTier) ||
+		!strings.Contains(err.Error(), "policy does not allow the module numpy (in f)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -460,13 +455,13 @@ func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
 func TestWhatIsNotUnderstoodGoesToAWholeLanguage(t *testing.T) {
 	for _, source := range []string{"# unknown\nprint 1", "# broken\nprint 1"} {
 		wasm := newWasm()
-		s := start(t, RunnerConfig{}, newInterp(), wasm, newDocker())
+		s := start(t, Config{}, newInterp(), wasm, newDocker())
 		s.in("wasm", source, "1\n")
 		if !wasm.jobs[0].Rejectable {
 			t.Error("it is not rejectable")
 		}
 	}
-	s := start(t, RunnerConfig{}, newInterp())
+	s := start(t, Config{}, newInterp())
 	s.cfg.Analysers = nil
 	if _, err := s.fails("print 1"); !strings.Contains(err.Error(), "no analyser supports") {
 		t.Error(err)
@@ -475,7 +470,7 @@ func TestWhatIsNotUnderstoodGoesToAWholeLanguage(t *testing.T) {
 
 func TestACancelledRunIsAnError(t *testing.T) {
 	wasm := newWasm()
-	s := start(t, RunnerConfig{}, wasm, newDocker())
+	s := start(t, Config{}, wasm, newDocker())
 	s.in("wasm", "set x 1", "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the caller went home")
@@ -489,7 +484,7 @@ func TestACancelledRunIsAnError(t *testing.T) {
 
 func TestOutputOfARejectedAttemptIsNotRepeated(t *testing.T) {
 	var out bytes.Buffer
-	s := start(t, RunnerConfig{}, newWasm(), newDocker())
+	s := start(t, Config{}, newWasm(), newDocker())
 	r, err := s.Run(t.Context(),
 		tiers.Job{Source: "# dynamic\nprint 1\nprint 2\nneed numpy\nprint 3", Stdout: &out})
 	if err != nil || out.String() != "1\n2\n3\n" || r.Stdout != "1\n2\n3\n" {
@@ -500,15 +495,15 @@ func TestOutputOfARejectedAttemptIsNotRepeated(t *testing.T) {
 func TestExplainRunsNothing(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
 	docker.probe = func(context.Context) error { return errors.New("no daemon") }
-	s := start(t, RunnerConfig{}, wasm, docker)
+	s := start(t, Config{}, wasm, docker)
 	plan, err := s.Explain(t.Context(), tiers.Job{Source: "print 1"})
-	if err != nil || chain(plan) != "wasm" || plan.Err() != nil || wasm.probes != 1 ||
+	if err != nil || len(plan.Chain) != 1 || plan.Chain[0].Tier != "wasm" || plan.Err() != nil || wasm.probes != 1 ||
 		docker.probes != 1 ||
 		wasm.opened != 0 {
 		t.Errorf("%v, %s", err, plan.Text())
 	}
 	if plan, err = s.Explain(t.Context(), tiers.Job{Source: "# feature processes"}); err != nil ||
-		!errors.Is(plan.Err(), ErrNoTier) {
+		!errors.Is(plan.Err(), router.ErrNoTier) {
 		t.Errorf("%v, %v", err, plan.Err())
 	}
 }
@@ -517,7 +512,7 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 	for _, noFork := range []bool{false, true} {
 		wasm := newWasm()
 		wasm.noFork = noFork
-		s := start(t, RunnerConfig{Config: tiers.Config{Host: echo}}, wasm, newDocker())
+		s := start(t, Config{Config: tiers.Config{Host: echo}}, wasm, newDocker())
 		s.in("wasm", "set x 1", "")
 		forked, err := s.Fork(t.Context())
 		if err != nil {
@@ -544,7 +539,7 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 
 func TestInputsAreShared(t *testing.T) {
 	wasm, docker := newWasm(), newDocker()
-	s := start(t, RunnerConfig{Config: tiers.Config{Inputs: []tiers.Input{{Name: "big"}}}}, wasm,
+	s := start(t, Config{Config: tiers.Config{Inputs: []tiers.Input{{Name: "big"}}}}, wasm,
 		docker)
 	s.in("wasm", "print 1", "1\n")
 	s.in("docker", "# import numpy\nprint 1", "1\n")
@@ -554,7 +549,7 @@ func TestInputsAreShared(t *testing.T) {
 }
 
 func TestAClosedSessionSaysSo(t *testing.T) {
-	s := start(t, RunnerConfig{}, newWasm())
+	s := start(t, Config{}, newWasm())
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -568,12 +563,18 @@ func TestAClosedSessionSaysSo(t *testing.T) {
 	}
 }
 
+func TestAnImpossiblePolicyIsRefused(t *testing.T) {
+	if _, err := New(Config{Policy: router.Policy{Modules: []string{""}}}); err == nil {
+		t.Error("a module without a name is allowed")
+	}
+}
+
 func TestNamesOfTiersAreUnique(t *testing.T) {
-	if _, err := NewRunner(RunnerConfig{Tiers: []tiers.Tier{newWasm(), newWasm()}}); err == nil {
+	if _, err := New(Config{Tiers: []tiers.Tier{newWasm(), newWasm()}}); err == nil {
 		t.Error("two tiers have one name")
 	}
 	negative := tiers.Config{Limits: tiers.Limits{Wall: -1}}
-	if _, err := NewRunner(RunnerConfig{Config: negative}); err == nil {
+	if _, err := New(Config{Config: negative}); err == nil {
 		t.Error("a negative limit passes")
 	}
 }
@@ -584,9 +585,11 @@ func BenchmarkRunnerAtHome(b *testing.B) {
 		host tiers.Host
 	}{{"no-host", nil}, {"host", echo}} {
 		b.Run(c.name, func(b *testing.B) {
-			verdict := needs("json", "re")
-			analyse := func(context.Context, string) (Verdict, error) { return verdict, nil }
-			r, err := NewRunner(RunnerConfig{
+			verdict := router.Verdict{Needs: &router.Needs{
+				Imports: []router.Import{{Module: "json", Line: 1}, {Module: "re", Line: 2}},
+			}}
+			analyse := func(context.Context, string) (router.Verdict, error) { return verdict, nil }
+			r, err := New(Config{
 				Tiers:     []tiers.Tier{newInterp(), newWasm(), newDocker(), newLocal()},
 				Analysers: map[tiers.Language]Analyser{tiers.Python: analyserFunc(analyse)},
 				Config:    tiers.Config{Host: c.host},
@@ -607,7 +610,7 @@ func BenchmarkRunnerAtHome(b *testing.B) {
 
 func TestATierIsToldTheLanguageThatItIsOpenedFor(t *testing.T) {
 	local := newLocal()
-	s := start(t, RunnerConfig{Policy: Policy{Pin: "local"}}, local)
+	s := start(t, Config{Policy: router.Policy{Pin: "local"}}, local)
 	s.runs("say 1")
 	if _, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "say 1"}); err != nil {
 		t.Fatal(err)

@@ -1,31 +1,17 @@
-package router
+package runner
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/rlmhq/rlm/internal/abilities"
 	"github.com/rlmhq/rlm/internal/labels"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
-
-// Result is what became of a snippet, and where.
-type Result struct {
-	tiers.Result
-	// Tier is where the snippet ran, empty if no tier was tried.
-	Tier string
-	// Plan is the decision that was followed, with the rejections on the way.
-	Plan *Plan
-	// Moved says that the namespace moved for the snippet, nil if it stayed.
-	Moved *Move
-	// Attempts are the tiers that rejected the snippet before, or could not take the
-	// namespace, in order.
-	Attempts []Refusal
-}
 
 // Run runs a snippet in the first tier of its plan that does not reject it. An empty
 // language is Python; Rejectable is the runner's to set.
@@ -34,17 +20,17 @@ type Result struct {
 // [*tiers.BrokenError], whose effects count host calls made in tiers that rejected the
 // snippet before. Result says with an error, too, how far it came: a move is made and
 // reported even if the snippet then fails.
-func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
+func (r *Runner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
 	leave, err := r.enter()
 	if err != nil {
-		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
+		return router.Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
 	defer leave()
 	ctx = labels.WithTenant(ctx, r.cfg.Config.Labels)
 	job.Language = languageOf(job.Language)
 	v, err := r.analyse(ctx, job.Language, job.Source)
 	if err != nil {
-		return Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
+		return router.Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
 	}
 
 	e := escalation{
@@ -63,7 +49,7 @@ func (r *Runner) Run(ctx context.Context, job tiers.Job) (Result, error) {
 type escalation struct {
 	*Runner
 	space   *space
-	verdict Verdict
+	verdict router.Verdict
 	job     tiers.Job
 	journal journal
 	out     [2]*resumedWriter
@@ -71,13 +57,13 @@ type escalation struct {
 	rejected []tiers.RejectedError // for the plan
 	asked    []string              // of these, the tiers that were asked to reject it
 	unasked  bool                  // no tier is asked any more
-	result   Result
+	result   router.Result
 }
 
 // tryFirst tries the first tier of the plan, and reports whether to plan again.
 func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
 	state := e.stateOf(e.job.Language)
-	state.rejected = e.rejected
+	state.Rejected = e.rejected
 	plan, err := e.planUsable(ctx, e.verdict, state, e.countNeeded)
 	if err != nil {
 		return false, e.asBroken(routerName, tiers.EffectsNeverRan, err)
@@ -106,7 +92,7 @@ func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
 
 // countNeeded is how many tiers of the chain must be known to be usable: the first, and
 // if it may reject the snippet a second.
-func (e *escalation) countNeeded(plan *Plan) int {
+func (e *escalation) countNeeded(plan *router.Plan) int {
 	if e.shouldAsk(plan) {
 		return 2
 	}
@@ -114,39 +100,25 @@ func (e *escalation) countNeeded(plan *Plan) int {
 }
 
 // shouldAsk reports whether the first tier is asked to reject the snippet if it turns out
-// to lack something. That costs a checkpoint, so it must be possible both that this
-// happens and that another tier does better.
-func (e *escalation) shouldAsk(plan *Plan) bool {
-	if e.unasked || len(plan.Chain) < 2 {
-		return false
-	}
-
-	chain := make([]*tiers.Info, len(plan.Chain))
-	for i, step := range plan.Chain {
-		at, _ := e.findTier(step.Tier)
-		chain[i] = &e.candidates[at].info
-	}
-	first := chain[0]
-	return e.space.restored && first.Modules != nil || mayReject(first, e.job.Language, &e.verdict) ||
-		missesModule(chain, e.job.Language, &e.verdict)
-}
+// to lack something.
+func (e *escalation) shouldAsk(plan *router.Plan) bool { return plan.Rejectable && !e.unasked }
 
 // settleIn makes a tier the home. For speed alone nothing is left behind.
-func (e *escalation) settleIn(ctx context.Context, i int, plan *Plan) error {
-	couldStay := slices.ContainsFunc(plan.Chain, func(s Step) bool { return s.Home })
-	move, err := e.enterTier(ctx, e.space, i, plan.forSpeed && couldStay)
-	e.result.Moved = e.result.Moved.joinMove(move)
-	return e.asBroken(e.candidates[i].info.Name, tiers.EffectsNeverRan, err)
+func (e *escalation) settleIn(ctx context.Context, i int, plan *router.Plan) error {
+	couldStay := slices.ContainsFunc(plan.Chain, func(s router.Step) bool { return s.Home })
+	move, err := e.enterTier(ctx, e.space, i, plan.ForSpeed && couldStay)
+	e.result.Moved = joinMoves(e.result.Moved, move)
+	return e.asBroken(e.candidates[i].Info.Name, tiers.EffectsNeverRan, err)
 }
 
 // passOver handles a tier that could not take the namespace. A broken tier ends the snippet,
 // unless it was chosen for speed only: then the next tier can run the snippet as well.
 func (e *escalation) passOver(
-	ctx context.Context, i int, plan *Plan, err error,
+	ctx context.Context, i int, plan *router.Plan, err error,
 ) (again bool, _ error) {
 	rejected := asRejection(err)
 	switch {
-	case plan.forSpeed && ctx.Err() == nil:
+	case plan.ForSpeed && ctx.Err() == nil:
 		e.space.settled = true
 		e.passOverFaster(i, err, rejected)
 		return true, nil
@@ -160,7 +132,7 @@ func (e *escalation) passOver(
 // passOverFaster refuses a tier that was chosen for speed. It is not an attempt: another
 // tier runs the snippet as well.
 func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedError) {
-	name, reason := e.candidates[i].info.Name, err.Error()
+	name, reason := e.candidates[i].Info.Name, err.Error()
 	if rejected != nil {
 		reason = rejected.Reason
 	}
@@ -172,11 +144,11 @@ func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedEr
 
 // noteRejection writes down a rejection.
 func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
-	info := &e.candidates[i].info
+	info := &e.candidates[i].Info
 	noted := *r
 	noted.Tier = info.Name // the plan relies on it, so that no tier is tried twice
 
-	if asked && runsWholeLanguage(info) {
+	if asked && abilities.RunsWholeLanguage(info) {
 		e.asked = append(e.asked, info.Name)
 	} else {
 		// A tier's gaps in the language, or in its imports, say nothing about other tiers.
@@ -184,7 +156,9 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 	}
 
 	e.rejected = append(e.rejected, noted)
-	e.result.Attempts = append(e.result.Attempts, Refusal{info.Name, r.Reason, r.Effects})
+	e.result.Attempts = append(e.result.Attempts, router.Refusal{
+		Tier: info.Name, Reason: r.Reason, Effects: r.Effects,
+	})
 	e.cfg.Log.Info(
 		"the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason",
 		r.Reason,
@@ -194,12 +168,10 @@ func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
 // retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it
 // was asked to runs it after all, and is not asked this time: if no other tier has what
 // the snippet lacks, the snippet itself must meet the exception.
-func (e *escalation) retryUnasked(plan *Plan) (again bool, err error) {
-	if x := e.verdict.Invalid; x != nil {
+func (e *escalation) retryUnasked(plan *router.Plan) (again bool, err error) {
+	if plan.Exception != nil {
 		e.result.Tier = ""
-		e.result.Result = tiers.Result{
-			Status: tiers.StatusRaised, Exception: numberSnippet(x, e.space.ran+1),
-		}
+		e.result.Result = tiers.Result{Status: tiers.StatusRaised, Exception: plan.Exception}
 		return false, nil
 	}
 
@@ -212,29 +184,10 @@ func (e *escalation) retryUnasked(plan *Plan) (again bool, err error) {
 	}
 
 	e.result.Tier = ""
-	return false, &NoTierError{plan.Refusals, e.addEffects(tiers.EffectsNeverRan)}
-}
-
-// numberSnippet gives the snippet in an exception of the analyser its number, as the tiers
-// do. The analyser does not know it: its verdicts are shared.
-func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
-	numbered := *x
-	file := func(n string) string { return `File "<snippet` + n + `>", line ` }
-	n := fmt.Sprint(" ", number)
-	numbered.Traceback = strings.Replace(x.Traceback, file(""), file(n), 1)
-
-	const inMessage = " (<snippet>, line "
-	if i := strings.LastIndex(x.Message, inMessage); i >= 0 {
-		numbered.Message = x.Message[:i] + " (<snippet" + n + ">, line " + x.Message[i+len(inMessage):]
+	return false, &router.NoTierError{
+		Refusals: plan.Refusals, Effects: e.addEffects(tiers.EffectsNeverRan),
 	}
-	for _, text := range []*string{&numbered.Message, &numbered.Traceback} {
-		*text = goFile.ReplaceAllString(*text, fmt.Sprintf("snippet_%d.go:", number))
-	}
-	return &numbered
 }
-
-// goFile is the snippet in the lines of an exception of the analyser for Go.
-var goFile = regexp.MustCompile(`(?m)^snippet\.go:`)
 
 // runIn runs the snippet in the sandbox that holds the namespace.
 func (e *escalation) runIn(ctx context.Context, ask bool) error {

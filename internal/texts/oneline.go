@@ -1,0 +1,27 @@
+package texts
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxLine is how many bytes OneLine shows.
+const maxLine = 200
+
+// OneLine makes a short text fit for a table and a terminal: snippets are hostile.
+func OneLine(text string) string { return Line(text, maxLine) }
+
+// Line makes a text of at most so many bytes fit for a table and a terminal.
+func Line(text string, most int) string {
+	clean := func(r rune) rune {
+		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {
+			return ' '
+		}
+		return r
+	}
+	text = strings.TrimSpace(strings.Map(clean, text))
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

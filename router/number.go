@@ -1,0 +1,30 @@
+package router
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// numberSnippet gives the snippet in an exception of the analyser its number, as the tiers
+// do. The analyser does not know it: its verdicts are shared.
+func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
+	numbered := *x
+	file := func(n string) string { return `File "<snippet` + n + `>", line ` }
+	n := fmt.Sprint(" ", number)
+	numbered.Traceback = strings.Replace(x.Traceback, file(""), file(n), 1)
+
+	const inMessage = " (<snippet>, line "
+	if i := strings.LastIndex(x.Message, inMessage); i >= 0 {
+		numbered.Message = x.Message[:i] + " (<snippet" + n + ">, line " + x.Message[i+len(inMessage):]
+	}
+	for _, text := range []*string{&numbered.Message, &numbered.Traceback} {
+		*text = goFile.ReplaceAllString(*text, fmt.Sprintf("snippet_%d.go:", number))
+	}
+	return &numbered
+}
+
+// goFile is the snippet in the lines of an exception of the analyser for Go.
+var goFile = regexp.MustCompile(`(?m)^snippet\.go:`)
