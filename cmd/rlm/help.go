@@ -21,7 +21,9 @@ var commandGroups = []struct {
 	names []string
 }{
 	{"Run code", []string{"exec", "repl", "sessions", "explain", "graph"}},
-	{"Ask models", []string{"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace"}},
+	{"Ask models", []string{
+		"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
+	}},
 	{"Serve agents", []string{"mcp", "hook"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
@@ -122,7 +123,7 @@ func stable(t *testing.T, dir string) string {
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, 1<<24)
 		for lines.Scan() {
-			var turn recordedTurn
+			var turn traces.Turn
 			if err := json.Unmarshal(lines.Bytes(), &turn); err != nil {
 				return err
 			}
@@ -166,11 +167,13 @@ func FuzzReadTrace(f *testing.F) {
 			`{"kind":"loop_ended","node":"0","status":"\u0000"}`,
 	)
 	f.Fuzz(func(t *testing.T, content string) {
-		run := &recordedRun{root: &recordedLoop{folder: "."}, nodes: map[string]*recordedNode{}}
-		if err := run.root.read(strings.NewReader(content)); err != nil {
+		root, err := traces.Read(strings.NewReader(content))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := run.readEvents(strings.NewReader(content)); err != nil {
+		run := &recordedRun{root: root, nodes: map[string]*recordedNode{}}
+		_, err = traces.ReadEvents(&traces.Lines{}, strings.NewReader(content), run.keepEvent)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
@@ -186,26 +189,4 @@ func FuzzReadTrace(f *testing.F) {
 			t.Errorf("a control character is shown: %q", out.String()[i:])
 		}
 	})
-}
-
-func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
-	l := &recordedLoop{}
-	text := `{"type":"iteration","iteration":1}` + "\n" + `{"type":"iterat`
-	if err := l.read(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	if len(l.turns) != 1 || len(l.notes) != 1 ||
-		!strings.Contains(l.notes[0], "line 2 is left out: it is incomplete") {
-		t.Errorf("%+v", l)
-	}
-	l = &recordedLoop{}
-	text = `"` + strings.Repeat("x", maxTraceLine) + `"` + "\n" +
-		`{"type":"iteration","iteration":2}`
-	if err := l.read(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	if len(l.turns) != 1 || len(l.notes) != 1 ||
-		!strings.Contains(l.notes[0], "line 1 is left out: it is longer than 16 MiB") {
-		t.Errorf("%d turns, %q", len(l.turns), l.notes)
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -83,7 +84,7 @@ func (v *traceView) showRun(run *recordedRun) {
 	root := run.node("0")
 	if e := root.begun; e != nil {
 		title := "question"
-		switch run.root.metadata.EnvironmentType {
+		switch run.root.Metadata.EnvironmentType {
 		case "workflow":
 			title = "workflow"
 		case "distill":
@@ -119,13 +120,13 @@ func (v *traceView) showNotes(indent string, notes []string) {
 }
 
 // showLoop shows a loop and its sub-loops. node is its name in the events.
-func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent string) {
+func (v *traceView) showLoop(run *recordedRun, l *traces.Loop, node, indent string) {
 	events := run.node(node)
 	v.showHeading(l, events, node, indent)
-	v.showNotes(indent, l.notes)
+	v.showNotes(indent, l.Notes)
 	asides := v.showAsides(events.asides, 0, indent)
 	tiers := events.tiers
-	for _, turn := range l.turns {
+	for _, turn := range l.Turns {
 		tiers = v.showTurn(turn, tiers, indent)
 		asides = v.showAsides(asides, turn.Iteration, indent)
 	}
@@ -140,49 +141,34 @@ func (v *traceView) showLoop(run *recordedRun, l *recordedLoop, node, indent str
 		v.printf("\n")
 	}
 
-	for i, sub := range l.subs {
-		v.showLoop(run, sub, l.nodeOf(sub, i, node), indent+"  ")
+	for i, sub := range l.Subs {
+		v.showLoop(run, sub, l.NodeOf(sub, i, node), indent+"  ")
 	}
-}
-
-// nodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began
-// at the same time may have numbers in another order than their folders. Their metadata then
-// have the right number, below the name that l has there.
-func (l *recordedLoop) nodeOf(sub *recordedLoop, i int, node string) string {
-	own, _ := l.metadata.EnvironmentKwargs["node"].(string)
-	its, _ := sub.metadata.EnvironmentKwargs["node"].(string)
-	number, below := strings.CutPrefix(its, own+".")
-	isNumber := strings.Trim(number, "0123456789") == "" && len(number) < 10
-	if own != "" && below && isNumber {
-		return node + "." + number
-	}
-
-	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
 // showHeading shows the first line of a loop: its model or kind, and its question.
-func (v *traceView) showHeading(l *recordedLoop, events *recordedNode, node, indent string) {
+func (v *traceView) showHeading(l *traces.Loop, events *recordedNode, node, indent string) {
 	var parts []string
 	if name := nameLoop(node); name != "" {
 		parts = append(parts, name)
 	}
-	model := l.metadata.RootModel
+	model := l.Metadata.RootModel
 	if model == "" && events.begun != nil { // a run of one call has no trajectory
 		model = events.begun.Model
 	}
 	switch {
 	case model != "":
-		agent, _ := l.metadata.EnvironmentKwargs["agent"].(string)
+		agent, _ := l.Metadata.EnvironmentKwargs["agent"].(string)
 		parts = append(parts, agentText(agent)+"model "+escape(model))
-	case node == "0" && l.metadata.EnvironmentType != "":
-		parts = append(parts, escape(l.metadata.EnvironmentType))
+	case node == "0" && l.Metadata.EnvironmentType != "":
+		parts = append(parts, escape(l.Metadata.EnvironmentType))
 	}
 
-	if len(l.turns) > 0 || len(l.subs) == 0 {
-		parts = append(parts, english.Plural(len(l.turns), "turn", ""))
+	if len(l.Turns) > 0 || len(l.Subs) == 0 {
+		parts = append(parts, english.Plural(len(l.Turns), "turn", ""))
 	}
-	if l.folder != "." {
-		parts = append(parts, "in "+escape(strings.TrimPrefix(l.folder, "./")))
+	if l.Folder != "." {
+		parts = append(parts, "in "+escape(strings.TrimPrefix(l.Folder, "./")))
 	}
 
 	text := strings.Join(parts, ", ")
@@ -211,7 +197,7 @@ func (v *traceView) showAsides(all []ledger.Event, turn int, indent string) []le
 }
 
 // showTurn shows a turn, and returns the tiers of the snippets after it.
-func (v *traceView) showTurn(t recordedTurn, tiers []string, indent string) []string {
+func (v *traceView) showTurn(t traces.Turn, tiers []string, indent string) []string {
 	v.printf("%s├─ turn %d, %s\n", indent, t.Iteration, seconds(t.Seconds))
 	inner := indent + "│    "
 	v.showText(inner, "reply", t.Response)

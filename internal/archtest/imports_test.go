@@ -15,7 +15,7 @@ import (
 var layers = []string{
 	"tiers", "internal", "schema", "images", "inputs", "a tier", "router",
 	"routing", // internal/analyser and internal/runner: what fills in and follows the router's plans
-	"repl", "graph", "root",
+	"repl", "viewer", "graph", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
 	"cmd", "examples", "scripts",
@@ -33,14 +33,18 @@ var arrows = map[string][]string{
 	"router":   {"tiers", "internal"},
 	"routing":  {"router", "tiers", "internal"},
 	"repl":     {"router", "schema", "tiers", "internal"},
+	"viewer":   {"repl", "router", "tiers", "internal"},
 	"graph":    {"repl", "tiers", "internal"},
 	"root":     {"graph", "repl", "routing", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
-	"cmd":      {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
+	"cmd": {
+		"root", "viewer", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal",
+	},
 	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs"},
 	"scripts": {
-		"root", "graph", "repl", "routing", "router", "tiers", "a tier", "schema", "images", "internal", "testing",
+		"root", "viewer", "graph", "repl", "routing", "router", "tiers", "a tier", "schema", "images", "internal",
+		"testing",
 	},
 }
 
@@ -110,6 +114,8 @@ func part(folder string) string {
 		return "testing"
 	case first == "internal" && (strings.HasPrefix(rest, "analyser/") || rest == "runner"):
 		return "routing"
+	case folder == "internal/viewer", strings.HasPrefix(folder, "internal/viewer/"):
+		return "viewer" // the one part of internal that knows the events of loops
 	}
 	return first
 }

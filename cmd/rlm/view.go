@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/viewer"
+)
+
+const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and calls, with their code, output,
+times, tokens and cost.
+
+A RUN is the name of a stored run ("rlm run --name"), a folder that --trace wrote, a folder of
+such folders, or a file: a trajectory, or a journal of "rlm runs export". Without one, the
+viewer shows all stored runs. A run that is still going on grows on the page.
+
+The viewer prints its address, which only this machine can reach and which has a secret part.
+It ends with Ctrl-C. --export writes one run as a single file that needs no server.`
+
+// viewSettings are the flags of rlm view.
+type viewSettings struct{ listen, export string }
+
+func newViewer(e *env) *cobra.Command {
+	var v viewSettings
+	cmd := &cobra.Command{
+		Use: "view [RUN...]", Short: "Show runs in a browser", Long: viewLong,
+		Example: `  rlm view
+  rlm view outage
+  rlm view traces/
+  rlm view tr --export run.html`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.withViewed(args, func(s viewer.Source) error {
+				if v.export != "" {
+					return exportView(cmd.Context(), s, v.export)
+				}
+				return e.serveView(cmd.Context(), s, v.listen)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&v.listen, "listen", "127.0.0.1:0", "`address` of this machine; port 0 is a free one")
+	cmd.Flags().StringVar(&v.export, "export", "", "new HTML `file` to write, in place of serving")
+	return cmd
+}
+
+// withViewed calls use with a source of the runs that were given.
+func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
+	var paths, names []string
+	for _, arg := range args {
+		if _, err := os.Lstat(arg); err == nil {
+			paths = append(paths, arg)
+		} else {
+			names = append(names, arg)
+		}
+	}
+
+	var sources []viewer.Source
+	if len(paths) > 0 {
+		files, err := viewer.FindTraces(paths...)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		sources = append(sources, files)
+	}
+	if len(paths) > 0 && len(names) == 0 {
+		return asUsage(use(viewer.Join(sources...)))
+	}
+	return e.withRuns(func(engine *rlm.Engine) error {
+		stored := &storedRuns{engine, names}
+		if _, err := stored.List(context.Background()); err != nil {
+			return err
+		}
+		return use(viewer.Join(append(sources, stored)...))
+	})
+}
+
+// asUsage gives an error the exit code of wrong usage.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitUsage, err}
+}
+
+func exportView(ctx context.Context, s viewer.Source, name string) (err error) {
+	items, err := s.List(ctx)
+	if err == nil && len(items) != 1 {
+		err = fmt.Errorf("--export writes one run, but there are %d: name one", len(items))
+	}
+	if err != nil {
+		return err
+	}
+	run, err := s.Open(ctx, items[0].ID)
+	if err != nil {
+		return err
+	}
+
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return viewer.Export(file, run)
+}
+
+// serveView serves a viewer until the command is interrupted.
+func (e *env) serveView(ctx context.Context, s viewer.Source, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && (ip == nil || !ip.IsLoopback()) {
+		err = errors.New("give an address of this machine alone, such as 127.0.0.1:8080")
+	}
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", address, err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", address, err)
+	}
+
+	token, own := viewer.Token(), listener.Addr().String()
+	server := &http.Server{
+		Handler:           viewer.Guard(token, own, viewer.New(s, e.log)),
+		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    1 << 16,
+	}
+	_, _ = fmt.Fprintf(e.stdout, "http://%s/%s/\n", own, token)
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// storedRuns is the source of the runs in the store: of those with these names, or of all.
+type storedRuns struct {
+	engine *rlm.Engine
+	names  []string
+}
+
+// List implements [viewer.Source].
+func (s *storedRuns) List(ctx context.Context) (items []viewer.Item, err error) {
+	var runs []rlm.Run
+	if len(s.names) == 0 {
+		runs, err = s.engine.Runs(ctx, rlm.RunFilter{Limit: 10_000})
+	}
+	for _, name := range s.names {
+		run, err := s.engine.ShowRun(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s is neither a stored run nor a file or folder: %w", name, err)
+		}
+		runs = append(runs, run)
+	}
+
+	for i := range runs {
+		r := &runs[i]
+		items = append(items, viewer.Item{
+			ID: r.Name, Title: r.Question, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
+		})
+	}
+	return items, err
+}
+
+// find returns a run that is in the list.
+func (s *storedRuns) find(ctx context.Context, name string) (run rlm.Run, err error) {
+	items, err := s.List(ctx)
+	if err != nil {
+		return run, err
+	}
+	for i := range items {
+		if items[i].ID == name {
+			return s.engine.ShowRun(ctx, name)
+		}
+	}
+	return run, fmt.Errorf("%w: %s", viewer.ErrNotFound, name)
+}
+
+// Open implements [viewer.Source].
+func (s *storedRuns) Open(ctx context.Context, name string) (*viewer.Run, error) {
+	known, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(s.engine.ExportRun(ctx, name, w)) }()
+	run, err := viewer.ReadJournal(r)
+	_ = r.Close() // frees the writer
+	if err != nil {
+		return nil, err
+	}
+
+	run.Title, run.Status = cmp.Or(known.Question, name), known.Status
+	run.Nodes[0].Status = known.Status
+	run.Stamp = stampOf(&known)
+	if known.Reason != "" {
+		run.Notes = append(run.Notes, known.Reason)
+	}
+	return run, nil
+}
+
+func stampOf(run *rlm.Run) string { return fmt.Sprint(run.Updated.UnixNano(), run.Status) }
+
+// Wait implements [viewer.Source].
+func (s *storedRuns) Wait(ctx context.Context, name string, run *viewer.Run) error {
+	return viewer.Poll(ctx, run, func() (bool, error) {
+		now, err := s.find(ctx, name)
+		return err == nil && stampOf(&now) != run.Stamp, err
+	})
+}

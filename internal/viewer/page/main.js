@@ -1,0 +1,275 @@
+const backend = openBackend();
+const pane = byId('part');
+const rows = new Rows(byId('scroll'), byId('space'), choose, toggle);
+const overview = new Overview(byId('overview'), byId('parallel'), choose);
+let model = null;
+let id = null; // of the run
+let stop = () => {}; // following the run
+let hits = [];
+let isFirst = true;
+let loaded = 0; // counts what was asked for, so that a late reply is no longer shown
+
+function note(texts) {
+  byId('notes').replaceChildren(...texts.slice(0, 20).map((text) => make('p', '', visible(text))));
+}
+
+const fail = (error) => note([error.message || String(error)]);
+
+// place is what the address says: the run and its node.
+function place() {
+  const query = new URLSearchParams(location.hash.slice(1));
+  return {run: query.get('run'), node: Math.trunc(Number(query.get('node'))) || 0};
+}
+
+async function navigate() {
+  const {run, node} = place();
+  if (backend.runs && run === null) return openList();
+  if (model && run === id) {
+    if (rows.chosen !== node) choose(node);
+    return;
+  }
+  stop();
+  id = run;
+  try {
+    const data = await backend.run(run);
+    openRun(data, node);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+async function openList() {
+  stop();
+  model = id = null;
+  byId('run').hidden = true;
+  byId('all').hidden = true;
+  byId('runs').hidden = false;
+  byId('title').textContent = document.title = 'rlm runs';
+  byId('status').textContent = '';
+  byId('sums').replaceChildren();
+  try {
+    const items = await backend.runs();
+    if (items.length === 1 && isFirst) {
+      location.replace('#' + new URLSearchParams({run: items[0].id}));
+      return;
+    }
+    isFirst = false;
+    showRuns(items, byId('filter').value);
+    byId('filter').oninput = (e) => showRuns(items, e.target.value);
+    note([]);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function openRun(data, node) {
+  model = new Model(data);
+  byId('run').hidden = false;
+  byId('runs').hidden = true;
+  byId('all').hidden = !backend.runs;
+  rows.hits = new Set();
+  showRun();
+  choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
+  byId('scroll').focus({preventScroll: true});
+  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('shown')));
+  if (data.status === 'running') follow(data.version);
+}
+
+function follow(version) {
+  stop = backend.follow(id, version, (change) => {
+    const changed = model.change(change);
+    showRun();
+    if (changed.includes(rows.chosen)) showChosen();
+  }, () => note([...model.notes, 'The connection is lost: load the page again to see what is new.']));
+}
+
+// showRun shows what concerns the whole run.
+function showRun() {
+  byId('title').textContent = visible(model.title || id || 'A run');
+  document.title = visible(model.title || 'A run') + ' – rlm';
+  const status = byId('status');
+  status.textContent = visible(model.status);
+  status.className = 'status s-' + (isFailure(model) ? 'bad' : model.status === 'running' ? 'run' : 'ok');
+  const sums = byId('sums');
+  sums.replaceChildren();
+  const add = (name, value) => { if (value) sums.append(fact(name, value)); };
+  if (model.nodes.length) {
+    add('time', model.end > 0 ? formatTime(model.end) : '');
+    add('calls', formatCount(model.modelCalls[0]));
+    add('tokens', formatCount(model.tokens[0]));
+    add('cost', formatUSD(model.usd[0], model.unpriced[0]));
+    add('problems', formatCount(model.problems[0]));
+  }
+  byId('tree').classList.toggle('timeless', !(model.end > 0));
+  if (rows.bars === 'time' && !(model.end > 0)) setBars('tokens');
+  note(model.notes);
+  overview.show(model);
+  rows.show(model);
+}
+
+function choose(row) {
+  if (!model || row === undefined || row >= model.nodes.length) return;
+  model.reveal(row);
+  rows.choose(row);
+  if (row >= 0) {
+    const query = backend.runs ? {run: id, node: row} : {node: row};
+    history.replaceState(null, '', '#' + new URLSearchParams(query));
+  }
+  showChosen();
+}
+
+async function showChosen() {
+  const row = rows.chosen;
+  const asked = ++loaded;
+  let late = setTimeout(() => showPart(pane, model, row, null), 120);
+  try {
+    const texts = row >= 0 && model.nodes[row].texts ? await backend.texts(id, row) : [];
+    if (asked === loaded) showPart(pane, model, row, texts);
+    if (asked === loaded) pane.scrollTop = 0;
+  } catch (error) {
+    fail(error);
+  }
+  clearTimeout(late);
+}
+
+function toggle(row) {
+  if (!model.hasChildren(row)) return;
+  model.fold(row, !model.isFolded(row));
+  rows.show(model);
+}
+
+function move(by) {
+  const at = model.placeOf(rows.chosen);
+  const to = Math.min(Math.max((at < 0 ? 0 : at) + by, 0), model.rows.length - 1);
+  choose(model.rows[to]);
+}
+
+// unfold unfolds a row, or goes to its first child.
+function unfold() {
+  if (!model.hasChildren(rows.chosen)) return;
+  if (model.isFolded(rows.chosen)) toggle(rows.chosen); else move(1);
+}
+
+function foldOrUp() {
+  if (model.hasChildren(rows.chosen) && !model.isFolded(rows.chosen)) toggle(rows.chosen);
+  else choose(model.parentOf(rows.chosen));
+}
+
+// search finds nodes and goes to the first one.
+async function search(text) {
+  hits = [];
+  byId('hits').textContent = '';
+  if (text) {
+    try {
+      const found = await backend.search(id, text);
+      if (byId('search').value.trim() !== text) return;
+      hits = found.nodes;
+      byId('hits').textContent = hits.length ? `${hits.length}${found.more ? '+' : ''} found` : 'nothing found';
+    } catch (error) {
+      fail(error);
+    }
+  }
+  rows.hits = new Set(hits);
+  if (hits.length) nextHit(1, true); else rows.draw(true);
+}
+
+function nextHit(by, stay) {
+  if (!hits.length) return;
+  const now = Math.max(rows.chosen, 0);
+  let to;
+  if (by > 0) to = hits.find((h) => stay ? h >= now : h > now) ?? hits[0];
+  else to = hits.findLast((h) => h < now) ?? hits[hits.length - 1];
+  byId('hits').textContent = `${hits.indexOf(to) + 1} of ${hits.length}`;
+  choose(to);
+}
+
+function showProblems() {
+  const problems = [];
+  if (byId('errors').checked) model.nodes.forEach((n, i) => { if (isProblem(n)) problems.push(i); });
+  model.filter(byId('errors').checked ? problems : null);
+  rows.show(model);
+  if (model.rows.length) choose(model.placeOf(rows.chosen) >= 0 ? rows.chosen : model.rows[0]);
+}
+
+function setBars(what) {
+  rows.bars = byId('bars').value = what;
+  byId('bartitle').textContent = {time: 'Time', usd: 'Cost', tokens: 'Tokens'}[what];
+  rows.draw(true);
+}
+
+const themes = ['light dark', 'light', 'dark'];
+function setTheme(theme) {
+  document.documentElement.style.colorScheme = theme;
+  overview.draw();
+  try { localStorage.setItem('rlm-theme', theme); } catch { /* a file may have no storage */ }
+}
+
+function nextTheme() {
+  const now = document.documentElement.style.colorScheme || themes[0];
+  setTheme(themes[(themes.indexOf(now) + 1) % themes.length]);
+}
+
+const keys = {
+  j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
+  l: unfold, ArrowRight: unfold, h: foldOrUp, ArrowLeft: foldOrUp, ' ': () => toggle(rows.chosen),
+  Home: () => move(-Infinity), End: () => move(Infinity), PageDown: () => move(rows.page()), PageUp: () => move(-rows.page()),
+  Enter: () => pane.focus(), n: () => nextHit(1), N: () => nextHit(-1),
+};
+const everywhere = {
+  '/': () => byId('search').focus(), '?': () => byId('keys').showModal(), t: nextTheme,
+  e: () => byId('errors').click(), w: () => pane.classList.toggle('nowrap'),
+  b: () => setBars({time: 'usd', usd: 'tokens', tokens: 'time'}[rows.bars]),
+};
+
+document.addEventListener('keydown', (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || !model || byId('keys').open) return;
+  const field = e.target.closest('input, select');
+  if (e.key === 'Escape') {
+    if (field && field.value) { field.value = ''; search(''); }
+    byId('scroll').focus();
+    return;
+  }
+  if (field && field.type !== 'checkbox') return;
+  const inTree = e.target === byId('scroll') || e.target === document.body || 'jknN'.includes(e.key);
+  const act = Object.hasOwn(everywhere, e.key) ? everywhere[e.key] : inTree && Object.hasOwn(keys, e.key) ? keys[e.key] : null;
+  if (!act) return;
+  e.preventDefault();
+  act();
+});
+
+// The divider between the panes.
+function setWidth(share) {
+  const bounded = Math.min(Math.max(share, 0.2), 0.8);
+  byId('panes').style.setProperty('--tree', bounded * 100 + '%');
+  byId('divider').setAttribute('aria-valuenow', Math.round(bounded * 100));
+}
+byId('divider').addEventListener('pointerdown', (e) => e.target.setPointerCapture(e.pointerId));
+byId('divider').addEventListener('pointermove', (e) => {
+  if (!e.target.hasPointerCapture(e.pointerId)) return;
+  const box = byId('panes').getBoundingClientRect();
+  setWidth((e.clientX - box.left) / box.width);
+});
+byId('divider').addEventListener('keydown', (e) => {
+  const now = Number(e.target.getAttribute('aria-valuenow') || 55) / 100;
+  if (e.key === 'ArrowLeft') setWidth(now - 0.05);
+  if (e.key === 'ArrowRight') setWidth(now + 0.05);
+});
+
+let typing;
+byId('search').addEventListener('input', (e) => {
+  clearTimeout(typing);
+  typing = setTimeout(() => search(e.target.value.trim()), 200);
+});
+byId('search').addEventListener('keydown', (e) => { if (e.key === 'Enter') nextHit(e.shiftKey ? -1 : 1); });
+byId('errors').addEventListener('change', showProblems);
+byId('bars').addEventListener('change', (e) => setBars(e.target.value));
+byId('unfold').addEventListener('click', () => { model.foldAll(false); rows.show(model); });
+byId('fold').addEventListener('click', () => { model.foldAll(true); choose(0); rows.show(model); });
+byId('theme').addEventListener('click', nextTheme);
+byId('help').addEventListener('click', () => byId('keys').showModal());
+byId('all').addEventListener('click', () => { isFirst = false; });
+addEventListener('hashchange', navigate);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => overview.draw());
+
+try { const theme = localStorage.getItem('rlm-theme'); if (themes.includes(theme)) setTheme(theme); } catch { /* as above */ }
+navigate();

@@ -1,0 +1,118 @@
+// Package viewer shows runs in a browser: their tree of loops, turns, snippets and calls, when
+// each was and what it cost. A [Source] has the runs, [New] serves them, and [Export] writes
+// one as a file that needs no server.
+//
+// All text of a run is hostile. It reaches the page as JSON, and the page shows it as text
+// alone; the policy of the page's content lets nothing else run.
+package viewer
+
+import "strings"
+
+// Kind says what a node is.
+type Kind string
+
+// The kinds of nodes. Other nodes have the name of their event, such as "warning".
+const (
+	KindLoop    Kind = "loop"
+	KindTurn    Kind = "turn"
+	KindReply   Kind = "reply"
+	KindSnippet Kind = "snippet"
+	KindCall    Kind = "call"
+	KindCalls   Kind = "calls" // one call of a snippet that asked models many times
+	KindAnswer  Kind = "answer"
+	KindStep    Kind = "step" // of a trace of another agent
+)
+
+// The statuses of nodes. The others are those of loops. Empty means that all is well.
+const (
+	StatusRunning = "running"
+	StatusFailed  = "failed"
+)
+
+// Node is a part of a run. It comes after its parent and keeps its number.
+type Node struct {
+	Parent int    `json:"parent"` // the number of a node, -1 for none
+	Kind   Kind   `json:"kind"`
+	Title  string `json:"title,omitempty"`
+	Status string `json:"status,omitempty"`
+	Model  string `json:"model,omitempty"`
+	Agent  string `json:"agent,omitempty"`
+	Tier   string `json:"tier,omitempty"`
+	Reason string `json:"reason,omitempty"` // the purpose of a call
+	// Start is the time since the run began, Elapsed the duration, in milliseconds. Both are
+	// -1 if they are not known.
+	Start   float64 `json:"start"`
+	Elapsed float64 `json:"elapsed"`
+	// What the node itself has used, without the nodes below it.
+	Calls        int64   `json:"calls,omitempty"`
+	InputTokens  int64   `json:"in,omitempty"`
+	OutputTokens int64   `json:"out,omitempty"`
+	USD          float64 `json:"usd,omitempty"`
+	Unpriced     int64   `json:"unpriced,omitempty"`
+	// Texts is the number of texts that the node has.
+	Texts int `json:"texts,omitempty"`
+}
+
+// Form says how a text is shown.
+type Form string
+
+// The forms of texts.
+const (
+	FormText  Form = "text"
+	FormCode  Form = "code"
+	FormReply Form = "reply" // with code between fences
+)
+
+// Text is a text of a node, such as its code or its output.
+type Text struct {
+	Name string `json:"name"`
+	Form Form   `json:"form"`
+	Text string `json:"text"`
+}
+
+// Run is what the viewer knows of a run.
+type Run struct {
+	Title  string   `json:"title"`
+	Status string   `json:"status"`
+	Notes  []string `json:"notes,omitempty"` // about parts that are left out
+	Nodes  []Node   `json:"nodes"`
+	// Texts are those of each node.
+	Texts [][]Text `json:"-"`
+	// Stamp is the source's own note of how far it has read.
+	Stamp string `json:"-"`
+	// Version is the viewer's number of this reading.
+	Version int64 `json:"version,omitempty"`
+}
+
+// search returns the numbers of the nodes that have a text, in any case of letters, and
+// whether there are more than limit.
+func (r *Run) search(text string, limit int) (found []int, more bool) {
+	text = strings.ToLower(text)
+	found = []int{}
+	for i := range r.Nodes {
+		if !r.has(i, text) {
+			continue
+		}
+		if len(found) == limit {
+			return found, true
+		}
+		found = append(found, i)
+	}
+	return found, false
+}
+
+func (r *Run) has(i int, lower string) bool {
+	n := &r.Nodes[i]
+	for _, s := range []string{n.Title, n.Status, n.Model, n.Agent, n.Tier, string(n.Kind), n.Reason} {
+		if strings.Contains(strings.ToLower(s), lower) {
+			return true
+		}
+	}
+
+	for _, t := range r.Texts[i] {
+		if strings.Contains(strings.ToLower(t.Text), lower) {
+			return true
+		}
+	}
+	return false
+}

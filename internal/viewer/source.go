@@ -1,0 +1,72 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Source has the runs that a viewer shows. It is safe for concurrent use.
+type Source interface {
+	// List returns the runs, the latest change first.
+	List(ctx context.Context) ([]Item, error)
+	// Open reads a run by its ID. The error wraps [ErrNotFound] if there is none.
+	Open(ctx context.Context, id string) (*Run, error)
+	// Wait returns when a run may have changed since Open returned it, or when that can no
+	// longer happen: then it wraps [ErrEnded].
+	Wait(ctx context.Context, id string, run *Run) error
+}
+
+// The errors of a Source.
+var (
+	ErrNotFound = errors.New("there is no such run")
+	ErrEnded    = errors.New("the run has ended")
+)
+
+// Item is a run in the list of all.
+type Item struct {
+	ID      string    `json:"id"`
+	Title   string    `json:"title"`
+	Status  string    `json:"status,omitempty"`
+	Calls   int64     `json:"calls,omitempty"`
+	USD     float64   `json:"usd,omitempty"`
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+// Join returns a source with the runs of several.
+func Join(sources ...Source) Source { return joined(sources) }
+
+type joined []Source
+
+// List implements [Source].
+func (j joined) List(ctx context.Context) (all []Item, err error) {
+	for _, s := range j {
+		items, err := s.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+	}
+	return all, nil
+}
+
+// Open implements [Source].
+func (j joined) Open(ctx context.Context, id string) (run *Run, err error) {
+	err = ErrNotFound
+	for _, s := range j {
+		if run, err = s.Open(ctx, id); !errors.Is(err, ErrNotFound) {
+			return run, err
+		}
+	}
+	return nil, err
+}
+
+// Wait implements [Source].
+func (j joined) Wait(ctx context.Context, id string, run *Run) error {
+	for _, s := range j {
+		if _, err := s.Open(ctx, id); !errors.Is(err, ErrNotFound) {
+			return s.Wait(ctx, id, run)
+		}
+	}
+	return ErrNotFound
+}
