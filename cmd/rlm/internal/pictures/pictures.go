@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mattn/go-sixel"
+	"golang.org/x/image/draw"
 	"golang.org/x/term"
 )
 
@@ -40,11 +41,25 @@ func Protocols() []string {
 	return []string{string(Kitty), string(ITerm), string(Sixel), string(None)}
 }
 
-// maxPixels bounds a picture: four bytes each on this host.
-const maxPixels = 16 << 20
+const (
+	// maxPixels bounds a picture: up to 16 bytes each on this host, while a JPEG is decoded.
+	maxPixels = 16 << 20
 
-// ErrTooLarge reports a picture with too many pixels.
-var ErrTooLarge = fmt.Errorf("the picture has more than %d million pixels", maxPixels>>20)
+	// maxSide bounds what is drawn, in pixels. A larger picture is made smaller: no terminal shows
+	// more, and go-sixel panics when it samples a picture that is very wide and low.
+	maxSide = 2048
+)
+
+// maxTime bounds how long a picture is decoded: a JPEG of one megabyte can ask for an hour.
+var maxTime = 5 * time.Second
+
+var (
+	// ErrTooLarge reports a picture with too many pixels.
+	ErrTooLarge = fmt.Errorf("the picture has more than %d million pixels", maxPixels>>20)
+
+	// ErrTooSlow reports a picture that takes too long to decode.
+	ErrTooSlow = errors.New("the picture takes too long to decode, which suggests a malicious file")
+)
 
 // Detect returns the protocol of a terminal, from the variables that terminals set. ask asks
 // the terminal for its device attributes; it is called if no variable tells, and may be nil.
@@ -103,17 +118,11 @@ func Ask(in, out *os.File) string {
 // Draw draws a picture, and ends the line. The error wraps image.ErrFormat for bytes that are
 // no picture in a known format.
 func Draw(w io.Writer, p Protocol, data []byte) error {
-	config, _, err := image.DecodeConfig(bytes.NewReader(data))
+	picture, err := decode(data)
 	if err != nil {
-		return fmt.Errorf("cannot read the picture: %w", err)
+		return err
 	}
-	if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
-		return ErrTooLarge
-	}
-	picture, _, err := image.Decode(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("cannot read the picture: %w", err)
-	}
+	picture = shrink(picture)
 
 	var out bytes.Buffer
 	switch p {
@@ -131,6 +140,50 @@ func Draw(w io.Writer, p Protocol, data []byte) error {
 	out.WriteByte('\n')
 	_, err = out.WriteTo(w)
 	return err
+}
+
+// decode decodes a picture within bounds on pixels and time.
+func decode(data []byte) (image.Image, error) {
+	config, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the picture: %w", err)
+	}
+	if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
+		return nil, ErrTooLarge
+	}
+
+	picture, _, err := image.Decode(&hurried{bytes.NewReader(data), time.Now().Add(maxTime)})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the picture: %w", err)
+	}
+	return picture, nil
+}
+
+// hurried reads until a time. Reads are short, because a decoder can work for long on a few bytes.
+type hurried struct {
+	r     io.Reader
+	until time.Time
+}
+
+func (h *hurried) Read(p []byte) (int, error) {
+	if time.Now().After(h.until) {
+		return 0, ErrTooSlow
+	}
+	return h.r.Read(p[:min(len(p), 512)])
+}
+
+// shrink returns a picture whose sides have at most maxSide pixels.
+func shrink(picture image.Image) image.Image {
+	from := picture.Bounds()
+	longest := max(from.Dx(), from.Dy())
+	if longest <= maxSide {
+		return picture
+	}
+
+	size := image.Rect(0, 0, max(1, from.Dx()*maxSide/longest), max(1, from.Dy()*maxSide/longest))
+	small := image.NewNRGBA(size)
+	draw.ApproxBiLinear.Scale(small, size, picture, from, draw.Src, nil)
+	return small
 }
 
 // chunk is how much of a picture kitty takes in one sequence, in bytes of base64.

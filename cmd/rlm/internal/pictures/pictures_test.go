@@ -2,6 +2,7 @@ package pictures
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -9,12 +10,16 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mattn/go-sixel"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // noise returns a picture that does not compress, as PNG.
@@ -113,12 +118,50 @@ func TestSixelsShowThePicture(t *testing.T) {
 
 // huge returns a PNG whose header promises a picture of that size, and that has nothing more.
 func huge(width, height uint32) []byte {
-	head := []byte("IHDR")
-	head = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(head, width), height)
-	head = append(head, 8, 6, 0, 0, 0)
-	out := binary.BigEndian.AppendUint32([]byte("\x89PNG\r\n\x1a\n"), 13)
-	out = append(out, head...)
-	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(head))
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
+	return append([]byte("\x89PNG\r\n\x1a\n"), block("IHDR", append(head, 8, 6, 0, 0, 0))...)
+}
+
+// block returns a chunk of a PNG.
+func block(kind string, data []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	out = append(append(out, kind...), data...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+// inflating returns a PNG of few pixels with 64 MiB of packed zeros.
+func inflating(t *testing.T) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	if _, err := io.CopyN(w, zeros{}, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return append(append(huge(5, 5), block("IDAT", packed.Bytes())...), block("IEND", nil)...)
+}
+
+// zeros is a stream without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// refining returns a progressive JPEG of 16 million pixels with many scans of 25 bytes, which all
+// refine nothing in each block.
+func refining(scans int) []byte {
+	out := []byte("\xff\xd8\xff\xc2\x00\x0b\x08\x10\x00\x10\x00\x01\x01\x11\x00")
+	out = append(out, "\xff\xc4\x00\x14\x10\x01"...) // the code 0 says that 16,384 and more blocks end here
+	out = append(append(out, make([]byte, 15)...), 0xe0)
+	for range scans {
+		out = append(out, "\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"...)
+		out = append(out, make([]byte, 32)...)
+	}
+	return append(out, "\xff\xd9"...)
 }
 
 func TestHostilePicturesAreRefused(t *testing.T) {
@@ -127,6 +170,9 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 	if err := Draw(&out, Kitty, huge(1<<30, 1<<20)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a bomb: %v", err)
 	}
+	if err := Draw(&out, Kitty, inflating(t)); err == nil {
+		t.Error("64 MiB for 25 pixels was drawn")
+	}
 	for _, data := range []string{"", "\x1b]0;title\a", "\x89PNG\r\n\x1a\n\x1b[2J"} {
 		if err := Draw(&out, ITerm, []byte(data)); err == nil {
 			t.Errorf("%q was drawn", data)
@@ -134,6 +180,43 @@ func TestHostilePicturesAreRefused(t *testing.T) {
 	}
 	if out.Len() > 0 {
 		t.Errorf("the terminal got %q", out.String())
+	}
+}
+
+// TestASlowPictureIsGivenUp decodes a picture of a megabyte that would take half an hour.
+//
+//nolint:paralleltest // it changes a bound
+func TestASlowPictureIsGivenUp(t *testing.T) {
+	skip.Short(t, "a decoder works for seconds")
+	before := maxTime
+	maxTime = 100 * time.Millisecond
+	defer func() { maxTime = before }()
+	if err := Draw(io.Discard, Sixel, refining(25_000)); !errors.Is(err, ErrTooSlow) {
+		t.Error(err)
+	}
+}
+
+// TestAnyShapeIsDrawn draws pictures that have many pixels, or many in one direction.
+func TestAnyShapeIsDrawn(t *testing.T) {
+	t.Parallel()
+	for _, size := range []image.Point{{1 << 19, 1}, {1, 1 << 19}, {2100, 700}} {
+		var data bytes.Buffer
+		if err := png.Encode(&data, image.NewGray(image.Rectangle{Max: size})); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Draw(&out, Sixel, data.Bytes()); err != nil {
+			t.Errorf("%v: %v", size, err)
+		}
+
+		var got image.Image
+		if err := sixel.NewDecoder(&out).Decode(&got); err != nil {
+			t.Errorf("%v: %v", size, err)
+			continue
+		}
+		if side := max(got.Bounds().Dx(), got.Bounds().Dy()); side > maxSide+6 { // sixels have six rows
+			t.Errorf("%v: %d pixels are drawn", size, side)
+		}
 	}
 }
 
