@@ -20,9 +20,28 @@ type nameFlag struct {
 }
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
-	flags.StringVar(&n.name, "name", "",
+	flags.Var((*givenName)(&n.name), "name",
 		"`name` of a run that outlives its process: it is begun, or continued; see rlm runs")
 }
+
+// givenName is a flag of the name under which something is kept. An empty one, such as that of a
+// variable that is not set, would keep nothing.
+type givenName string
+
+// Set implements pflag.Value.
+func (g *givenName) Set(name string) error {
+	if name == "" {
+		return errors.New("the name is empty: nothing would be kept")
+	}
+	*g = givenName(name)
+	return nil
+}
+
+// String implements pflag.Value.
+func (g *givenName) String() string { return string(*g) }
+
+// Type implements pflag.Value.
+func (g *givenName) Type() string { return "string" }
 
 // begin keeps how the run is begun, if it has a name. The command of a question gives the question as
 // it was given, and whole.

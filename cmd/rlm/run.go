@@ -121,7 +121,7 @@ func (f *runFlags) addSession(flags *pflag.FlagSet) {
 }
 
 func addSession(flags *pflag.FlagSet, name *string, usage string) {
-	flags.StringVar(name, "session", "", usage)
+	flags.Var((*givenName)(name), "session", usage)
 }
 
 // runNamed answers the question of rlm run. A run with a name can be continued.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/snapshot"
 )
 
 // Info describes a session that is kept.
@@ -152,16 +154,32 @@ func checkImport(file *os.File, allowPaths bool) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	c, err := decode(file)
-	if err != nil || allowPaths {
+	f := &File{file: file}
+	if err := f.load(); err != nil {
+		return err
+	}
+	if err := f.checkSnapshot(); err != nil || allowPaths {
 		return err
 	}
 
+	c := f.Conversation
 	for i := range c.Contexts {
 		if c.Contexts[i].Path != "" || len(c.Contexts[i].Paths) > 0 {
 			return fmt.Errorf("its code would read %s of this machine: pass --allow-paths if it may",
 				c.Contexts[i].String())
 		}
+	}
+	return nil
+}
+
+// checkSnapshot reads the snapshot to its end. No session can be restored from a damaged one.
+func (f *File) checkSnapshot() error {
+	if f.expand != nil {
+		defer f.expand.Close()
+	}
+	_, _, err := snapshot.Read(io.LimitReader(f.Snapshot(), MaxState+1))
+	if err != nil {
+		return fmt.Errorf("cannot read its variables: %w", err)
 	}
 	return nil
 }

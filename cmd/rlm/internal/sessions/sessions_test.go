@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -185,18 +187,53 @@ func TestStatesAreCompressedAndBounded(t *testing.T) {
 	}
 }
 
+// emptySnapshot returns the snapshot of a session without variables.
+func emptySnapshot(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	if err := snapshot.Write(&b, &snapshot.Header{Version: snapshot.Version}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestADamagedSnapshotIsNotImported(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	whole := emptySnapshot(t)
+	for want, text := range map[string]string{
+		"ends early":   whole[:len(whole)-1],
+		"is damaged":   whole[:len(whole)-1] + "\x00",
+		"trailing":     whole + "x",
+		"not a snapsh": "",
+	} {
+		from := open(t, "from")
+		if err := from.Save(sessions.Conversation{}, write(text)); err != nil {
+			t.Fatal(err)
+		}
+		var exported bytes.Buffer
+		if err := sessions.Export("from", &exported); err != nil {
+			t.Fatal(err)
+		}
+		err := sessions.Import(&exported, "to", true)
+		if err == nil || !strings.Contains(err.Error(), want) || slices.Contains(sessions.Names(), "to") {
+			t.Errorf("%v, want %s; there are %v", err, want, sessions.Names())
+		}
+	}
+}
+
 func TestSessionsAreListedCopiedAndDeleted(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c := sessions.Conversation{
 		Contexts: []sessions.Context{{Path: "/etc/hosts"}}, Histories: [][]llm.Message{said("q", "a")},
 	}
-	if err := open(t, "a").Save(c, write("the snapshot")); err != nil {
+	kept := emptySnapshot(t)
+	if err := open(t, "a").Save(c, write(kept)); err != nil {
 		t.Fatal(err)
 	}
 	if err := sessions.Fork("a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := io.ReadAll(open(t, "b").Snapshot()); err != nil || string(data) != "the snapshot" {
+	if data, err := io.ReadAll(open(t, "b").Snapshot()); err != nil || string(data) != kept {
 		t.Errorf("the copy has %q, %v", data, err)
 	}
 

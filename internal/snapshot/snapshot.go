@@ -1,0 +1,218 @@
+// Package snapshot reads and writes the variables of a session, for another session of this or
+// a later process.
+package snapshot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// The format is
+//
+//	magic, the length of the header (4 bytes, big-endian), the header as JSON,
+//	the data of each namespace, the SHA-256 of everything before it.
+//
+// The checksum finds accidental damage. It is not a signature: a snapshot is as untrusted as
+// the code that ran, and only a sandbox decodes the data.
+const (
+	magic   = "rlm-snapshot\n"
+	Version = 1
+
+	maxHeader   = 4 << 20 // bytes; most of a header is reports of values left behind
+	maxSnippets = 8 << 20 // that a session has run before its snapshot
+)
+
+// maxData bounds the data of one namespace in each format, in bytes.
+var maxData = map[string]int64{
+	session.FormatPickle: 1 << 30,
+	session.FormatReplay: 64 << 20,
+}
+
+// Header is the header of a snapshot.
+type Header struct {
+	Version    int         `json:"version"`
+	Contexts   []Context   `json:"contexts"`
+	Namespaces []Namespace `json:"namespaces"`
+}
+
+// Context identifies a context. A snapshot refers to contexts and does not hold them.
+type Context struct {
+	Kind  string `json:"kind"`  // "text", "dir" or "value"
+	Bytes int64  `json:"bytes"` // for a dir, the number of files
+}
+
+// Namespace is the variables of one language.
+type Namespace struct {
+	Language tiers.Language `json:"language"`
+	Format   string         `json:"format"`
+	From     string         `json:"from"`
+	Snippet  int            `json:"snippet"`
+	Left     []tiers.Left   `json:"left,omitempty"`
+	Bytes    int64          `json:"bytes"`
+}
+
+// Languages are the languages with namespaces, in the order of a snapshot.
+var Languages = []tiers.Language{tiers.Python, tiers.Go}
+
+// Write writes a snapshot, with the data of each namespace.
+func Write(w io.Writer, header *Header, data [][]byte) error {
+	text, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxHeader {
+		return fmt.Errorf("its header has %d bytes, more than %d", len(text), maxHeader)
+	}
+
+	var length [4]byte
+	binary.BigEndian.PutUint32(length[:], uint32(len(text))) //nolint:gosec // bounded above
+	parts := append([][]byte{[]byte(magic), length[:], text}, data...)
+
+	// The sum is computed during the writing: that may compress, or wait for a disk.
+	sum := make(chan []byte, 1)
+	go func() {
+		digest := sha256.New()
+		for _, part := range parts {
+			digest.Write(part)
+		}
+		sum <- digest.Sum(nil)
+	}()
+	for _, part := range parts {
+		if err == nil {
+			_, err = w.Write(part)
+		}
+	}
+	digest := <-sum
+	if err == nil {
+		_, err = w.Write(digest)
+	}
+	return err
+}
+
+// Read reads a snapshot to its end, and returns its header and the data of each namespace. It
+// allocates no more than it has read.
+func Read(r io.Reader) (*Header, [][]byte, error) {
+	sum := sha256.New()
+	both := io.TeeReader(r, sum)
+
+	begin, err := readExactly(both, int64(len(magic)))
+	if err != nil || string(begin) != magic {
+		return nil, nil, errors.New("it is not a snapshot")
+	}
+	header, err := readHeader(both)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	data := make([][]byte, len(header.Namespaces))
+	for i, n := range header.Namespaces {
+		if data[i], err = readExactly(both, n.Bytes); err != nil {
+			return nil, nil, err
+		}
+	}
+	return header, data, checkEnd(r, sum)
+}
+
+func readHeader(r io.Reader) (*Header, error) {
+	length, err := readExactly(r, 4)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(length))
+	if size > maxHeader {
+		return nil, fmt.Errorf("its header has %d bytes, more than %d", size, maxHeader)
+	}
+	text, err := readExactly(r, size)
+	if err != nil {
+		return nil, err
+	}
+
+	// Check the version first, because other versions have other fields.
+	var version struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, fmt.Errorf("its header is damaged: %w", err)
+	}
+	if version.Version != Version {
+		return nil, fmt.Errorf("it has version %d, but this program reads version %d",
+			version.Version, Version)
+	}
+
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	header := &Header{}
+	if err := decoder.Decode(header); err != nil {
+		return nil, fmt.Errorf("its header is damaged: %w", err)
+	}
+	if err := header.check(); err != nil {
+		return nil, err
+	}
+	return header, nil
+}
+
+// check refuses a header that no session writes.
+func (h *Header) check() error {
+	if len(h.Namespaces) > len(Languages) {
+		return fmt.Errorf("it has %d namespaces, more than %d",
+			len(h.Namespaces), len(Languages))
+	}
+	seen := map[tiers.Language]bool{}
+	for _, n := range h.Namespaces {
+		switch {
+		case n.Language != tiers.Python && n.Language != tiers.Go:
+			return fmt.Errorf("it has variables of the language %q", n.Language)
+		case seen[n.Language]:
+			return fmt.Errorf("it has the variables of %s twice", n.Language)
+		case maxData[n.Format] == 0:
+			return fmt.Errorf("its variables have the unknown format %q", n.Format)
+		case n.Bytes < 0 || n.Bytes > maxData[n.Format],
+			n.Snippet < 0 || n.Snippet > maxSnippets:
+			return fmt.Errorf("its variables have %d bytes after %d snippets", n.Bytes, n.Snippet)
+		}
+		seen[n.Language] = true
+	}
+	return nil
+}
+
+// believed is how many bytes a reader of a snapshot allocates before they have arrived.
+const believed = 16 << 20
+
+// readExactly reads n bytes. Beyond what is believed, the buffer grows only with the data that
+// arrives, because n is untrusted.
+func readExactly(r io.Reader, n int64) ([]byte, error) {
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(n, believed)) + bytes.MinRead) // ReadFrom wants the room for a last look
+	read, err := io.Copy(&buffer, io.LimitReader(r, n))
+	if err != nil {
+		return nil, err
+	}
+	if read < n {
+		return nil, fmt.Errorf("it ends early: %w", io.ErrUnexpectedEOF)
+	}
+	return buffer.Bytes(), nil
+}
+
+// checkEnd compares the checksum that follows, and refuses further data.
+func checkEnd(r io.Reader, sum hash.Hash) error {
+	want, err := readExactly(r, sha256.Size)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(want, sum.Sum(nil)) {
+		return errors.New("it is damaged: its checksum does not match")
+	}
+	if rest, err := io.CopyN(io.Discard, r, 1); rest > 0 || !errors.Is(err, io.EOF) {
+		return errors.New("it has trailing data")
+	}
+	return nil
+}
