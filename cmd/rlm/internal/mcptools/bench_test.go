@@ -1,34 +1,90 @@
 package mcptools
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
 )
 
-// BenchmarkThousandTools measures what a thousand tools cost a command, without the server.
-func BenchmarkThousandTools(b *testing.B) {
-	servers, err := Start(b.Context(), []string{file(b, "many")}, 1, "1")
+// startForBenchmark starts a server of a mode.
+func startForBenchmark(b *testing.B, mode string) *Servers {
+	b.Helper()
+	servers, err := Start(b.Context(), []string{file(b, mode)}, 1<<40, "1")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer servers.Close()
-	for b.Loop() {
-		taken := map[string]bool{}
-		one := *servers.all[0]
-		one.tools = nil
-		for found, err := range one.session.Tools(b.Context(), nil) {
+	b.Cleanup(func() { _ = servers.Close() })
+	return servers
+}
+
+// BenchmarkThousandTools measures what a thousand tools cost at open: the list of the server, as
+// the official client reads it, and then the functions.
+func BenchmarkThousandTools(b *testing.B) {
+	session := startForBenchmark(b, "many").all[0].session
+	var found []*mcp.Tool
+	list := func(b *testing.B) {
+		b.Helper()
+		found = nil
+		for tool, err := range session.Tools(b.Context(), nil) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			one.tools = append(one.tools, newTool(&one, found, taken))
-		}
-		all := &Servers{all: []*server{&one}, most: 1}
-		if _, err := repl.NewTools(all.Tools()...); err != nil {
-			b.Fatal(err)
-		}
-		if len(all.Python()) == 0 {
-			b.Fatal("there is no Python")
+			found = append(found, tool)
 		}
 	}
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			list(b)
+		}
+	})
+	b.Run("functions", func(b *testing.B) {
+		list(b)
+		for b.Loop() {
+			taken := map[string]bool{}
+			one := &server{name: "many", given: "many"}
+			for _, tool := range found {
+				one.tools = append(one.tools, newTool(one, tool, taken))
+			}
+			all := &Servers{all: []*server{one}, most: 1}
+			if _, err := repl.NewTools(all.Tools()...); err != nil {
+				b.Fatal(err)
+			}
+			if len(all.Python()) == 0 {
+				b.Fatal("there is no Python")
+			}
+		}
+	})
+}
+
+// BenchmarkCall measures a call over stdio: by the official client, and by a function.
+func BenchmarkCall(b *testing.B) {
+	servers := startForBenchmark(b, "kind")
+	tools, err := repl.NewTools(servers.Tools()...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	args := map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")}
+	b.Run("client", func(b *testing.B) {
+		for b.Loop() {
+			_, err := servers.all[0].session.CallTool(b.Context(),
+				&mcp.CallToolParams{Name: "add-numbers", Arguments: args})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("function", func(b *testing.B) {
+		call := tiers.Call{
+			Function: "kind__add_numbers", Named: map[string]tiers.Value{"a": tiers.Value("1"), "b": tiers.Value("2")},
+		}
+		for b.Loop() {
+			if _, err := tools.Call(b.Context(), call); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

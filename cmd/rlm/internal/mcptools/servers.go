@@ -2,6 +2,7 @@ package mcptools
 
 import (
 	"context"
+	_ "embed" // the Python of the classes
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/spelling"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -99,8 +101,11 @@ func (s *Servers) Calls() int64 {
 	return min(s.calls.Load(), s.most)
 }
 
-// search is the host function that finds tools.
-const search = "mcp__search"
+// search and describe are the host functions that find tools and describe them.
+const (
+	search   = "mcp__search"
+	describe = "mcp__describe"
+)
 
 // Tools are the host functions of all servers. The prompt has them by the names of
 // [Servers.Python].
@@ -108,10 +113,11 @@ func (s *Servers) Tools() []repl.Tool {
 	if s == nil {
 		return nil
 	}
-	notes := s.describe()
-	all := []repl.Tool{{
-		Name: search, Signature: search + "(query, limit=10)", Notes: notes, Call: s.search,
-	}}
+	notes := s.prompt()
+	all := []repl.Tool{
+		{Name: search, Signature: search + "(query, limit=10)", Notes: notes, Call: s.search},
+		{Name: describe, Signature: describe + "(server, name)", Notes: notes, Call: s.describeTool},
+	}
 	for _, t := range s.list() {
 		all = append(all, repl.Tool{
 			Name: t.function(), Signature: t.function() + "(*args, **kwargs)", Notes: notes,
@@ -138,8 +144,8 @@ func (s *Servers) list() []*tool {
 // mostInPrompt is how many tools a prompt lists. Of more, it lists the servers only.
 const mostInPrompt = 20
 
-// describe is what the prompt says.
-func (s *Servers) describe() string {
+// prompt is what the prompt says.
+func (s *Servers) prompt() string {
 	tools := s.list()
 
 	lines := []string{"Tools of MCP servers: functions that you may await, also many at once with " +
@@ -161,32 +167,20 @@ func (s *Servers) describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// functionForm is a function of a class. In a coroutine it can be awaited; elsewhere it returns
-// the value.
-const functionForm = `    def %[1]s(*args, **kwargs):
-        %[2]s
-        if _asyncio._get_running_loop() is None:
-            return %[3]s(*args, **kwargs)
-        async def later():
-            return await %[3]s(*args, **kwargs)
-        return later()
-`
+// classes makes functions of a server's class when a snippet names them: a thousand functions
+// would take the guest a second.
+//
+//go:embed classes.py
+var classes string
 
 // Python defines a class for each server, whose functions call the host functions, and the
 // class tools.
 func (s *Servers) Python() string {
 	var b strings.Builder
-	b.WriteString("import asyncio as _asyncio\n")
-	class := func(name, doc string) { fmt.Fprintf(&b, "class %s:\n    %s\n", name, quote(doc)) }
-
-	class("tools", "Finds the tools of MCP servers.")
-	fmt.Fprintf(&b, "    def search(query, limit=10):\n        %s\n        return %s(query, limit)\n",
-		quote("Returns the tools that fit some words best, as dicts with name, signature and doc."), search)
+	b.WriteString(classes)
 	for _, one := range s.all {
-		class(one.name, fmt.Sprintf("The MCP server %s, with %d tools. %s", one.given, len(one.tools), one.title))
-		for _, t := range one.tools {
-			fmt.Fprintf(&b, functionForm, t.name, quote(t.signature()+"\n\n"+t.doc), t.function())
-		}
+		fmt.Fprintf(&b, "\n\nclass %s(metaclass=_Server):\n    %s\n", one.name,
+			quote(fmt.Sprintf("The MCP server %s, with %d tools. %s", one.given, len(one.tools), one.title)))
 	}
 	return b.String()
 }
@@ -205,13 +199,48 @@ func (s *Servers) index() *bm25.Library {
 	library := bm25.New(bm25.Bounds{})
 	for i, t := range s.list() {
 		words := strings.NewReplacer("_", " ", ".", " ").Replace(t.shown())
-		library.Add(fmt.Sprint(i), strings.Join([]string{words, t.signature(), t.doc}, " "))
+		library.Add(fmt.Sprint(i), strings.Join([]string{words, t.parameters(), t.doc}, " "))
 	}
 	return library
 }
 
 // errLimit is the error of a search with another limit.
 var errLimit = errors.New("the argument limit must be a number from 1 to 100")
+
+// describeTool answers what a class asks when a snippet names a tool: its signature and its
+// description, or the names of all tools.
+func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+	server, err := textOf(args, "server")
+	if err != nil {
+		return nil, err
+	}
+	name, err := textOf(args, "name")
+	if err != nil {
+		return nil, err
+	}
+
+	names := []string{}
+	for _, one := range s.all {
+		if one.name != server {
+			continue
+		}
+		for _, t := range one.tools {
+			if t.name == name {
+				return json.Marshal(t.signature() + "\n\n" + t.doc)
+			}
+			names = append(names, t.name)
+		}
+	}
+	if name == "" {
+		return json.Marshal(names)
+	}
+
+	meant := ""
+	if nearest := spelling.Nearest(name, names); nearest != "" {
+		meant = fmt.Sprintf("; did you mean %s.%s?", server, nearest)
+	}
+	return nil, fmt.Errorf("there is no tool %s.%s%s", server, name, meant)
+}
 
 // search answers tools.search.
 func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,6 +37,8 @@ type tool struct {
 	server *server
 	name   string // in Python
 	doc    string
+	input  any       // the schema, nil for a function of ours
+	once   sync.Once // reads it when a snippet needs it: a thousand take half a second
 	params []param
 	isOpen bool             // it takes other arguments, too
 	check  *schema.Contract // nil to check nothing
@@ -49,8 +53,10 @@ type param struct {
 
 // newTool makes a tool of what a server says.
 func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
-	t := &tool{server: s, name: makeName(found.Name, "_tool", taken), doc: describe(found)}
-	t.readSchema(found.InputSchema)
+	t := &tool{
+		server: s, name: makeName(found.Name, "_tool", taken), doc: docOf(found),
+		input: cmp.Or[any](found.InputSchema, true),
+	}
 
 	isWrapped := wrapsResult(found.OutputSchema)
 	given := found.Name
@@ -64,8 +70,8 @@ func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
 	return t
 }
 
-// describe returns the description of a tool in one line.
-func describe(t *mcp.Tool) string {
+// docOf returns the description of a tool in one line.
+func docOf(t *mcp.Tool) string {
 	text := cmp.Or(t.Description, t.Title)
 	if t.Annotations != nil {
 		text = cmp.Or(text, t.Annotations.Title)
@@ -79,11 +85,17 @@ func oneLine(parts ...string) string {
 	return texts.Truncate(strings.Join(strings.Fields(text[:min(len(text), 8*maxDoc)]), " "), maxDoc)
 }
 
-// readSchema reads the parameters from an input schema. If it cannot be understood, the tool
-// takes any arguments by name, and the server checks them.
-func (t *tool) readSchema(input any) {
+// readSchema reads the parameters from the input schema, once. If it cannot be understood, the
+// tool takes any arguments by name, and the server checks them.
+func (t *tool) readSchema() {
+	if t.input != nil {
+		t.once.Do(t.compileSchema)
+	}
+}
+
+func (t *tool) compileSchema() {
 	t.isOpen = true
-	document, err := json.Marshal(input)
+	document, err := json.Marshal(t.input)
 	if err != nil || len(document) > maxSchema {
 		return
 	}
@@ -138,6 +150,7 @@ func annotation(kind string) string {
 
 // signature shows how to call the tool.
 func (t *tool) signature() string {
+	t.readSchema()
 	var parts []string
 	for _, p := range t.params {
 		part := p.name
@@ -154,6 +167,13 @@ func (t *tool) signature() string {
 		parts = append(parts, "**arguments")
 	}
 	return t.shown() + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// parameters are the names of the schema's parameters, for the search.
+func (t *tool) parameters() string {
+	object, _ := t.input.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
 
 // shown is the name that snippets write.
@@ -185,7 +205,9 @@ func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 // bind returns the arguments by the names of the schema, checked. An optional argument that is
 // None is left out.
 func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
+	t.readSchema()
 	call.Function = t.shown()
+
 	var names []string
 	for _, p := range t.params {
 		names = append(names, p.name)
