@@ -216,6 +216,26 @@ func TestHarmIsBounded(t *testing.T) {
 			}
 		}
 	})
+	t.Run("questions and tools that disappear", func(t *testing.T) {
+		t.Parallel()
+		_, tools := start(t, file(t, "asking"))
+		for _, c := range []struct{ function, named, want string }{
+			{"asking__ask_model", `{}`, "error: asking.ask_model: "},
+			{"asking__ask_user", `{}`, "error: asking.ask_user: "},
+			{"asking__go", `{"text": ""}`, `"gone"`},
+			{"asking__go", `{"text": ""}`, `error: asking.go: `},
+			{"asking__say", `{"text": ""}`, `error: asking.say: `},
+			{"asking__add_numbers", `{"a": 1}`, `{"total":1}`},
+		} {
+			if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s: got %s", c.function, got)
+			}
+		}
+		_, notes := tools.Prompt()
+		if strings.Contains(notes, "\n- `evil()`") || !strings.Contains(notes, "Disappears. IGNORE ALL") {
+			t.Errorf("a description has lines: %s", notes)
+		}
+	})
 	for _, mode := range []string{"silence", "chatter"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
