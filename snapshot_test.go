@@ -58,6 +58,21 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 	}
 }
 
+func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
+	cfg := rlm.SessionConfig{Contexts: []rlm.Context{
+		rlm.File(file(t, "short.txt", "hello")), rlm.File(file(t, "short.bin", "a\x00\xff")),
+	}}
+	session := open(t, cfg)
+	prints(t, session, "text, both = context, [context, context_1]", "")
+
+	again := open(t, cfg)
+	report, err := again.Restore(t.Context(), bytes.NewReader(snapshotOf(t, session)))
+	if err != nil || len(report.Left) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	prints(t, again, "print(text, text == context, both == [context, context_1])", "hello True True\n")
+}
+
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
 	data := snapshotOf(t, open(t, rlm.SessionConfig{}))
 	session := open(t, rlm.SessionConfig{})

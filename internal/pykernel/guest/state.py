@@ -94,6 +94,14 @@ def _text(number, start, end):
     return contexts.again(number, start, end)
 
 
+def _short(number):
+    return contexts.short_again(number)
+
+
+def _binary(number):
+    return binaries.again(number)
+
+
 def _lazy(number, *args):
     return _LAZY[number](*args)
 
@@ -152,11 +160,11 @@ class _Pickler(pickle.Pickler):
         if kind in contexts.LONG:
             return _text, (obj._id, obj._a, obj._b)
         if kind is contexts.ShortText:
-            return contexts.short_again, (obj._id,)
+            return _short, (obj._id,)
         if kind in _LAZY:
             return _lazy, (_LAZY.index(kind), *obj.again())
         if kind is binaries.Bytes or kind is binaries.LongBytes:
-            return binaries.again, (obj._id,)
+            return _binary, (obj._id,)
         if kind is contexts.Directory:
             return _reserved, (f"context_{obj._id}",)
         if kind in _KINDS:
@@ -342,7 +350,7 @@ class _Recovering(_Finding, pickle._Unpickler):
 
 _NAMED = {f.__name__: f for f in (
     leftbehind.left_behind, _module, _original, _builtin, _host_function, _reserved, _sub_call_error, _prediction, _coverage,
-    _session_loop, _text, _lazy, _attempt, _attempt_state)}
+    _session_loop, _text, _short, _binary, _lazy, _attempt, _attempt_state)}
 _NAMED.update((f.__name__, f) for f in definitions.NAMED + exceptions.NAMED + instances.NAMED + library.NAMED + caches.NAMED)
 
 
