@@ -79,6 +79,12 @@ func Func[In, Out any](
 	return f
 }
 
+// FuncOf makes a host function from a tool, for functions that are known only while the
+// program runs: their names, signatures and schemas come from elsewhere.
+func FuncOf(tool repl.Tool) Function {
+	return Function{tool: tool, err: checkFunctionName(tool.Name)}
+}
+
 // checkFunctionName refuses names that a host function cannot have.
 func checkFunctionName(name string) error {
 	if err := protocol.CheckName(name); err != nil {

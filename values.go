@@ -3,10 +3,12 @@ package rlm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/wirevalue"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,7 +29,7 @@ type exchange struct {
 // Set binds a Python variable to a Go value, through the value's JSON: a map becomes a dict,
 // a slice a list, a struct a dict of its fields.
 func (s *Session) Set(ctx context.Context, name string, value any) error {
-	data, err := json.Marshal(value)
+	data, source, err := encodeVariable(name, value)
 	if err == nil {
 		err = s.checkVariable(name)
 	}
@@ -42,10 +44,27 @@ func (s *Session) Set(ctx context.Context, name string, value any) error {
 	defer leave()
 
 	e := &exchange{name: name, value: data}
-	if err := s.exchange(ctx, e, fmt.Sprintf("%s = %s(%q)", name, valueIn, name)); err != nil {
+	if err := s.exchange(ctx, e, source); err != nil {
 		return fmt.Errorf("cannot set %q: %w", name, err)
 	}
 	return nil
+}
+
+// encodeVariable returns the JSON of a value, and the snippet that takes it.
+func encodeVariable(name string, value any) (data tiers.Value, source string, err error) {
+	source = fmt.Sprintf("%s = %s(%q)", name, valueIn, name)
+	tagged, ok := value.(wirevalue.Value)
+	if !ok {
+		data, err = json.Marshal(value)
+		return data, source, err
+	}
+
+	hasTag, err := wirevalue.Find(tagged)
+	if hasTag {
+		source = wirevalue.Decoder + fmt.Sprintf(
+			"try:\n    %s = _session_decode(%s(%q))\nfinally:\n    del _session_decode", name, valueIn, name)
+	}
+	return tiers.Value(tagged), source, err
 }
 
 // Get decodes the JSON of a Python variable into the value that into points to, like
@@ -64,8 +83,11 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 
 	e := &exchange{name: name}
 	err = s.exchange(ctx, e, strings.ReplaceAll(handOver, "VALUE", name))
+	tagged, mayTag := into.(*wirevalue.Value)
 	switch {
 	case err != nil:
+	case mayTag:
+		*tagged, err = s.takeTagged(ctx, e)
 	case e.wrong != "":
 		err = fmt.Errorf("JSON cannot represent the value: %s%s", name, e.wrong)
 	case e.value == nil:
@@ -77,6 +99,25 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 		return fmt.Errorf("cannot get %q: %w", name, err)
 	}
 	return nil
+}
+
+// takeTagged returns the value that handOver has passed, or asks for it again, if JSON cannot
+// represent it.
+func (s *Session) takeTagged(ctx context.Context, e *exchange) (wirevalue.Value, error) {
+	if e.wrong == "" && e.value != nil {
+		return wirevalue.Escape(e.value)
+	}
+
+	e.wrong, e.value = "", nil
+	source := wirevalue.Encoder + fmt.Sprintf(
+		"try:\n    %s(_session_encode(%s), '')\nfinally:\n    del _session_encode", valueOut, e.name)
+	if err := s.exchange(ctx, e, source); err != nil {
+		return nil, err
+	}
+	if e.value == nil {
+		return nil, errors.New("the snippet did not pass the value to the host")
+	}
+	return wirevalue.Value(e.value), nil
 }
 
 // handOver gives the variable VALUE to the host, or says why JSON cannot represent it. It uses

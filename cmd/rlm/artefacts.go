@@ -1,15 +1,9 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"mime"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -22,58 +16,6 @@ import (
 
 // maxInline bounds the content of a file that is part of --json, in bytes.
 const maxInline = 64 << 10
-
-// jsonFile is a file in the output of --json.
-type jsonFile struct {
-	File   string `json:"file"`
-	Type   string `json:"type"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-	// Base64 is the content of a small file.
-	Base64 []byte `json:"base64,omitempty"`
-}
-
-// describeArtefact returns an artefact as --json has it.
-func describeArtefact(a tiers.Artefact) jsonFile {
-	return describeFile(a.Name, a.Type, a.Data)
-}
-
-func describeFile(name, kind string, data []byte) jsonFile {
-	sum := sha256.Sum256(data)
-	file := jsonFile{
-		File: name, Type: kind, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:]),
-	}
-	if len(data) <= maxInline {
-		file.Base64 = data
-	}
-	return file
-}
-
-// listFolder describes the files below a folder that are not listed yet.
-func listFolder(dir string, listed map[string]bool) (list []jsonFile, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || listed[name] {
-			return err
-		}
-		data, err := root.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			return err
-		}
-		kind, _, _ := strings.Cut(mime.TypeByExtension(path.Ext(name)), ";")
-		if kind == "" {
-			kind = "application/octet-stream"
-		}
-		listed[name] = true
-		list = append(list, describeFile(name, kind, data))
-		return nil
-	})
-	return list, err
-}
 
 // gallery takes the artefacts of snippets: it saves them in the folder of --out, and draws
 // pictures on a terminal.

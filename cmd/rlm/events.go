@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -11,10 +12,10 @@ import (
 type jsonEvent struct {
 	ledger.Event
 	// Code is the whole code of a snippet. Stdout and Stderr are its output.
-	Code   string     `json:"code,omitempty"`
-	Stdout string     `json:"stdout,omitempty"`
-	Stderr string     `json:"stderr,omitempty"`
-	Files  []jsonFile `json:"files,omitempty"`
+	Code   string         `json:"code,omitempty"`
+	Stdout string         `json:"stdout,omitempty"`
+	Stderr string         `json:"stderr,omitempty"`
+	Files  []results.File `json:"files,omitempty"`
 }
 
 // eventWriter prints events. Several loops may report at one time.
@@ -29,7 +30,7 @@ func (l *eventWriter) event(e ledger.Event) {
 	if ran := e.Ran; ran != nil && e.Kind == ledger.EventSnippet {
 		line.Code, line.Stdout, line.Stderr = ran.Source, ran.Stdout, ran.Stderr
 		for _, one := range ran.Artefacts {
-			file := describeArtefact(one)
+			file := results.DescribeFile(one.Name, one.Type, one.Data, maxInline)
 			file.Base64 = nil // --out saves it
 			line.Files = append(line.Files, file)
 		}

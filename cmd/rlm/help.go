@@ -20,7 +20,7 @@ var commandGroups = []struct {
 	title string
 	names []string
 }{
-	{"Run code", []string{"exec", "repl", "sessions", "explain", "graph"}},
+	{"Run code", []string{"exec", "repl", "sessions", "connect", "explain", "graph"}},
 	{"Ask models", []string{
 		"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
 	}},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -115,7 +116,7 @@ type shown struct {
 	e       *env
 	flags   *execFlags
 	gallery *gallery
-	last    *jsonResult     // with --json: not printed yet, as files may be added
+	last    *results.Result // with --json: not printed yet, as files may be added
 	listed  map[string]bool // the files that --json has named
 }
 
@@ -124,7 +125,7 @@ type shown struct {
 func (s *shown) finish(ctx context.Context, session *rlm.Session, ended error) error {
 	ended = s.flags.files.collect(ctx, session, s.flags.note(s.e), ended)
 	if s.last != nil && s.flags.files.out != "" {
-		files, err := listFolder(s.flags.files.out, s.listed)
+		files, err := results.ListFolder(s.flags.files.out, maxInline, s.listed)
 		if err != nil {
 			return errors.Join(ended, &exitError{exitBroken, err})
 		}
@@ -149,13 +150,13 @@ func (s *shown) printLast() error {
 // printJSON takes the result of a snippet, and prints the one before it.
 func (s *shown) printJSON(r rlm.Result) error {
 	err := s.printLast()
-	s.last = describeResult(r)
+	s.last = results.Describe(r)
 	if s.listed == nil {
 		s.listed = map[string]bool{}
 	}
 	for _, one := range r.Artefacts {
 		s.listed[one.Name] = true
-		s.last.Files = append(s.last.Files, describeArtefact(one))
+		s.last.Files = append(s.last.Files, results.DescribeFile(one.Name, one.Type, one.Data, maxInline))
 	}
 	if s.flags.files.out == "" { // nothing will be added
 		err = errors.Join(err, s.printLast())
@@ -247,7 +248,7 @@ func isAnswer(value tiers.Value, a tiers.Artefact) bool {
 
 // printFinal prints a str as it is, as print does, and any other value as JSON.
 func printFinal(e *env, value tiers.Value) error {
-	text := string(validJSON(value))
+	text := string(results.ValidJSON(value))
 	if bytes.HasPrefix(value, []byte{'"'}) {
 		var err error
 		if text, err = textOf(value); err != nil {
@@ -257,15 +258,6 @@ func printFinal(e *env, value tiers.Value) error {
 
 	_, err := fmt.Fprintln(e.stdout, e.harmless(e.stdout, text))
 	return err
-}
-
-// validJSON returns a value as valid JSON. The sandbox keeps bytes of contexts that are not
-// UTF-8; each becomes U+FFFD.
-func validJSON(value tiers.Value) tiers.Value {
-	if utf8.Valid(value) {
-		return value
-	}
-	return tiers.Value(string([]rune(string(value))))
 }
 
 // textOf decodes a JSON string and keeps bytes that are not UTF-8. Such a byte is never part

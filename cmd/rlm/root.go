@@ -167,7 +167,8 @@ func newRoot(e *env) *cobra.Command {
 			"(default: rlm/config.yaml in the user's configuration directory)")
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
-		newRuns(e), newSessions(e), newExec(e), newRepl(e), newGraph(e), newChat(e), newHook(e), newMCP(e), newTrace(e),
+		newRuns(e), newSessions(e), newExec(e), newConnect(e),
+		newRepl(e), newGraph(e), newChat(e), newHook(e), newMCP(e), newTrace(e),
 		newViewer(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newMan(e), newVersion(e))
 	root.InitDefaultCompletionCmd()
 	root.SetUsageFunc(showUsage)

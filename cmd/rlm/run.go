@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -347,13 +348,13 @@ func (f *runFlags) printOutcome(e *env, outcome rlm.AnswerOutcome) error {
 	if f.files.out == "" {
 		return printLine(e.stdout, outcome)
 	}
-	files, err := listFolder(f.files.out, map[string]bool{})
+	files, err := results.ListFolder(f.files.out, maxInline, map[string]bool{})
 	if err != nil {
 		return err
 	}
 	return printLine(e.stdout, struct {
 		rlm.AnswerOutcome
-		Files []jsonFile `json:"files"`
+		Files []results.File `json:"files"`
 	}{outcome, files})
 }
 

@@ -18,6 +18,7 @@ var layers = []string{
 	"repl", "viewer", "graph", "root",
 	"testing", // internal/testing: what only tests and scripts import
 	"suite",   // tiers/tiertest: the suite for authors of tiers
+	"serve",   // internal/serve: the engine as a service
 	"cmd", "examples", "scripts",
 }
 
@@ -38,8 +39,10 @@ var arrows = map[string][]string{
 	"root":     {"graph", "repl", "routing", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
+	"serve":    {"root", "repl", "router", "tiers", "schema", "inputs", "internal"},
 	"cmd": {
-		"root", "viewer", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images", "internal",
+		"serve", "root", "viewer", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images",
+		"internal",
 	},
 	"examples": {"root", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs"},
 	"scripts": {
@@ -116,6 +119,8 @@ func part(folder string) string {
 		return "routing"
 	case folder == "internal/viewer", strings.HasPrefix(folder, "internal/viewer/"):
 		return "viewer" // the one part of internal that knows the events of loops
+	case first == "internal" && (rest == "serve" || strings.HasPrefix(rest, "serve/")):
+		return "serve"
 	}
 	return first
 }
@@ -157,6 +162,8 @@ func TestForbiddenKnowsTheArrows(t *testing.T) {
 		{from: "internal/pykernel", to: "tiers", ok: true},
 		{from: "internal/pykernel", to: "tiers/wasm"},
 		{from: "internal/session", to: "router"},
+		{from: "internal/serve/connect", to: ".", ok: true},
+		{from: "internal/session", to: "internal/serve/results"},
 		{from: suite, to: "internal/testing/tiersuite", ok: true},
 		{from: suite, to: "internal/jail"},
 		{from: suite, to: "tiers/wasm"},

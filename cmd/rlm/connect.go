@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/connect"
+)
+
+const connectLong = `Hold sessions for a program in any language, over stdin and stdout.
+
+The program starts rlm as a child process and speaks the session protocol: JSON-RPC
+2.0, one message a line. Its sessions end with its stdin. It may use files as you
+may. The settings are the defaults of its sessions; a session never has a tier or a
+host that they do not allow.`
+
+func newConnect(e *env) *cobra.Command {
+	quiet := false
+	cmd := &cobra.Command{
+		Use:   "connect",
+		Short: "Hold sessions for a program, over stdin and stdout",
+		Long:  connectLong,
+		Example: `  echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
+			`{"protocol":1,"client":{"name":"sh"}}}' | rlm connect`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, note := cmd.Context(), e.noteUnless(quiet)
+			policy, err := policy(e.settings)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			engine, err := e.engine(ctx, note)
+			if err != nil {
+				return err
+			}
+			defer engine.Close()
+
+			reading := (&contextFlags{}).files.Options(e.settings.CacheDir, note)
+			err = connect.Serve(ctx, engine, e.stdin, e.stdout, connect.Options{
+				Version: version(), Limits: limits(e.settings, defaultOutput), Policy: policy,
+				Deterministic: e.settings.Deterministic, Files: true,
+				Inputs: withServers(reading, e.settings.ContextServer), Log: e.log,
+			})
+			if err != nil {
+				return &exitError{exitBroken, err}
+			}
+			return nil
+		},
+	}
+
+	flags := cmd.Flags()
+	config.AddFlags(flags, config.In(config.Routing, config.Limits))
+	flags.BoolVar(&quiet, "quiet", false, "print errors on stderr, but no notes")
+	return cmd
+}
+
+// withServers returns options with the servers whose files contexts may be.
+func withServers(o inputs.Options, servers []string) inputs.Options {
+	o.Servers = servers
+	return o
+}

@@ -1,0 +1,57 @@
+package connect
+
+import "unicode/utf8"
+
+// output sends what a snippet writes. It keeps the beginning of a character until the rest of
+// it is there.
+type output struct {
+	server  *server
+	session string
+	stream  string
+	held    []byte
+}
+
+type outputParams struct {
+	Session string `json:"session"`
+	Stream  string `json:"stream" jsonschema:"stdout or stderr"`
+	Text    string `json:"text"`
+}
+
+func (s *server) newOutput(e *entry, stream string) *output {
+	return &output{server: s, session: e.id, stream: stream}
+}
+
+// Write implements io.Writer. A snippet does not see errors of its output.
+func (o *output) Write(data []byte) (int, error) {
+	text := append(o.held, data...) //nolint:gocritic // held is replaced below
+	whole := len(text) - countCut(text)
+	o.held = append([]byte(nil), text[whole:]...)
+
+	return len(data), o.send(text[:whole])
+}
+
+// flush sends bytes that never became a character.
+func (o *output) flush() {
+	_ = o.send(o.held) // the client has gone, which the connection notices
+	o.held = nil
+}
+
+func (o *output) send(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	return o.server.conn.Notify("session/output", outputParams{o.session, o.stream, string(text)})
+}
+
+// countCut returns the number of bytes at the end that are the beginning of a character.
+func countCut(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
