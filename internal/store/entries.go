@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -71,7 +70,7 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 
 	return c.do(`UPDATE logs SET updated = ?, calls = calls + ?, input_tokens = input_tokens + ?,
 		output_tokens = output_tokens + ?, usd = usd + ?, unpriced = unpriced + ? WHERE id = ?`,
-		time.Now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, log)
+		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, log)
 }
 
 // sum finds accidental damage of an entry. The database has checksums for its unfinished

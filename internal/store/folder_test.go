@@ -338,6 +338,39 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
+// TestAClockThatJumpsBackChangesNothing goes on with a run in another process, whose clock is a
+// year behind.
+func TestAClockThatJumpsBackChangesNothing(t *testing.T) {
+	dir, _ := fill(t)
+	now = func() time.Time { return time.Now().AddDate(-1, 0, 0) }
+	t.Cleanup(func() { now = time.Now })
+
+	f, id := openTest(t, dir), ID{Run, "a"}
+	lease, err := f.Acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, third := Entry{Turn: 2, Key: "second"}, Entry{Turn: 3, Key: "third"}
+	if err := errors.Join(f.Append(t.Context(), lease, second), f.Append(t.Context(), lease, third)); err != nil {
+		t.Fatal(err)
+	}
+	last, err := f.Entries(t.Context(), id, Query{Last: true})
+	if err != nil || len(last) != 1 || last[0].Key != "third" {
+		t.Errorf("the last entry is %+v, %v", last, err)
+	}
+
+	err = errors.Join(f.Cut(t.Context(), lease, 2), f.Copy(t.Context(), id, 1, Log{ID: ID{Run, "b"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := f.Entries(t.Context(), id, Query{}); err != nil || len(all) != 2 || all[1].Key != "second" {
+		t.Errorf("after the cut: %+v, %v", all, err)
+	}
+	if logs, err := f.Logs(t.Context(), Filter{Kind: Run}); err != nil || len(logs) != 2 {
+		t.Errorf("%d runs, %v", len(logs), err)
+	}
+}
+
 func TestAFailedNoteIsTold(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)

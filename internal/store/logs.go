@@ -25,13 +25,13 @@ func create(c *conn, log Log) error {
 		return fmt.Errorf("the beginning of %s has %d bytes, more than %d", log.ID, len(log.Spec), maxSpec)
 	}
 	if log.Created.IsZero() {
-		log.Created = time.Now()
+		log.Created = now()
 	}
 
 	err := c.do(`INSERT INTO logs (kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
 		reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(log.Kind), log.Name, texts.Truncate(log.Title, maxTitle), notNil(log.Spec), log.Parent,
-		log.ParentTurn, log.Created.UnixNano(), time.Now().UnixNano(), texts.Truncate(log.Status, maxTitle),
+		log.ParentTurn, log.Created.UnixNano(), now().UnixNano(), texts.Truncate(log.Status, maxTitle),
 		log.Turn, texts.Truncate(log.Reason, maxTitle))
 	if errors.Is(err, sqlite3.CONSTRAINT) {
 		return fmt.Errorf("%s: %w", log.ID, ErrExists)
@@ -128,7 +128,7 @@ func (f *Folder) SetState(ctx context.Context, lease Lease, state State) error {
 		}
 		return c.do("UPDATE logs SET status = ?, turn = ?, reason = ?, updated = ? WHERE id = ?",
 			texts.Truncate(state.Status, maxTitle), state.Turn, texts.Truncate(state.Reason, maxTitle),
-			time.Now().UnixNano(), log)
+			now().UnixNano(), log)
 	})
 }
 
@@ -144,7 +144,7 @@ func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
 			return err
 		}
 		return c.do("UPDATE logs SET status = '', reason = '', turn = min(turn, ?), updated = ? WHERE id = ?",
-			turn, time.Now().UnixNano(), log)
+			turn, now().UnixNano(), log)
 	})
 }
 

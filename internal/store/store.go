@@ -58,6 +58,9 @@ type Store interface {
 	Close() error
 }
 
+// now is the clock. Its times are for people: no decision depends on it.
+var now = time.Now
+
 // Kind says what a log is of.
 type Kind string
 
