@@ -41,6 +41,28 @@ func TestTablesAreThoseOfOtherTools(t *testing.T) {
 	}
 }
 
+// TestBinaryWorkbooksHaveTables reads the file that scripts/documents/xlsb.js has made.
+func TestBinaryWorkbooksHaveTables(t *testing.T) {
+	data, err := os.ReadFile("testdata/book.xlsb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sales := [][]any{}
+	for i := range 20 {
+		var note any
+		if i%2 == 1 {
+			note = fmt.Sprintf("x%d", i)
+		}
+		sales = append(sales, []any{
+			fmt.Sprintf("Grüße %d 漢字", i), float64(i), float64(i) / 8, fmt.Sprintf("2024-03-%02d", i+1), note, i%3 == 0,
+		})
+	}
+	checkTables(t, "book.xlsb", data, []truth{
+		{"Sales", []string{"name", "count", "share", "day", "note", "ok"}, sales},
+		{"Köpfe & more", []string{"key", "value"}, [][]any{{"a", 1e9}, {"b", -2.5}}},
+	})
+}
+
 // nativePython names a Python with the packages of scripts/documents/requirements.txt.
 const nativePython = "RLM_DOCUMENTS_PYTHON"
 

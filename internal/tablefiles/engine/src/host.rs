@@ -2,18 +2,13 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use crate::guest::{read, write};
+
 #[link(wasm_import_module = "rlm")]
 unsafe extern "C" {
-    /// Fills a buffer from the file. Negative: it cannot be read.
-    fn read(at: *mut u8, length: usize) -> i32;
     /// Sets where in the file `read` goes on. Negative: it cannot.
     #[link_name = "seek"]
     safe fn go_to(position: u64) -> i32;
-    /// Appends to the rows. Negative: they have failed.
-    fn write(at: *const u8, length: usize) -> i32;
-    /// The build inserts calls of it: see AddFuel of `scripts/wasm/internal/wasmbin`.
-    #[link_name = "yield"]
-    pub safe fn pause();
 }
 
 /// A reader of the file, with a position of its own.

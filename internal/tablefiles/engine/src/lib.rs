@@ -1,59 +1,29 @@
 //! The reader of tables of package tablefiles: Parquet, Arrow and spreadsheets become lines of
 //! JSON, in one WebAssembly module.
 //!
-//! The host calls `allocate` for a request and then `call`. The module reads the file with the
-//! host's `seek` and `read`, and writes the rows with `write`.
+//! The module reads the file with the host's `seek` and `read`, and writes the rows with `write`.
 
 mod columnar;
+#[path = "../../../rustmodule/guest.rs"]
+mod guest;
 mod host;
 mod workbook;
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::Display;
 
+use guest::{put_number, put_text};
 use host::Input;
 
-thread_local! {
-    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-unsafe extern "C" {
-    safe fn __wasm_call_ctors();
-}
-
-/// Prepares the module. It returns 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn start() -> i32 {
-    __wasm_call_ctors();
-    host::pause(); // an import that is never used would be dropped
-    0
-}
-
-/// Makes room for a request and returns its address.
-#[unsafe(no_mangle)]
-pub extern "C" fn allocate(length: usize) -> *mut u8 {
-    REQUEST.with_borrow_mut(|request| {
-        *request = vec![0; length];
-        request.as_mut_ptr()
-    })
-}
-
 /// Lists the tables of a file, or writes the rows of one: see `internal/tablefiles/answer.go`.
-/// The result has the answer's length above its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn call(operation: u32) -> u64 {
-    let request = REQUEST.take();
-    let result = answer(operation, &request);
-    ANSWER.with_borrow_mut(|answer| {
-        *answer = result.unwrap_or_else(|problem| {
-            let mut out = vec![1];
-            put_text(&mut out, shorten(&problem.0));
-            out
-        });
-        (answer.len() as u64) << 32 | answer.as_ptr() as u64
-    })
+    let result = answer(operation, &guest::take_request());
+    guest::reply(result.unwrap_or_else(|problem| {
+        let mut out = vec![1];
+        put_text(&mut out, shorten(&problem.0));
+        out
+    }))
 }
 
 /// Why a file has no tables to give.
@@ -119,20 +89,6 @@ fn encode(tables: &[Table]) -> Vec<u8> {
 /// The beginning of a text, as the host bounds it.
 fn shorten(text: &str) -> &str {
     &text[..text.floor_char_boundary(1 << 10)]
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_number(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Appends a number in LEB128.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 /// Names of which each is unique, as those of columns in CSV: see `internal/tables/layout.go`.

@@ -1,0 +1,16 @@
+// usage: node xlsb.js FILE
+//
+// Makes internal/tablefiles/testdata/book.xlsb with SheetJS, the package xlsx of npm: no Python
+// package writes this format. Version 0.16.9 writes cells as Excel does; later ones write short
+// cells, which docs/tables.md speaks of.
+const xlsx = require("xlsx");
+
+const rows = [["name", "count", "share", "day", "note", "ok"]];
+for (let i = 0; i < 20; i++) {
+  rows.push([`Grüße ${i} 漢字`, i, i / 8, new Date(Date.UTC(2024, 2, i + 1)), i % 2 ? `x${i}` : null, i % 3 === 0]);
+}
+
+const book = xlsx.utils.book_new();
+xlsx.utils.book_append_sheet(book, xlsx.utils.aoa_to_sheet(rows, { cellDates: true }), "Sales");
+xlsx.utils.book_append_sheet(book, xlsx.utils.aoa_to_sheet([["key", "value"], ["a", 1e9], ["b", -2.5]]), "Köpfe & more");
+xlsx.writeFile(book, process.argv[2], { bookType: "xlsb", compression: true });
