@@ -13,6 +13,7 @@
 #   BENCH=documents scripts/bench.sh  the text of PDFs beside other tools alone; it needs python3
 #   BENCH=tables scripts/bench.sh   rows of tables, and SQL beside DuckDB, alone; it needs python3
 #     RLM_BENCH_SIZE=1GiB           the size of the table in CSV; without it, 64 MiB
+#     RLM_BENCH_CASES=gzip|sql      the readings that match this alone
 #   BENCH=mcp scripts/bench.sh      calls of MCP tools beside the official client, and a thousand tools
 #   BENCH=wasm scripts/bench.sh     the engines of tier wasm beside native CPython alone
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
@@ -38,7 +39,8 @@ fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}
 	exec go run ./scripts/bench -only tables -python "$python" -rlm bin/rlm \
-		-duckdb "$(scripts/venv.sh tables | tail -n 1)" -table-size "$(numfmt --from=iec-i "${bytes%B}")"
+		-duckdb "$(scripts/venv.sh tables | tail -n 1)" -table-size "$(numfmt --from=iec-i "${bytes%B}")" \
+		-cases "${RLM_BENCH_CASES:-}"
 fi
 # make_text SIZE FILE writes the corpus, unless an earlier run has.
 make_text() {

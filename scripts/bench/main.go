@@ -40,6 +40,7 @@ type bench struct {
 
 	duckdb    string // a Python that has DuckDB
 	tableSize string // of the table, in bytes
+	cases     string // a pattern of what is read of the table
 
 	pyodide string // a folder in which npm has installed pyodide
 
@@ -70,6 +71,7 @@ func main() {
 	flag.StringVar(&b.pyodide, "pyodide", "", "a folder in which npm has installed pyodide")
 	flag.StringVar(&b.duckdb, "duckdb", "", "a Python that has DuckDB")
 	flag.StringVar(&b.tableSize, "table-size", "67108864", "the size of the table in CSV, in bytes")
+	flag.StringVar(&b.cases, "cases", "", "the readings of the table that match this alone")
 	flag.StringVar(&b.graph, "graph", "", "what the process of -only graph-child answers")
 	flag.StringVar(&b.folder, "folder", "", "the data of -only graph-child")
 	only := flag.String("only", "", "docker measures that tier alone, engine sessions of rlm.New,"+

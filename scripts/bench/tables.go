@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"time"
 )
 
@@ -71,10 +72,19 @@ func (b *bench) measureTables() error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 
-	if err := b.measureGzip(folder); err != nil {
+	cases, err := regexp.Compile(b.cases)
+	if err != nil {
 		return err
 	}
+	if cases.MatchString("gzip") {
+		if err := b.measureGzip(folder); err != nil {
+			return err
+		}
+	}
 	for _, c := range tableCases {
+		if !cases.MatchString(c.what) {
+			continue
+		}
 		python := b.python
 		if c.function == "group" {
 			python = b.duckdb
