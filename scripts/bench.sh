@@ -13,7 +13,7 @@
 #   BENCH=documents scripts/bench.sh  the text of PDFs beside other tools alone; it needs python3
 #   BENCH=tables scripts/bench.sh   rows of tables, and SQL beside DuckDB, alone; it needs python3
 #     RLM_BENCH_SIZE=1GiB           the size of the table in CSV; without it, 64 MiB
-#     RLM_BENCH_CASES=gzip|sql      the readings that match this alone
+#     RLM_BENCH_CASES="gzip|sql"    the readings that match this alone
 #   BENCH=mcp scripts/bench.sh      calls of MCP tools beside the official client, and a thousand tools
 #   BENCH=wasm scripts/bench.sh     the engines of tier wasm beside native CPython alone
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
