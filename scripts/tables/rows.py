@@ -12,7 +12,21 @@ import time
 COLUMNS = "id,time,user,city,amount,status,note".split(",")
 
 
+BLOCK = 32 << 20  # bytes of CSV, after which the rows repeat: more random ones would take long to make
+
+
 def make(folder, size):
+    """Writes a block of rows, and copies of it until the table has its size."""
+    copies = -(-size // BLOCK)
+    make_block(folder, size // copies)
+    for name, header in ("rows.csv", ",".join(COLUMNS) + "\r\n"), ("rows.jsonl", ""):
+        with open(f"{folder}/{name}", "rb+") as file:
+            block = file.read()[len(header):]
+            for _ in range(copies - 1):
+                file.write(block)
+
+
+def make_block(folder, size):
     r = random.Random(1)
     cities = ["Berlin", "Köln", "New York", "Paris", "São Paulo"]
     notes = ["plain", "with, comma", 'with "quotes"', "a longer note without anything", "two\nlines"]
