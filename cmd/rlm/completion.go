@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
@@ -70,6 +74,7 @@ var suggestions = map[string]cobra.CompletionFunc{
 	"sub-model":        suggestModels,
 	"depth-models":     suggestModels,
 	"session":          suggestSessions,
+	"image":            suggestImages,
 	"max-unpacked":     suggestSizes,
 	"memory":           suggestSizes,
 	"max-output":       suggestSizes,
@@ -103,4 +108,27 @@ func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 
 func suggestSessions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return sessions.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// suggestImages suggests the images with packages that this program has built. Without a daemon
+// that answers at once, there are none.
+func suggestImages(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
+	defer cancel()
+	list, err := images.List(ctx, dockerHost())
+	if err != nil {
+		cobra.CompDebugln("--image: "+err.Error(), false)
+	}
+
+	var words []string
+	for _, image := range list {
+		if !image.Used || len(image.Packages) == 0 {
+			continue
+		}
+		for _, name := range image.Names {
+			name, _, _ = strings.Cut(name, ":")
+			words = append(words, strings.TrimPrefix(name, "rlm/python-"))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }

@@ -130,6 +130,10 @@ func (f *files) tell(got tiers.Collected, note func(string, ...any)) {
 	if got.Lost != "" {
 		note("not collected: %s", got.Lost)
 	}
+	if got.Files == 0 {
+		note("no files below %s to collect", tiers.OutFolder)
+		return
+	}
 	note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
 		english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
 }
