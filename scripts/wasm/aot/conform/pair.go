@@ -94,6 +94,11 @@ func (p *pair) openTheirs(ctx context.Context, source []byte) error {
 		params, results := f.ParamTypes(), f.ResultTypes()
 		answer := func(_ context.Context, stack []uint64) {
 			stack = stack[:max(len(params), len(results))]
+			for i, kind := range params {
+				if is32(kind) {
+					stack[i] &= math.MaxUint32 // the rest is left over from other numbers
+				}
+			}
 			tell(&p.told[1], name, stack, len(params), len(results) > 0 && is32(results[0]))
 		}
 		hosts[module].NewFunctionBuilder().WithGoFunction(api.GoFunc(answer), params, results).Export(name)
