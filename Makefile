@@ -44,7 +44,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm otelcol graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm otelcol graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -182,6 +182,10 @@ wasm-verify: ## Build both anew and compare with the committed files
 
 conform: ## Compare WebAssembly's own tests, compiled ahead of time, with wazero; takes half an hour
 	scripts/wasm/conform.sh spec
+
+cpython-tests: build ## Run all of CPython's own tests in both engines of tier wasm; takes long
+	@status=0; for engine in aot wazero; do echo "engine $$engine"; \
+	RLM_ENGINE=$$engine scripts/cpython-tests.sh || status=$$?; done; exit $$status
 
 wasm-check: ## Compare the committed files with their manifest, in a second
 	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents ./internal/tablefiles

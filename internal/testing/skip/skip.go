@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,12 +87,28 @@ func WithoutCPython(tb testing.TB) string {
 		return name
 	}
 
-	missing := fmt.Sprintf("no CPython 3.13: %s: %v: %s", name, err, out)
+	withoutPython(tb, fmt.Sprintf("no CPython 3.13: %s: %v: %s", name, err, out))
+	return ""
+}
+
+// WithoutCPythonsSources returns the Lib folder of the sources of CPython, beside the python
+// that [WithoutCPython] returns, where scripts/native-python.sh leaves them.
+func WithoutCPythonsSources(tb testing.TB) string {
+	tb.Helper()
+
+	lib := filepath.Join(filepath.Dir(WithoutCPython(tb)), "../src/python/Lib")
+	if _, err := os.Stat(filepath.Join(lib, "test")); err != nil {
+		withoutPython(tb, fmt.Sprintf("CPython's sources are not here: %v; make python", err))
+	}
+	return lib
+}
+
+func withoutPython(tb testing.TB, missing string) {
+	tb.Helper()
 	if os.Getenv(requirePython) != "" {
 		tb.Fatal(missing)
 	}
 	tb.Skip(missing)
-	return ""
 }
 
 // WithoutSmolLM returns the Python that RLM_SMOLLM names, which has the packages of

@@ -17,6 +17,7 @@ fn config() -> Config {
         available_imports: Some(IMPORTS.to_vec()),
         allow_start_export: false,
         bulk_memory_enabled: false,
+        canonicalize_nans: true, // engines may make any NaN
         exceptions_enabled: false,
         export_everything: true,
         gc_enabled: false,

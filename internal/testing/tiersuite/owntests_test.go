@@ -1,0 +1,155 @@
+package tiersuite_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// ownTests is the folder of the script that runs all of CPython's own tests.
+const ownTests = "../../../scripts/cpython-tests"
+
+// quickTests are modules of CPython's own tests that take few seconds, and depend on no clock:
+// syntax, objects, calls, numbers, text, collections, and much of the standard library.
+var quickTests = strings.Fields(`
+	test_grammar test_codeop test_patma test_named_expressions test_type_params
+	test_exceptions test_except_star test_generators test_coroutines test_asyncgen
+	test_yield_from test_with test_contextlib test_descr test_class test_super test_property
+	test_dataclasses test_typing test_genericalias test_abc test_weakref test_gc test_frame
+	test_call test_extcall test_scope test_builtin test_types test_float test_complex
+	test_cmath test_fractions test_numeric_tower test_struct test_bool test_ucn test_format
+	test_codeccallbacks test_json test_string test_textwrap test_re test_strptime test_shlex
+	test_csv test_html test_list test_tuple test_dict test_ordered_dict test_deque
+	test_defaultdict test_collections test_functools test_operator test_heapq test_bisect
+	test_slice test_range test_sort test_array test_memoryview test_memoryio test_copy
+	test_marshal test_hmac test_binascii test_base64 test_xml_etree test_pyexpat
+	test_configparser test_tomllib test_ipaddress test_urlparse test_inspect test_doctest`)
+
+// TestCPythonsOwnTests runs quick modules of CPython's own tests in both engines of tier wasm, in
+// deterministic sessions. What fails must be expected, and the engines must agree in every result,
+// in fuel and in memory. scripts/cpython-tests.sh runs all modules.
+func TestCPythonsOwnTests(t *testing.T) {
+	skip.Short(t, "it runs many modules of tests in both engines")
+	lib := skip.WithoutCPythonsSources(t)
+	expected := expectedFailures(t)
+	driver, err := os.ReadFile(filepath.Join(ownTests, "driver.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var engines []*rlm.Engine
+	for _, name := range []string{"aot", "wazero"} {
+		engine, err := rlm.New(rlm.Options{WasmEngine: name, CacheDir: testcache.Dir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = engine.Close() })
+		engines = append(engines, engine)
+	}
+
+	for _, module := range quickTests {
+		t.Run(module, func(t *testing.T) {
+			t.Parallel()
+			var first moduleRun
+			for i, engine := range engines {
+				run := runOwnTests(t, engine, lib, module, string(driver))
+				if i == 0 {
+					first = run
+					compareFailures(t, run.report, expected[module])
+				} else if run != first {
+					t.Errorf("the engines differ: %+v and %+v", first, run)
+				}
+			}
+		})
+	}
+}
+
+// moduleRun is what a module of tests left.
+type moduleRun struct {
+	report string // lines of fields between tabs, see the driver
+	fuel   uint64
+	memory int64
+}
+
+func runOwnTests(t *testing.T, engine *rlm.Engine, lib, module, driver string) moduleRun {
+	t.Helper()
+	// A context above 8 MiB makes the runtime put its own re, csv, json and io in place.
+	long := rlm.Text("long", strings.Repeat("x", 9_000_000))
+	s, err := engine.Open(t.Context(), rlm.SessionConfig{
+		Contexts:      []rlm.Context{rlm.File(lib), long},
+		Deterministic: true,
+		Limits:        tiers.Limits{Wall: time.Hour, Active: time.Hour, Memory: 1 << 30, Output: 4 << 20},
+		Policy:        rlm.Policy{Pin: rlm.TierWasm},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	r, err := s.Run(t.Context(), fmt.Sprintf("module = %q\n%s", module, driver))
+	if err != nil || r.Status != tiers.StatusOK || r.Final == nil {
+		t.Fatalf("%s %+v, %v", r.Status, r.Exception, err)
+	}
+	var report string
+	if err := json.Unmarshal(r.Final.Value, &report); err != nil {
+		t.Fatal(err)
+	}
+	return moduleRun{report, r.Usage.Fuel, r.Usage.PeakMemory}
+}
+
+// expectedFailures are the tests that cannot pass, by module.
+func expectedFailures(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(ownTests, "expected.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Split(line, "\t"); len(fields) == 3 {
+			expected[fields[0]] = append(expected[fields[0]], fields[1])
+		}
+	}
+	return expected
+}
+
+// compareFailures compares the failures in a report with those that are expected. A report
+// without tests is a failure, too.
+func compareFailures(t *testing.T, report string, expected []string) {
+	t.Helper()
+	var failed []string
+	ran := 0
+	for line := range strings.Lines(report) {
+		switch fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); fields[0] {
+		case "@result":
+			ran, _ = strconv.Atoi(fields[2])
+		case "@fail":
+			failed = append(failed, fields[1])
+			if !slices.Contains(expected, fields[1]) {
+				t.Errorf("%s fails: %s", fields[1], fields[2])
+			}
+		}
+	}
+	if ran == 0 {
+		t.Errorf("no test ran:\n%s", report)
+	}
+	for _, name := range expected {
+		if !slices.Contains(failed, name) {
+			t.Errorf("%s should fail", name)
+		}
+	}
+}
