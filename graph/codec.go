@@ -229,7 +229,13 @@ func (d *decoder) texts() []string {
 }
 
 func (d *decoder) value(depth int) any {
-	if d.left -= valueCost; d.left < 0 || depth > maxDepth {
+	if depth > maxDepth {
+		d.fail()
+		const message = "a value of the result has more than %d levels of lists and maps"
+		d.err = &QueryError{Message: fmt.Sprintf(message, maxDepth)}
+		return nil
+	}
+	if d.left -= valueCost; d.left < 0 {
 		d.fail()
 		return nil
 	}

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,4 +125,54 @@ func TestViews(t *testing.T) {
 	if _, err := g.View(t.Context(), "x", []string{"nonsense"}); err == nil {
 		t.Error("an unknown view was accepted")
 	}
+}
+
+// TestDocumentsLoadInLinearTime loads documents for which a parser takes quadratic time.
+func TestDocumentsLoadInLinearTime(t *testing.T) {
+	g := open(t, graph.Config{})
+	many := func(format string) string {
+		var b strings.Builder
+		for i := range 3000 {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	terms := many(`"t%d":"http://x/t",`) + `"z":"http://x/z"`
+	for _, c := range []struct{ format, text, want string }{
+		{
+			"jsonld", `{"@context":{"p":{"@id":"http://x/p","@context":{` + terms + `}}},"p":[1` + many(",%d") + `]}`,
+			"its contexts take too long",
+		},
+		{
+			"jsonld", `{"p":[1` + many(",%d") + `],"@context":{"p":{"@id":"http://x/p","@context":{` + terms + `}}}}`,
+			"must be the first member",
+		},
+		{
+			"jsonld", `{"@context":{` + terms + `},"@graph":[{}` + many(`,{"@context":{},"n":%d}`) + `]}`,
+			"its contexts take too long",
+		},
+		{"rdfxml", "<rdf:RDF " + many(" xmlns:a%d='http://x/'") + "></rdf:RDF>", "more than 1000 attributes"},
+		{"ntriples", `<http://x/a> <http://x/b> "` + strings.Repeat("a", 17<<20), "more than 16 MiB: split it"},
+	} {
+		err := g.LoadRDF(t.Context(), strings.NewReader(c.text), c.format, "")
+		wantError(t, err, c.want)
+	}
+
+	terms = `{"p":{"@id":"http://x/p","@context":{"q":"http://x/q"}}}`
+	text := `{"@context":` + terms + `,"@graph":[{"@id":"http://x/a","p":{"@id":"http://x/b","q":1}}]}`
+	if err := g.LoadRDF(t.Context(), strings.NewReader(text), "jsonld", ""); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rows(t, g, "MATCH (n)-[:p]->(m) RETURN m.q AS q", nil), "[q] [map[q:1]]")
+}
+
+// TestADeepResultIsAnErrorOfTheQuery builds a list in a list, and so on.
+func TestADeepResultIsAnErrorOfTheQuery(t *testing.T) {
+	g := open(t, graph.Config{})
+	_, err := g.Cypher(t.Context(), "RETURN reduce(a = [], x IN range(1, 100) | [a]) AS deep", nil)
+	var wrong *graph.QueryError
+	if !errors.As(err, &wrong) {
+		t.Errorf("got %v", err)
+	}
+	wantError(t, err, "more than 64 levels of lists and maps")
 }

@@ -101,7 +101,7 @@ func (b *Toolbox) tool(
 ) repl.Tool {
 	name, _, _ := strings.Cut(signature, "(")
 	return repl.Tool{
-		Name: name, Signature: signature, Doc: doc, Notes: b.notes,
+		Name: name, Signature: signature, Doc: doc, Notes: b.notes, Timed: true,
 		Call: func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 			value, err := b.inTurn(ctx, func() (tiers.Value, error) { return call(ctx, args) })
 			if err != nil {

@@ -169,6 +169,8 @@ func explainRDF(err error) error {
 		return nil
 	case errors.As(err, &refused):
 		return &QueryError{Message: refused.Reason.Error(), Line: refused.Line}
+	case strings.Contains(err.Error(), "buffer maximal size"):
+		return &QueryError{Message: "a text, a name or a line has more than 16 MiB: split it"}
 	case strings.Contains(err.Error(), "LoadDocumentCallback"):
 		const message = "it names a remote context, which is never fetched: write the context into the file"
 		return &QueryError{Message: message}

@@ -31,7 +31,7 @@ func (t *Tools) WithTables(inputs []tiers.Input) (*Tools, error) {
 		Name: protocol.SQL, Signature: protocol.SQL + "(query, params=None)",
 		Doc: "runs one SELECT of SQLite on the inputs that are tables, on the host, and returns a list of " +
 			"dicts. `params` is a list for `?` or a dict for `:name`.",
-		timed: true,
+		Timed: true,
 		notes: func() string {
 			return "The tables of sql, each with columns and types:\n" + tables.Describe()
 		},

@@ -32,6 +32,9 @@ type Tool struct {
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
+	// Timed makes the time of calls the snippet's own, which its limits bound: for a function that
+	// computes for the snippet. Any other call may take its time.
+	Timed bool
 	// Call does the work. Its arguments are hostile, and calls may be concurrent. An error
 	// becomes an exception in the snippet, with the same text.
 	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
@@ -42,7 +45,6 @@ type Tool struct {
 	params []string
 	check  *schema.Contract
 	notes  func() string // instead of Notes, if they cost time
-	timed  bool          // its time is the snippet's own
 }
 
 // ErrLater is the error of a tool whose answer comes later, such as that of a person. A run
@@ -170,7 +172,7 @@ func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {
 		doc := tool.Signature + ": " + tool.Doc
-		functions = append(functions, tiers.Function{Name: tool.Name, Doc: doc, Timed: tool.timed})
+		functions = append(functions, tiers.Function{Name: tool.Name, Doc: doc, Timed: tool.Timed})
 	}
 	return functions
 }

@@ -262,13 +262,17 @@ func hostRead(ctx context.Context, m api.Module, stack []uint64) {
 	}
 
 	n, err := 0, in.ctx.Err()
-	for tries := 0; n == 0 && err == nil; tries++ {
-		if n, err = in.job.Input.Read(buffer); tries == 100 {
+	for idle := 0; n < len(buffer) && err == nil; idle++ { // a parser begins a long text again at each read
+		var more int
+		if more, err = in.job.Input.Read(buffer[n:]); more > 0 {
+			n, idle = n+more, 0
+		}
+		if idle == 100 && err == nil {
 			err = io.ErrNoProgress
 		}
 	}
 	stack[0] = uint64(uint32(n))
-	if n == 0 && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		in.stopped = err
 		stack[0] = uint64(^uint32(0))
 	}

@@ -11,6 +11,10 @@ import (
 // them.
 const maxNesting = 1000
 
+// maxAttributes bounds the attributes of all open elements of RDF/XML. Each may declare a namespace,
+// and a parser looks through all of them for each name.
+const maxAttributes = 1000
+
 // DocumentError says that a document of RDF is refused.
 type DocumentError struct {
 	Line   int
@@ -26,6 +30,8 @@ func (e *DocumentError) Unwrap() error { return e.Reason }
 var (
 	errNesting  = fmt.Errorf("more than %d brackets or elements are open", maxNesting)
 	errUnclosed = errors.New("the document ends within an element")
+	errCrowded  = fmt.Errorf("the open elements have more than %d attributes together: "+
+		"declare fewer namespaces, and write properties as elements", maxAttributes)
 )
 
 // GuardRDF returns a reader of RDF that ends with an error where a parser would take quadratic
@@ -37,7 +43,11 @@ func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
 			return nil, err
 		}
 	}
-	return boundNesting(f, in), nil
+	in = boundNesting(f, in)
+	if f == JSONLD {
+		in = &contexts{in: in, sizes: map[string]int64{}}
+	}
+	return in, nil
 }
 
 // boundNesting returns a reader of a format of RDF that ends with an error where too many
@@ -71,6 +81,10 @@ type nesting struct {
 	escaped bool   // the next byte is a part of a text or a name
 	subset  bool   // a bracket of a document type is open
 	recent  []byte // the last bytes of a token of XML
+
+	attributes int   // of the tag that is read, and of all open elements
+	around     int   // those of the open elements alone
+	outside    []int // for each open element, those of the elements around it
 }
 
 // token is what a byte belongs to.
@@ -94,6 +108,9 @@ func (n *nesting) Read(p []byte) (int, error) {
 		}
 		if n.scan(n, c); n.depth > maxNesting {
 			return 0, &DocumentError{n.line + 1, errNesting}
+		}
+		if n.attributes > maxAttributes {
+			return 0, &DocumentError{n.line + 1, errCrowded}
 		}
 	}
 
@@ -221,15 +238,31 @@ func (n *nesting) scanTag(c byte) {
 		n.inside, n.subset = aComment, false
 	case c == '"', c == '\'':
 		n.inside, n.quote = aText, c
+		n.attributes++
 	case c != '>':
 	case n.recent[0] == '/':
-		n.inside, n.depth = noToken, max(0, n.depth-1)
+		n.inside = noToken
+		n.close()
 	default:
 		n.inside = noToken
-		if !bytes.HasSuffix(n.recent, []byte("/>")) {
+		if bytes.HasSuffix(n.recent, []byte("/>")) {
+			n.attributes = n.around
+		} else {
 			n.depth++
+			n.outside = append(n.outside, n.around)
+			n.around = n.attributes
 		}
 	}
+}
+
+// close ends the innermost element, with its attributes.
+func (n *nesting) close() {
+	if n.depth == 0 {
+		return
+	}
+	n.depth--
+	n.around, n.outside = n.outside[n.depth], n.outside[:n.depth]
+	n.attributes = n.around
 }
 
 // remember keeps the first eight bytes of a token and its last three.
