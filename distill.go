@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/journal"
@@ -18,7 +17,7 @@ type DistillOutcome = distill.Result
 
 // DistillTask is a corpus of traces of runs, some of which failed.
 type DistillTask struct {
-	// Corpus are the traces: see [ParseCorpus].
+	// Corpus are the traces: see [distill.Parse].
 	Corpus distill.Corpus
 	// Policy says which tiers may run the snippets.
 	Policy Policy
@@ -78,10 +77,4 @@ func statusOf(ctx context.Context, outcome *DistillOutcome, err error) ledger.St
 		return ledger.StatusPartial
 	}
 	return ledger.StatusAnswered
-}
-
-// ParseCorpus reads the traces of runs, at most 64 MiB, in one of [reflect.TraceFormats] or as
-// objects with an error each; "auto" detects which. The error names the invalid line.
-func ParseCorpus(r io.Reader, format string) (distill.Corpus, error) {
-	return distill.Parse(r, format)
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/reflect"
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -345,7 +347,7 @@ func ExampleEngine_Reflect() {
 		fmt.Println(err)
 		return
 	}
-	subject, err := rlm.ParseTrace(record, "auto")
+	subject, err := reflect.ParseTrace(record, "auto")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -389,7 +391,7 @@ func ExampleEngine_Reflexion() {
 		return
 	}
 	defer facts.Close()
-	memory, err := rlm.ParseMemory(facts)
+	memory, err := reflexion.ParseMemory(facts)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -425,7 +427,7 @@ func ExampleEngine_Workflow() {
 	}
 	defer engine.Close()
 
-	file, err := rlm.ParseWorkflow("total.yaml", []byte(`
+	file, err := workflow.Parse("total.yaml", []byte(`
 nodes:
   - name: total
     run: |
@@ -453,7 +455,7 @@ func ExampleEngine_Distill() {
 	}
 	defer engine.Close()
 
-	corpus, err := rlm.ParseCorpus(strings.NewReader(`
+	corpus, err := distill.Parse(strings.NewReader(`
 {"id": "a", "success": false, "error": "database timeout after 5 s"}
 {"id": "b", "success": false, "error": "database timeout after 9 s"}
 {"id": "c", "success": true}

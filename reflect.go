@@ -13,7 +13,7 @@ type ReflectOutcome = reflect.Outcome
 
 // ReflectTask is the record of an agent's work, in which a model looks for lessons.
 type ReflectTask struct {
-	// Subject is the record: see [ParseTrace].
+	// Subject is the record: see [reflect.ParseTrace].
 	Subject reflect.Subject
 	// Policy says which tiers may run the snippets.
 	Policy Policy
@@ -58,10 +58,4 @@ func (e *Engine) Reflect(ctx context.Context, task ReflectTask) (ReflectOutcome,
 		return outcome.Status, outcome.Reason, err
 	})
 	return outcome, err
-}
-
-// ParseTrace reads the record of an agent's work, of at most 32 MiB, in one of
-// [reflect.TraceFormats]; "auto" detects which one.
-func ParseTrace(data []byte, format string) (reflect.Subject, error) {
-	return reflect.ParseTrace(data, format)
 }

@@ -66,7 +66,7 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 			t.Errorf("%s: %+v, %v", want, outcome, err)
 		}
 	}
-	subject, err := rlm.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
+	subject, err := reflect.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
 	if err != nil {
 		t.Fatal(err)
 	}

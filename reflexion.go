@@ -3,7 +3,6 @@ package rlm
 import (
 	"context"
 	"encoding/json"
-	"io"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflexion"
@@ -55,7 +54,3 @@ func (e *Engine) Reflexion(ctx context.Context, task ReflexionTask) (ReflexionOu
 	})
 	return outcome, err
 }
-
-// ParseMemory reads the prior knowledge of a run, as JSON of at most 4 MiB. The error says
-// where the JSON is wrong, and what belongs there.
-func ParseMemory(r io.Reader) (reflexion.Memory, error) { return reflexion.ParseMemory(r) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
@@ -15,7 +14,7 @@ type WorkflowOutcome = workflow.Outcome
 
 // WorkflowTask is a workflow file and its input.
 type WorkflowTask struct {
-	// File is the workflow: see [ParseWorkflow].
+	// File is the workflow: see [workflow.Parse].
 	File *workflow.File
 	// Input is the initial state.
 	Input map[string]any
@@ -62,43 +61,4 @@ func (e *Engine) Workflow(ctx context.Context, task WorkflowTask) (WorkflowOutco
 	return outcome, err
 }
 
-var errNoWorkflow = errors.New("no workflow file: read one with ParseWorkflow")
-
-// ParseWorkflow reads a workflow file. Problems refer to it as name. If its schemas are files,
-// set the Folder of the result, which is empty. The error has a line for each problem with the
-// structure of the file; [CheckWorkflow] finds the other problems.
-func ParseWorkflow(name string, source []byte) (*workflow.File, error) {
-	return workflow.Parse(name, source)
-}
-
-// CheckWorkflow returns the problems of a workflow file, by line and column. It runs nothing.
-// The error is the context's, or says that this machine cannot check templates.
-func CheckWorkflow(ctx context.Context, file *workflow.File) (problems []string, err error) {
-	if file == nil {
-		return nil, errNoWorkflow
-	}
-	err = file.Check(ctx)
-	var found *workflow.FileError
-	if !errors.As(err, &found) {
-		return nil, err
-	}
-	for _, problem := range found.Problems {
-		problems = append(problems, problem.String())
-	}
-	return problems, nil
-}
-
-// ExplainWorkflow returns details of an error of [Engine.Workflow]: the traceback of the
-// file's Python, and a line for each attempt of a failed loop.
-func ExplainWorkflow(err error) (traceback string, attempts []string) {
-	var failed *workflow.NodeError
-	if !errors.As(err, &failed) {
-		return "", nil
-	}
-	for _, a := range failed.Attempts {
-		line := fmt.Sprintf("attempt %d: score %.2f, errors: %d",
-			a.Iteration, a.Score, len(a.Errors))
-		attempts = append(attempts, line)
-	}
-	return failed.Traceback, attempts
-}
+var errNoWorkflow = errors.New("no workflow file: read one with workflow.Parse")

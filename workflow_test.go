@@ -21,7 +21,7 @@ nodes:
 // TestAnActionIsDoneOnce: of two actions, the first is not done again when the run goes on, and the
 // second waits for a person.
 func TestAnActionIsDoneOnce(t *testing.T) {
-	file, err := rlm.ParseWorkflow("acted.yaml", []byte(actedFile))
+	file, err := workflow.Parse("acted.yaml", []byte(actedFile))
 	if err != nil {
 		t.Fatal(err)
 	}

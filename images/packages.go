@@ -23,15 +23,11 @@ import (
 	"github.com/rlmhq/rlm/internal/wheels"
 )
 
-// An image with further packages is the image python, and their files in PackageFolder. No
+// An image with further packages is the image python, and their files in a folder of its own. No
 // program of the build imports them.
 
 //go:embed packages
 var packageScripts embed.FS
-
-// PackageFolder is where an image has its further packages. It is on no path that Python reads
-// when it starts: the tier adds it after the first process has attested the wall.
-const PackageFolder = "/usr/lib/rlm/packages"
 
 // lockFile is where an image has their lock.
 const lockFile = "usr/share/rlm/packages.lock"
@@ -248,13 +244,13 @@ func (b *imageBuild) noteModules(tree *wheels.Tree) {
 // addPackages writes the files of the packages, and their lock.
 func (b *imageBuild) addPackages(l *layer, tree *wheels.Tree) error {
 	lock := extra{name: lockFile, text: wheels.FormatLock(b.pins)}
-	if err := l.addExtras([]extra{{name: PackageFolder[1:], dir: true}, lock}); err != nil {
+	if err := l.addExtras([]extra{{name: dockerapi.PackageFolder[1:], dir: true}, lock}); err != nil {
 		return err
 	}
 	slices.SortFunc(tree.File, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
 
 	for _, f := range tree.File {
-		head := extra{name: PackageFolder[1:] + "/" + f.Name}.header()
+		head := extra{name: dockerapi.PackageFolder[1:] + "/" + f.Name}.header()
 		head.Size = int64(f.UncompressedSize64) //nolint:gosec // wheels bounds it
 		if f.Mode()&0o111 != 0 {
 			head.Mode = 0o755

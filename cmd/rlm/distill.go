@@ -172,7 +172,7 @@ func (f *distillFlags) readCorpus(e *env, names []string) (all distill.Corpus, e
 
 	all.Formats = map[string]int{}
 	for _, source := range found.sources {
-		corpus, err := rlm.ParseCorpus(strings.NewReader(source.text), f.format)
+		corpus, err := distill.Parse(strings.NewReader(source.text), f.format)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", source.name, err)
 		}

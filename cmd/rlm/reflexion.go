@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
 // The defaults of flags are those of the loops.
@@ -173,7 +174,7 @@ func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 		return fmt.Errorf("cannot read the facts: %w", err)
 	}
 	defer file.Close()
-	if task.Config.Memory, err = rlm.ParseMemory(file); err != nil {
+	if task.Config.Memory, err = reflexion.ParseMemory(file); err != nil {
 		return fmt.Errorf("--facts %s: %w", f.facts, err)
 	}
 

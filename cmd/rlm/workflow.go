@@ -174,8 +174,16 @@ func checkWorkflow(
 	if err != nil {
 		return strings.Split(err.Error(), "\n"), nil, nil
 	}
-	problems, err = rlm.CheckWorkflow(ctx, task.File)
-	return problems, task.File.Notes, err
+	err = task.File.Check(ctx)
+	var found *workflow.FileError
+	if !errors.As(err, &found) {
+		return nil, task.File.Notes, err
+	}
+
+	for _, problem := range found.Problems {
+		problems = append(problems, problem.String())
+	}
+	return problems, task.File.Notes, nil
 }
 
 // showNotes prints the notes on a workflow file.
@@ -197,13 +205,27 @@ func (e *env) readWorkflow(name string) (rlm.WorkflowTask, error) {
 // parseWorkflow makes a task from a file. Its schemas may refer to files in the same folder.
 func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
 	if name == "-" {
-		task.File, err = rlm.ParseWorkflow("stdin", []byte(text))
+		task.File, err = workflow.Parse("stdin", []byte(text))
 		return task, err
 	}
-	if task.File, err = rlm.ParseWorkflow(name, []byte(text)); err == nil {
+	if task.File, err = workflow.Parse(name, []byte(text)); err == nil {
 		task.File.Folder = filepath.Dir(name)
 	}
 	return task, err
+}
+
+// explainNode prints details of a failed node: the traceback of the file's Python, and a line
+// for each attempt of a loop.
+func (e *env) explainNode(err error) {
+	var failed *workflow.NodeError
+	if !errors.As(err, &failed) {
+		return
+	}
+	_, _ = fmt.Fprint(e.stderr, escapeKeepingLines(failed.Traceback))
+	for _, a := range failed.Attempts {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: attempt %d: score %.2f, errors: %d\n",
+			a.Iteration, a.Score, len(a.Errors))
+	}
 }
 
 // run runs the file.
@@ -336,11 +358,7 @@ func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) e
 	case ledger.StatusPartial:
 		return &exitError{exitPartial, errors.New(outcome.Reason)}
 	case ledger.StatusFailed:
-		traceback, attempts := rlm.ExplainWorkflow(err)
-		_, _ = fmt.Fprint(e.stderr, escapeKeepingLines(traceback))
-		for _, line := range attempts {
-			_, _ = fmt.Fprintln(e.stderr, "rlm:", line)
-		}
+		e.explainNode(err)
 		return &exitError{exitNoAnswer, errors.New(escape(err.Error()))}
 	case ledger.StatusCanceled, "broken":
 	}

@@ -13,6 +13,10 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
+// PackageFolder is where an image has its further packages. It is on no path that Python reads
+// when it starts: tier docker adds it after the first process has attested the wall.
+const PackageFolder = "/usr/lib/rlm/packages"
+
 // The labels of this project's images.
 const (
 	labelKind     = "rlm.image"

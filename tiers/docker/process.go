@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -24,7 +23,7 @@ var guestSource string
 
 // guestOptions make the runtime use two pipes and the guest's first process.
 const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
-	"stock='/usr/lib/rlm/kernel', packages='" + images.PackageFolder + "'"
+	"stock='/usr/lib/rlm/kernel', packages='" + dockerapi.PackageFolder + "'"
 
 // ownMemory is the memory of a container beyond the snippet's: the first process, the
 // runtime, and the files in memory.
@@ -94,7 +93,7 @@ func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 	if setup.image.Modules != "" {
 		// For children; the first process ignores the path. Joblib's processes would ignore it,
 		// too, and wait for one another: without them, it works in this process.
-		spec.Env = append(spec.Env, "PYTHONPATH="+images.PackageFolder, "JOBLIB_MULTIPROCESSING=0")
+		spec.Env = append(spec.Env, "PYTHONPATH="+dockerapi.PackageFolder, "JOBLIB_MULTIPROCESSING=0")
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
 	var way *gate
