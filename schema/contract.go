@@ -19,8 +19,15 @@ type Contract struct {
 }
 
 // Parse makes a contract from what a caller or a snippet gives: a JSON Schema, or a JSON
-// string that contains type text (see [FromType]) or a JSON Schema. It keeps recently
-// parsed contracts.
+// string that contains a JSON Schema or type text, as Python writes annotations:
+//
+//	bool  int  float  str  None  Any  date  datetime  time  UUID
+//	list[T]  set[T]  tuple[T, U]  tuple[T, ...]  dict[str, T]
+//	Optional[T]  Union[T, U]  T | U  Literal['a', 'b', 3]
+//
+// Type text also has the names of JSON Schema (boolean, integer, number, string, array, object,
+// null), capitals (List, Dict), the prefix "typing." and T[]. It does not know the names of
+// classes: those have to come as JSON Schema. Parse keeps recently parsed contracts.
 func Parse(raw json.RawMessage) (*Contract, error) {
 	return recent.parse(raw)
 }
@@ -39,7 +46,7 @@ func parse(raw json.RawMessage) (*Contract, error) {
 	if inner := strings.TrimSpace(text.text); strings.HasPrefix(inner, "{") {
 		return Compile(json.RawMessage(inner))
 	}
-	return FromType(text.text)
+	return fromType(text.text)
 }
 
 // Compile makes a contract from a JSON Schema: an object, true or false.

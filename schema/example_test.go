@@ -48,7 +48,7 @@ func ExampleContract_Check() {
 
 // A model's reply may say more than the value.
 func ExampleContract_CheckReply() {
-	contract, err := schema.FromType("list[int]")
+	contract, err := schema.Parse([]byte(`"list[int]"`))
 	if err != nil {
 		fmt.Println(err)
 		return

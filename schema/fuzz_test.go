@@ -67,7 +67,7 @@ func FuzzFromType(f *testing.F) {
 	addAll(f, "bool", "list[tuple[str, float]]", "Optional[int]", "Literal['a', \"b\", 3, None]",
 		"dict[str, int] | None", "int[][]", "(a")
 	f.Fuzz(func(t *testing.T, text string) {
-		if c, err := FromType(text); err == nil {
+		if c, err := fromType(text); err == nil {
 			exercise(t, c, `["1"]`)
 		}
 		if _, c, err := FromSignature(text + " -> a: " + text); err == nil {

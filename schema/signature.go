@@ -27,7 +27,7 @@ const maxFields = 50
 
 // FromSignature reads a signature of named fields with an arrow between inputs and
 // outputs: "question, passage -> answer: str, score: float". A field without a type is a
-// str; the types are those of [FromType].
+// str; the types are those of type text, see [Parse].
 //
 // The output is always an object with exactly these members, even if there is only one.
 // [Contract.Fields] lists them in order.

@@ -25,7 +25,7 @@ func TestTypeTexts(t *testing.T) {
 		if !good {
 			source, want, _ = strings.Cut(line, " ! ")
 		}
-		c, err := FromType(source)
+		c, err := fromType(source)
 		switch {
 		case good && err != nil:
 			t.Errorf("line %d: %v", i+1, err)
@@ -44,7 +44,7 @@ func TestTypeTextsAreBounded(t *testing.T) {
 		"int" + strings.Repeat("[]", 500), "Literal[" + strings.Repeat("1,", 3000) +
 			"1]", "list[\xff]",
 	} {
-		if _, err := FromType(text); err == nil {
+		if _, err := fromType(text); err == nil {
 			t.Errorf("%.40s… is taken", text)
 		}
 	}

@@ -10,16 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// FromType makes a contract from type text, as Python writes annotations:
-//
-//	bool  int  float  str  None  Any  date  datetime  time  UUID
-//	list[T]  set[T]  tuple[T, U]  tuple[T, ...]  dict[str, T]
-//	Optional[T]  Union[T, U]  T | U  Literal['a', 'b', 3]
-//
-// It also understands the names of JSON Schema (boolean, integer, number, string, array,
-// object, null), capitals (List, Dict), the prefix "typing." and T[]. It does not know
-// the names of classes: those have to come as JSON Schema.
-func FromType(text string) (*Contract, error) {
+// fromType makes a contract from type text, see [Parse].
+func fromType(text string) (*Contract, error) {
 	raw, err := typeSchema(text)
 	if err != nil {
 		return nil, err
