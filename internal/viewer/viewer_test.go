@@ -148,13 +148,13 @@ func TestAHostileRunHasBounds(t *testing.T) {
 	}
 }
 
-func serve(t *testing.T, source viewer.Source) *httptest.Server {
-	t.Helper()
+func serve(tb testing.TB, source viewer.Source) *httptest.Server {
+	tb.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	own := server.Listener.Addr().String()
 	server.Config.Handler = viewer.Guard("secret", own, viewer.New(source, slog.New(slog.DiscardHandler)))
 	server.Start()
-	t.Cleanup(server.Close)
+	tb.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server
 }
 

@@ -34,6 +34,17 @@ var loopRows = []goRow{
 	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000, 0},
 }
 
+var viewerRows = []goRow{
+	{
+		"BenchmarkFirstPaint", "ms/paint", "a run of 10,000 nodes: from the request of the page to its first frame",
+		"%.0f ms", 1000, 0,
+	},
+	{"BenchmarkScroll", "ms/frame", "the median frame while 100,000 nodes scroll", "%.1f ms", 16, 0},
+}
+
+// viewer has the viewer measured in Chromium.
+func (b *bench) viewer() error { return b.measureGo(viewerRows, "./internal/viewer") }
+
 // loops has the benchmarks of the loop measured.
 func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run", "./schema") }
 

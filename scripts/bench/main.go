@@ -8,6 +8,7 @@
 //	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only durable
+//	go run ./scripts/bench -only viewer
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
 //	go run ./scripts/bench -only documents -python VENV/bin/python
@@ -103,6 +104,8 @@ func (b *bench) run(only string) error {
 		return b.runAll(part{"internal/journal", b.commits}, part{"rlm.New", b.durable})
 	case "loops":
 		return b.runAll(part{"repl/run", b.loops})
+	case "viewer":
+		return b.runAll(part{"internal/viewer", b.viewer})
 	case "graph":
 		return b.runAll(part{"graph", b.measureGraphs})
 	case "documents":
@@ -116,7 +119,7 @@ func (b *bench) run(only string) error {
 	case "", "peers", "texts":
 	default:
 		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, loops, peers, "+
-			"tables, texts and wasm", only)
+			"tables, texts, viewer and wasm", only)
 	}
 
 	switch {
