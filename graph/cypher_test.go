@@ -202,3 +202,65 @@ func TestControlCharactersAreNoXML(t *testing.T) {
 		t.Errorf("an update: %v", err)
 	}
 }
+
+// TestLoadedEdgesAreThoseOfTheLibrary asks queries of all kinds after one another: some read the
+// edges as they were loaded, others need the library's, and some change them.
+func TestLoadedEdgesAreThoseOfTheLibrary(t *testing.T) {
+	const edges = "MATCH (x)-[e:NEXT]->(y) RETURN x.n, e.w, y.n ORDER BY x.n"
+	build := func() *graph.Graph {
+		g := open(t, graph.Config{})
+		if err := g.Update(t.Context(), func(u *graph.Update) error {
+			for i := range 4 {
+				node := graph.Node{ID: fmt.Sprint(i), Labels: []string{"N"}, Properties: map[string]any{"n": i}}
+				if err := u.AddNode(node); err != nil {
+					return err
+				}
+			}
+			for i := range 3 {
+				edge := graph.Edge{
+					Type: "NEXT", From: fmt.Sprint(i), To: fmt.Sprint(i + 1),
+					Properties: map[string]any{"w": i * 10},
+				}
+				if err := u.AddEdge(edge); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	change := func(g *graph.Graph, query string) {
+		if err := g.Update(t.Context(), func(u *graph.Update) error {
+			_, err := u.Cypher(query, nil)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths := "MATCH (a {n: 0}), (b {n: 3}), p = shortestPath((a)-[:NEXT*]->(b)) RETURN length(p)"
+
+	reads, library := build(), build()
+	before := rows(t, reads, edges, nil)
+	if got := rows(t, library, paths, nil); !strings.Contains(got, "3") {
+		t.Errorf("a path: %s", got)
+	}
+	if got := rows(t, library, edges, nil); got != before || strings.Count(got, "x.n:") != 3 {
+		t.Errorf("after the library has the edges: %s, before: %s", got, before)
+	}
+	if got := rows(t, reads, paths, nil); !strings.Contains(got, "3") {
+		t.Errorf("a path after a query that reads: %s", got)
+	}
+
+	for name, g := range map[string]*graph.Graph{"reads": reads, "library": library, "nothing": build()} {
+		change(g, "MATCH (x {n: 3}), (y {n: 0}) CREATE (x)-[:NEXT {w: 30}]->(y)")
+		change(g, "MATCH ({n: 0})-[e:NEXT]->() SET e.w = 5")
+		change(g, "MATCH ({n: 1})-[e:NEXT]->() DELETE e")
+		got := rows(t, g, edges, nil)
+		const want = "map[e.w:5 x.n:0 y.n:1] map[e.w:20 x.n:2 y.n:3] map[e.w:30 x.n:3 y.n:0]"
+		if !strings.Contains(got, want) || strings.Count(got, "x.n:") != 3 {
+			t.Errorf("after %s, the edges are %s", name, got)
+		}
+	}
+}

@@ -42,6 +42,7 @@ const (
 	opAddKnownEdges
 	opWriteNodes
 	opWriteEdges
+	opReadyLibrary
 )
 
 // engine is the compiled module, which all graphs of a process share.

@@ -54,7 +54,11 @@ const (
 	failedRequest
 	failedInput
 	failedInferred
+	failedIncomplete
 )
+
+// errIncomplete says that the engine's library needs the whole graph for a query: readyLibrary.
+var errIncomplete = errors.New("the engine's library does not have the whole graph")
 
 // maxMessage bounds a message in characters. An error in a query's syntax repeats the query.
 const maxMessage = 400
@@ -74,6 +78,8 @@ func failure(kind byte, d *decoder, config Config) error {
 		return fmt.Errorf("%w: %s", ErrReadOnly, message)
 	case failedInferred:
 		return &LimitError{"MaxInferred", fmt.Sprint(config.MaxInferred)}
+	case failedIncomplete:
+		return errIncomplete
 	default:
 		return errors.New(message)
 	}

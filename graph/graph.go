@@ -226,6 +226,7 @@ const (
 	readyCypher   readiness = 1 << iota // loaded RDF is in the property graph
 	readyFacts                          // the property graph is in the dataset
 	readyInferred                       // the inferred facts are in it, and it is indexed
+	readyLibrary                        // the engine's library has all edges, and can find nodes by id
 )
 
 func (g *Graph) isReady(need readiness) (bool, error) {
@@ -239,10 +240,14 @@ func (g *Graph) isReady(need readiness) (bool, error) {
 
 // read runs a query in a view of the last state.
 func (g *Graph) read(ctx context.Context, need readiness, job job) (answer []byte, err error) {
-	err = g.readAll(ctx, need, func(in *instance) error {
+	ask := func(in *instance) error {
 		answer, err = in.call(ctx, job)
 		return err
-	})
+	}
+	err = g.readAll(ctx, need, ask)
+	if errors.Is(err, errIncomplete) {
+		err = g.readAll(ctx, need|readyLibrary, ask)
+	}
 	return answer, err
 }
 
@@ -313,7 +318,10 @@ func (g *Graph) prepare(ctx context.Context, need readiness) error {
 		makes     readiness
 		operation uint32
 	}{
-		{readyCypher, opReadyCypher}, {readyFacts, opReadyFacts}, {readyInferred, opReadySPARQL},
+		{readyCypher, opReadyCypher},
+		{readyLibrary, opReadyLibrary},
+		{readyFacts, opReadyFacts},
+		{readyInferred, opReadySPARQL},
 	}
 
 	return g.write(ctx, func(in *instance) (readiness, error) {

@@ -21,6 +21,8 @@ pub enum Kind {
     Input = 5,
     /// There are too many inferred facts.
     Inferred = 6,
+    /// The library must get the whole graph first.
+    Incomplete = 7,
 }
 
 pub struct Failure {

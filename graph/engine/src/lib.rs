@@ -11,6 +11,7 @@ mod dump;
 mod failure;
 mod host;
 mod kinds;
+mod loaded;
 mod names;
 mod projection;
 mod property;
@@ -125,6 +126,7 @@ const CONTRADICTIONS: u32 = 15;
 const ADD_KNOWN_EDGES: u32 = 16;
 const WRITE_NODES: u32 = 17;
 const WRITE_EDGES: u32 = 18;
+const READY_LIBRARY: u32 = 19;
 
 impl State {
     fn answer(
@@ -147,11 +149,19 @@ impl State {
                 self.graph.add_known_edges(request, out)
             }
             WRITE_NODES => self.graph.write_nodes(),
-            WRITE_EDGES => self.graph.write_edges(),
+            WRITE_EDGES => {
+                self.graph.complete();
+                self.graph.write_edges()
+            }
+            READY_LIBRARY => {
+                self.graph.complete();
+                Ok(())
+            }
             READ_RDF => self.read_rdf(request.text()?, request.text()?),
             READY_CYPHER => self.ready_cypher(),
             READY_FACTS => {
                 if self.is_written {
+                    self.graph.complete();
                     projection::to_rdf(&mut self.dataset, &self.graph);
                 }
                 Ok(())
@@ -185,6 +195,7 @@ impl State {
                 Ok(())
             }
             VIEW => {
+                self.graph.complete();
                 let query = request.text()?;
                 for name in request.texts()? {
                     view::write(&self.graph, name, query, out)?;
@@ -253,9 +264,13 @@ impl State {
             }
         }
         if !may_write {
+            if !self.graph.is_complete() {
+                return Err(Failure::new(Kind::Incomplete, "the library does not have all of it"));
+            }
             return self.graph.query(text, parameters, false, &bounds, out);
         }
         read::check_calls(text).map_err(|failure| *failure)?;
+        self.graph.complete();
         self.change();
         self.graph.has_edge_properties = true;
         let text = read::with_constants(text, &mut parameters, &self.graph);

@@ -1,6 +1,6 @@
 //! The property graph as RDF, and loaded RDF in the property graph.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use grafeo_common::types::{NodeId, PropertyKey, Value};
 use grafeo_core::graph::{Direction, GraphStoreSearch};
@@ -82,7 +82,7 @@ impl Builder<'_> {
     fn add_edge(&mut self, s: TermId, p: TermId, o: TermId) {
         let (from, to) = (self.node(s), self.node(o));
         if let Term::NamedNode(property) = self.dataset.terms.get(p) {
-            self.graph.connect(from, to, local_name(property.as_str()), []);
+            self.graph.connect(from, to, local_name(property.as_str()), BTreeMap::new());
         }
     }
 

@@ -1,6 +1,6 @@
 //! The property graph and Cypher.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arcstr::ArcStr;
 use grafeo_common::types::{NodeId, PropertyKey, Value};
@@ -10,6 +10,7 @@ use grafeo_engine::{Config, GrafeoDB};
 
 use crate::codec::{Reader, Writer};
 use crate::failure::{Failure, Kind};
+use crate::loaded::LoadedEdges;
 use crate::names::class_name;
 
 /// The property that holds a node's id.
@@ -20,6 +21,8 @@ pub struct PropertyGraph {
     /// Nodes by their ids: all of them, until a query has written.
     known: hashbrown::HashMap<ArcStr, NodeId>,
     knows_all: bool,
+    /// All edges, until something needs them from the library.
+    pub loaded: Option<LoadedEdges>,
     /// Whether an edge may have a property.
     pub has_edge_properties: bool,
 }
@@ -35,23 +38,46 @@ impl PropertyGraph {
         let db = GrafeoDB::with_config(
             Config::in_memory().with_threads(1).without_query_timeout(),
         )?;
-        db.create_property_index(ID);
-        Ok(Self { db, known: hashbrown::HashMap::new(), knows_all: true, has_edge_properties: false })
+        Ok(Self {
+            db,
+            known: hashbrown::HashMap::new(),
+            knows_all: true,
+            loaded: Some(LoadedEdges::default()),
+            has_edge_properties: false,
+        })
     }
 
     pub fn store(&self) -> &dyn GraphStoreSearch {
         self.db.store().as_ref()
     }
 
+    /// Whether the library has all edges, and an index of the ids.
+    pub fn is_complete(&self) -> bool {
+        self.loaded.is_none()
+    }
+
+    /// Gives the library what only its own queries need. It takes longer than a load.
+    pub fn complete(&mut self) {
+        if let Some(edges) = self.loaded.take() {
+            edges.store(self.db.store());
+            self.db.create_property_index(ID);
+        }
+    }
+
     pub fn find(&self, id: &str) -> Option<NodeId> {
         match self.known.get(id) {
             Some(&node) => Some(node),
             None if self.knows_all => None,
-            None => {
-                let id = Value::String(id.into());
-                self.db.store().find_nodes_by_property(ID, &id).first().copied()
-            }
+            None => self.find_all(id).first().copied(),
         }
+    }
+
+    /// The nodes of an id: a query that writes may give it to several.
+    pub fn find_all(&self, id: &str) -> Vec<NodeId> {
+        if self.knows_all {
+            return self.known.get(id).copied().into_iter().collect();
+        }
+        self.db.store().find_nodes_by_property(ID, &Value::String(id.into()))
     }
 
     /// Adds a node, or labels and properties to the node of that id. It writes to the store
@@ -89,14 +115,19 @@ impl PropertyGraph {
 
     /// Adds an edge between nodes that exist.
     pub fn connect(
-        &self,
+        &mut self,
         from: NodeId,
         to: NodeId,
         edge_type: &str,
-        properties: impl IntoIterator<Item = (PropertyKey, Value)>,
+        mut properties: BTreeMap<PropertyKey, Value>,
     ) {
-        let properties = properties.into_iter().filter(|(_, value)| !value.is_null());
-        self.db.store().create_edge_with_props(from, to, edge_type, properties);
+        properties.retain(|_, value| !value.is_null());
+        match &mut self.loaded {
+            Some(edges) => edges.add(from, to, edge_type, properties),
+            None => {
+                self.db.store().create_edge_with_props(from, to, edge_type, properties);
+            }
+        }
     }
 
     /// Adds the nodes of a request: id, labels and properties of each.
@@ -326,7 +357,7 @@ impl PropertyGraph {
     pub fn count(&self, out: &mut Writer) {
         let store = self.store();
         out.number(store.node_count());
-        out.number(store.edge_count());
+        out.number(self.loaded.as_ref().map_or_else(|| store.edge_count(), |edges| edges.all.len()));
 
         let mut labels: Vec<_> = store
             .all_labels()
@@ -334,10 +365,17 @@ impl PropertyGraph {
             .map(|label| (store.nodes_by_label_count(&label), label))
             .collect();
         let mut types = HashMap::new();
-        for node in store.node_ids() {
-            for (_, edge) in store.edges_from(node, Direction::Outgoing) {
-                if let Some(name) = store.edge_type(edge) {
-                    *types.entry(name).or_insert(0usize) += 1;
+        if let Some(edges) = &self.loaded {
+            for edge in &edges.all {
+                let name = &edges.types.names[edge.kind as usize];
+                *types.entry(name.clone()).or_insert(0usize) += 1;
+            }
+        } else {
+            for node in store.node_ids() {
+                for (_, edge) in store.edges_from(node, Direction::Outgoing) {
+                    if let Some(name) = store.edge_type(edge) {
+                        *types.entry(name).or_insert(0usize) += 1;
+                    }
                 }
             }
         }

@@ -6,7 +6,6 @@ use super::eval::{Reader, Result, holds, wrong};
 use super::plan::{Expand, Labels, Row, Stage, Start, Step};
 use super::scan::{BLOCK, Test};
 use super::value::{Path, Val, equal};
-use crate::property::ID;
 
 /// Whether a receiver of rows wants more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,8 +164,7 @@ impl Reader<'_> {
 
     /// The nodes whose property `id` is a text.
     fn find(&self, id: &arcstr::ArcStr) -> Vec<u32> {
-        use grafeo_common::types::Value;
-        let found = self.graph.db.find_nodes_by_property(ID, &Value::String(id.clone()));
+        let found = self.graph.find_all(id);
         let mut all: Vec<u32> = found.into_iter().map(|node| node.as_u64() as u32).collect();
         all.sort_unstable();
         all

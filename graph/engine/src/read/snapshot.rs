@@ -4,11 +4,12 @@
 use hashbrown::HashMap;
 
 use arcstr::ArcStr;
-use grafeo_common::types::PropertyKey;
+use grafeo_common::types::{NodeId, PropertyKey, Value};
 use grafeo_core::graph::Direction;
 
 use super::column::{Column, has_bit, set_bit};
 use super::value::Val;
+use crate::loaded::{Edge, LoadedEdges, Types};
 use crate::property::PropertyGraph;
 
 /// Numbers of nodes and edges are those of the library.
@@ -20,8 +21,7 @@ pub struct Snapshot {
     label_of: HashMap<ArcStr, usize>,
     columns: Vec<Column>,
     column_of: HashMap<ArcStr, usize>,
-    pub types: Vec<ArcStr>,
-    type_of: HashMap<ArcStr, u32>,
+    types: Types,
     pub edges: Vec<Edge>,
     edge_properties: HashMap<u32, Box<[(u32, Val)]>>,
     outgoing: Links,
@@ -50,13 +50,6 @@ impl Label {
         }
         has_bit(&self.members, node)
     }
-}
-
-#[derive(Clone, Copy, Default)]
-pub struct Edge {
-    pub from: u32,
-    pub to: u32,
-    pub kind: u32,
 }
 
 /// The edges of each node, one after another.
@@ -114,21 +107,10 @@ impl Snapshot {
             all.columns.push(Column::new(&all.nodes, &values, count));
         }
 
-        let mut edges = Vec::new();
-        for (&from, &id) in all.nodes.clone().iter().zip(&ids) {
-            for (to, edge) in store.edges_from(id, Direction::Outgoing) {
-                let Some(kind) = store.edge_type(edge) else { continue };
-                let number = edge.as_u64() as u32;
-                edges.push(number);
-                all.add_edge(number, from, to.as_u64() as u32, kind);
-                if graph.has_edge_properties
-                    && let Some(edge) = store.get_edge(edge)
-                {
-                    all.add_properties(number, &edge);
-                }
-            }
-        }
-        edges.sort_unstable();
+        let edges = match &graph.loaded {
+            Some(loaded) => all.add_loaded(loaded),
+            None => all.add_stored(graph, &ids),
+        };
         all.outgoing = Links::new(count, &all.edges, &edges, |edge| edge.from);
         all.incoming = Links::new(count, &all.edges, &edges, |edge| edge.to);
         all
@@ -144,27 +126,58 @@ impl Snapshot {
         self.labels.push(label);
     }
 
-    fn add_edge(&mut self, number: u32, from: u32, to: u32, name: ArcStr) {
-        let types = &mut self.types;
-        let kind = match self.type_of.get(&name) {
-            Some(&kind) => kind,
-            None => {
-                types.push(name.clone());
-                self.type_of.insert(name, types.len() as u32 - 1);
-                types.len() as u32 - 1
+    /// Adds the edges that the library does not have, and returns their numbers.
+    fn add_loaded(&mut self, loaded: &LoadedEdges) -> Vec<u32> {
+        self.edges.clone_from(&loaded.all);
+        self.types.clone_from(&loaded.types);
+        for (&number, properties) in &loaded.properties {
+            for key in properties.keys() {
+                if self.find_column(key.as_str()).is_none() {
+                    self.column_of.insert(key.as_str().into(), self.columns.len());
+                    self.columns.push(Column::Sparse(HashMap::new()));
+                }
             }
-        };
+            self.add_properties(number, properties.iter());
+        }
+        (0..loaded.all.len() as u32).collect()
+    }
+
+    /// Adds the edges of the library, and returns their numbers in order.
+    fn add_stored(&mut self, graph: &PropertyGraph, ids: &[NodeId]) -> Vec<u32> {
+        let store = graph.store();
+        let mut edges = Vec::new();
+        for (at, &id) in ids.iter().enumerate() {
+            for (to, edge) in store.edges_from(id, Direction::Outgoing) {
+                let Some(kind) = store.edge_type(edge) else { continue };
+                let number = edge.as_u64() as u32;
+                edges.push(number);
+                self.add_edge(number, self.nodes[at], to.as_u64() as u32, &kind);
+                if graph.has_edge_properties
+                    && let Some(edge) = store.get_edge(edge)
+                {
+                    self.add_properties(number, edge.properties.iter());
+                }
+            }
+        }
+        edges.sort_unstable();
+        edges
+    }
+
+    fn add_edge(&mut self, number: u32, from: u32, to: u32, name: &str) {
+        let kind = self.types.number(name);
         if self.edges.len() <= number as usize {
             self.edges.resize(number as usize + 1, Edge::default());
         }
         self.edges[number as usize] = Edge { from, to, kind };
     }
 
-    fn add_properties(&mut self, number: u32, edge: &grafeo_core::graph::lpg::Edge) {
+    fn add_properties<'p>(
+        &mut self,
+        number: u32,
+        properties: impl Iterator<Item = (&'p PropertyKey, &'p Value)>,
+    ) {
         let column = |name: &str| self.find_column(name).map(|column| column as u32);
-        let all: Vec<(u32, Val)> = edge
-            .properties
-            .iter()
+        let all: Vec<(u32, Val)> = properties
             .filter_map(|(key, value)| Some((column(key.as_str())?, Val::of(value))))
             .collect();
         if !all.is_empty() {
@@ -177,7 +190,7 @@ impl Snapshot {
     }
 
     pub fn find_type(&self, name: &str) -> Option<u32> {
-        self.type_of.get(name).copied()
+        self.types.find(name)
     }
 
     pub fn find_column(&self, name: &str) -> Option<usize> {
@@ -193,7 +206,7 @@ impl Snapshot {
     }
 
     pub fn type_name(&self, edge: u32) -> &ArcStr {
-        &self.types[self.edges[edge as usize].kind as usize]
+        &self.types.names[self.edges[edge as usize].kind as usize]
     }
 
     pub fn outgoing(&self, node: u32) -> &[u32] {
