@@ -21,7 +21,7 @@ FUZZTIME ?= 20s
 SOAKTIME ?= 10m
 SOAKFLAGS ?=
 KILLS ?= 500
-TESTTIMEOUT ?= 40m
+TESTTIMEOUT ?= 60m
 TESTFLAGS ?=
 # The packages that take longest come first, so that none of them runs alone at the end.
 PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
