@@ -51,6 +51,7 @@ type moving struct {
 const (
 	mostEach  = 10 * time.Second
 	leastEach = 100 * time.Millisecond
+	mostCalm  = 30 * time.Second // for the guest's own work, also on a busy machine
 )
 
 // knownTexts is what a state says to the host of the other tier: the files of
@@ -199,7 +200,7 @@ func (a *Accounts) startVariable() {
 // calm gives the guest time for its own work between variables.
 func (a *Accounts) calm() {
 	a.moving.isCalm = true
-	a.restartMeter(mostEach)
+	a.restartMeter(mostCalm)
 }
 
 func (a *Accounts) restartMeter(time time.Duration) {

@@ -161,7 +161,7 @@ after = {'y': shared, 'words': ['a', 'b'], 'z': before}`)
 // left behind, each after a time of its own, and the others arrive.
 func (s *suite) testNeverEnds(t *testing.T) {
 	// a busy machine takes some of what a variable gets
-	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
 	from.mustRun(t, "def spin():\n    while True: pass\nclass There:\n    def __reduce__(self): return spin, ()\n"+
 		"class Here:\n    def __reduce__(self): return spin()\nshared = [1]\nbefore = shared\n"+
@@ -191,13 +191,13 @@ func (s *suite) testNeverEnds(t *testing.T) {
 // testInterruptedLate moves a variable whose time ends when it has just been copied. What
 // happens then must not be interrupted: a profiler makes it last until the time is over.
 func (s *suite) testInterruptedLate(t *testing.T) {
-	cfg := tiers.Config{Limits: tiers.Limits{Wall: 300 * time.Millisecond}}
+	cfg := tiers.Config{Limits: tiers.Limits{Wall: 2 * time.Second}}
 	from, to := s.open(t, cfg), s.open(t, cfg)
 	from.mustRun(t, `import sys, time
 def delay(frame, event, arg):
     if event == 'call' and frame.f_code.co_name == 'name_again':
         sys.setprofile(None)
-        end = time.monotonic() + 0.4
+        end = time.monotonic() + 2.1
         while time.monotonic() < end: pass
 class Late:
     def __reduce__(self):

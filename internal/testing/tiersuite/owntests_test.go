@@ -52,7 +52,6 @@ func TestCPythonsOwnTests(t *testing.T) {
 
 	for _, module := range quickTests {
 		t.Run(module, func(t *testing.T) {
-			t.Parallel()
 			var first moduleRun
 			for i, engine := range engines {
 				run := runOwnTests(t, engine, lib, module, string(driver))
