@@ -151,6 +151,11 @@ func TestDocumentsLoadInLinearTime(t *testing.T) {
 			"jsonld", `{"@context":{` + terms + `},"@graph":[{}` + many(`,{"@context":{},"n":%d}`) + `]}`,
 			"its contexts take too long",
 		},
+		{
+			"jsonld", `{"@context":{` + many(`"a%[1]d":{"@context":{}},"b%[1]d":{"@context":{}},`) +
+				many(`"c%[1]d":{"@context":{}},"d%[1]d":{"@context":{}},`) + `"z":"http://x/z"}}`,
+			"its contexts take too long",
+		},
 		{"rdfxml", "<rdf:RDF " + many(" xmlns:a%d='http://x/'") + "></rdf:RDF>", "more than 1000 attributes"},
 		{"ntriples", `<http://x/a> <http://x/b> "` + strings.Repeat("a", 17<<20), "more than 16 MiB: split it"},
 	} {

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ const (
 	contextRatio = 64
 	copyCost     = 8    // bytes of a context are copied in the time of reading one
 	maxTerm      = 4096 // bytes of a text that is compared as a whole
+	maxScoped    = 10_000
 )
 
 var (
@@ -66,7 +68,7 @@ func (c *contexts) Read(p []byte) (int, error) {
 		if c.isLate {
 			return 0, &DocumentError{c.line + 1, errLateContext}
 		}
-		if c.work > freeContexts+contextRatio*c.read {
+		if c.work > freeContexts+contextRatio*c.read || len(c.sizes) > maxScoped {
 			return 0, &DocumentError{c.line + 1, errContexts}
 		}
 	}
@@ -106,8 +108,14 @@ func (c *contexts) keep(b byte) {
 // endText counts the uses of a term: as a key, or as a type. All long texts are the same term.
 func (c *contexts) endText() {
 	var text string
-	if err := json.Unmarshal([]byte(`"`+string(c.text)+`"`), &text); err != nil || len(c.text) > maxTerm {
-		text = ""
+	switch {
+	case len(c.text) > maxTerm:
+	case bytes.IndexByte(c.text, '\\') < 0:
+		text = string(c.text)
+	default:
+		if err := json.Unmarshal([]byte(`"`+string(c.text)+`"`), &text); err != nil {
+			text = ""
+		}
 	}
 	c.last = text
 	c.work += c.sizes[text]
