@@ -28,7 +28,9 @@ main() {
   local flags name
   flags=$(sed -n 's/^ *"-C", "\(.*\)",$/-C \1/p' .cargo/config.toml | tr '\n' ' ')
   name=$(sed -n 's/^name = "\(.*\)"$/\1/p' Cargo.toml | head -n 1 | tr - _)
-  RUSTFLAGS="$flags --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$crate=/engine" \
+  # Without it, crate const-random puts other numbers into each build.
+  CONST_RANDOM_SEED=rlm \
+    RUSTFLAGS="$flags --remap-path-prefix=$cargo=/cargo --remap-path-prefix=$crate=/engine" \
     CARGO_TARGET_DIR=$target cargo build --release --locked --target wasm32-wasip1
 
   cd "$REPO"
