@@ -15,10 +15,7 @@ func (u *Update) newEdges(miss func(Edge, int) error) *edgeAdder {
 }
 
 func (a *edgeAdder) add(edge Edge, line int) error {
-	start := len(a.batch.data)
-	a.batch.edge(edge)
-	if err := a.batch.err; err != nil {
-		a.batch = encoder{data: a.batch.data[:start]}
+	if err := a.batch.try(func(e *encoder) { e.edge(edge) }); err != nil {
 		return err
 	}
 
@@ -26,36 +23,40 @@ func (a *edgeAdder) add(edge Edge, line int) error {
 	if len(a.batch.data) < batchSize {
 		return nil
 	}
-
-	return a.flush()
+	return a.send()
 }
 
-// flush passes the batch to the engine.
-func (a *edgeAdder) flush() error {
-	if len(a.edges) == 0 {
-		return nil
-	}
-	if err := a.update.flush(); err != nil {
+// send passes the batch to the engine.
+func (a *edgeAdder) send() error {
+	if err := a.update.send(); err != nil { // the nodes
 		return err
 	}
-	answer, err := a.update.call(job{operation: opAddKnownEdges, request: a.batch.data})
-	if err != nil {
-		return err
-	}
+	request, edges, lines := a.batch.data, a.edges, a.lines
+	a.batch, a.edges, a.lines = newBatch(), nil, nil
 
-	d := decoder{data: answer}
-	for n := d.length(); n > 0 && d.err == nil; n-- {
-		i := int(d.number())
-		if i < 0 || i >= len(a.edges) {
-			return errMalformed
+	return a.update.start(job{operation: opAddKnownEdges, request: request}, func(answer []byte) error {
+		d := decoder{data: answer}
+		for n := d.length(); n > 0 && d.err == nil; n-- {
+			i := int(d.number())
+			if i < 0 || i >= len(edges) {
+				return errMalformed
+			}
+			if err := a.miss(edges[i], lines[i]); err != nil {
+				return err
+			}
 		}
-		if err := a.miss(a.edges[i], a.lines[i]); err != nil {
+		return d.err
+	})
+}
+
+// flush passes the last batch to the engine, and waits for it.
+func (a *edgeAdder) flush() error {
+	if len(a.edges) > 0 {
+		if err := a.send(); err != nil {
 			return err
 		}
 	}
-	a.batch = encoder{data: a.batch.data[:0]}
-	a.edges, a.lines = a.edges[:0], a.lines[:0]
-	return d.err
+	return a.update.wait()
 }
 
 // showRDF brings the loaded facts into the property graph.

@@ -25,10 +25,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 )
 
 // Namespace is the namespace of the prefix au:, in which the property graph has its names.
@@ -112,9 +114,16 @@ func (c Config) check() error {
 type Graph struct {
 	config Config
 	engine *engine
-	// turn gives each reader one of its units and a writer all, in the order of arrival.
+	life   context.Context // ends with Close
+	end    context.CancelCauseFunc
+	// writing lets one writer at a time work on a copy of the state.
+	writing *semaphore.Weighted
+	// turn gives each reader one of its units, and the writer all to commit its copy, in the order
+	// of arrival.
 	turn    *semaphore.Weighted
 	readers int64
+	// preparing joins callers that need the same views of the graph.
+	preparing singleflight.Group
 
 	mu     sync.Mutex // guards what follows
 	state  *state     // changed by writers only
@@ -138,8 +147,10 @@ func Open(ctx context.Context, config Config) (*Graph, error) {
 
 	readers := int64(max(2, runtime.GOMAXPROCS(0)))
 	g := &Graph{
-		config: config, engine: e, turn: semaphore.NewWeighted(readers), readers: readers,
+		config: config, engine: e, writing: semaphore.NewWeighted(1),
+		turn: semaphore.NewWeighted(readers), readers: readers,
 	}
+	g.life, g.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	if g.state, err = newState(e.Size(), uint64(config.MaxMemory)&^0xffff); err != nil {
 		return nil, err
 	}
@@ -164,12 +175,20 @@ func (g *Graph) start(ctx context.Context) error {
 	return g.state.commit(in.memory)
 }
 
-// Close frees the graph. It waits for the calls that run.
+// Close frees the graph. It ends an inference, and waits for the other calls that run.
 func (g *Graph) Close() error {
-	if err := g.turn.Acquire(context.Background(), g.readers); err != nil {
+	g.end(ErrClosed)
+
+	ctx := context.Background()
+	if err := g.writing.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer g.writing.Release(1)
+	if err := g.turn.Acquire(ctx, g.readers); err != nil {
 		return err
 	}
 	defer g.turn.Release(g.readers)
+
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -284,22 +303,28 @@ func (g *Graph) run(ctx context.Context, use func(*instance) error) error {
 }
 
 // write runs use with an instance, makes its memory the new state, and the views that use
-// returns the ready ones. After an error, the state is as it was.
+// returns the ready ones. Readers see the old state meanwhile. After an error, the state is as it
+// was.
 func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error)) error {
-	if err := g.turn.Acquire(ctx, g.readers); err != nil {
+	if err := g.writing.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer g.turn.Release(g.readers)
+	defer g.writing.Release(1)
 	in, err := g.take(ctx)
 	if err != nil {
 		return err
 	}
+
 	ready, err := use(in)
+	if err == nil {
+		err = g.turn.Acquire(ctx, g.readers)
+	}
 	if err != nil {
 		g.put(in, in.isBroken)
 		return err
 	}
 
+	defer g.turn.Release(g.readers)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.dropIdle()
@@ -312,8 +337,26 @@ func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error
 	return nil
 }
 
-// prepare brings views of the graph up to date.
+// prepare brings views of the graph up to date. The work goes on when the caller's context ends,
+// because an inference may take longer than a call may: the next call finds it done.
 func (g *Graph) prepare(ctx context.Context, need readiness) error {
+	ended := g.preparing.DoChan(strconv.Itoa(int(need)), func() (any, error) {
+		err := g.makeReady(g.life, need)
+		if g.life.Err() != nil {
+			err = ErrClosed
+		}
+		return nil, err
+	})
+
+	select {
+	case result := <-ended:
+		return result.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g *Graph) makeReady(ctx context.Context, need readiness) error {
 	steps := []struct {
 		makes     readiness
 		operation uint32

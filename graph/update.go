@@ -40,28 +40,38 @@ type Update struct {
 	// batch holds nodes or edges that the engine does not have yet, for operation.
 	batch     encoder
 	operation uint32
+	running   chan reply // gets the answer of the call that the engine works on, nil if there is none
+	finish    func(answer []byte) error
 	failed    error // the first error of the engine: half of a call may have been done
+}
+
+// reply is the end of a call.
+type reply struct {
+	answer []byte
+	err    error
 }
 
 // batchSize is how many bytes of nodes or edges the engine gets at once.
 const batchSize = 256 << 10
 
 // Update runs change, the one way to write to a graph, and keeps what it did if it returns nil.
-// Otherwise, or if the engine fails, the graph is as it was. Readers wait until then, so change
-// must not call methods of the graph.
+// Otherwise, or if the engine fails, the graph is as it was. Readers see it as it was until then.
+// Updates wait for one another, and for an inference, so change must not call methods of the
+// graph.
 func (g *Graph) Update(ctx context.Context, change func(*Update) error) error {
 	return g.write(ctx, func(in *instance) (readiness, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, g.config.LoadTimeout,
 			&LimitError{"LoadTimeout", g.config.LoadTimeout.String()})
-		defer cancel()
-
 		u := &Update{ctx: ctx, instance: in}
-		defer func() { u.instance = nil }()
+
+		defer func() {
+			cancel()
+			_ = u.wait() // the update has failed already
+			u.instance = nil
+		}()
+
 		if err := change(u); err != nil {
 			return 0, err
-		}
-		if u.failed != nil {
-			return 0, u.failed
 		}
 		return 0, u.flush()
 	})
@@ -98,44 +108,93 @@ func (e *encoder) edge(edge Edge) {
 }
 
 func (u *Update) add(operation uint32, write func(*encoder)) error {
-	if u.operation != operation || len(u.batch.data) >= batchSize {
-		if err := u.flush(); err != nil {
+	if u.operation != operation || len(u.batch.data) >= batchSize || u.instance == nil {
+		if err := u.send(); err != nil {
 			return err
 		}
 		u.operation = operation
 	}
 
-	start := len(u.batch.data)
-	write(&u.batch)
-	if err := u.batch.err; err != nil {
-		u.batch = encoder{data: u.batch.data[:start]}
+	return u.batch.try(write)
+}
+
+// newBatch has room for a batch, so that it need not grow.
+func newBatch() encoder { return encoder{data: make([]byte, 0, batchSize+batchSize/8)} }
+
+// try writes a record, or nothing if the record cannot be written.
+func (e *encoder) try(write func(*encoder)) error {
+	start := len(e.data)
+	write(e)
+	if err := e.err; err != nil {
+		*e = encoder{data: e.data[:start]}
 		return err
 	}
 	return nil
 }
 
-// flush passes what waits to the engine.
-func (u *Update) flush() error {
-	if len(u.batch.data) == 0 {
-		return nil
+// send passes what waits to the engine.
+func (u *Update) send() error {
+	if u.instance == nil {
+		return errors.New("the update has ended")
 	}
-	_, err := u.call(job{operation: u.operation, request: u.batch.data})
-	u.batch = encoder{data: u.batch.data[:0]}
-	return err
+	if len(u.batch.data) == 0 {
+		return u.failed
+	}
+
+	request := u.batch.data
+	u.batch = newBatch()
+	return u.start(job{operation: u.operation, request: request}, nil)
 }
 
-func (u *Update) call(job job) ([]byte, error) {
-	if u.instance == nil {
-		return nil, errors.New("the update has ended")
+// flush passes what waits to the engine, and waits for it.
+func (u *Update) flush() error {
+	if err := u.send(); err != nil {
+		return err
 	}
-	if u.failed != nil {
-		return nil, u.failed
+	return u.wait()
+}
+
+// start lets the engine work on a call, while the caller prepares the next one. When the call has
+// ended, wait passes its answer to finish, unless that is nil.
+func (u *Update) start(job job, finish func(answer []byte) error) error {
+	if err := u.wait(); err != nil {
+		return err
 	}
 
 	job.isLoad = true
-	answer, err := u.instance.call(u.ctx, job)
-	u.failed = err
-	return answer, err
+
+	ended := make(chan reply, 1)
+	u.running, u.finish = ended, finish
+	go func(ctx context.Context, in *instance) {
+		answer, err := in.call(ctx, job)
+		ended <- reply{answer, err}
+	}(u.ctx, u.instance)
+	return nil
+}
+
+// wait waits for the call that the engine works on.
+func (u *Update) wait() error {
+	if u.running == nil {
+		return u.failed
+	}
+	last := <-u.running
+	u.running, u.failed = nil, last.err
+
+	if u.failed == nil && u.finish != nil {
+		u.failed = u.finish(last.answer)
+	}
+	return u.failed
+}
+
+func (u *Update) call(job job) (answer []byte, err error) {
+	err = u.start(job, func(whole []byte) error {
+		answer = whole
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, u.wait()
 }
 
 // RDF adds the facts of a text in a format: turtle, ntriples, trig, nquads, rdfxml or jsonld.
