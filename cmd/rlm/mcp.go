@@ -16,9 +16,11 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // mcpFlags are the flags of `rlm mcp` that are not settings.
@@ -27,6 +29,7 @@ type mcpFlags struct {
 
 	roots   []string
 	address string
+	direct  []string // patterns for names of tools
 	handles int
 	idle    time.Duration
 }
@@ -60,6 +63,8 @@ func newMCP(e *env) *cobra.Command {
 	flags.StringArrayVar(&f.roots, "root", nil, "`folder` whose files clients can read; repeatable")
 	flags.StringVar(&f.address, "http", "",
 		"`address` of this machine to serve over streamable HTTP instead, such as 127.0.0.1:8080")
+	flags.StringArrayVar(&f.direct, "direct", nil, "`pattern` for MCP tools that the host also sees "+
+		"and calls without a snippet, such as github__get_*; repeatable")
 	flags.IntVar(&f.handles, "max-handles", 16, "maximum number of open handles")
 	flags.DurationVar(&f.idle, "max-idle", time.Hour, "`time` without a call after which a handle ends")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
@@ -100,7 +105,7 @@ func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 		return err
 	}
 	defer closeModels()
-	server, err := f.newServer(e, engine, tools, cfg)
+	server, err := f.newServer(ctx, e, engine, tools, cfg)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -152,7 +157,7 @@ func (f *mcpFlags) askModels(e *env, tools *tools, cfg *rlm.SessionConfig) (clos
 
 // newServer makes the server, whose sessions have the tools.
 func (f *mcpFlags) newServer(
-	e *env, engine *rlm.Engine, tools *tools, cfg rlm.SessionConfig,
+	ctx context.Context, e *env, engine *rlm.Engine, tools *tools, cfg rlm.SessionConfig,
 ) (*mcpserver.Server, error) {
 	roots, err := resolveRoots(f.roots)
 	if err != nil {
@@ -186,15 +191,39 @@ func (f *mcpFlags) newServer(
 			return rlm.Files(reading, within), err
 		},
 		Detect: engine.Detect, Roots: roots, Functions: functions, Asks: cfg.Ask.Models != nil,
-		Handles: f.handles, Idle: f.idle, Log: e.log,
+		Handles: f.handles, Idle: f.idle, Log: e.log, Servers: tools.servers,
+	}
+	if tools.servers == nil && len(f.direct) > 0 {
+		return nil, errors.New("--direct names tools of MCP servers: give --mcp, too")
 	}
 	if tools.servers != nil {
-		options.Search = tools.servers.Find
+		if options.Gateway, err = f.newGateway(ctx, e, tools); err != nil {
+			return nil, err
+		}
 	}
 	for i := range f.contexts.list {
 		options.Contexts = append(options.Contexts, f.contexts.list[i].name())
 	}
 	return mcpserver.New(options)
+}
+
+// newGateway returns what hosts see of the MCP servers.
+func (f *mcpFlags) newGateway(ctx context.Context, e *env, tools *tools) (*mcptools.Gateway, error) {
+	var allow func(context.Context, tiers.Call) error
+	if tools.approve != nil {
+		allow = func(ctx context.Context, call tiers.Call) error {
+			return tools.approve(ctx, call, ledger.Spending{})
+		}
+	}
+
+	gateway, err := tools.servers.NewGateway(ctx, f.direct, allow)
+	if err != nil {
+		return nil, fmt.Errorf("--direct: %w", err)
+	}
+	for _, why := range gateway.Skipped() {
+		f.note(e)("%s", why)
+	}
+	return gateway, nil
 }
 
 // resolveRoots returns folders as absolute paths without links.

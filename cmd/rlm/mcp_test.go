@@ -290,6 +290,49 @@ func TestAGatewayHidesAThousandTools(t *testing.T) {
 	}
 }
 
+// TestAGatewayPassesOn: hosts see the prompts and resources of servers, and the tools of --direct.
+func TestAGatewayPassesOn(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	h := newHost(t, folder, nil, "--mcp", servers(t, folder, "kind", "mail"), "--max-tool-calls", "2",
+		"--direct", "kind__*", "--direct", "mail__say", "--approve", "deny kind__say matching secret",
+		"--approve", "deny mail__get_prompt")
+	names := h.names()
+	for _, want := range []string{"add-numbers", "say", "picture", "mail__say", "rlm_exec"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("the host does not see %s: %v", want, names)
+		}
+	}
+
+	if _, failed := h.call("say", arguments{"text": "secret"}); !strings.Contains(failed, "denies it") {
+		t.Errorf("a denied call says %q", failed)
+	}
+	got := h.want("add-numbers", arguments{"a": 1, "b": 2})
+	if got["total"] != 3.0 {
+		t.Errorf("got %v", got)
+	}
+	if _, failed := h.call("fail", arguments{"text": "!"}); failed != "the shop is closed: !" {
+		t.Errorf("got %q", failed)
+	}
+	if _, failed := h.call("say", arguments{"text": "x"}); !strings.Contains(failed, "is used up") {
+		t.Errorf("got %q", failed)
+	}
+
+	read, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://readme"})
+	if err != nil || read.Contents[0].Text != "Read me." {
+		t.Errorf("read %v, %v", read, err)
+	}
+	greet := &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "Ann"}}
+	prompt, err := h.GetPrompt(t.Context(), greet)
+	if err != nil || prompt.Messages[0].Content.(*mcp.TextContent).Text != "Greet Ann" {
+		t.Errorf("the prompt is %v, %v", prompt, err)
+	}
+	greet.Name = "mail__greet"
+	if _, err = h.GetPrompt(t.Context(), greet); err == nil || !strings.Contains(err.Error(), "denies it") {
+		t.Errorf("a denied prompt says %v", err)
+	}
+}
+
 // TestHostsDecideOnCalls: a person at the host answers, in both generations of the protocol.
 func TestHostsDecideOnCalls(t *testing.T) {
 	t.Parallel()

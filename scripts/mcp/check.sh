@@ -58,7 +58,12 @@ mcp-inspector --cli "$rlm" mcp --quiet --method tools/call --tool-name rlm_exec 
 	grep -q '42'
 echo "the inspector's command works"
 
-"$rlm" mcp --http 127.0.0.1:0 2>"$work/address" &
+# The suite calls tools, resources and prompts by name: those of a server behind the gateway.
+cp "$here/fixtures.mjs" "$modules/fixtures.mjs"
+cat >"$work/fixtures.json" <<JSON
+{"mcpServers": {"fixtures": {"command": "$bin/node", "args": ["$modules/fixtures.mjs"]}}}
+JSON
+"$rlm" mcp --mcp "$work/fixtures.json" --direct 'fixtures__*' --http 127.0.0.1:0 2>"$work/address" &
 server=$!
 until grep -q /mcp "$work/address"; do sleep 0.1; done
 conformance server --url "$(grep -o 'http://.*' "$work/address")" --output-dir "$work/results" \

@@ -135,7 +135,7 @@ func (s *Server) addSearch(server *mcp.Server) {
 		if in.Limit == 0 {
 			in.Limit = 10
 		}
-		found, err := s.cfg.Search(in.Query, in.Limit)
+		found, err := s.cfg.Servers.Find(in.Query, in.Limit)
 		if err == nil {
 			err = json.Unmarshal(found, &out.Tools)
 		}

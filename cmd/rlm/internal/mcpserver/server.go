@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -36,8 +36,10 @@ type Config struct {
 	Contexts, Roots []string
 	// Functions describes the functions that snippets can call, empty for none.
 	Functions string
-	// Search finds functions by words, nil without any.
-	Search func(query string, limit int) (json.RawMessage, error)
+	// Servers are MCP servers whose tools snippets can call, nil for none. Gateway passes on what
+	// hosts see of them.
+	Servers *mcptools.Servers
+	Gateway *mcptools.Gateway
 	// Asks says that sessions have a model.
 	Asks bool
 	// Handles bounds the open handles. Idle ends a handle that nobody uses for so long.
@@ -77,22 +79,49 @@ const instructions = `Run Python or Go in a sandbox with rlm_exec. Contexts are 
 
 // protocol returns a server of the protocol, with all tools.
 func (s *Server) protocol() *mcp.Server {
-	server := mcp.NewServer(
-		&mcp.Implementation{Name: "rlm", Title: "Sandboxed code over inputs of any size", Version: s.cfg.Version},
-		&mcp.ServerOptions{
-			Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
-		},
-	)
+	options := &mcp.ServerOptions{
+		Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
+	}
+	if s.cfg.Gateway != nil {
+		s.cfg.Gateway.Configure(options)
+	}
+	server := mcp.NewServer(&mcp.Implementation{
+		Name: "rlm", Title: "Sandboxed code over inputs of any size", Version: s.cfg.Version,
+	}, options)
 	s.addSessionTools(server)
 	s.addFiles(server)
 	if s.cfg.Asks {
 		s.addAsk(server)
 	}
-	if s.cfg.Search != nil {
+	if s.cfg.Servers != nil {
 		s.addSearch(server)
+		s.addGateway(server)
 	}
 	s.addRuns(server)
 	return server
+}
+
+// addGateway adds what hosts see of the other servers.
+func (s *Server) addGateway(server *mcp.Server) {
+	if s.cfg.Gateway == nil {
+		return
+	}
+	s.cfg.Gateway.AddTo(server)
+	for _, direct := range s.cfg.Gateway.Direct() {
+		server.AddTool(direct.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			result, _, err := run(ctx, s, req, func(
+				ctx context.Context, _ *call,
+			) (*mcp.CallToolResult, struct{}, error) {
+				result, err := direct.Call(ctx, req)
+				return result, struct{}{}, err
+			})
+			if err != nil {
+				result = &mcp.CallToolResult{}
+				result.SetError(err)
+			}
+			return result, nil
+		})
+	}
 }
 
 // ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.

@@ -35,6 +35,7 @@ type server struct {
 	session *mcp.ClientSession
 	process *process // nil if it is reached over HTTP
 	tools   []*tool
+	heard   heard
 }
 
 // connect starts or reaches a server and reads its tools.
@@ -61,10 +62,12 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 		fmt.Errorf("it has not named its tools within %v", beginTime))
 	defer cancel()
 
-	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: version}, &mcp.ClientOptions{
+	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no questions
 		Logger:       slog.New(slog.DiscardHandler),
-	})
+	}
+	s.heard.hear(options)
+	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: version}, options)
 	if s.session, err = client.Connect(begin, transport, nil); err != nil {
 		return s, late(begin, err)
 	}
@@ -229,6 +232,14 @@ func stayOnHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// capabilities are what the server says that it has.
+func (s *server) capabilities() *mcp.ServerCapabilities {
+	if state := s.session.InitializeResult(); state != nil && state.Capabilities != nil {
+		return state.Capabilities
+	}
+	return &mcp.ServerCapabilities{}
+}
+
 // readTools reads the tools of the server, and adds functions for its resources and prompts.
 func (s *server) readTools(ctx context.Context) error {
 	state := s.session.InitializeResult()
@@ -236,14 +247,8 @@ func (s *server) readTools(ctx context.Context) error {
 		s.title = oneLine(slices.Concat([]string{state.ServerInfo.Title, state.Instructions})...)
 	}
 
-	has := func(part bool) bool { return state == nil || part }
-	capabilities := &mcp.ServerCapabilities{}
-	if state != nil && state.Capabilities != nil {
-		capabilities = state.Capabilities
-	}
-
-	taken := map[string]bool{}
-	if has(capabilities.Tools != nil) {
+	capabilities, taken := s.capabilities(), map[string]bool{}
+	if capabilities.Tools != nil || state == nil {
 		for found, err := range s.session.Tools(ctx, nil) {
 			if err != nil {
 				return fmt.Errorf("cannot list its tools: %w", err)

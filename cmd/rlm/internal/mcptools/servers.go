@@ -122,15 +122,23 @@ func (s *Servers) Tools() []repl.Tool {
 		all = append(all, repl.Tool{
 			Name: t.function(), Signature: t.function() + "(*args, **kwargs)", Notes: notes,
 			Raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-				if s.calls.Add(1) > s.most {
-					return nil, fmt.Errorf("%s: the budget of %s calls of MCP tools is used up: see --max-tool-calls",
-						t.shown(), humanize.Comma(s.most))
+				if err := s.count(t); err != nil {
+					return nil, err
 				}
 				return t.run(ctx, call)
 			},
 		})
 	}
 	return all
+}
+
+// count counts a call of a tool. It fails if that is one too many.
+func (s *Servers) count(t *tool) error {
+	if s.calls.Add(1) > s.most {
+		return fmt.Errorf("%s: the budget of %s calls of MCP tools is used up: see --max-tool-calls",
+			t.shown(), humanize.Comma(s.most))
+	}
+	return nil
 }
 
 func (s *Servers) list() []*tool {

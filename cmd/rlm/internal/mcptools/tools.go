@@ -37,7 +37,7 @@ type tool struct {
 	server *server
 	name   string // in Python
 	doc    string
-	input  any       // the schema, nil for a function of ours
+	origin *mcp.Tool // as the server describes it, nil for a function of ours
 	once   sync.Once // reads it when a snippet needs it: a thousand take half a second
 	params []param
 	isOpen bool             // it takes other arguments, too
@@ -54,8 +54,7 @@ type param struct {
 // newTool makes a tool of what a server says.
 func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
 	t := &tool{
-		server: s, name: makeName(found.Name, "_tool", taken), doc: docOf(found),
-		input: cmp.Or[any](found.InputSchema, true),
+		server: s, name: makeName(found.Name, "_tool", taken), doc: docOf(found), origin: found,
 	}
 
 	isWrapped := wrapsResult(found.OutputSchema)
@@ -88,14 +87,14 @@ func oneLine(parts ...string) string {
 // readSchema reads the parameters from the input schema, once. If it cannot be understood, the
 // tool takes any arguments by name, and the server checks them.
 func (t *tool) readSchema() {
-	if t.input != nil {
+	if t.origin != nil {
 		t.once.Do(t.compileSchema)
 	}
 }
 
 func (t *tool) compileSchema() {
 	t.isOpen = true
-	document, err := json.Marshal(t.input)
+	document, err := json.Marshal(cmp.Or[any](t.origin.InputSchema, true))
 	if err != nil || len(document) > maxSchema {
 		return
 	}
@@ -171,7 +170,10 @@ func (t *tool) signature() string {
 
 // parameters are the names of the schema's parameters, for the search.
 func (t *tool) parameters() string {
-	object, _ := t.input.(map[string]any)
+	if t.origin == nil {
+		return ""
+	}
+	object, _ := t.origin.InputSchema.(map[string]any)
 	properties, _ := object["properties"].(map[string]any)
 	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
