@@ -79,12 +79,18 @@ func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 	}
 }
 
-// TestSnippetsRunBesideEndlessOnes has as many endless snippets as processors. The snippets of
-// a further session must end while those go on.
+// TestSnippetsRunBesideEndlessOnes has as many endless snippets as processors, and both compute.
+// The snippets of a further session must end while those go on. If they waited for the others,
+// they would wait until their context ends.
 func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	const processors = 2
+	begun := make(chan struct{}, processors)
 	sessions := openCrowd(t, rlm.Options{Processors: processors}, processors+1, rlm.SessionConfig{
 		Limits: tiers.Limits{Wall: time.Hour},
+		Functions: []rlm.Function{rlm.Func("computes", "", func(context.Context, struct{}) (int, error) {
+			begun <- struct{}{}
+			return 0, nil
+		})},
 	})
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -92,16 +98,21 @@ func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	var wait sync.WaitGroup
 	for _, s := range sessions[1:] {
 		wait.Go(func() {
-			_, err := s.Run(ctx, "while True: pass")
+			_, err := s.Run(ctx, "for n in range(100_000): pass\ncomputes()\nwhile True: pass")
 			ended.Add(1)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("an endless snippet ended with %v", err)
 			}
 		})
 	}
+	for range processors {
+		<-begun
+	}
 
+	patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for range 50 {
-		if r, err := sessions[0].Run(t.Context(), "x += 1"); err != nil || r.Status != tiers.StatusOK {
+		if r, err := sessions[0].Run(patient, "x += 1"); err != nil || r.Status != tiers.StatusOK {
 			t.Errorf("%+v, %v", r.Result, err)
 		}
 	}

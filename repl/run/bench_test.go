@@ -4,58 +4,14 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/run"
 )
-
-// BenchmarkSubCalls makes 1,000 sub-calls, 64 at a time, against a server on
-// loopback that takes 50 ms. "ideal" is how often the run took the ideal time of
-// ceil(1000/n) times 50 ms, with the n calls at once that are the default.
-func BenchmarkSubCalls(b *testing.B) {
-	const calls, delay = 1_000, 50 * time.Millisecond
-	server := llmtest.Start(func(r llm.Request) (llm.Response, error) {
-		if strings.HasPrefix(last(r), "item ") {
-			time.Sleep(delay)
-			return llm.Response{Text: "done"}, nil
-		}
-		return llm.Response{
-			Text: code(
-				fmt.Sprintf(
-					"r = llm_query_batched([f'item {i}' for i in range(%d)])\nFINAL(r.count('done'))",
-					calls,
-				),
-			),
-		}, nil
-	})
-	defer server.Close()
-	registry, err := providers.New(providers.Options{Env: server.Env})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer registry.Close()
-	cfg := config(nil)
-	cfg.Models, cfg.Model, cfg.SubModel = registry, "openai/gpt-5", "openai/gpt-5"
-	atOnce := cfg.WithDefaults().CallsAtOnce
-	ideal := time.Duration((calls+atOnce-1)/atOnce) * delay
-	if _, err := run.Run(b.Context(), cfg); err != nil { // the first one loads the interpreter
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		outcome, err := run.Run(b.Context(), cfg)
-		if err != nil || outcome.Text() != fmt.Sprint(calls) {
-			b.Fatalf("%s %s %v", outcome.Status, outcome.Answer, err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(ideal), "ideal")
-}
 
 // BenchmarkTurn is what a turn takes beside model and snippet: extraction, keeping
 // the output, feedback, messages.

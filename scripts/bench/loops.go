@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,18 +20,24 @@ type goRow struct {
 	scale           float64 // from the unit to the figure, 0 for 1
 }
 
+const subCalls = "1,000 sub-calls of a snippet by HTTP to a server that takes 50 ms"
+
+var fanOutRows = []goRow{
+	{"BenchmarkSubCalls", "ideal", subCalls + ", at the default width", "%.2f x the ideal time", 1.1, 0},
+	{"BenchmarkSubCalls", "ms/usual", subCalls + ", at the default width", "%.0f ms", 0, 0},
+	{"BenchmarkSubCalls", "ms/earlier", subCalls + ", 16 at a time", "%.0f ms", 0, 0},
+}
+
 var loopRows = []goRow{
-	{
-		"BenchmarkSubCalls", "ideal",
-		"1,000 sub-calls of a snippet, 64 at a time as by default, by HTTP to a server that takes 50 ms",
-		"%.2f x the ideal time", 1.1, 0,
-	},
 	{"BenchmarkTurn", "ms/turn", "a turn of the loop, without model and snippet", "%.2f ms", 2, 0},
 	{
 		"BenchmarkRunsAtOnce", "KiB/run",
 		"100 runs at once, all finished: memory per run on the host's heap", "%.0f KiB", 0, 0,
 	},
 	{"BenchmarkSubLoop", "ms/loop", "a sub-loop with a typed answer, start to end", "%.2f ms", 5, 0},
+}
+
+var contractRows = []goRow{
 	{"BenchmarkCheck1KB", "ns/op", "check of a 1 KB value against its contract", "%.0f ns", 50_000, 0},
 }
 
@@ -45,8 +52,12 @@ var viewerRows = []goRow{
 // viewer has the viewer measured in Chromium.
 func (b *bench) viewer() error { return b.measureGo(viewerRows, "./internal/viewer") }
 
-// loops has the benchmarks of the loop measured.
-func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run", "./schema") }
+// fanOut, loops and contracts have the benchmarks of the loop and its parts measured.
+func (b *bench) fanOut() error { return b.measureGo(fanOutRows, ".") }
+
+func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run") }
+
+func (b *bench) contracts() error { return b.measureGo(contractRows, "./schema") }
 
 // msPerNs turns nanoseconds into milliseconds.
 const msPerNs = 1e-6
@@ -78,7 +89,9 @@ func (b *bench) durable() error { return b.measureGo(durableRows, ".") }
 func (b *bench) measureGo(rows []goRow, packages ...string) error {
 	var names []string
 	for _, r := range rows {
-		names = append(names, r.benchmark)
+		if !slices.Contains(names, r.benchmark) {
+			names = append(names, r.benchmark)
+		}
 	}
 	args := []string{"test", "-run", "^$", "-bench", "^(" + strings.Join(names, "|") + ")$"}
 	cmd := exec.CommandContext(b.ctx, "go", append(args, packages...)...)

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -101,9 +102,9 @@ func (b *bench) run(only string) error {
 		}
 		return b.runAll(part{"rlm.New", b.sessions})
 	case "durable":
-		return b.runAll(part{"internal/journal", b.commits}, part{"rlm.New", b.durable})
+		return b.runAll(b.durableParts()...)
 	case "loops":
-		return b.runAll(part{"repl/run", b.loops})
+		return b.runAll(b.loopParts()...)
 	case "viewer":
 		return b.runAll(part{"internal/viewer", b.viewer})
 	case "graph":
@@ -146,14 +147,31 @@ func (b *bench) run(only string) error {
 	case "texts":
 		return b.runAll(part{"tiers", b.measureTexts})
 	}
-	return b.runAll(
-		part{"tiers/wasm", b.start}, part{"tiers/wasm", b.throughput}, part{"tiers/wasm", b.density},
-		part{"tiers/wasm", b.snippet}, part{"tiers/wasm", b.hostCalls}, part{"tiers/wasm", b.compute},
-		part{"tiers/wasm", b.scan}, part{"the command", b.command},
-		part{"internal/analyser/python", b.analysis}, part{"tiers", b.warmTiers}, part{"rlm.New", b.sessions},
-		part{"router", b.routing}, part{"tiers/docker", b.containers}, part{"repl/run", b.loops},
-		part{"internal/journal", b.commits}, part{"rlm.New", b.durable},
-		part{"tiers", b.measureTexts})
+	return b.runAll(slices.Concat([]part{
+		{"tiers/wasm", b.start},
+		{"tiers/wasm", b.throughput},
+		{"tiers/wasm", b.density},
+		{"tiers/wasm", b.snippet},
+		{"tiers/wasm", b.hostCalls},
+		{"tiers/wasm", b.compute},
+		{"tiers/wasm", b.scan},
+		{"the command", b.command},
+		{"internal/analyser/python", b.analysis},
+		{"tiers", b.warmTiers},
+		{"rlm.New", b.sessions},
+		{"router", b.routing},
+		{"tiers/docker", b.containers},
+	}, b.loopParts(), b.durableParts(), []part{{"tiers", b.measureTexts}})...)
+}
+
+// loopParts are the loop and its parts.
+func (b *bench) loopParts() []part {
+	return []part{{"rlm.New", b.fanOut}, {"repl/run", b.loops}, {"schema", b.contracts}}
+}
+
+// durableParts are what lasts.
+func (b *bench) durableParts() []part {
+	return []part{{"internal/journal", b.commits}, {"rlm.New", b.durable}}
 }
 
 // runAll measures and prints the table.

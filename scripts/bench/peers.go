@@ -186,7 +186,7 @@ const searched = `"error"`
 // ourselves is tier wasm.
 func (b *bench) ourselves() peer {
 	return peer{
-		name: "`rlm`", rounds: 400, fresh: b.once,
+		name: "`rlm`, `tiers/wasm`", rounds: 400, fresh: b.once,
 		count: "context.count(" + searched + ")",
 		open: func() (*live, error) {
 			text, err := bigtext.Open(b.text)

@@ -66,14 +66,15 @@ type tier struct {
 	noted   sync.Once      // Progress knows what is shown
 	endings errgroup.Group // of jails whose sessions are closed
 
-	mu      sync.Mutex // guards what follows
-	python  *python
-	failed  error // why no Python is usable
-	ready   chan *process
-	closed  bool
-	filled  sync.WaitGroup
-	filling int           // the number of processes being started
-	stop    chan struct{} // closed with the tier
+	mu       sync.Mutex // guards what follows
+	python   *python
+	failed   error // why no Python is usable
+	ready    chan *process
+	closed   bool
+	filled   sync.WaitGroup
+	filling  int           // how many fills are under way or wait for their time
+	starting int           // how many processes are being started ahead
+	stop     chan struct{} // closed with the tier
 }
 
 // endingsAtOnce bounds the jails that are being taken down. A closed session's memory no longer
@@ -185,16 +186,32 @@ func (t *tier) Warm(ctx context.Context) error {
 		return nil
 	}
 	for len(t.ready) < cap(t.ready) {
-		p, err := t.start(ctx, needs{limits: tiers.DefaultLimits()})
-		if err != nil {
+		if err := t.fill(ctx); err != nil {
 			return err
-		}
-		if !t.keep(p) {
-			return p.Close()
 		}
 	}
 
 	return nil
+}
+
+// fill starts a process for the pool.
+func (t *tier) fill(ctx context.Context) error {
+	t.countStart(1)
+	defer t.countStart(-1)
+	p, err := t.start(ctx, needs{limits: tiers.DefaultLimits()})
+	if err != nil {
+		return err
+	}
+	if !t.keep(p) {
+		return p.Close() // the pool was closed or filled meanwhile
+	}
+	return nil
+}
+
+func (t *tier) countStart(change int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.starting += change
 }
 
 // noteShown reports what sandboxes can read, before the first one starts.
@@ -275,18 +292,22 @@ func (t *tier) refill() {
 		case <-t.stop:
 			return
 		}
+		if !t.isWanted() {
+			return // Warm has filled the pool meanwhile
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		p, err := t.start(ctx, needs{limits: tiers.DefaultLimits()})
-		if err != nil {
+		if err := t.fill(ctx); err != nil {
 			t.options.Log.Warn("cannot start a sandbox ahead", "error", err)
-			return
-		}
-
-		if !t.keep(p) {
-			_ = p.Close() // the pool was closed or filled meanwhile
 		}
 	}()
+}
+
+// isWanted reports whether the pool needs a process that nobody starts yet.
+func (t *tier) isWanted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.ready)+t.starting < cap(t.ready)
 }
 
 // Open starts a sandbox.

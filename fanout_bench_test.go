@@ -1,0 +1,76 @@
+package rlm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/llmtest"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+const (
+	subCalls = 1_000
+	// subCallTime is how long the server takes for each sub-call.
+	subCallTime = 50 * time.Millisecond
+	// earlierWidth was the default number of calls in flight before it became that of today.
+	earlierWidth = 16
+)
+
+// BenchmarkSubCalls has a snippet make 1,000 sub-calls by HTTP to a server on loopback, at the
+// default width and at the earlier one, in turns. "ideal" is how often the run at the default
+// width took the ideal time, that of waves which cost nothing but the server's time.
+func BenchmarkSubCalls(b *testing.B) {
+	server := llmtest.Start(answerAfterAWhile)
+	defer server.Close()
+	registry, err := providers.New(providers.Options{Env: server.Env})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer registry.Close()
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer engine.Close()
+
+	answer := func(width int) time.Duration {
+		begun := time.Now()
+		outcome, err := engine.Answer(b.Context(), rlm.AnswerTask{Config: run.Config{
+			Question: "how many?", Models: registry, Model: "openai/gpt-5", SubModel: "openai/gpt-5",
+			Bypass: -1, CallsAtOnce: width,
+		}})
+		if err != nil || outcome.Text() != fmt.Sprint(subCalls) {
+			b.Fatalf("%s %s %v", outcome.Status, outcome.Answer, err)
+		}
+		return time.Since(begun)
+	}
+
+	answer(0) // the first one prepares the tiers
+	var usual, earlier time.Duration
+	for b.Loop() {
+		usual += answer(0)
+		earlier += answer(earlierWidth)
+	}
+
+	width := run.Config{}.WithDefaults().CallsAtOnce
+	ideal := time.Duration((subCalls+width-1)/width) * subCallTime
+	b.ReportMetric(float64(usual)/float64(b.N)/float64(ideal), "ideal")
+	b.ReportMetric(usual.Seconds()*1e3/float64(b.N), "ms/usual")
+	b.ReportMetric(earlier.Seconds()*1e3/float64(b.N), "ms/earlier")
+}
+
+// answerAfterAWhile is a model whose snippet makes the sub-calls, and the model that they ask.
+func answerAfterAWhile(r llm.Request) (llm.Response, error) {
+	if strings.HasPrefix(r.Messages[len(r.Messages)-1].Content, "item ") {
+		time.Sleep(subCallTime)
+		return llm.Response{Text: "done"}, nil
+	}
+	return llm.Response{Text: fmt.Sprintf("```repl\nr = llm_query_batched([f'item {i}' for i in range(%d)])\n"+
+		"FINAL(r.count('done'))\n```", subCalls)}, nil
+}
