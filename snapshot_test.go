@@ -140,6 +140,54 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
+// TestASnapshotOfAnEarlierVersionIsRestored has the checksum of version 1, a SHA-256.
+func TestASnapshotOfAnEarlierVersionIsRestored(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "x = 20", "")
+	data := snapshotOf(t, session)
+	head := len("rlm-snapshot\n") + 4
+	end := head + int(binary.BigEndian.Uint32(data[head-4:]))
+	header := strings.Replace(string(data[head:end]), `"version":2`, `"version":1`, 1)
+	old := sealed(header, string(data[end:len(data)-8]))
+
+	again := open(t, rlm.SessionConfig{})
+	if _, err := again.Restore(t.Context(), bytes.NewReader(old)); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, again, "print(x + 1)", "21\n")
+
+	old[len(old)-40] ^= 1
+	_, err := open(t, rlm.SessionConfig{}).Restore(t.Context(), bytes.NewReader(old))
+	if err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a flipped bit: %v", err)
+	}
+}
+
+// TestARestoredSessionReturnsToItsState ends the first snippet after a restore by force, twice.
+func TestARestoredSessionReturnsToItsState(t *testing.T) {
+	const endless = "x = 'changed'\nwhile True:\n try:\n  while True: pass\n except BaseException: pass"
+	cfg := rlm.SessionConfig{
+		Policy: rlm.Policy{Pin: rlm.TierWasm}, Limits: tiers.Limits{Fuel: 20_000_000},
+		Contexts: []rlm.Context{rlm.Text("t", strings.Repeat("five.", 1<<20))},
+	}
+	session := open(t, cfg)
+	prints(t, session, "def f(): return x + 1\nx = 20\npart = context[5:9_000]", "")
+	data := snapshotOf(t, session)
+
+	again := open(t, cfg)
+	if _, err := again.Restore(t.Context(), bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []int{2, 4} {
+		result, err := again.Run(t.Context(), endless)
+		if err != nil || result.Limit != tiers.LimitFuel || result.Lost == nil ||
+			!slices.Contains(result.Lost.Snippets, number) {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		prints(t, again, "print(f(), len(part), part[:5])", "21 8995 five.\n")
+	}
+}
+
 func TestASnapshotKnowsItsContexts(t *testing.T) {
 	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.Text("t", "five.")}})
 	data := snapshotOf(t, session)

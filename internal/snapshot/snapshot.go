@@ -12,6 +12,8 @@ import (
 	"hash"
 	"io"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -19,13 +21,15 @@ import (
 // The format is
 //
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON,
-//	the data of each namespace, the SHA-256 of everything before it.
+//	the data of each namespace, the checksum of everything before it.
 //
-// The checksum finds accidental damage. It is not a signature: a snapshot is as untrusted as
-// the code that ran, and only a sandbox decodes the data.
+// The checksum finds accidental damage: 64 bits of XXH64, in version 1 the SHA-256. It is not a
+// signature: a snapshot is as untrusted as the code that ran, and only a sandbox decodes the
+// data.
 const (
-	magic   = "rlm-snapshot\n"
-	Version = 1
+	magic      = "rlm-snapshot\n"
+	Version    = 2
+	oldVersion = 1
 
 	maxHeader   = 4 << 20 // bytes; most of a header is reports of values left behind
 	maxSnippets = 8 << 20 // that a session has run before its snapshot
@@ -80,9 +84,9 @@ func Write(w io.Writer, header *Header, data [][]byte) error {
 	// The sum is computed during the writing: that may compress, or wait for a disk.
 	sum := make(chan []byte, 1)
 	go func() {
-		digest := sha256.New()
+		digest := xxhash.New()
 		for _, part := range parts {
-			digest.Write(part)
+			_, _ = digest.Write(part) // it never fails
 		}
 		sum <- digest.Sum(nil)
 	}()
@@ -91,6 +95,7 @@ func Write(w io.Writer, header *Header, data [][]byte) error {
 			_, err = w.Write(part)
 		}
 	}
+
 	digest := <-sum
 	if err == nil {
 		_, err = w.Write(digest)
@@ -101,41 +106,51 @@ func Write(w io.Writer, header *Header, data [][]byte) error {
 // Read reads a snapshot to its end, and returns its header and the data of each namespace. It
 // allocates no more than it has read.
 func Read(r io.Reader) (*Header, [][]byte, error) {
-	sum := sha256.New()
-	both := io.TeeReader(r, sum)
-
-	begin, err := readExactly(both, int64(len(magic)))
-	if err != nil || string(begin) != magic {
+	begin, err := readExactly(r, int64(len(magic)+4))
+	if err != nil || string(begin[:len(magic)]) != magic {
 		return nil, nil, errors.New("it is not a snapshot")
 	}
-	header, err := readHeader(both)
+
+	text, err := readText(r, binary.BigEndian.Uint32(begin[len(magic):]))
+	if err != nil {
+		return nil, nil, err
+	}
+	header, err := decode(text)
 	if err != nil {
 		return nil, nil, err
 	}
 
+	sum := header.newSum()
+	_, _ = sum.Write(begin) // it never fails
+	_, _ = sum.Write(text)
 	data := make([][]byte, len(header.Namespaces))
 	for i, n := range header.Namespaces {
-		if data[i], err = readExactly(both, n.Bytes); err != nil {
+		if data[i], err = readExactly(r, n.Bytes); err != nil {
 			return nil, nil, err
 		}
+		_, _ = sum.Write(data[i])
 	}
+
 	return header, data, checkEnd(r, sum)
 }
 
-func readHeader(r io.Reader) (*Header, error) {
-	length, err := readExactly(r, 4)
-	if err != nil {
-		return nil, err
+// newSum begins with the checksum of a snapshot of the header's version.
+func (h *Header) newSum() hash.Hash {
+	if h.Version == oldVersion {
+		return sha256.New()
 	}
-	size := int64(binary.BigEndian.Uint32(length))
+	return xxhash.New()
+}
+
+// readText reads the text of a header.
+func readText(r io.Reader, size uint32) ([]byte, error) {
 	if size > maxHeader {
 		return nil, fmt.Errorf("its header has %d bytes, more than %d", size, maxHeader)
 	}
-	text, err := readExactly(r, size)
-	if err != nil {
-		return nil, err
-	}
+	return readExactly(r, int64(size))
+}
 
+func decode(text []byte) (*Header, error) {
 	// Check the version first, because other versions have other fields.
 	var version struct {
 		Version int `json:"version"`
@@ -143,14 +158,15 @@ func readHeader(r io.Reader) (*Header, error) {
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
-	if version.Version != Version {
-		return nil, fmt.Errorf("it has version %d, but this program reads version %d",
+	if version.Version < oldVersion || version.Version > Version {
+		return nil, fmt.Errorf("it has version %d, but this program reads up to version %d",
 			version.Version, Version)
 	}
 
+	header := &Header{}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	header := &Header{}
+
 	if err := decoder.Decode(header); err != nil {
 		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
@@ -204,7 +220,7 @@ func readExactly(r io.Reader, n int64) ([]byte, error) {
 
 // checkEnd compares the checksum that follows, and refuses further data.
 func checkEnd(r io.Reader, sum hash.Hash) error {
-	want, err := readExactly(r, sha256.Size)
+	want, err := readExactly(r, int64(sum.Size()))
 	if err != nil {
 		return err
 	}

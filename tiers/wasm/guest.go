@@ -20,6 +20,9 @@ type guest struct {
 	flags    int       // for the next run
 	knows    int       // the configuration that the instance has
 
+	// imported is the state that Import has brought, nil once a checkpoint is newer. It takes
+	// the place of one: a guest that survives its next snippet never needs it.
+	imported *tiers.State
 	saved    *checkpoint   // nil: the fresh sandbox
 	savedAt  time.Time     // when saved was taken
 	saveCost time.Duration // the time to take it
@@ -38,7 +41,8 @@ const (
 	saveShare     = 20
 )
 
-// renew replaces the instance by a new one, restored from the last checkpoint.
+// renew replaces the instance by a new one, restored from the last checkpoint or the state that
+// was imported.
 func (g *guest) renew(ctx context.Context) error {
 	if g.in != nil {
 		g.in.close()
@@ -54,7 +58,40 @@ func (g *guest) renew(ctx context.Context) error {
 	if g.saved != nil {
 		g.knows = g.saved.knows
 	}
+	if g.imported == nil {
+		return nil
+	}
+	if err := g.importAgain(ctx); err != nil {
+		g.in.close()
+		g.in = nil
+		return fmt.Errorf("cannot return to the state that was brought in: %w", err)
+	}
 	return nil
+}
+
+// importAgain brings the imported state into a new instance. The session's own accounts hold the
+// result of the snippet that ended the last one, so others answer the guest meanwhile.
+func (g *guest) importAgain(ctx context.Context) error {
+	accounts, err := g.accounts.CopyFor(ctx)
+	if err != nil {
+		return err
+	}
+	accounts.OfferMapping(g.mapText)
+	g.in.accounts = accounts
+	_, err = accounts.ImportState(ctx, Name, *g.imported, g.runState(ctx))
+	g.in.accounts = g.accounts
+	return err
+}
+
+// kept returns the last snippet in the state to which renew returns, 0 for a fresh sandbox.
+func (g *guest) kept() int {
+	switch {
+	case g.imported != nil:
+		return g.imported.Snippet
+	case g.saved != nil:
+		return g.saved.snippet
+	}
+	return 0
 }
 
 // Prepare makes an instance if there is none, and takes a checkpoint.
@@ -73,7 +110,7 @@ func (g *guest) Prepare(
 	}
 
 	last := g.accounts.Ordinal()
-	isSaved := last == 0 || g.saved != nil && g.saved.snippet == last
+	isSaved := g.kept() == last
 	if !isSaved && (mustSave || time.Since(g.savedAt) >= saveShare*g.saveCost) {
 		if err := g.save(); err != nil && mustSave {
 			return nil, err
@@ -97,7 +134,7 @@ func (g *guest) save() error {
 		return err
 	}
 
-	g.saved, g.savedAt = c, time.Now()
+	g.saved, g.savedAt, g.imported = c, time.Now(), nil
 	g.saveCost = g.savedAt.Sub(begun)
 	return nil
 }
@@ -162,12 +199,7 @@ func (g *guest) Heal(
 		return session.Healed{Kept: s.Ordinal}, nil
 	}
 
-	healed := session.Healed{}
-	if g.saved != nil {
-		healed.Kept = g.saved.snippet
-	}
-
-	return healed, g.renew(ctx)
+	return session.Healed{Kept: g.kept()}, g.renew(ctx)
 }
 
 func (g *guest) isHealthy(ctx context.Context, source string) bool {
@@ -210,17 +242,21 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 	return state, err
 }
 
-// Import brings a namespace from another tier into a fresh sandbox.
+// Import brings a namespace from another tier into a fresh sandbox. It keeps the state's bytes
+// instead of a checkpoint, which would have the same and more.
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.in == nil {
 		return tiers.Report{}, session.ErrClosed
 	}
 
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
-	if err == nil {
+	switch {
+	case err != nil:
+	case state.Format == session.FormatPickle:
+		g.imported = &state
+	default: // to run its snippets again would count them again
 		err = g.save()
 	}
-
 	return report, err
 }
 
@@ -234,7 +270,7 @@ func (g *guest) runState(ctx context.Context) session.Runner {
 // Close returns the instance to the engine, and the checkpoint's memory to the system.
 func (g *guest) Close() error {
 	g.saved.free()
-	g.saved = nil
+	g.saved, g.imported = nil, nil
 	if g.in != nil {
 		g.in.retire()
 		g.in = nil
