@@ -89,7 +89,7 @@ func usual(tb testing.TB, options docker.Options) *docker.Tier {
 
 func TestSuite(t *testing.T) {
 	tiersuite.Run(t, usual(t, docker.Options{}), tiersuite.Options{
-		Parallel: true, ShareSandboxes: true, KnownGuest: true,
+		Parallel: true, ShareSandboxes: true, KnownGuest: true, KnownProcess: true,
 		StopAfter: time.Second, Sandboxes: 24,
 	})
 }

@@ -107,8 +107,15 @@ func (s *suite) testRecursion(t *testing.T) {
 	s.testEachExcess(t, l, deep, s.checkSurvival)
 }
 
-// testSurvival runs each snippet in a sandbox of its own.
+// testSurvival runs each snippet in a sandbox of its own or, in a process that another tier
+// attacks, in the one that has survived the snippets before.
 func (s *suite) testSurvival(t *testing.T, l tiers.Limits, rows []excess) {
+	if s.opt.KnownProcess {
+		s.runParallel(t) // beside the other groups
+		s.testEachExcess(t, l, rows, s.checkSurvival)
+		return
+	}
+
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			s.runParallel(t) // most wait for a limit

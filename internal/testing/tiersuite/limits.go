@@ -321,6 +321,7 @@ print(caught)` // the handler still holds all memory
 // testOutput floods stdout, which is kept up to the limit and counted beyond it; the snippet goes on.
 func (s *suite) testOutput(t *testing.T) {
 	const limit = 1000
+	box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
 	for name, row := range map[string]struct {
 		source string
 		total  int64
@@ -336,7 +337,6 @@ for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000}
 		"exactly one byte beyond": {"print('x' * 1000)", 1001},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
 			r := box.mustRun(t, row.source+"\n")
 			kept := int64(len(r.Stdout) + len(r.Stderr))
 			if kept != limit || r.Dropped != row.total-limit || r.Usage.OutputBytes != row.total {
@@ -352,7 +352,6 @@ for i in range(100): print('o' * 99); print('e' * 99, file=sys.stderr)`, 20_000}
 	}
 
 	t.Run("exactly the limit", func(t *testing.T) {
-		box := s.open(t, tiers.Config{Limits: tiers.Limits{Output: limit}})
 		r := box.mustRun(t, "print('x' * 999)")
 		if r.Dropped != 0 || r.Limit != "" || len(r.Stdout) != limit {
 			t.Errorf("output within the limit is reported as too much\n%s", describe(r))

@@ -21,13 +21,13 @@ import (
 const ownTests = "../../../scripts/cpython-tests"
 
 // quickTests are modules of CPython's own tests that take few seconds, and depend on no clock:
-// syntax, objects, calls, numbers, text, collections, and some of the standard library. Each
-// costs a session in both engines, so they are few.
+// syntax, objects, calls, numbers, text, collections, and some of the standard library. They
+// share a session.
 var quickTests = strings.Fields(`
 	test_grammar test_patma test_exceptions test_generators test_coroutines test_contextlib
 	test_descr test_dataclasses test_weakref test_gc test_call test_builtin test_float
-	test_struct test_format test_string test_re test_csv test_list test_dict test_deque
-	test_functools test_memoryview test_marshal`)
+	test_struct test_format test_string test_re test_csv test_list test_dict test_tuple
+	test_functools test_textwrap test_marshal`)
 
 // TestCPythonsOwnTests runs quick modules of CPython's own tests in both engines of tier wasm, in
 // deterministic sessions. What fails must be expected, and the engines must agree in every result,
@@ -40,21 +40,16 @@ func TestCPythonsOwnTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var engines []*rlm.Engine
-	for _, name := range []string{"aot", "wazero"} {
-		engine, err := rlm.New(rlm.Options{WasmEngine: name, CacheDir: testcache.Dir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = engine.Close() })
-		engines = append(engines, engine)
+	var sessions []*rlm.Session
+	for _, engine := range []string{"aot", "wazero"} {
+		sessions = append(sessions, openForOwnTests(t, engine, lib))
 	}
 
 	for _, module := range quickTests {
 		t.Run(module, func(t *testing.T) {
 			var first moduleRun
-			for i, engine := range engines {
-				run := runOwnTests(t, engine, lib, module, string(driver))
+			for i, session := range sessions {
+				run := runOwnTests(t, session, module, string(driver))
 				if i == 0 {
 					first = run
 					compareFailures(t, run.report, expected[module])
@@ -73,11 +68,18 @@ type moduleRun struct {
 	memory int64
 }
 
-func runOwnTests(t *testing.T, engine *rlm.Engine, lib, module, driver string) moduleRun {
+// openForOwnTests opens a deterministic session of tier wasm that lasts as long as the test.
+func openForOwnTests(t *testing.T, engine, lib string) *rlm.Session {
 	t.Helper()
+	e, err := rlm.New(rlm.Options{WasmEngine: engine, CacheDir: testcache.Dir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+
 	// A context above 8 MiB makes the runtime put its own re, csv, json and io in place.
 	long := rlm.Text("long", strings.Repeat("x", 9_000_000))
-	s, err := engine.Open(t.Context(), rlm.SessionConfig{
+	s, err := e.Open(t.Context(), rlm.SessionConfig{
 		Contexts:      []rlm.Context{rlm.File(lib), long},
 		Deterministic: true,
 		Limits:        tiers.Limits{Wall: time.Hour, Active: time.Hour, Memory: 1 << 30, Output: 4 << 20},
@@ -86,12 +88,16 @@ func runOwnTests(t *testing.T, engine *rlm.Engine, lib, module, driver string) m
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return s
+}
 
+func runOwnTests(t *testing.T, s *rlm.Session, module, driver string) moduleRun {
+	t.Helper()
 	r, err := s.Run(t.Context(), fmt.Sprintf("module = %q\n%s", module, driver))
 	if err != nil || r.Status != tiers.StatusOK || r.Final == nil {
 		t.Fatalf("%s %+v, %v", r.Status, r.Exception, err)

@@ -62,6 +62,10 @@ type Options struct {
 	// with hundreds of thousands of requests: another tier compares them, whose guest has the
 	// same source.
 	KnownGuest bool
+	// KnownProcess lets attacks that lose nothing share a sandbox, and keeps whoever comes
+	// next in what they left. Another tier runs the same process and gives each attack a
+	// sandbox of its own.
+	KnownProcess bool
 }
 
 func (o Options) withDefaults() Options {
