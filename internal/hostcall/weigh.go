@@ -2,37 +2,52 @@ package hostcall
 
 import "bytes"
 
-// valueCost is what a decoded JSON value takes at most on the host beside its text, in
-// bytes: an interface, and the header of the value behind it.
-const valueCost = 48
+// What a decoded JSON value takes at most on the host beside its text, in bytes.
+const (
+	valueCost  = 48  // an interface, and the header of the value behind it
+	objectCost = 300 // a map has room for eight entries from the first one on
+)
 
 // Weigh returns how much memory the host may need for JSON from a guest once it is decoded,
 // in bytes.
-func Weigh(data []byte) int { return len(data) + valueCost*CountValues(data, len(data)) }
+func Weigh(data []byte) int {
+	values, objects := count(data, len(data))
+	return len(data) + valueCost*values + objectCost*objects
+}
 
 // CountValues returns at least the number of values that a JSON text has down to a depth,
 // without decoding it: 1 is the outermost array or object and its elements. A program calls
 // it before it decodes what a guest wrote, because 90 MB of "[]," become 4 GB.
 func CountValues(data []byte, depth int) int {
-	count, nested := 1, 0
+	values, _ := count(data, depth)
+	return values
+}
+
+// count returns at least the number of values and of objects down to a depth.
+func count(data []byte, depth int) (values, objects int) {
+	values = 1
+	nested := 0
 	for i := 0; i < len(data); i++ {
-		switch data[i] {
+		switch c := data[i]; c {
 		case '"':
 			i += lengthOfString(data[i:]) - 1
 		case '[', '{':
 			nested++
 			if nested <= depth {
-				count++
+				values++
+			}
+			if nested <= depth && c == '{' {
+				objects++
 			}
 		case ']', '}':
 			nested--
 		case ',':
 			if nested <= depth {
-				count++
+				values++
 			}
 		}
 	}
-	return count
+	return values, objects
 }
 
 // lengthOfString returns the length of the JSON string with which data begins, its quotes

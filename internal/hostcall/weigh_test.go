@@ -2,6 +2,7 @@ package hostcall
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -49,7 +50,7 @@ func FuzzCountValues(f *testing.F) {
 	f.Add(`"\\\\\\"`, 1)
 	f.Fuzz(func(t *testing.T, text string, depth int) {
 		n := CountValues([]byte(text), depth)
-		if weight := Weigh([]byte(text)); weight < len(text) || weight > (len(text)+1)*(valueCost+2) {
+		if weight := Weigh([]byte(text)); weight < len(text) || weight > (len(text)+1)*(valueCost+objectCost+2) {
 			t.Errorf("%q weighs %d", text, weight)
 		}
 
@@ -61,6 +62,32 @@ func FuzzCountValues(f *testing.F) {
 			t.Errorf("%q to depth %d: counted %d, decoded %d", text, depth, n, made)
 		}
 	})
+}
+
+// TestTheWeightCoversWhatADecoderTakes measures what lists of one kind take once decoded.
+func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
+	const n = 50_000
+	for _, element := range []string{
+		`0`, `""`, `[]`, `[0]`, `{}`, `{"":0}`, `{"a":{"":0}}`,
+		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`,
+	} {
+		text := []byte("[" + strings.Repeat(element+",", n) + element + "]")
+		var before, after runtime.MemStats
+		var decoded any
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		if err := json.Unmarshal(text, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+
+		taken := int(after.HeapAlloc) - int(before.HeapAlloc)
+		if weight := Weigh(text); weight < taken {
+			t.Errorf("%s: weighs %d, takes %d", element, weight/n, taken/n)
+		}
+		runtime.KeepAlive(decoded)
+	}
 }
 
 func BenchmarkWeigh(b *testing.B) {

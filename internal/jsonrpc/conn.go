@@ -1,8 +1,9 @@
 // Package jsonrpc speaks JSON-RPC 2.0 over a stream, one message a line. Both ends ask and
 // answer, and any number of requests are under way at once.
 //
-// The peer is hostile. A line is bounded before it is decoded, and so are the requests of the
-// peer: their number and their bytes. A message is decoded strictly.
+// The peer is hostile. A line is bounded before it is decoded, in bytes and in the memory that
+// its values would take, and so are the requests of the peer under way. A message is decoded
+// strictly.
 package jsonrpc
 
 import (
@@ -17,13 +18,16 @@ import (
 	"sync"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/hostcall"
 )
 
 // The bounds of a connection.
 const (
 	MaxMessage  = 64 << 20  // bytes of a line
+	maxWeight   = 512 << 20 // bytes that its values take once decoded
 	maxRequests = 1024      // of the peer, under way at once
-	maxHeld     = 256 << 20 // bytes of their messages
+	maxHeld     = 1 << 30   // bytes that they all take
 )
 
 // ErrClosed is the error of a call whose connection has ended before the answer.
@@ -125,13 +129,19 @@ func (c *Conn) readLine() ([]byte, error) {
 
 // take handles a line. An error ends the connection.
 func (c *Conn) take(ctx context.Context, line []byte) error {
-	m, err := decodeMessage(line)
+	m, err := decodeMessage(line) // leaves parameters and results as they are
 	var wrong *Error
 	switch {
 	case errors.As(err, &wrong):
 		return c.write(&message{ID: Raw("null"), Error: wrong})
 	case err != nil:
 		return err
+	}
+
+	weight := hostcall.Weigh(line)
+	switch heavy := checkWeight(weight, len(line)); {
+	case heavy != nil:
+		return c.refuse(m, heavy)
 	case m.Method == "":
 		c.settle(m)
 		return nil
@@ -139,7 +149,30 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 		c.notice(m)
 		return nil
 	}
-	return c.begin(ctx, m, len(line))
+	return c.begin(ctx, m, weight)
+}
+
+// refuse ends a request, or the call of ours that a response answers.
+func (c *Conn) refuse(m *message, why *Error) error {
+	switch {
+	case m.Method == "":
+		c.settle(&message{ID: m.ID, Error: why})
+	case m.ID == nil:
+		c.log.Warn("cannot use a notification", "method", m.Method, "error", why)
+	default:
+		return c.write(&message{ID: m.ID, Error: why})
+	}
+	return nil
+}
+
+// checkWeight refuses a message whose values would take too much memory.
+func checkWeight(weight, size int) *Error {
+	if weight <= maxWeight {
+		return nil
+	}
+	return NewError(CodeServer, kind{"too_large"}, "a message of %s would take %s once decoded, more than %s: "+
+		"send fewer values", humanize.IBytes(uint64(size)), //nolint:gosec // not negative
+		humanize.IBytes(uint64(weight)), humanize.IBytes(maxWeight)) //nolint:gosec // not negative
 }
 
 // settle hands a response to its call. One without a call is late or made up.

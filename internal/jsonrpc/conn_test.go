@@ -269,6 +269,19 @@ func TestAResultIsBounded(t *testing.T) {
 	}
 }
 
+// TestValuesThatGrowWhenDecodedAreRefused sends 24 MB that a decoder would make a gigabyte of, as
+// a request, as a notification and as an answer.
+func TestValuesThatGrowWhenDecodedAreRefused(t *testing.T) {
+	values := `{"a":[` + strings.Repeat("{},", 8_000_000) + `{}]}`
+	got := talk(t, newHandler(),
+		`{"jsonrpc":"2.0","id":1,"method":"echo","params":`+values+`}`,
+		`{"jsonrpc":"2.0","method":"echo","params":`+values+`}`,
+		`{"jsonrpc":"2.0","id":7,"result":`+values+`}`)
+	if len(got) != 1 || !strings.Contains(got[0], `"id":1`) || !strings.Contains(got[0], `"kind":"too_large"`) {
+		t.Errorf("%.300q", got)
+	}
+}
+
 func TestALastLineWithoutItsEndIsAnError(t *testing.T) {
 	source := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"echo"}`)
 	err := New(source, io.Discard, newHandler(), quiet).Serve(t.Context())
