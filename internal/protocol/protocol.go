@@ -200,24 +200,29 @@ func CheckName(name string) error {
 // CheckOffer returns an error if a host cannot give a function or a variable to snippets. A
 // variable may have the name of an everyday word, which snippets may take.
 func CheckOffer(f tiers.Function) error {
-	isWord := slices.Contains(strings.Fields(commonNames), f.Name) || IsCommon(f.Name)
-	if f.Value == nil || !isWord {
-		return CheckName(f.Name)
+	isVariable := f.Value != nil
+	if isVariable && (slices.Contains(strings.Fields(commonNames), f.Name) || IsCommon(f.Name)) {
+		return nil
 	}
-	return nil
+	return CheckName(f.Name)
 }
 
 // Add returns the functions and variables of a session with more of them. Each replaces an
 // earlier one of its name.
 func Add(functions, more []tiers.Function) []tiers.Function {
 	all := slices.Clone(functions)
+	places := make(map[string]int, len(all)+len(more))
+	for i, f := range all {
+		places[f.Name] = i
+	}
+
 	for _, f := range more {
-		hasName := func(old tiers.Function) bool { return old.Name == f.Name }
-		if i := slices.IndexFunc(all, hasName); i >= 0 {
+		if i, ok := places[f.Name]; ok {
 			all[i] = f
-		} else {
-			all = append(all, f)
+			continue
 		}
+		places[f.Name] = len(all)
+		all = append(all, f)
 	}
 	return all
 }

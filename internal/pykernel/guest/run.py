@@ -204,13 +204,15 @@ def _configure():
     global _is_outdated
     _is_outdated = True
     config = wire.decode(wire.text("i"))
+    kept = {}
     for function in config["functions"]:
         name = function["name"]
         if name in combinators.NAMES:
             continue
         _offer(hostcall.HostFunction(name, function["doc"]))
         if name not in protocol.COMMON:
-            _reserve({name: hostcall.known[name]})
+            kept[name] = hostcall.known[name]
+    _reserve(kept)
     for name, text in config["variables"].items():
         _give(name, text)
     contexts.room = config["memory"] // 4

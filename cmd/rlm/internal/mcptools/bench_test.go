@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -58,6 +59,52 @@ func BenchmarkThousandTools(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkOpen measures what tools cost a session until its first snippet has run: without any,
+// with a few, and with a thousand. The servers run already.
+func BenchmarkOpen(b *testing.B) {
+	engine, err := rlm.New(rlm.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = engine.Close() })
+
+	for _, mode := range []string{"", "kind", "many"} {
+		b.Run("tools="+mode, func(b *testing.B) {
+			var servers *Servers
+			if mode != "" {
+				servers = startForBenchmark(b, mode)
+			}
+			for b.Loop() {
+				openForBenchmark(b, engine, servers)
+			}
+		})
+	}
+}
+
+// openForBenchmark opens a session with the tools of servers, runs a snippet and closes it.
+func openForBenchmark(b *testing.B, engine *rlm.Engine, servers *Servers) {
+	b.Helper()
+	snippets, cfg := []string{"1 + 1"}, rlm.SessionConfig{}
+	if servers != nil {
+		tools, err := repl.NewTools(servers.Tools()...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		cfg.Ask.Tools, snippets = tools, []string{servers.Python(), "1 + 1"}
+	}
+
+	session, err := engine.Open(b.Context(), cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer session.Close()
+	for _, snippet := range snippets {
+		if r, err := session.Run(b.Context(), snippet); err != nil || r.Exception != nil {
+			b.Fatal(r.Exception, err)
+		}
+	}
 }
 
 // BenchmarkCall measures a call over stdio: by the official client, and by a function.
