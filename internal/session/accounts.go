@@ -38,7 +38,7 @@ type Accounts struct {
 	turn      *turns.Turn   // of the snippet that runs, nil for none
 	queued    time.Duration // that the last snippet waited for its turns
 	calls     calls
-	ahead     *rowsAhead
+	ahead     map[byte]*rowsAhead // by the operation
 	gate      *hostcall.Gate
 	output    output
 	final     *tiers.Final
@@ -259,7 +259,7 @@ func (a *Accounts) reset(ctx context.Context, limits tiers.Limits) {
 	a.final, a.raised, a.variables = nil, nil, nil
 	a.broken, a.missing = nil, ""
 	a.artefacts = artefacts{}
-	a.ahead = nil
+	a.ahead = map[byte]*rowsAhead{}
 	a.output = output{limit: limits.Output}
 	a.calls.begin(ctx, a.ordinal)
 	a.meter.begin(limits)

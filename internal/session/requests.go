@@ -49,6 +49,7 @@ import (
 //	tm<text>                             let the guest read its characters -> {"place", "chars", "width", "ascii"}
 //	tg<text>,<a>,<b>,<from>,<n>,<re2>    up to n runs of lines with matches -> [next, [[start, end], ...]]
 //	tu<text>,<a>,<b>,<kind>,<sep>        counts of equal parts, see tallyrequests.go
+//	tn<text>,<a>,<b>,<line>,             the next lines, see rowrequests.go
 //	tj<text>,<a>,<b>,<line>,             the next rows of JSON Lines, see rowrequests.go
 //	tv<text>,<a>,<b>,<line>,<n>,<limit>,<dialect>  up to n rows of CSV
 //	tw<text>,<a>,<b>,                    what kind of table the text is

@@ -12,8 +12,8 @@ import (
 )
 
 // rowRequest is the request of a guest that reads the rows of a text from a to b. The operation w asks how the
-// text in CSV is a table; its operand is the byte between fields, or nothing. To j and v, the
-// operand is the number of the line at a. For v, these follow:
+// text in CSV is a table; its operand is the byte between fields, or nothing. To n for lines, j for JSON
+// Lines and v for CSV, the operand is the number of the line at a. For v, these follow:
 //
 //   - how many rows it wants at most;
 //   - how many characters a field may have;
@@ -29,7 +29,8 @@ type rowRequest struct {
 }
 
 // rowsAhead is the answer to the request that a guest makes next, if it reads on. The host
-// decodes the rows while the guest works with those before.
+// decodes the rows while the guest works with those before. A loop that loads JSON from lines has
+// two: for the lines, and for their values.
 type rowsAhead struct {
 	request rowRequest
 	done    chan struct{} // closed when there are the following
@@ -39,8 +40,8 @@ type rowsAhead struct {
 
 // rows answers a request, and begins with the next one.
 func (a *Accounts) rows(ctx context.Context, r rowRequest) Reply {
-	ahead := a.ahead
-	a.ahead = nil
+	ahead := a.ahead[r.op]
+	delete(a.ahead, r.op)
 	var reply Reply
 	var next *rowRequest
 	if ahead != nil && ahead.request == r {
@@ -69,7 +70,7 @@ func (a *Accounts) readAhead(r rowRequest) {
 		defer close(ahead.done)
 		ahead.reply, ahead.next = r.answer(ctx)
 	})
-	a.ahead = ahead
+	a.ahead[r.op] = ahead
 }
 
 // answer returns the reply, and the request that reads on, nil if there are no more rows.
@@ -123,9 +124,12 @@ func readRows(
 		return 0, 0, nil, err
 	}
 	var batch *tables.Batch
-	if op == 'j' {
+	switch op {
+	case 'n':
+		batch = tables.Lines(data, from, line[0])
+	case 'j':
 		batch, err = tables.JSONLines(data, from, line[0])
-	} else {
+	default:
 		batch, err = csvRows(data, from, line[0], body)
 	}
 	if err != nil {

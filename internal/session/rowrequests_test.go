@@ -21,6 +21,7 @@ func TestMalformedRowRequests(t *testing.T) {
 	defer a.endCalls()
 
 	for _, request := range []string{
+		"tn", "tn0", "tn0,0,12", "tn0,0,12,x,", "tn0,5,3,1,",
 		"tj", "tj0", "tj0,0,12", "tj0,0,12,", "tj0,0,12,x,", "tj0,0,99,1,", "tj0,5,3,1,", "tj0,-1,3,1,", "tj1,0,1,1,",
 		"tv0,0,12,1,", "tv0,0,12,1,5,", "tv0,0,12,1,5,9,", "tv0,0,12,1,5,9,,", "tv0,0,12,1,5,9,,,l",
 		"tv0,0,12,1,5,9,\n\"l", "tv0,0,12,1,5,9,\x00\"l", "tv0,0,12,1,5,9,\xff\"l",
@@ -32,6 +33,7 @@ func TestMalformedRowRequests(t *testing.T) {
 	}
 
 	for _, request := range []string{
+		"tn0,0,12,1,", "tn0,3,3,-1,",
 		"tj0,0,12,1,", "tj0,3,3,1,", "tv0,0,12,-1,5,9,,\"l", "tv0,0,12,1,-5,9,,\"l", "tv0,0,12,1,5,-9,,\"l",
 		"tv0,0,12,1,5,9,,\"d", "tv0,2,12,1,9999999999,9999999999,;'d\x00\x00", "tw0,0,12,", "tw0,0,12,;", "tw0,2,12,",
 	} {
@@ -56,10 +58,10 @@ func TestRowsAreDecodedAhead(t *testing.T) {
 	}
 	begin := rowRequest{b: 1_600_002, body: "1,100000000,100,,\"l"}
 	first := ask(begin)
-	if first.Failed || a.ahead == nil {
+	if first.Failed || a.ahead['v'] == nil {
 		t.Fatalf("%s, ahead: %v", first.Data, a.ahead)
 	}
-	waiting := a.ahead
+	waiting := a.ahead['v']
 	next := waiting.request
 	ahead := ask(next)
 	if &ahead.Data[0] != &waiting.reply.Data[0] {

@@ -70,7 +70,7 @@ func (a *Accounts) text(body []byte) Reply {
 		return matches(ctx, t, op, from, to, rest)
 	case 'u':
 		return tally(ctx, t, from, to, rest)
-	case 'j', 'v', 'w':
+	case 'n', 'j', 'v', 'w':
 		return a.rows(ctx, rowRequest{t, op, from, to, string(rest)})
 	}
 	return fail(errRequest)

@@ -50,3 +50,13 @@ func BenchmarkJSONLines(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkLines(b *testing.B) {
+	text, _ := makeRows(20_000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		for at := 0; at < len(text); {
+			at = Lines(text, at, 1).Next
+		}
+	}
+}

@@ -10,7 +10,7 @@ const maxBatch = 4 << 20
 func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most int) *Batch {
 	r := &rowReader{Dialect: d, data: data, at: from, line: line}
 	w := &rowWriter{names: names}
-	w.begin()
+	w.begin(2 * batchSize)
 	var ends []int64
 	rows, isSimple := 0, true
 

@@ -1,4 +1,5 @@
-// Package tables reads the rows of texts that are tables: CSV and JSON Lines.
+// Package tables reads the rows of texts that are tables, CSV and JSON Lines, and the lines of
+// all texts.
 //
 // A guest reads them in batches. The host decodes a batch, because it is faster at that than
 // the guest, and writes it in the format of CPython's module marshal, which the guest loads at

@@ -63,9 +63,27 @@ func FuzzJSONLines(f *testing.F) {
 
 		line := bytes.Trim(text, " \t\r\n")
 		d := &jsonDecoder{keys: map[string]int{}}
-		d.begin()
+		d.begin(0)
 		if d.decode(line) && !json.Valid(line) {
 			t.Fatalf("%q is not JSON", line)
+		}
+	})
+}
+
+// FuzzLines reads all lines of a text.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\r\n\r\r\n\n\xff\xed\xa0\x80\x00\r"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		batch := Lines(text, 0, 1)
+		lines := int64(bytes.Count(text, []byte{'\n'}))
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			lines++
+		}
+		if batch.Stuck || batch.Next != len(text) || batch.Line != 1+lines {
+			t.Fatalf("byte %d of %d, line %d after %d lines", batch.Next, len(text), batch.Line, lines)
+		}
+		if out := batch.Encode(0); len(out) > 1000+4*len(text) {
+			t.Fatalf("%d bytes became a batch of %d", len(text), len(out))
 		}
 	})
 }

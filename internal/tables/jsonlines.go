@@ -34,9 +34,9 @@ type Batch struct {
 	era         uint32 // of the texts in seen: what was written before may have been cut off
 }
 
-// begin begins the list of rows.
-func (b *Batch) begin() {
-	b.out, b.seen = make([]byte, 0, 2*batchSize), &repeats{}
+// begin begins the list of rows, with room for so many bytes.
+func (b *Batch) begin(room int) {
+	b.out = make([]byte, 0, room)
 	b.whole = b.beginList()
 	b.list = b.beginList()
 }
@@ -54,7 +54,7 @@ func (b *Batch) Encode(next int64) []byte {
 // its text. Lines of white space are no rows. The first line has the number line.
 func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 	d := &jsonDecoder{keys: map[string]int{}}
-	d.begin()
+	d.begin(2 * batchSize)
 	var odd []oddLine
 	rows, at := 0, from
 
@@ -67,10 +67,11 @@ func JSONLines(data []byte, from int, line int64) (*Batch, error) {
 			return nil, fmt.Errorf("line %d has more than the %d bytes that a row may have: use "+
 				"context.lines()", line, maxLine)
 		}
-		text := bytes.Trim(data[at:end], " \t\r")
+		text := data[at:end]
 		if at == 0 {
 			text = bytes.TrimPrefix(text, byteOrderMark)
 		}
+		text = bytes.Trim(text, " \t\r")
 
 		switch {
 		case len(text) == 0:

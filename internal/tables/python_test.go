@@ -21,6 +21,9 @@ def lines_of(text):
         if line.strip(" \t\r"):
             yield n, line.strip(" \t\r")
 def expect(text, case):
+    if case["kind"] == "lines":
+        lines = text.replace("\r\n", "\n").split("\n")
+        return lines if lines[-1] else lines[:-1]
     if case["kind"] == "json":
         rows = []
         for n, line in lines_of(text):
@@ -51,6 +54,9 @@ def got(case):
                     some[place] = json.loads(source)
                 except (ValueError, RecursionError) as error:
                     some[place] = type(error).__name__
+            rows += some
+        elif case["kind"] == "lines":
+            assert line_after == line + len(some) and more is None and not stuck
             rows += some
         else:
             rows += zip(some, more or itertools.count(line))
@@ -102,11 +108,14 @@ func (c *pythonCase) read(t *testing.T) {
 		var batch *Batch
 		var err error
 		isStuck := false
-		if c.Kind == "json" {
+		switch c.Kind {
+		case "lines":
+			batch = Lines(c.Text, at, line)
+		case "json":
 			if batch, err = JSONLines(c.Text, at, line); err != nil {
 				t.Fatal(err)
 			}
-		} else {
+		default:
 			batch = CSVRows(c.Text, at, line, dialect, names, 3)
 			isStuck = batch.Stuck
 		}
@@ -146,14 +155,16 @@ var jsonPieces = []string{
 	`["long value","long value","long value!"]`, "\"\x7f\"", strings.Repeat("[", 120) + strings.Repeat("]", 120),
 }
 
-// TestAgainstCPython compares rows with those of csv.reader, csv.DictReader and json.loads.
+// TestAgainstCPython compares lines with those of split, and rows with those of csv.reader,
+// csv.DictReader and json.loads.
 func TestAgainstCPython(t *testing.T) {
 	cmd := exec.Command(skip.WithoutCPython(t), "-c", pythonScript)
 	r := rand.New(rand.NewPCG(1, 2))
 	var input bytes.Buffer
 	encoder := json.NewEncoder(&input)
-	for i := range 6000 {
-		c := pythonCase{Kind: []string{"json", "lists", "dicts"}[i%3], Delimiter: ",", Quote: `"`, Limit: 131072}
+	for i := range 8000 {
+		kind := []string{"json", "lists", "dicts", "lines"}[i%4]
+		c := pythonCase{Kind: kind, Delimiter: ",", Quote: `"`, Limit: 131072}
 		if c.Kind == "json" {
 			c.Text = randomPieces(r, jsonPieces, 12)
 		} else {

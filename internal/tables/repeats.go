@@ -29,6 +29,9 @@ func (b *Batch) value(text []byte) {
 		return
 	}
 
+	if b.seen == nil {
+		b.seen = &repeats{}
+	}
 	place := &b.seen[hash(text)%uint64(len(b.seen))]
 	if at, size := place.at, place.size; size > 0 && place.era == b.era && bytes.Equal(b.out[at:at+size], text) {
 		b.ref(place.ref)

@@ -11,6 +11,7 @@ import marshal
 import sys
 
 import contexts
+import lazy
 import wire
 
 _ITEM = 64  # bytes of a short str in a list
@@ -347,21 +348,35 @@ class Parts(_Lazy):
         """Returns lists of the items from the first on."""
         if first or self._from or self._size is not None and self._size <= self._LIST:
             return self._batches(first)
+        if self._kind == "newlines" and not self._keepends:
+            return self._stream_lines()
         return self._stream()
 
     def _batches(self, first):
         for start in range(first, self.size, _AHEAD):
             yield self._items(start, min(self.size, start + _AHEAD))
 
+    def _stream_lines(self):
+        """Yields all lines from the beginning, as the host cuts them."""
+        source, count = lazy.load("tables").Source(self._text, self._text._a, self._text._b), 0
+        limit = sys.maxsize if self._size is None else self._size
+        while source.at is not None and source.at < source.end and count < limit:
+            start = source.at
+            lines, _, is_stuck = source.ask("tn")
+            self._span = start, source.end if source.at is None else source.at
+            yield lines if len(lines) <= limit - count else lines[: limit - count]
+            count += len(lines)
+            if is_stuck:  # by a line that is too long for a batch
+                self._span = None
+                yield from self._batches(count)
+                return
+
     def _stream(self):
         """Yields all parts from the beginning, without an index on the host."""
         text, rest, position, count = self._text, "", 0, 0
-        are_lines = self._kind == "newlines" and not self._keepends
         limit = sys.maxsize if self._size is None else self._size
         while position < text.size:
-            start = text._a + position - len(rest)
             if len(rest) == contexts.LAZY:  # a part that stays lazy: the host knows where it ends
-                self._span = None
                 yield from self._batches(count)
                 return
             # Of a long part as much again as there is, or its time grows with the square.
@@ -369,8 +384,6 @@ class Parts(_Lazy):
             block = rest + text._slice(position, position + more)
             position += len(block) - len(rest)
             parts, rest = self._finished(block) if position < text.size else (self._cut(block), "")
-            if are_lines:
-                self._span = start, text._a + position - len(rest)
             if limit - count <= len(parts):
                 yield parts[: limit - count]
                 return

@@ -52,8 +52,8 @@ class Rows(_Rows):
         return f"<rows of {self._source.text.name!r}>"
 
 
-class _Source:
-    """Gives the rows of a part of a text in blocks."""
+class Source:
+    """Gives the rows or the lines of a part of a text in blocks."""
 
     skipped = 0
 
@@ -82,7 +82,7 @@ class _Source:
         return self._before + done
 
 
-class _JSONLines(_Source):
+class _JSONLines(Source):
     known = None  # the names of the columns, if the file has them
 
     def __init__(self, text, skip):
@@ -139,7 +139,7 @@ def json_lines(text, errors="raise"):
     return Rows.from_iterable(source.blocks())._begin(source)
 
 
-class Ahead(_Source):
+class Ahead(Source):
     """What json.loads gives for the lines of a loop, before the loop asks."""
 
     def __init__(self, text, start):
@@ -166,7 +166,7 @@ class Ahead(_Source):
         return values
 
 
-class _CSV(_Source):
+class _CSV(Source):
     """The rows of CSV, as lists."""
 
     _kind = "l"
