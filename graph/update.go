@@ -42,6 +42,7 @@ type Update struct {
 	operation uint32
 	running   chan reply // gets the answer of the call that the engine works on, nil if there is none
 	finish    func(answer []byte) error
+	sent      int   // the bytes of all calls
 	failed    error // the first error of the engine: half of a call may have been done
 }
 
@@ -53,6 +54,10 @@ type reply struct {
 
 // batchSize is how many bytes of nodes or edges the engine gets at once.
 const batchSize = 256 << 10
+
+// muchSent is how many bytes make an update a load, after which the columns that Cypher reads are
+// made at once: while the engine has its memory at hand, that takes half the time.
+const muchSent = 1 << 20
 
 // Update runs change, the one way to write to a graph, and keeps what it did if it returns nil.
 // Otherwise, or if the engine fails, the graph is as it was. Readers see it as it was until then.
@@ -73,7 +78,11 @@ func (g *Graph) Update(ctx context.Context, change func(*Update) error) error {
 		if err := change(u); err != nil {
 			return 0, err
 		}
-		return 0, u.flush()
+		if err := u.flush(); err != nil || u.sent < muchSent {
+			return 0, err
+		}
+		_, err := u.call(job{operation: opReadyCypher})
+		return readyCypher, err
 	})
 }
 
@@ -162,6 +171,7 @@ func (u *Update) start(job job, finish func(answer []byte) error) error {
 	}
 
 	job.isLoad = true
+	u.sent += len(job.request)
 
 	ended := make(chan reply, 1)
 	u.running, u.finish = ended, finish
