@@ -1,5 +1,11 @@
 package graph
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // edgeAdder adds edges to an update. It reports those whose nodes are missing, which are not
 // added, with the lines that they come from.
 type edgeAdder struct {
@@ -66,4 +72,22 @@ func (u *Update) showRDF() error {
 	}
 	_, err := u.call(job{operation: opReadyCypher})
 	return err
+}
+
+// explainMissing says which nodes of an edge are missing.
+func (u *Update) explainMissing(e Edge) error {
+	found, err := u.Cypher("MATCH (n) WHERE n.id IN $ids RETURN DISTINCT n.id AS id",
+		map[string]any{"ids": []any{e.From, e.To}})
+	if err != nil {
+		return err
+	}
+
+	var missing []string
+	for _, id := range slices.Compact([]string{e.From, e.To}) {
+		if !slices.ContainsFunc(found.Rows, func(row map[string]any) bool { return row["id"] == id }) {
+			missing = append(missing, fmt.Sprintf("%.80q", id))
+		}
+	}
+	return fmt.Errorf("the graph has no node %s: add it, or leave such edges out "+
+		"(LoadOptions.MaxMissing, --missing)", strings.Join(missing, " and no node "))
 }

@@ -3,6 +3,9 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 )
 
 // ErrClosed is the error of every call after Close.
@@ -83,4 +86,28 @@ func failure(kind byte, d *decoder, config Config) error {
 	default:
 		return errors.New(message)
 	}
+}
+
+// The words with which a query of the other language begins.
+var (
+	sparqlWords = []string{"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE"}
+	cypherWords = []string{"MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH", "MERGE", "CREATE", "CALL"}
+)
+
+// hint adds to an error of syntax that the query is of another language, if its first word is one
+// of that language.
+func hint(err error, query string, words []string, isOther string) error {
+	wrong, ok := errors.AsType[*QueryError](err)
+	if !ok || !wrong.IsSyntax {
+		return err
+	}
+	query = strings.TrimSpace(query)
+	end := strings.IndexFunc(query, func(c rune) bool { return !unicode.IsLetter(c) })
+	if end < 0 || !slices.Contains(words, strings.ToUpper(query[:end])) {
+		return err
+	}
+
+	told := *wrong
+	told.Message += ": " + isOther
+	return &told
 }

@@ -19,7 +19,7 @@ func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes
 	case err != nil:
 		return nil, err
 	case f.IsRDF():
-		return nil, g.dumpRDF(ctx, w, string(f))
+		return g.dumpRDF(ctx, w, string(f))
 	case f == format.CSV:
 		return nil, errors.New("csv needs two files: use DumpCSV")
 	}
@@ -42,14 +42,22 @@ func (g *Graph) DumpCSV(ctx context.Context, nodes, edges io.Writer) (notes []st
 }
 
 // dumpRDF writes all facts but the inferred ones.
-func (g *Graph) dumpRDF(ctx context.Context, w io.Writer, formatName string) error {
+func (g *Graph) dumpRDF(ctx context.Context, w io.Writer, formatName string) (notes []string, err error) {
 	var e encoder
 	e.text(formatName)
 	if e.err != nil {
-		return e.err
+		return nil, e.err
 	}
-	_, err := g.read(ctx, readyFacts, job{operation: opWriteRDF, request: e.data, output: w, isLoad: true})
-	return err
+	_, err = g.read(ctx, readyFacts, job{operation: opWriteRDF, request: e.data, output: w, isLoad: true})
+	if err != nil || !g.hasRecords.Load() {
+		return nil, err
+	}
+
+	err = g.readAll(ctx, readyCypher, func(in *instance) error {
+		notes, err = format.NotInRDF(sourceOf(ctx, in))
+		return err
+	})
+	return notes, err
 }
 
 // sourceOf passes on the nodes and edges of a view of the graph.

@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -124,6 +125,8 @@ type Graph struct {
 	readers int64
 	// preparing joins callers that need the same views of the graph.
 	preparing singleflight.Group
+	// hasRecords says that the property graph may have more than loaded RDF.
+	hasRecords atomic.Bool
 
 	mu     sync.Mutex // guards what follows
 	state  *state     // changed by writers only

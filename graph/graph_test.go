@@ -262,6 +262,26 @@ func TestSyntaxErrorsHaveAPosition(t *testing.T) {
 
 // TestVariablesHaveOneKind asks queries that use a variable as two kinds of things, and some that
 // only seem to.
+// TestTheOtherLanguageIsNamed gives SPARQL to Cypher, and Cypher to SPARQL.
+func TestTheOtherLanguageIsNamed(t *testing.T) {
+	g := open(t, graph.Config{})
+	for _, query := range []string{"SELECT ?x { ?x ?y ?z }", " prefix e: <http://e/> ASK { ?x e:b ?z }"} {
+		if _, err := g.Cypher(t.Context(), query, nil); err == nil || !strings.Contains(err.Error(), "this is SPARQL") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	for _, query := range []string{"MATCH (n) RETURN n", "optional match (n) RETURN n", "CREATE (n)"} {
+		if _, err := g.SPARQL(t.Context(), query); err == nil || !strings.Contains(err.Error(), "this is Cypher") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+
+	_, err := g.Cypher(t.Context(), "MATCH (n RETURN n", nil)
+	if err == nil || strings.Contains(err.Error(), "SPARQL") {
+		t.Errorf("wrong Cypher: %v", err)
+	}
+}
+
 func TestVariablesHaveOneKind(t *testing.T) {
 	g := open(t, graph.Config{})
 	if err := g.Update(t.Context(), traces); err != nil {

@@ -123,6 +123,7 @@ func (l *loading) find(paths []string) error {
 		}
 	}
 
+	l.dropTwins()
 	if len(l.files) == 0 {
 		return errors.New("cannot load a graph without files: name files or folders")
 	}
@@ -131,6 +132,27 @@ func (l *loading) find(paths []string) error {
 	})
 
 	return nil
+}
+
+// dropTwins leaves a file out that was named before, itself or by its folder: its edges would be
+// added twice.
+func (l *loading) dropTwins() {
+	seen := map[string]bool{}
+	l.files = slices.DeleteFunc(l.files, func(file *source) bool {
+		place, err := filepath.Abs(file.path)
+		if err == nil {
+			place, err = filepath.EvalSymlinks(place)
+		}
+		if err != nil {
+			return false // to open it says why
+		}
+		isTwin := seen[place]
+		seen[place] = true
+		if isTwin {
+			l.notes["a file was named twice, and is loaded once"]++
+		}
+		return isTwin
+	})
 }
 
 func (s *source) rank() int {
@@ -271,7 +293,7 @@ func baseOf(name string) string {
 // loadEdges loads the edges of a property graph.
 func (l *loading) loadEdges(u *Update, file *source) error {
 	return l.read(u, file, func(content io.Reader) error {
-		edges := u.newEdges(func(e Edge, line int) error { return l.miss(file, e, line) })
+		edges := u.newEdges(func(e Edge, line int) error { return l.miss(u, file, e, line) })
 		err := format.Read(file.format, content, l.options(file), format.Sink{
 			Edge: func(e format.Edge) error {
 				l.done.Edges++
@@ -286,11 +308,8 @@ func (l *loading) loadEdges(u *Update, file *source) error {
 	})
 }
 
-// errMissing says that an edge names a node that is missing.
-var errMissing = errors.New("it names a missing node: add the node, or allow more missing nodes")
-
 // miss counts an edge whose nodes are not all there.
-func (l *loading) miss(file *source, e Edge, line int) error {
+func (l *loading) miss(u *Update, file *source, e Edge, line int) error {
 	where := fmt.Sprintf("line %d", line)
 	if file.format == format.JSON {
 		where = fmt.Sprintf("edge %d", line)
@@ -299,7 +318,7 @@ func (l *loading) miss(file *source, e Edge, line int) error {
 	l.done.Missing++
 	l.done.Edges--
 	if l.done.Missing > l.o.MaxMissing {
-		return fmt.Errorf("%s: %w", edge, errMissing)
+		return fmt.Errorf("%s: %w", edge, u.explainMissing(e))
 	}
 
 	const most = 3

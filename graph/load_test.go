@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,7 +143,11 @@ func TestLoadIsAllOrNothing(t *testing.T) {
 		"a.jsonl": {`{"id":"a"}` + "\n{", `a.jsonl": line 2: it is not valid JSON`},
 		"b.jsonl": {
 			`{"id":"a"}` + "\n" + `{"from":"a","to":"b","type":"T"}`,
-			`line 2: the edge T from "a" to "b": it names a missing node`,
+			`line 2: the edge T from "a" to "b": the graph has no node "b": add it`,
+		},
+		"b2.jsonl": {
+			`{"id":"a"}` + "\n" + `{"from":"b","to":"c","type":"T"}`,
+			`the graph has no node "b" and no node "c": add it, or leave such edges out`,
 		},
 		"c.json": {
 			`{"nodes":[{"id":"a"}],"edges":[{"source":"a","target":"a"},{"source":"a","target":"b"}]}`,
@@ -346,4 +351,49 @@ func TestRDFIsDumpedAndLoaded(t *testing.T) {
 			t.Errorf("%s: %d facts, want %d", format, got, want)
 		}
 	}
+}
+
+// TestAFileIsLoadedOnce names a file twice, and by its folder.
+func TestAFileIsLoadedOnce(t *testing.T) {
+	g := open(t, graph.Config{})
+	dir := write(t, map[string]string{"a.jsonl": `{"id":"a"}` + "\n" + `{"from":"a","to":"a","type":"T"}`})
+	name := filepath.Join(dir, "a.jsonl")
+	loaded, err := g.Load(t.Context(), graph.LoadOptions{}, name, filepath.Join(dir, ".", "a.jsonl"), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, rows(t, g, "MATCH ()-[r]->() RETURN count(r) AS n", nil), "[n] [map[n:1]]")
+	expect(t, fmt.Sprint(len(loaded.Files), loaded.Notes), "1 [2 ×: a file was named twice, and is loaded once]")
+}
+
+// TestRDFSaysWhatItLacks writes a property graph as RDF, and facts alone.
+func TestRDFSaysWhatItLacks(t *testing.T) {
+	g := open(t, graph.Config{})
+	load(t, g, "@prefix e: <http://e/> . e:a a e:some_class ; e:KNOWS e:b .")
+	notes, err := g.Dump(t.Context(), io.Discard, "turtle")
+	if err != nil || len(notes) > 0 {
+		t.Errorf("facts alone: %v (%v)", notes, err)
+	}
+
+	g = open(t, graph.Config{})
+	err = g.Update(t.Context(), func(u *graph.Update) error {
+		since := map[string]any{"since": 1}
+		a := graph.Node{ID: "a", Labels: []string{"some_class", "Kept"}, Properties: map[string]any{
+			"map": map[string]any{"x": 1}, "lists": []any{[]any{1}}, "list": []any{1, "b"},
+		}}
+		return errors.Join(u.AddNode(a),
+			u.AddEdge(graph.Edge{ID: "e", From: "a", To: "a", Type: "HAS_PART", Properties: since}),
+			u.AddEdge(graph.Edge{From: "a", To: "a", Type: "isPart", Properties: since}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err = g.Dump(t.Context(), io.Discard, "turtle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, strings.Join(notes, "\n"),
+		`properties of relationships are left out, because RDF has none: 2 × "since", 1 × "id"
+maps and nested lists are left out, because RDF has none: 1 × "lists", 1 × "map"
+labels and types are named as RDF names them, such as RunTrace and hasEditFor: 1 × "HAS_PART", 1 × "some_class"`)
 }

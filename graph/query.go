@@ -28,7 +28,7 @@ func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any)
 
 	answer, err := g.read(ctx, readyCypher, job{operation: opCypher, request: request})
 	if err != nil {
-		return nil, err
+		return nil, hint(err, query, sparqlWords, "this is SPARQL: give it to owl_query, or to rlm graph sparql")
 	}
 	return decodeRows(answer, g.config)
 }
@@ -120,7 +120,7 @@ func (g *Graph) SPARQL(ctx context.Context, query string) (*Answer, error) {
 
 	answer, err := g.read(ctx, readySPARQL, job{operation: opSPARQL, request: e.data})
 	if err != nil {
-		return nil, err
+		return nil, hint(err, query, cypherWords, "this is Cypher: give it to graph_query, or to rlm graph query")
 	}
 	return decodeAnswer(answer, g.config)
 }

@@ -171,6 +171,9 @@ func (u *Update) start(job job, finish func(answer []byte) error) error {
 	}
 
 	job.isLoad = true
+	if job.operation != opReadRDF && job.operation != opReadyCypher {
+		u.instance.graph.hasRecords.Store(true)
+	}
 	u.sent += len(job.request)
 
 	ended := make(chan reply, 1)
