@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -103,13 +104,15 @@ func (c *conn) within(work func() error) error {
 	return err
 }
 
-// explain makes the error of a database readable.
+// explain makes the error of a database or a file readable.
 func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sqlite3.FULL):
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("the store's disk is full: free some space; earlier data is intact: %w", err)
+	case errors.Is(err, sqlite3.IOERR_WRITE): // SQLite does not know why
+		return fmt.Errorf("the store's disk is full or broken: free some space; earlier data is intact: %w", err)
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("another process has been writing to the store for %v: try again: %w",
 			busyWait, err)

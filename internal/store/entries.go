@@ -41,7 +41,7 @@ func (f *Folder) setAside(e *Entry) error {
 	}
 
 	e.Digest, err = f.writeBlob(e.Blob)
-	return err
+	return explain(err)
 }
 
 func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountSmall gives a folder a disk of its own, of so many bytes.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
+	err := unix.Mount("none", dir, "tmpfs", 0, "size="+size)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		t.Skip("only root can mount a small disk")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// noise returns bytes that do not compress.
+func noise(n int) []byte {
+	data, state := make([]byte, n), uint32(1)
+	for i := range data {
+		state = state*1664525 + 1013904223
+		data[i] = byte(state >> 24)
+	}
+	return data
+}
+
+// TestADiskThatIsReallyFullLosesNothing fills a disk by contents, and by entries.
+func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
+	for what, large := range map[string]Entry{
+		"a content": {Turn: 2, Kind: "commit", Blob: noise(8 << 20)},
+		"an entry":  {Turn: 2, Kind: "commit", Data: noise(8 << 20)},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			mountSmall(t, dir, "2m")
+			f, id := openTest(t, dir), ID{Run, "a"}
+			if err := f.Create(t.Context(), Log{ID: id, Title: "why?"}); err != nil {
+				t.Fatal(err)
+			}
+			lease, err := f.Acquire(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			small := Entry{Turn: 1, Kind: "commit", Data: []byte("data"), Blob: []byte("the state")}
+			if err := f.Append(t.Context(), lease, small); err != nil {
+				t.Fatal(err)
+			}
+
+			for range 2 {
+				err := f.Append(t.Context(), lease, large)
+				if err == nil || !strings.Contains(err.Error(), ": free some space; earlier data is intact") {
+					t.Fatalf("a full disk: %v", err)
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, blobFolder, "*", ".new-*")); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+			expectEntries(t, f, id, small)
+
+			if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Append(t.Context(), lease, large); err != nil {
+				t.Errorf("with free space again: %v", err)
+			}
+			expectEntries(t, f, id, small, large)
+		})
+	}
+}
+
+// expectEntries compares the data and the contents of all entries.
+func expectEntries(t *testing.T, f *Folder, id ID, want ...Entry) {
+	t.Helper()
+	got, err := f.Entries(t.Context(), id, Query{})
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%d entries, want %d: %v", len(got), len(want), err)
+	}
+	for i, e := range got {
+		var blob []byte
+		if e.Digest != "" {
+			if blob, err = f.Blob(t.Context(), e.Digest); err != nil {
+				t.Error(err)
+			}
+		}
+		if !bytes.Equal(e.Data, want[i].Data) || !bytes.Equal(blob, want[i].Blob) {
+			t.Errorf("entry %d has %d bytes and a content of %d", i, len(e.Data), len(blob))
+		}
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "store.db")); err != nil {
+		t.Error(err)
+	}
+}
