@@ -41,28 +41,6 @@ func TestTablesAreThoseOfOtherTools(t *testing.T) {
 	}
 }
 
-// TestBinaryWorkbooksHaveTables reads the file that scripts/documents/xlsb.js has made.
-func TestBinaryWorkbooksHaveTables(t *testing.T) {
-	data, err := os.ReadFile("testdata/book.xlsb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sales := [][]any{}
-	for i := range 20 {
-		var note any
-		if i%2 == 1 {
-			note = fmt.Sprintf("x%d", i)
-		}
-		sales = append(sales, []any{
-			fmt.Sprintf("Grüße %d 漢字", i), float64(i), float64(i) / 8, fmt.Sprintf("2024-03-%02d", i+1), note, i%3 == 0,
-		})
-	}
-	checkTables(t, "book.xlsb", data, []truth{
-		{"Sales", []string{"name", "count", "share", "day", "note", "ok"}, sales},
-		{"Köpfe & more", []string{"key", "value"}, [][]any{{"a", 1e9}, {"b", -2.5}}},
-	})
-}
-
 // nativePython names a Python with the packages of scripts/documents/requirements.txt.
 const nativePython = "RLM_DOCUMENTS_PYTHON"
 
@@ -213,8 +191,9 @@ func section(data []byte) *io.SectionReader {
 // TestDamagedFilesAreErrors cuts and changes files of each kind.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	files := samples(t)
+	files["short.xlsb"] = readSample(t, "short.xlsb")
 	for _, name := range []string{
-		"snappy.parquet", "file-zstd.arrow", "stream-lz4.arrow", "book.xlsx", "book.ods", "book.xls",
+		"snappy.parquet", "file-zstd.arrow", "stream-lz4.arrow", "book.xlsx", "book.ods", "book.xls", "short.xlsb",
 	} {
 		data := files[name]
 		for i := range 12 {
@@ -258,8 +237,10 @@ func useHostile(t *testing.T, what string, kind tablefiles.Kind, data []byte) {
 
 func FuzzFiles(f *testing.F) {
 	files := samples(f)
+	files["short.xlsb"] = readSample(f, "short.xlsb")
 	for _, name := range []string{
 		"zstd.parquet", "v2.parquet", "stream-None.arrow", "file-lz4.arrow", "book.xlsx", "book.ods", "book.xls",
+		"short.xlsb",
 	} {
 		f.Add(string(kindOf(name)), files[name], uint32(50), byte(200))
 	}

@@ -8,6 +8,8 @@ mod columnar;
 mod guest;
 mod host;
 mod workbook;
+#[path = "../../../rustmodule/xlsb.rs"]
+mod xlsb;
 
 use std::collections::HashSet;
 use std::fmt::Display;

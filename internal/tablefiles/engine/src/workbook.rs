@@ -10,8 +10,10 @@ use calamine::{
     DataType, ExcelDateTime, Reader, SheetType, Sheets, open_workbook_auto_from_rs,
 };
 
+use zip::ZipArchive;
+
 use crate::host::{Input, Output};
-use crate::{Problem, Table, name_columns};
+use crate::{Problem, Table, name_columns, xlsb};
 
 /// By so many rows, columns without a name are found.
 const SAMPLE: usize = 1_000;
@@ -55,6 +57,9 @@ fn open(mut input: Input) -> Result<Book, Problem> {
     let mut data = Vec::new();
     data.try_reserve_exact(usize::try_from(input.size())?)?;
     input.read_to_end(&mut data)?;
+    if data.starts_with(b"PK") {
+        data = xlsb::spell_out(ZipArchive::new(Cursor::new(data))?, u64::MAX)?;
+    }
     Ok(open_workbook_auto_from_rs(Cursor::new(data.into()))?)
 }
 
