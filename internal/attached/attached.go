@@ -36,14 +36,15 @@ type Part struct {
 // Find opens the program's file if it has a part of that name, and decodes what it says of it.
 // Close the file.
 func Find(name string, about any) (*os.File, Part, error) {
-	for _, part := range own() {
+	where := own()
+	for _, part := range where.parts {
 		if part.Name != name {
 			continue
 		}
 		if err := json.Unmarshal(part.About, about); err != nil {
 			return nil, part, fmt.Errorf("%w: %w", errTable, err)
 		}
-		file, err := os.Open(ownPath)
+		file, err := where.open()
 		return file, part, err
 	}
 	return nil, Part{}, fs.ErrNotExist
@@ -52,16 +53,38 @@ func Find(name string, about any) (*os.File, Part, error) {
 // ownPath names the file of this process, whatever its path is now.
 const ownPath = "/proc/self/exe"
 
-// own are the parts of this program: none, if it has none or they cannot be read.
-var own = sync.OnceValue(func() []Part {
-	file, err := os.Open(ownPath)
+// source is a file with parts.
+type source struct {
+	parts []Part
+	open  func() (*os.File, error)
+}
+
+// own is this program: without parts, if it has none or they cannot be read.
+var own = sync.OnceValue(func() source {
+	if given.open != nil {
+		return given
+	}
+	own := source{open: func() (*os.File, error) { return os.Open(ownPath) }}
+	file, err := own.open()
 	if err != nil {
-		return nil
+		return own
 	}
 	defer file.Close()
-	parts, _ := Read(file)
-	return parts
+	own.parts, _ = Read(file)
+	return own
 })
+
+// given is the file that Use names.
+var given source
+
+// Use takes the parts from a file instead of the program's own. It is for a process that cannot
+// open its own file. Call it before anything looks for a part. open returns further descriptors
+// of the file.
+func Use(file *os.File, open func() (*os.File, error)) (err error) {
+	given = source{open: open}
+	given.parts, err = Read(file)
+	return err
+}
 
 var errTable = errors.New("the table of the attached parts is damaged")
 

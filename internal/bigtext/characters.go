@@ -115,7 +115,11 @@ func (t *Text) makeCharacters(ctx context.Context, x *index, limit int64) (*Char
 		return nil, err
 	}
 
-	f, remove, err := charactersFile()
+	makeFile := charactersFile
+	if makeCopy != nil {
+		makeFile = nameless
+	}
+	f, remove, err := makeFile()
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep a text in a temporary file: %w", err)
 	}
@@ -198,10 +202,7 @@ func decodeEscaped(b []byte) (r rune, width int) {
 
 // writeCharacters writes the file of c.
 func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) error {
-	if err := checkSpace(c.File, c.fileSize(), kept.Load()); err != nil {
-		return err
-	}
-	if err := reserve(c.File, c.fileSize()); err != nil {
+	if err := c.reserve(); err != nil {
 		return err
 	}
 	return t.each(ctx, 0, t.Size(), func(_, lo, hi int64) error {
@@ -224,6 +225,17 @@ func (t *Text) writeCharacters(ctx context.Context, x *index, c *Characters) err
 		}
 		return nil
 	})
+}
+
+// reserve makes room for the file.
+func (c *Characters) reserve() error {
+	if makeCopy != nil { // in memory, whose bounds are those of the process
+		return c.File.Truncate(c.fileSize())
+	}
+	if err := checkSpace(c.File, c.fileSize(), kept.Load()); err != nil {
+		return err
+	}
+	return reserve(c.File, c.fileSize())
 }
 
 // piece is the number of bytes that are encoded at once: with their characters, they fit into a

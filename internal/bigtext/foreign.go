@@ -201,6 +201,9 @@ func Select(source DirSource, chosen Selection, free func() error) (*Dir, error)
 
 // copyForeign copies the file name of a foreign directory.
 func (d *Dir) copyForeign(ctx context.Context, name string) (*Text, error) {
+	if own, ok := d.foreign.(opener); ok {
+		return own.OpenText(ctx, name)
+	}
 	f, err := d.foreign.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a file of the context directory: %w", err)

@@ -101,7 +101,7 @@ func Spool(ctx context.Context, r io.Reader, bound int64) (*Text, error) {
 const spaceStep = 64 << 20
 
 func spoolAs(ctx context.Context, name string, r io.Reader, bound int64) (*Text, error) {
-	f, remove, err := tempFile()
+	f, remove, err := nameless()
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the input in a temporary file: %w", err)
 	}
@@ -126,7 +126,7 @@ func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if f, ok := w.(*os.File); ok && total >= checked {
+		if f, ok := w.(*os.File); ok && total >= checked && makeCopy == nil {
 			checked = total + spaceStep
 			if err := checkSpace(f, spaceStep, total); err != nil {
 				return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", err)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/pagemap"
 )
 
 // runGuest is the child of the init. It locks itself down, attests, waits for the word of
@@ -66,6 +68,11 @@ func (g *guest) lockDown() error {
 		return inLayer(Mounts, err)
 	}
 	defer g.status.Close()
+	if p.Profile == Engine {
+		if err := pagemap.Keep(); err != nil {
+			return inLayer(Mounts, err)
+		}
+	}
 	if err := unix.Chdir(p.Dir); err != nil {
 		return fmt.Errorf("cannot work in %s: %w", p.Dir, err)
 	}

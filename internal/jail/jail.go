@@ -48,11 +48,15 @@ const (
 // Profile names the system calls that the guest may make.
 type Profile string
 
-// The profiles. The only socket that a guest can create in either is a pair of streams.
+// The profiles. The only socket that a guest can create in any is a pair of streams.
 const (
 	// Compute is for workers that only compute and talk to the launcher: no new file,
 	// program or process.
 	Compute Profile = "compute"
+	// Engine is for workers that also run machine code which they map or make, and that keep
+	// files in memory. They, too, open no file by a name, besides the table of their pages, which
+	// package pagemap then has.
+	Engine Profile = "engine"
 	// Programs is for guests that use files, threads and processes.
 	Programs Profile = "programs"
 )
@@ -142,8 +146,8 @@ type Config struct {
 	Profile Profile
 	// MinClass is the weakest class to accept, Full if empty.
 	MinClass Class
-	// AllowSampled accepts a jail of profile Programs whose memory no cgroup counts. The init
-	// samples it then, see watchMemory for what it misses. Compute needs no permission.
+	// AllowSampled accepts a jail of profile Programs or Engine whose memory no cgroup counts. The
+	// init samples it then, see watchMemory for what it misses. Compute needs no permission.
 	AllowSampled bool
 	// Off are layers to leave out. It is for tests that prove what a layer is good for:
 	// Start refuses it outside a test binary.

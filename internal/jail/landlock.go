@@ -92,10 +92,10 @@ func checkLandlockABI(p *plan, abi int) error {
 	return nil
 }
 
-// landlockRules returns what a guest may reach, as far as config forbids it otherwise. A
-// guest of profile Compute may reach nothing.
+// landlockRules returns what a guest may reach, as far as config forbids it otherwise. Only
+// programs may reach anything.
 func landlockRules(p *plan, config landlock.Config) []landlock.Rule {
-	if p.Profile == Compute {
+	if p.Profile != Programs {
 		return nil
 	}
 

@@ -12,8 +12,11 @@ import (
 // policyOf returns the policy of a plan, for the process that calls it.
 func policyOf(p *plan) policy {
 	self := uint32(unix.Getpid())
-	if p.Profile == Compute {
+	switch p.Profile {
+	case Compute:
 		return computePolicy(self)
+	case Engine:
+		return enginePolicy(self)
 	}
 
 	list := programsPolicy(self, p.Proxy)
@@ -42,6 +45,16 @@ func computePolicy(self uint32) policy {
 			unix.SYS_FCNTL:    {{arg: 1, none: slices.Concat(watchingFcntl, growingFcntl)}},
 		},
 	}
+}
+
+// enginePolicy is the policy of profile Engine.
+func enginePolicy(self uint32) policy {
+	p := computePolicy(self)
+	p.allowed = slices.Concat(p.allowed, []uintptr{unix.SYS_MEMFD_CREATE, unix.SYS_FTRUNCATE})
+	p.only[unix.SYS_MMAP] = []condition{private}
+	delete(p.only, unix.SYS_MPROTECT)
+	p.allowed = append(p.allowed, unix.SYS_MPROTECT)
+	return p
 }
 
 // programsPolicy is the policy of profile Programs. With a proxy the guest may connect by

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,7 +31,7 @@ const nestable = Namespaces | Mounts | Network
 // Start fails closed: it starts no process if a promised layer is missing. Class Full promises
 // every layer except Cgroup, which needs root or delegation. Without a cgroup, the init samples
 // the memory of the tree, and Limits.AddressSpace bounds each process. The samples miss some of
-// the kernel's memory, so Start refuses profile Programs then, unless Config.AllowSampled is
+// the kernel's memory, so Start refuses all profiles but Compute then, unless Config.AllowSampled is
 // set. The default of AddressSpace is Memory plus 4 GiB, because every guest begins with the Go
 // runtime, which reserves far more than it uses.
 //
@@ -99,7 +100,7 @@ func (c Config) check() error {
 	switch {
 	case (c.Path == "") == (c.Worker == ""):
 		return errors.New("exactly one of Path and Worker must be set")
-	case c.Profile != Compute && c.Profile != Programs:
+	case !slices.Contains([]Profile{Compute, Engine, Programs}, c.Profile):
 		return fmt.Errorf("unknown profile %q", c.Profile)
 	case c.MinClass != Full && c.MinClass != Nested:
 		return fmt.Errorf("unknown class %q", c.MinClass)

@@ -3,7 +3,9 @@ package outfiles
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/tiers"
@@ -43,7 +45,27 @@ func Collect(
 			strings.TrimSpace(why),
 		)
 	}
+	if to := redirected(dir); to != nil {
+		_, err := io.WriteString(to, r.Stdout)
+		return tiers.Collected{}, err
+	}
 	return Unpack(strings.NewReader(r.Stdout), dir, Folder)
+}
+
+// redirections are the writers of Redirect, by the folder that they stand for.
+var redirections sync.Map
+
+// Redirect makes Collect write the tar stream for a folder to a writer, until undo is called. It is
+// for a locked process, which has no folders: another one unpacks the stream.
+func Redirect(dir string, to io.Writer) (undo func()) {
+	redirections.Store(dir, to)
+	return func() { redirections.Delete(dir) }
+}
+
+func redirected(dir string) io.Writer {
+	to, _ := redirections.Load(dir)
+	writer, _ := to.(io.Writer)
+	return writer
 }
 
 // Join returns what two collections brought together.

@@ -1,12 +1,15 @@
 package wasm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/rlmhq/rlm/internal/aot"
 	"github.com/rlmhq/rlm/internal/attached"
+	"github.com/rlmhq/rlm/internal/cpython"
 )
 
 // attachedCode maps the machine code behind this program, if it is the blob with that hash.
@@ -47,4 +50,42 @@ func (e *engine) adoptAttached(key string) error {
 	e.image, e.layout = img, cached.Layout
 	e.image.hot = e.layout.Hot
 	return nil
+}
+
+// Parts prepares the tier and returns what [attached.Write] puts behind a program that is to start
+// without preparing it. Only the engine "aot" has such parts.
+func (t *tier) Parts(ctx context.Context) ([]attached.New, error) {
+	e, err := t.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if e.name != engineAOT {
+		return nil, fmt.Errorf("engine %s has no parts to attach", e.name)
+	}
+	blob, err := cpython.Code()
+	if err != nil {
+		return nil, err
+	}
+	head, code, err := aot.Split(blob)
+	if err != nil {
+		return nil, err
+	}
+
+	view := e.image.view
+	runs := dirtyRuns(view)
+	start, end := runs[0].Start, runs[len(runs)-1].End
+	cached, err := json.Marshal(cachedImage{Size: e.image.size, Layout: e.layout})
+	if err != nil {
+		return nil, err
+	}
+	return []attached.New{
+		{
+			Name: attached.CodePart, Data: code,
+			About: attached.Code{SHA256: cpython.MachineCode().Code[runtime.GOARCH].SHA256, Header: head},
+		},
+		{
+			Name: attached.ImagePart, Data: view[start:end],
+			About: attached.Image{Key: e.imageKey(), Start: start, Cached: cached},
+		},
+	}, nil
 }

@@ -3,10 +3,13 @@ package wasm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/pagemap"
 )
 
 const (
@@ -186,7 +189,7 @@ func (m *mapping) ownParts() []span {
 // privatePages reads /proc/self/pagemap. A page is private to this mapping if it is present
 // and does not belong to the file.
 func (m *mapping) privatePages() ([]span, error) {
-	f, err := os.Open("/proc/self/pagemap")
+	f, err := pagemap.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -202,19 +205,19 @@ func (m *mapping) privatePages() ([]span, error) {
 }
 
 // appendPrivate adds the private pages of a part of the memory.
-func (m *mapping) appendPrivate(runs []span, pagemap *os.File, part span) ([]span, error) {
-	table := make([]uint64, (part.End-part.Start)/pageSize)
-	if len(table) == 0 {
+func (m *mapping) appendPrivate(runs []span, table io.ReaderAt, part span) ([]span, error) {
+	entries := make([]uint64, (part.End-part.Start)/pageSize)
+	if len(entries) == 0 {
 		return runs, nil
 	}
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), len(entries)*8)
 	page := uintptr(unsafe.Pointer(&m.data[part.Start])) / pageSize
-	if _, err := pagemap.ReadAt(raw, int64(page*8)); err != nil {
+	if _, err := table.ReadAt(raw, int64(page*8)); err != nil {
 		return nil, err
 	}
 
 	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	for i, entry := range table {
+	for i, entry := range entries {
 		if entry&(present|swapped) != 0 && entry&file == 0 {
 			runs = appendPage(runs, part.Start+uint64(i)*pageSize)
 		}

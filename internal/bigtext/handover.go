@@ -1,0 +1,85 @@
+package bigtext
+
+import (
+	"context"
+	"errors"
+	"os"
+)
+
+// Handed is what another process of this program has to know of a text, besides its bytes.
+type Handed struct {
+	Name     string        `json:"name"`
+	Kind     Kind          `json:"kind"`
+	Binary   bool          `json:"binary,omitempty"`
+	Encoding string        `json:"encoding,omitempty"`
+	Sections []Section     `json:"sections,omitempty"`
+	Tables   []HandedTable `json:"tables,omitempty"`
+}
+
+// HandedTable is a Table without its rows.
+type HandedTable struct {
+	Name    string   `json:"name"`
+	Columns []Column `json:"columns"`
+	Rows    int64    `json:"rows"`
+}
+
+// HandOver describes the text for Receive in another process.
+func (t *Text) HandOver() Handed {
+	h := Handed{t.name, t.kind, t.binary, t.encoding, t.sections, nil}
+	for _, table := range t.Tables() {
+		h.Tables = append(h.Tables, HandedTable{table.Name, table.Columns, table.Rows})
+	}
+	return h
+}
+
+// Receive returns the text with the bytes of a file that nobody writes to, and owns the file. The
+// original is the text that it was decoded from, nil for none, and is owned as well. The rows of
+// tables are what read returns.
+func Receive(
+	h Handed, file *os.File, original *Text, read func(ctx context.Context, table int) (*Text, error),
+) (*Text, error) {
+	t, err := fromFile(h.Name, file)
+	if err != nil {
+		if original != nil {
+			err = errors.Join(err, original.Close())
+		}
+		return nil, err
+	}
+
+	if original != nil {
+		t.OwnOriginal(original)
+	}
+	t.kind, t.binary, t.encoding, t.sections = h.Kind, h.Binary, h.Encoding, h.Sections
+	var tables []Table
+	for i, table := range h.Tables {
+		tables = append(tables, Table{
+			Name: table.Name, Columns: table.Columns, Rows: table.Rows,
+			Read: func(ctx context.Context) (*Text, error) { return read(ctx, i) },
+		})
+	}
+	if len(tables) > 0 {
+		t.MarkTables(tables)
+	}
+	return t, nil
+}
+
+// opener is a directory whose files are texts already, which need no copy.
+type opener interface {
+	OpenText(ctx context.Context, name string) (*Text, error)
+}
+
+// KeepCopiesIn makes all copies that this process keeps lie in files that makeFile returns, such
+// as files in memory: a locked process has no folder for them. Call it before the first copy.
+func KeepCopiesIn(makeFile func() (*os.File, error)) { makeCopy = makeFile }
+
+// makeCopy makes the file of a copy. Nil makes it in the folder for temporary files.
+var makeCopy func() (*os.File, error)
+
+// nameless returns a new file without a name. Nothing is left to remove after its Close.
+func nameless() (f *os.File, remove func() error, err error) {
+	if makeCopy == nil {
+		return tempFile()
+	}
+	f, err = makeCopy()
+	return f, func() error { return nil }, err
+}
