@@ -1,0 +1,293 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/hostcall"
+	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/turns"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// running is a snippet that runs in a worker. All that the worker asks for it goes through here.
+type running struct {
+	ctx     context.Context //nolint:containedctx // of the call of Run
+	stop    context.CancelFunc
+	box     *sandbox
+	snippet int
+	job     tiers.Job
+	gate    *hostcall.Gate
+	parts   *parts
+	clock   *clock
+	turn    *turns.Turn
+	written int64
+
+	turning sync.Mutex // guards pending, and the turn
+	pending int        // calls under way
+
+	mu     sync.Mutex // guards what follows
+	made   map[int]bool
+	isOver bool
+	calls  sync.WaitGroup
+}
+
+// clock ends a worker whose snippet does not end in its time. It stands while the host is asked.
+type clock struct {
+	timer *time.Timer
+	left  time.Duration
+	since time.Time
+}
+
+// grace is how much longer than its wall limit a snippet may take: its start, the end of what
+// it holds, and the crowd on the machine.
+const grace = 30 * time.Second
+
+func startClock(limit time.Duration, end func()) *clock {
+	c := &clock{left: limit + grace, since: time.Now()}
+	c.timer = time.AfterFunc(c.left, end)
+	return c
+}
+
+func (c *clock) pause() {
+	if c.timer.Stop() {
+		c.left -= time.Since(c.since)
+	}
+}
+
+func (c *clock) resume() {
+	c.since = time.Now()
+	c.timer.Reset(max(c.left, time.Second))
+}
+
+// find returns the snippet that runs in a session.
+func (w *worker) find(id int64) *running {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running[id]
+}
+
+func (w *worker) setRunning(id int64, r *running) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r == nil {
+		delete(w.running, id)
+		return
+	}
+	w.running[id] = r
+}
+
+// countRunning returns the number of snippets that run.
+func (w *worker) countRunning() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.running)
+}
+
+// Notice implements jsonrpc.Handler: output, and parts of results.
+func (w *worker) Notice(method string, params jsonrpc.Raw) error {
+	switch method {
+	case methodOutput:
+		var p outputParams
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return err
+		}
+		if r := w.find(p.Session); r != nil {
+			r.takeOutput(p)
+		}
+		return nil
+	case methodPart:
+		var p part
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return err
+		}
+		if r := w.find(p.Session); r != nil {
+			r.parts.add(p)
+		}
+		return nil
+	}
+	return errors.New("unknown notification")
+}
+
+// takeOutput passes on what the snippet writes, within the limit.
+func (r *running) takeOutput(p outputParams) {
+	to := r.job.Stdout
+	if p.IsError {
+		to = r.job.Stderr
+	}
+	if r.written += int64(len(p.Data)); to == nil || r.written > r.box.limits.Output {
+		return
+	}
+	_, _ = to.Write(p.Data) // documented: the snippet does not see errors of its output
+}
+
+// Begin implements jsonrpc.Handler: host calls, and files of contexts.
+func (w *worker) Begin(ctx context.Context, method string, params jsonrpc.Raw) (jsonrpc.Answer, error) {
+	switch method {
+	case methodCall:
+		var p callParams
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return nil, err
+		}
+		r := w.find(p.Session)
+		if r == nil {
+			return nil, failed("no snippet of the session runs")
+		}
+		return r.beginCall(ctx, p)
+	case methodText:
+		var p textRequest
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return nil, err
+		}
+		s := w.pool.sandboxOf(w, p.Session)
+		if s == nil {
+			return nil, failed("there is no session %d", p.Session)
+		}
+		return func() (any, error) {
+			text, err := s.lend(ctx, w, p)
+			return textResult{text}, err
+		}, nil
+	}
+	return nil, jsonrpc.NewError(jsonrpc.CodeUnknownMethod, nil, "unknown method")
+}
+
+func (p *pool) sandboxOf(w *worker, id int64) *sandbox {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return w.boxes[id]
+}
+
+// beginCall admits a host call: the worker has counted it, but a worker may lie.
+func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, error) {
+	call := tiers.Call{Function: p.Function, Snippet: r.snippet, Ordinal: p.Ordinal}
+	held := 0
+	for _, arg := range p.Args {
+		held += hostcall.Weigh(arg)
+		call.Args = append(call.Args, arg)
+	}
+	for name, arg := range p.Named {
+		held += hostcall.Weigh(arg)
+		if call.Named == nil {
+			call.Named = map[string]tiers.Value{}
+		}
+		call.Named[name] = arg
+	}
+	if err := r.admit(p, call); err != nil {
+		return nil, failed("%v", err)
+	}
+	if err := r.gate.Hold(held); err != nil {
+		r.calls.Done()
+		return nil, failed("%v", err)
+	}
+
+	return func() (any, error) {
+		defer r.calls.Done()
+		defer r.gate.Free(held)
+		value, err := r.call(ctx, call)
+		if err != nil {
+			return nil, failed("%v", err)
+		}
+		return callResult{value}, nil
+	}, nil
+}
+
+func (r *running) admit(p callParams, call tiers.Call) error {
+	for _, arg := range slices.Concat(call.Args) {
+		if !json.Valid(arg) {
+			return errors.New("an argument is not JSON")
+		}
+	}
+	for _, arg := range call.Named {
+		if !json.Valid(arg) {
+			return errors.New("an argument is not JSON")
+		}
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.isOver:
+		return errors.New("the snippet has ended")
+	case !r.box.offers(p.Function):
+		return fmt.Errorf("the host offers no function %.100q", p.Function)
+	case p.Ordinal < 1 || p.Ordinal > r.box.limits.HostCalls || r.made[p.Ordinal]:
+		return errors.New("the call has a wrong number")
+	}
+	if r.made == nil {
+		r.made = map[int]bool{}
+	}
+	r.made[p.Ordinal] = true
+	r.calls.Add(1)
+	return nil
+}
+
+// call asks the host. The context of the snippet leads to its journal, that of the request ends it.
+func (r *running) call(request context.Context, call tiers.Call) (tiers.Value, error) {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(request, func() { cancel(context.Cause(request)) })()
+	if err := r.gate.Enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.gate.Leave()
+
+	r.pause()
+	defer r.resume()
+	return hostcall.Await(ctx, r.box.pool.options.Log, r.box.cfg.Host, call)
+}
+
+// pause says that the snippet waits for the host.
+func (r *running) pause() {
+	r.turning.Lock()
+	defer r.turning.Unlock()
+	if r.pending++; r.pending == 1 {
+		r.clock.pause()
+		r.turn.Pause()
+	}
+}
+
+// resume says that it goes on, and waits for its turn.
+func (r *running) resume() {
+	r.turning.Lock()
+	defer r.turning.Unlock()
+	if r.pending--; r.pending == 0 {
+		r.turn.Resume(r.ctx)
+		r.clock.resume()
+	}
+}
+
+// finish cancels the calls that are left, and waits for them.
+func (r *running) finish() {
+	r.mu.Lock()
+	r.isOver = true
+	r.mu.Unlock()
+	r.stop()
+	r.calls.Wait()
+	r.clock.timer.Stop()
+}
+
+// decodeError returns the error of a worker as that of a tier.
+func decodeError(known *jsonrpc.Error, tier string) error {
+	var d details
+	if len(known.Data) > 0 && jsonrpc.Decode(known.Data, &d) != nil {
+		d = details{}
+	}
+	if !slices.Contains(effects, d.Effects) || checkLoss(d.Lost) != nil {
+		d.Effects, d.Lost = tiers.EffectsUnknown, nil
+	}
+
+	switch d.Kind {
+	case kindRejected:
+		return &tiers.RejectedError{Tier: tier, Missing: d.Missing, Reason: d.Reason, Effects: d.Effects}
+	case kindBroken:
+		return &tiers.BrokenError{Tier: tier, Effects: d.Effects, Lost: d.Lost, Err: errors.New(known.Message)}
+	}
+	return errors.New(known.Message)
+}

@@ -1,0 +1,219 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/attached"
+	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// jailName names the worker's program to package jail.
+const jailName = "tier-worker"
+
+func init() { //nolint:gochecknoinits // a jail starts this program again, and ends up here
+	jail.Register(jailName, runWorker)
+}
+
+// What a worker finds in its environment.
+const (
+	envTier   = "RLM_WORKER_TIER"
+	envEngine = "RLM_WORKER_ENGINE"
+)
+
+// The files that a worker gets first: the socket for further files, the scratch file, and the
+// prepared parts of tier wasm, if there are any.
+const (
+	fileSocket = iota
+	fileScratch
+	fileParts
+)
+
+// testHook is what a test runs in a worker in place of a snippet that has taken it over.
+var testHook func(order string) string
+
+// runWorker is the worker's program.
+func runWorker(conn *os.File) int {
+	w, err := newInside(conn)
+	if err == nil {
+		err = w.serve(conn)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 1
+	}
+	return 0
+}
+
+// inside is a worker, seen from inside.
+type inside struct {
+	engine  *rlm.Engine
+	tier    tiers.Tier
+	files   *receiver
+	scratch *os.File
+	conn    *jsonrpc.Conn
+
+	scratching sync.Mutex // held while the scratch file is in use
+
+	mu    sync.Mutex
+	boxes map[int64]*box
+}
+
+func newInside(conn *os.File) (*inside, error) {
+	_, first, err := receiveFiles(conn)
+	if err != nil {
+		return nil, err
+	}
+	if len(first) < fileParts {
+		return nil, errors.New("the parent has sent no files")
+	}
+	if len(first) > fileParts {
+		parts := first[fileParts]
+		if err := attached.Use(parts, func() (*os.File, error) { return duplicate(parts) }); err != nil {
+			return nil, err
+		}
+	}
+	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
+		return nil, err
+	}
+	bigtext.KeepCopiesIn(memoryFile)
+
+	w := &inside{scratch: first[fileScratch], boxes: map[int64]*box{}}
+	w.files = newReceiver(os.NewFile(first[fileSocket].Fd(), "files"))
+	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: os.Getenv(envEngine)})
+	if err != nil {
+		return nil, err
+	}
+	for _, tier := range w.engine.Tiers() {
+		if tier.Info().Name == os.Getenv(envTier) {
+			w.tier = tier
+			return w, tier.Warm(context.Background())
+		}
+	}
+	return nil, fmt.Errorf("there is no tier %q", os.Getenv(envTier))
+}
+
+func duplicate(file *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
+}
+
+// serve answers the parent until it is gone.
+func (w *inside) serve(conn *os.File) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	w.conn = jsonrpc.New(conn, conn, w, log)
+	return w.conn.Serve(context.Background())
+}
+
+// Notice implements jsonrpc.Handler.
+func (w *inside) Notice(method string, params jsonrpc.Raw) error {
+	if method != methodStop {
+		return fmt.Errorf("unknown notification %q", method)
+	}
+	var p ofSession
+	if err := jsonrpc.Decode(params, &p); err != nil {
+		return err
+	}
+	if b := w.find(p.Session); b != nil {
+		b.stop()
+	}
+	return nil
+}
+
+// Begin implements jsonrpc.Handler.
+func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (jsonrpc.Answer, error) {
+	switch method {
+	case methodHello, methodPing:
+		return func() (any, error) { return none{}, nil }, nil
+	case methodOpen:
+		return answer(ctx, params, w.open)
+	case methodRun:
+		return w.beginRun(ctx, params)
+	case methodFork:
+		return answer(ctx, params, w.fork)
+	case methodExtend:
+		return answer(ctx, params, w.extend)
+	case methodExport:
+		return answer(ctx, params, w.export)
+	case methodImport:
+		return answer(ctx, params, w.importState)
+	case methodCollect:
+		return answer(ctx, params, w.collect)
+	case methodClose:
+		return answer(ctx, params, w.close)
+	}
+	if testHook != nil {
+		return func() (any, error) { return testHook(method), nil }, nil
+	}
+	return nil, jsonrpc.NewError(jsonrpc.CodeUnknownMethod, nil, "unknown method %q", method)
+}
+
+// answer decodes parameters, and returns a function that answers.
+func answer[P, R any](
+	ctx context.Context, params jsonrpc.Raw, f func(context.Context, P) (R, error),
+) (jsonrpc.Answer, error) {
+	var p P
+	if err := jsonrpc.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	return func() (any, error) {
+		r, err := f(ctx, p)
+		return r, describeError(err)
+	}, nil
+}
+
+// describeError returns an error of a tier as it crosses the connection.
+func describeError(err error) error {
+	var broken *tiers.BrokenError
+	var rejected *tiers.RejectedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &broken):
+		d := details{Kind: kindBroken, Tier: broken.Tier, Effects: broken.Effects, Lost: broken.Lost}
+		return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", broken.Err)
+	case errors.As(err, &rejected):
+		d := details{
+			Kind: kindRejected, Tier: rejected.Tier, Missing: rejected.Missing, Reason: rejected.Reason,
+			Effects: rejected.Effects,
+		}
+		return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", err)
+	}
+	return failed("%v", err)
+}
+
+func (w *inside) find(id int64) *box {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.boxes[id]
+}
+
+// use returns a session, and errors without one.
+func (w *inside) use(id int64) (*box, error) {
+	if b := w.find(id); b != nil {
+		return b, nil
+	}
+	return nil, failed("there is no session %d", id)
+}
+
+func (w *inside) adopt(id int64, b *box) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.id = id
+	w.boxes[id] = b
+}

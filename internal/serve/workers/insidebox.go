@@ -1,0 +1,332 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/outfiles"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// box is a sandbox in the worker.
+type box struct {
+	id      int64
+	worker  *inside
+	sandbox tiers.Sandbox
+	inputs  *shared
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // of the snippet that runs, nil for none
+	isTold bool               // the parent knows how limits are enforced
+}
+
+// shared are the inputs of a session and its forks.
+type shared struct {
+	mu    sync.Mutex
+	users int
+	list  []tiers.Input
+	files []*os.File
+}
+
+func (s *shared) share() *shared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	return s
+}
+
+func (s *shared) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return nil
+	}
+	var errs []error
+	for _, in := range s.list {
+		errs = append(errs, inputs.Close(in))
+	}
+	return errors.Join(append(errs, closeAll(s.files))...)
+}
+
+// stop ends the snippet that runs.
+func (b *box) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cancel != nil {
+		b.cancel()
+	}
+}
+
+func (b *box) setCancel(cancel context.CancelFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cancel = cancel
+}
+
+func (w *inside) open(ctx context.Context, p openParams) (none, error) {
+	b := &box{id: p.Session, worker: w, inputs: &shared{}}
+	cfg := tiers.Config{
+		Language: p.Language, Limits: p.Limits.decode(), Functions: p.Functions,
+		Deterministic: p.Deterministic, Out: p.Out,
+	}
+	if p.HasHost {
+		cfg.Host = tiers.HostFunc(w.host)
+	}
+	err := b.openWith(ctx, &cfg, p)
+	if err != nil {
+		return none{}, errors.Join(err, b.inputs.share().release())
+	}
+	b.inputs.share()
+	w.adopt(p.Session, b)
+	return none{}, nil
+}
+
+func (b *box) openWith(ctx context.Context, cfg *tiers.Config, p openParams) (err error) {
+	if cfg.Inputs, err = b.receive(ctx, p.Inputs); err != nil {
+		return err
+	}
+	if p.Packages != 0 {
+		file, err := b.worker.files.takeOne(ctx, p.Packages)
+		if err != nil {
+			return err
+		}
+		b.inputs.files = append(b.inputs.files, file)
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		if cfg.Packages, err = zip.NewReader(file, info.Size()); err != nil {
+			return err
+		}
+	}
+	b.sandbox, err = b.worker.tier.Open(ctx, *cfg)
+	return err
+}
+
+// boxKey finds the session in the context of its snippets.
+type boxKey struct{}
+
+// host answers the calls of all snippets: the parent does.
+func (w *inside) host(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	b, ok := ctx.Value(boxKey{}).(*box)
+	if !ok {
+		return nil, errors.New("host call outside of a snippet's run")
+	}
+
+	p := callParams{
+		ofSession: ofSession{b.id}, Function: call.Function, Snippet: call.Snippet, Ordinal: call.Ordinal,
+		Named: map[string][]byte{},
+	}
+	for _, arg := range call.Args {
+		p.Args = append(p.Args, arg)
+	}
+	for name, arg := range call.Named {
+		p.Named[name] = arg
+	}
+	var r callResult
+	if err := w.conn.Call(ctx, methodCall, p, &r); err != nil {
+		return nil, err
+	}
+	return r.Value, nil
+}
+
+// beginRun makes the snippet stoppable before the next message is read.
+func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answer, error) {
+	var p runParams
+	if err := jsonrpc.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	b, err := w.use(p.Session)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, boxKey{}, b))
+	b.setCancel(cancel)
+	return func() (any, error) {
+		defer cancel()
+		defer b.setCancel(nil)
+		r, err := b.run(ctx, p)
+		return r, describeError(err)
+	}, nil
+}
+
+func (b *box) run(ctx context.Context, p runParams) (*result, error) {
+	job := tiers.Job{Language: p.Language, Source: string(p.Source), Rejectable: p.Rejectable}
+	if p.Stream {
+		job.Stdout, job.Stderr = output{b, false}, output{b, true}
+	}
+	ran, err := b.sandbox.Run(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	if b.isTold {
+		ran.Enforced = nil
+	}
+	b.isTold = true
+	return encodeResult(&ran, func(one part) error {
+		one.Session = b.id
+		return b.worker.conn.Notify(methodPart, one)
+	})
+}
+
+// output sends what a snippet writes.
+type output struct {
+	*box
+	isError bool
+}
+
+// Write implements io.Writer.
+func (o output) Write(data []byte) (int, error) {
+	err := o.worker.conn.Notify(methodOutput, outputParams{ofSession{o.id}, o.isError, data})
+	return len(data), err
+}
+
+func (w *inside) fork(ctx context.Context, p forkParams) (none, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return none{}, err
+	}
+	forker, ok := b.sandbox.(tiers.Forker)
+	if !ok {
+		return none{}, failed("the tier cannot fork")
+	}
+	sandbox, err := forker.Fork(ctx)
+	if err != nil {
+		return none{}, err
+	}
+	w.adopt(p.As, &box{worker: w, sandbox: sandbox, inputs: b.inputs.share(), isTold: b.isTold})
+	return none{}, nil
+}
+
+func (w *inside) extend(ctx context.Context, p extendParams) (none, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return none{}, err
+	}
+	extender, ok := b.sandbox.(tiers.Extender)
+	if !ok {
+		return none{}, failed("the tier takes no more inputs")
+	}
+	list, err := b.receive(ctx, p.Inputs)
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, extender.Extend(ctx, list, p.Functions)
+}
+
+func (w *inside) export(ctx context.Context, p ofSession) (stateParams, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return stateParams{}, err
+	}
+	exporter, ok := b.sandbox.(tiers.Exporter)
+	if !ok {
+		return stateParams{}, failed("the tier cannot export variables")
+	}
+	state, err := exporter.Export(ctx)
+	if err != nil {
+		return stateParams{}, err
+	}
+	if _, err := w.scratch.WriteAt(state.Data, 0); err != nil {
+		return stateParams{}, fmt.Errorf("cannot hand the variables over: %w", err)
+	}
+	return stateParams{
+		ofSession: p, Language: state.Language, Format: state.Format, From: state.From, Snippet: state.Snippet,
+		Left: state.Left, Bytes: int64(len(state.Data)),
+	}, nil
+}
+
+func (w *inside) importState(ctx context.Context, p stateParams) (reportResult, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return reportResult{}, err
+	}
+	file, err := w.files.takeOne(ctx, p.Data)
+	if err != nil {
+		return reportResult{}, err
+	}
+	defer file.Close()
+	data := make([]byte, p.Bytes)
+	if _, err := file.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return reportResult{}, err
+	}
+
+	exporter, ok := b.sandbox.(tiers.Exporter)
+	if !ok {
+		return reportResult{}, failed("the tier cannot import variables")
+	}
+	report, err := exporter.Import(ctx, tiers.State{
+		Language: p.Language, Format: p.Format, From: p.From, Snippet: p.Snippet, Left: p.Left, Data: data,
+	})
+	return reportResult{report.Moved, report.Left}, err
+}
+
+// collect writes the files of a session to the scratch file, as a tar stream.
+func (w *inside) collect(ctx context.Context, p ofSession) (collectResult, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return collectResult{}, err
+	}
+	collector, ok := b.sandbox.(tiers.Collector)
+	if !ok {
+		return collectResult{}, failed("the tier has no folder for files")
+	}
+
+	folder := fmt.Sprint("session ", p.Session)
+	to := &counting{to: io.NewOffsetWriter(w.scratch, 0)}
+	defer outfiles.Redirect(folder, to)()
+	got, err := collector.Collect(ctx, folder)
+	return collectResult{to.written, got.Lost}, err
+}
+
+// counting counts what is written.
+type counting struct {
+	to      io.Writer
+	written int64
+}
+
+// Write implements io.Writer.
+func (c *counting) Write(data []byte) (int, error) {
+	n, err := c.to.Write(data)
+	c.written += int64(n)
+	return n, err
+}
+
+func (w *inside) close(_ context.Context, p ofSession) (none, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return none{}, err
+	}
+	w.mu.Lock()
+	delete(w.boxes, p.Session)
+	w.mu.Unlock()
+	return none{}, errors.Join(b.sandbox.Close(), b.inputs.release())
+}
+
+// decodeFile decodes the JSON of a file, and closes it.
+func decodeFile(file *os.File, into any) error {
+	defer file.Close()
+	data, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+func readFile(file *os.File) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(file, 0, info.Size()))
+}

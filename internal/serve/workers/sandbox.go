@@ -1,0 +1,491 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/hostcall"
+	"github.com/rlmhq/rlm/internal/outfiles"
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/turns"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// sandbox is a session, seen from the parent. Its life in a worker may end, and begin again in
+// another one.
+type sandbox struct {
+	pool   *pool
+	tier   *tier
+	tenant string
+	limits tiers.Limits
+
+	using   sync.Mutex // held by the call that runs, and by a save
+	lastUse atomic.Int64
+	isBusy  atomic.Bool // the owner uses it: using may also be held by a save
+	pinned  atomic.Bool // its state cannot be saved whole
+
+	configuring sync.Mutex   // guards cfg, which a worker's requests read
+	cfg         tiers.Config // with all that Extend has added
+
+	// Guarded by using.
+	worker   *worker // nil: only saved
+	id       int64   // in the worker
+	ordinal  int     // of the last snippet
+	saved    *saved  // nil before the first save
+	isAway   bool    // evicted, and counted as saved
+	enforced []tiers.Enforcement
+	saving   *time.Timer
+	isClosed bool
+}
+
+var (
+	_ tiers.Sandbox   = (*sandbox)(nil)
+	_ tiers.Forker    = (*sandbox)(nil)
+	_ tiers.Exporter  = (*sandbox)(nil)
+	_ tiers.Extender  = (*sandbox)(nil)
+	_ tiers.Collector = (*sandbox)(nil)
+)
+
+// enter begins a call of the owner, until leave is called.
+func (s *sandbox) enter() (leave func(), err error) {
+	if !s.isBusy.CompareAndSwap(false, true) {
+		return nil, session.ErrInUse
+	}
+	s.using.Lock() // a save may still run
+	if s.isClosed {
+		s.using.Unlock()
+		s.isBusy.Store(false)
+		return nil, session.ErrClosed
+	}
+	if s.saving != nil {
+		s.saving.Stop()
+	}
+	return func() {
+		s.lastUse.Store(time.Now().UnixNano())
+		s.planSave()
+		s.using.Unlock()
+		s.isBusy.Store(false)
+	}, nil
+}
+
+// open opens the sandbox in a worker, with a state unless that is nil.
+func (s *sandbox) open(ctx context.Context, from *saved) error {
+	w, id, err := s.pool.enter(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := s.openIn(ctx, w, id, from); err != nil {
+		_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not be there
+		s.pool.leave(w, id)
+		return err
+	}
+	s.worker, s.id, s.enforced = w, id, nil
+	return nil
+}
+
+func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) error {
+	s.lastUse.Store(time.Now().UnixNano())
+	inputs, err := w.handOver(ctx, s.cfg.Inputs)
+	if err != nil {
+		return err
+	}
+	packages, err := s.tier.packages.send(w, s.cfg.Packages)
+	if err != nil {
+		return err
+	}
+	p := openParams{
+		ofSession: ofSession{id}, Language: s.cfg.Language, Limits: encodeLimits(s.cfg.Limits),
+		Functions: s.cfg.Functions, Inputs: inputs, Deterministic: s.cfg.Deterministic, Out: s.cfg.Out,
+		HasHost: s.cfg.Host != nil, Packages: packages,
+	}
+	if err := w.call(ctx, methodOpen, p, nil); err != nil {
+		return err
+	}
+	if from == nil {
+		return nil
+	}
+	state := from.state
+	if state.Data, err = from.read(); err != nil {
+		return err
+	}
+	state.Snippet = s.ordinal
+	_, err = s.importInto(ctx, w, id, state)
+	return err
+}
+
+// revive makes sure that the sandbox lives in a worker. It returns what its session has lost.
+func (s *sandbox) revive(ctx context.Context) (*tiers.Loss, error) {
+	if s.worker != nil && !s.worker.isGone() {
+		return nil, nil //nolint:nilnil // nothing is lost
+	}
+	var why string
+	if s.worker != nil {
+		why, _ = s.worker.why()
+		s.worker = nil
+	}
+	if err := s.open(ctx, s.saved); err != nil {
+		return nil, fmt.Errorf("cannot bring the session back: %w", err)
+	}
+	s.setAway(false)
+	if why == "" {
+		return nil, nil //nolint:nilnil // it was evicted, after its last snippet
+	}
+	return s.lossSince(s.saved, why), nil
+}
+
+// lossSince describes what a session has lost that went back to a state, nil for nothing.
+func (s *sandbox) lossSince(from *saved, why string) *tiers.Loss {
+	kept := 0
+	if from != nil {
+		kept = from.snippet
+	}
+	if kept >= s.ordinal {
+		return nil
+	}
+	lost := &tiers.Loss{Reason: fmt.Sprintf(
+		"the process of the session ended (%s), and the session went back to its last saved state", why)}
+	for n := kept + 1; n <= s.ordinal; n++ {
+		lost.Snippets = append(lost.Snippets, n)
+	}
+	return lost
+}
+
+// Run runs a snippet. See [tiers.Sandbox].
+func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+	}
+	defer leave()
+	if err := ctx.Err(); err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+	}
+	if err := s.checkInputs(); err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+	}
+	lost, err := s.revive(ctx)
+	if err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+	}
+
+	turn, err := turns.Wait(ctx)
+	if err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, lost, err)
+	}
+	result, err := s.runIn(ctx, turn, job)
+	result.Usage.Queued = turn.Waited()
+	if err != nil {
+		return tiers.Result{}, addLoss(err, lost)
+	}
+	result.Lost = joinLosses(lost, result.Lost)
+	return result, nil
+}
+
+// runIn runs a snippet in the worker.
+func (s *sandbox) runIn(ctx context.Context, turn *turns.Turn, job tiers.Job) (tiers.Result, error) {
+	w, id := s.worker, s.id
+	runCtx, stop := context.WithCancel(ctx)
+	r := &running{
+		ctx: runCtx, stop: stop, box: s, snippet: s.ordinal + 1, job: job, turn: turn,
+		gate: hostcall.New(s.limits), parts: partsFor(s.limits),
+	}
+	r.clock = startClock(s.limits.Wall, func() { w.end("a snippet did not end in its time") })
+	w.setRunning(id, r)
+	defer context.AfterFunc(ctx, func() {
+		_ = w.conn.Notify(methodStop, ofSession{id}) // a worker that is gone has stopped
+	})()
+	defer r.release()()
+
+	p := runParams{
+		ofSession: ofSession{id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
+		Stream: job.Stdout != nil || job.Stderr != nil,
+	}
+	var answer result
+	err := w.call(context.WithoutCancel(ctx), methodRun, p, &answer)
+	beside := w.countRunning() - 1
+	r.finish()
+	w.setRunning(id, nil)
+	turn.End()
+
+	switch {
+	case errors.Is(err, errGone):
+		s.ordinal++
+		return s.explainEnd(ctx, w, beside)
+	case err != nil:
+		return tiers.Result{}, s.explainError(ctx, err)
+	}
+	s.ordinal++
+	ended, err := answer.decode(r.parts, s.limits)
+	if err != nil {
+		w.end("it broke the protocol: " + err.Error())
+		<-w.gone
+		return s.explainEnd(ctx, w, 0)
+	}
+	if len(ended.Enforced) > 0 {
+		s.enforced = ended.Enforced
+	}
+	ended.Enforced = s.enforced
+	return ended, nil
+}
+
+// releaseEvery is how often a running snippet looks whether others wait.
+const releaseEvery = 50 * time.Millisecond
+
+// release lets others compute when the snippet has computed for long. It returns the function
+// that ends that.
+func (r *running) release() func() {
+	if r.turn == nil {
+		return func() {}
+	}
+	ticker := time.NewTicker(releaseEvery)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			r.turning.Lock()
+			if r.pending == 0 {
+				r.turn.Release()
+			}
+			r.turning.Unlock()
+		}
+	}()
+	return func() { ticker.Stop(); close(done) }
+}
+
+// explainError is the error of a snippet that has no result.
+func (s *sandbox) explainError(ctx context.Context, err error) error {
+	var rejected *tiers.RejectedError
+	if errors.As(err, &rejected) {
+		return err
+	}
+	var broken *tiers.BrokenError
+	if !errors.As(err, &broken) {
+		broken = &tiers.BrokenError{Tier: s.name(), Effects: tiers.EffectsUnknown, Err: err}
+	}
+	if broken.Effects != tiers.EffectsNeverRan {
+		s.ordinal++
+	}
+	if ctx.Err() != nil {
+		broken.Err = ctx.Err()
+	}
+	return broken
+}
+
+// explainEnd is the result of a snippet whose worker has ended. Beside it ran so many others.
+func (s *sandbox) explainEnd(ctx context.Context, w *worker, beside int) (tiers.Result, error) {
+	why, isMemory := w.why()
+	s.worker = nil
+	saved := s.saved
+	revived := context.WithoutCancel(ctx)
+	if err := s.open(revived, saved); err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsRan, nil, fmt.Errorf("the worker has ended (%s): %w", why, err))
+	}
+	lost := s.lossSince(saved, why)
+	if ctx.Err() != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsRan, lost, ctx.Err())
+	}
+
+	r := tiers.Result{Status: tiers.StatusCrashed, Lost: lost, Enforced: s.enforced}
+	r.Exception = &tiers.Exception{
+		Type: "WorkerCrash", Message: why,
+		Traceback: "the process in which the snippet ran has ended: " + why + "\n",
+	}
+	if isMemory && beside <= 0 {
+		r.Status, r.Limit, r.Exception = tiers.StatusLimit, tiers.LimitMemory, nil
+	}
+	return r, nil
+}
+
+func (s *sandbox) name() string { return s.pool.inner.Info().Name }
+
+func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) error {
+	return &tiers.BrokenError{Tier: s.name(), Effects: effects, Lost: lost, Err: err}
+}
+
+// addLoss adds a loss to an error.
+func addLoss(err error, lost *tiers.Loss) error {
+	var broken *tiers.BrokenError
+	if lost != nil && errors.As(err, &broken) {
+		broken.Lost = joinLosses(lost, broken.Lost)
+	}
+	return err
+}
+
+func joinLosses(a, b *tiers.Loss) *tiers.Loss {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	snippets := slices.Concat(a.Snippets, b.Snippets)
+	slices.Sort(snippets)
+	return &tiers.Loss{Snippets: slices.Compact(snippets), Reason: a.Reason + "; " + b.Reason}
+}
+
+// Fork returns a copy of the sandbox, in the same worker.
+func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if _, err := s.revive(ctx); err != nil {
+		return nil, err
+	}
+
+	fork := &sandbox{
+		pool: s.pool, tier: s.tier, tenant: s.tenant, limits: s.limits, cfg: s.cfg, ordinal: s.ordinal,
+		worker: s.worker, enforced: s.enforced,
+	}
+	fork.lastUse.Store(time.Now().UnixNano())
+	if fork.id, err = s.pool.join(s.worker, fork); err != nil {
+		return nil, err
+	}
+	if err := s.worker.call(ctx, methodFork, forkParams{ofSession{s.id}, fork.id}, nil); err != nil {
+		s.pool.leave(s.worker, fork.id)
+		return nil, err
+	}
+	fork.using.Lock()
+	fork.planSave()
+	fork.using.Unlock()
+	return fork, nil
+}
+
+// join puts a fork into the worker of its original.
+func (p *pool) join(w *worker, s *sandbox) (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.isClosed {
+		return 0, errGone
+	}
+	id := w.lastID.Add(1)
+	w.boxes[id] = s
+	return id, nil
+}
+
+// Extend adds inputs and functions for the next snippet.
+func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if _, err := s.revive(ctx); err != nil {
+		return err
+	}
+
+	list, err := s.worker.handOver(ctx, inputs)
+	if err != nil {
+		return err
+	}
+	p := extendParams{ofSession: ofSession{s.id}, Inputs: list, Functions: functions}
+	if err := s.worker.call(ctx, methodExtend, p, nil); err != nil {
+		return err
+	}
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	s.cfg.Inputs = slices.Concat(s.cfg.Inputs, inputs)
+	s.cfg.Functions = protocol.Add(s.cfg.Functions, functions)
+	return nil
+}
+
+// input returns an input of the session.
+func (s *sandbox) input(number int) (tiers.Input, error) {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	if number < 0 || number >= len(s.cfg.Inputs) {
+		return tiers.Input{}, failed("there is no input %d", number)
+	}
+	return s.cfg.Inputs[number], nil
+}
+
+// offers reports whether the host answers a function.
+func (s *sandbox) offers(name string) bool {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	return s.cfg.Host != nil && slices.ContainsFunc(s.cfg.Functions, func(f tiers.Function) bool {
+		return f.Name == name && f.Value == nil
+	})
+}
+
+// checkInputs returns an error if a file has changed since it was opened.
+func (s *sandbox) checkInputs() error {
+	for _, in := range s.cfg.Inputs {
+		if text, ok := in.Text.(interface{ Changed() error }); ok {
+			if err := text.Changed(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Collect copies the files below /out into a folder of the host.
+func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return tiers.Collected{}, err
+	}
+	defer leave()
+	if _, err := s.revive(ctx); err != nil {
+		return tiers.Collected{}, err
+	}
+
+	var r collectResult
+	most := outfiles.Folder.Bytes + 4096*int64(outfiles.Folder.Entries)
+	stream, err := s.worker.withScratch(most, func() (int64, error) {
+		err := s.worker.call(ctx, methodCollect, ofSession{s.id}, &r)
+		return r.Bytes, err
+	})
+	if err != nil {
+		return tiers.Collected{}, err
+	}
+	got, err := outfiles.Unpack(bytes.NewReader(stream), dir, outfiles.Folder)
+	if len(r.Lost) <= maxName {
+		got.Lost = r.Lost
+	}
+	return got, err
+}
+
+// Close ends the sandbox. It is idempotent.
+func (s *sandbox) Close() error {
+	leave, err := s.enter()
+	switch {
+	case errors.Is(err, session.ErrClosed):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer leave()
+	s.isClosed = true
+	s.setAway(false)
+	err = s.saved.close()
+	s.saved = nil
+	if s.worker == nil || s.worker.isGone() {
+		return err
+	}
+
+	w, id := s.worker, s.id
+	s.worker = nil
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if failed := w.call(ctx, methodClose, ofSession{id}, nil); failed != nil && !errors.Is(failed, errGone) {
+		err = errors.Join(err, failed)
+	}
+	s.pool.leave(w, id)
+	return err
+}
