@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ type running struct {
 	parts   *parts
 	clock   *clock
 	turn    *turns.Turn
-	written int64
+	written int64 // bytes of output
+	failed  error // a panic of the output's writer
 
 	turning sync.Mutex // guards pending, and the turn
 	pending int        // calls under way
@@ -122,9 +124,15 @@ func (r *running) takeOutput(p outputParams) {
 	if p.IsError {
 		to = r.job.Stderr
 	}
-	if r.written += int64(len(p.Data)); to == nil || r.written > r.box.limits.Output {
+	r.written += int64(len(p.Data))
+	if to == nil || r.written > r.box.limits.Output || r.failed != nil {
 		return
 	}
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			r.failed = fmt.Errorf("the writer for the output panicked: %v\n%s", wrong, debug.Stack())
+		}
+	}()
 	_, _ = to.Write(p.Data) // documented: the snippet does not see errors of its output
 }
 

@@ -42,10 +42,11 @@ func (s *sender) send(files ...*os.File) (token, error) {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return 0, err
 	}
-	if _, _, err := s.conn.WriteMsgUnix(number, unix.UnixRights(fds...), nil); err != nil {
-		return 0, fmt.Errorf("cannot send a file to the worker: %w", err)
+	_, _, err := s.conn.WriteMsgUnix(number, unix.UnixRights(fds...), nil)
+	if err != nil {
+		err = fmt.Errorf("cannot send a file to the worker: %w", err)
 	}
-	return t, nil
+	return t, errors.Join(err, s.conn.SetWriteDeadline(time.Time{}))
 }
 
 // receiver takes files that the parent sends.

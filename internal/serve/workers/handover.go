@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -24,26 +25,36 @@ func (w *worker) handOver(ctx context.Context, list []tiers.Input) ([]inputParam
 	all := []inputParams{}
 	for i, in := range list {
 		p := inputParams{Name: in.Name, Variable: in.Variable}
-		var err error
-		switch {
-		case in.Text != nil:
-			var text *bigtext.Text
-			if text, err = bigtext.Of(ctx, in.Text); err == nil {
-				var sent textParams
-				sent, err = w.sendText(text)
-				p.Text = &sent
-			}
-		case in.Dir != nil:
-			p.Dir, err = w.sendListing(in.Dir)
-		default:
-			p.Value, err = w.sendBytes(in.Value)
-		}
-		if err != nil {
+		if err := w.handOverOne(ctx, in, &p); err != nil {
 			return nil, fmt.Errorf("cannot hand input %d (%s) to a worker: %w", i, in.Name, err)
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// handOverOne sends an input. The worker refuses one that has not exactly one value.
+func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams) (err error) {
+	if in.Text != nil {
+		text, err := bigtext.Of(ctx, in.Text)
+		if err != nil {
+			return err
+		}
+		sent, err := w.sendText(text)
+		if err != nil {
+			return err
+		}
+		p.Text = &sent
+	}
+	if in.Dir != nil {
+		if p.Dir, err = w.sendListing(in.Dir); err != nil {
+			return err
+		}
+	}
+	if in.Value != nil {
+		p.Value, err = w.sendBytes(in.Value)
+	}
+	return err
 }
 
 // sendText sends the file of a text, and that of its original.
@@ -70,8 +81,19 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 		}
 		files = append(files, file)
 	}
-	p.Files, err = w.sender.send(files...)
+	p.Files, err = w.send(files...)
 	return p, err
+}
+
+// send sends files to the worker. One that does not take them is ended.
+func (w *worker) send(files ...*os.File) (token, error) {
+	t, err := w.sender.send(files...)
+	if err != nil {
+		w.end(err.Error())
+		<-w.gone
+		return 0, errGone
+	}
+	return t, nil
 }
 
 // fileOf returns a file with the bytes of a text: its own, if nobody can write through that, or a
@@ -119,7 +141,7 @@ func (w *worker) sendBytes(data []byte) (token, error) {
 		return 0, err
 	}
 	defer file.Close()
-	return w.sender.send(file)
+	return w.send(file)
 }
 
 // lend answers a worker that asks for a text of an input.
@@ -178,7 +200,7 @@ func findText(ctx context.Context, in tiers.Input, p textRequest) (text *bigtext
 // packages keeps the archive of the packages of an engine.
 type packages struct {
 	mu   sync.Mutex
-	of   fs.FS
+	of   *pyfolder.Folder
 	file *os.File
 }
 
@@ -187,12 +209,16 @@ func (a *packages) send(w *worker, files fs.FS) (token, error) {
 	if files == nil {
 		return 0, nil
 	}
+	folder, err := pyfolder.Open(files)
+	if err != nil {
+		return 0, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.file == nil || a.of != files {
+	if a.file == nil || a.of != folder {
 		made, err := sealedFile(func(f *os.File) error {
 			archive := zip.NewWriter(f)
-			return errors.Join(archive.AddFS(files), archive.Close())
+			return errors.Join(archive.AddFS(folder), archive.Close())
 		})
 		if err != nil {
 			return 0, fmt.Errorf("cannot hand the packages to a worker: %w", err)
@@ -200,9 +226,9 @@ func (a *packages) send(w *worker, files fs.FS) (token, error) {
 		if a.file != nil {
 			_ = a.file.Close() // it is in memory
 		}
-		a.of, a.file = files, made
+		a.of, a.file = folder, made
 	}
-	return w.sender.send(a.file)
+	return w.send(a.file)
 }
 
 func (a *packages) close() error {

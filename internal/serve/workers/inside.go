@@ -88,10 +88,13 @@ func newInside(conn *os.File) (*inside, error) {
 	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
 		return nil, err
 	}
+	socket, err := duplicate(first[fileSocket]) // which the poller knows
+	if err != nil {
+		return nil, err
+	}
 	bigtext.KeepCopiesIn(memoryFile)
 
-	w := &inside{scratch: first[fileScratch], boxes: map[int64]*box{}}
-	w.files = newReceiver(os.NewFile(first[fileSocket].Fd(), "files"))
+	w := &inside{scratch: first[fileScratch], files: newReceiver(socket), boxes: map[int64]*box{}}
 	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: os.Getenv(envEngine)})
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func (b *box) setCancel(cancel context.CancelFunc) {
 func (w *inside) open(ctx context.Context, p openParams) (none, error) {
 	b := &box{id: p.Session, worker: w, inputs: &shared{}}
 	cfg := tiers.Config{
-		Language: p.Language, Limits: p.Limits.decode(), Functions: p.Functions,
+		Language: p.Language, Limits: p.Limits.decode(), Functions: decodeFunctions(p.Functions),
 		Deterministic: p.Deterministic, Out: p.Out,
 	}
 	if p.HasHost {
@@ -221,7 +221,7 @@ func (w *inside) extend(ctx context.Context, p extendParams) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, extender.Extend(ctx, list, p.Functions)
+	return none{}, extender.Extend(ctx, list, decodeFunctions(p.Functions))
 }
 
 func (w *inside) export(ctx context.Context, p ofSession) (stateParams, error) {

@@ -29,13 +29,20 @@ func (b *box) receive(ctx context.Context, list []inputParams) ([]tiers.Input, e
 }
 
 func (b *box) receiveOne(ctx context.Context, number int, p inputParams) (in tiers.Input, err error) {
-	switch {
-	case p.Text != nil:
-		in.Text, err = b.receiveText(ctx, *p.Text, textRequest{ofSession: ofSession{b.id}, Input: number})
-		return in, err
-	case p.Dir != 0:
-		in.Dir, err = b.receiveDir(ctx, number, p)
-		return in, err
+	if p.Text != nil {
+		text, err := b.receiveText(ctx, *p.Text, textRequest{ofSession: ofSession{b.id}, Input: number})
+		if err != nil {
+			return in, err
+		}
+		in.Text = text
+	}
+	if p.Dir != 0 {
+		if in.Dir, err = b.receiveDir(ctx, number, p); err != nil {
+			return in, err
+		}
+	}
+	if p.Value == 0 {
+		return in, nil
 	}
 
 	file, err := b.worker.files.takeOne(ctx, p.Value)

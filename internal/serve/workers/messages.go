@@ -66,13 +66,37 @@ type openParams struct {
 	ofSession
 	Language      tiers.Language   `json:"language,omitempty"`
 	Limits        limits           `json:"limits"`
-	Functions     []tiers.Function `json:"functions"`
+	Functions     []functionParams `json:"functions"`
 	Inputs        []inputParams    `json:"inputs"`
 	Deterministic bool             `json:"deterministic,omitempty"`
 	Out           bool             `json:"out,omitempty"`
 	HasHost       bool             `json:"has_host,omitempty"`
 	// Packages are a zip archive.
 	Packages token `json:"packages,omitempty"`
+}
+
+// functionParams is a tiers.Function.
+type functionParams struct {
+	Name  string `json:"name"`
+	Doc   string `json:"doc,omitempty"`
+	Value []byte `json:"value,omitempty"`
+	Timed bool   `json:"timed,omitempty"`
+}
+
+func encodeFunctions(list []tiers.Function) []functionParams {
+	all := []functionParams{}
+	for _, f := range list {
+		all = append(all, functionParams{f.Name, f.Doc, f.Value, f.Timed})
+	}
+	return all
+}
+
+func decodeFunctions(list []functionParams) []tiers.Function {
+	var all []tiers.Function
+	for _, f := range list {
+		all = append(all, tiers.Function{Name: f.Name, Doc: f.Doc, Value: f.Value, Timed: f.Timed})
+	}
+	return all
 }
 
 // inputParams is a tiers.Input.
@@ -101,7 +125,7 @@ type listing struct {
 
 type extendParams struct {
 	ofSession
-	Functions []tiers.Function `json:"functions"`
+	Functions []functionParams `json:"functions"`
 	Inputs    []inputParams    `json:"inputs"`
 }
 

@@ -79,18 +79,27 @@ func (s *sandbox) enter() (leave func(), err error) {
 
 // open opens the sandbox in a worker, with a state unless that is nil.
 func (s *sandbox) open(ctx context.Context, from *saved) error {
-	w, id, err := s.pool.enter(ctx, s)
-	if err != nil {
-		return err
-	}
-	if err := s.openIn(ctx, w, id, from); err != nil {
-		_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not be there
+	for attempt := 1; ; attempt++ {
+		w, id, err := s.pool.enter(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err = s.openIn(ctx, w, id, from); err == nil {
+			s.worker, s.id, s.enforced = w, id, nil
+			return nil
+		}
+		if !errors.Is(err, errGone) {
+			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not be there
+		}
 		s.pool.leave(w, id)
-		return err
+		if !errors.Is(err, errGone) || attempt == openAttempts {
+			return err
+		}
 	}
-	s.worker, s.id, s.enforced = w, id, nil
-	return nil
 }
+
+// openAttempts bounds the workers in which a session is opened: one may have ended just now.
+const openAttempts = 3
 
 func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) error {
 	s.lastUse.Store(time.Now().UnixNano())
@@ -104,7 +113,7 @@ func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) 
 	}
 	p := openParams{
 		ofSession: ofSession{id}, Language: s.cfg.Language, Limits: encodeLimits(s.cfg.Limits),
-		Functions: s.cfg.Functions, Inputs: inputs, Deterministic: s.cfg.Deterministic, Out: s.cfg.Out,
+		Functions: encodeFunctions(s.cfg.Functions), Inputs: inputs, Deterministic: s.cfg.Deterministic, Out: s.cfg.Out,
 		HasHost: s.cfg.Host != nil, Packages: packages,
 	}
 	if err := w.call(ctx, methodOpen, p, nil); err != nil {
@@ -183,11 +192,8 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	result, err := s.runIn(ctx, turn, job)
 	result.Usage.Queued = turn.Waited()
-	if err != nil {
-		return tiers.Result{}, addLoss(err, lost)
-	}
 	result.Lost = joinLosses(lost, result.Lost)
-	return result, nil
+	return result, addLoss(err, lost)
 }
 
 // runIn runs a snippet in the worker.
@@ -234,6 +240,9 @@ func (s *sandbox) runIn(ctx context.Context, turn *turns.Turn, job tiers.Job) (t
 		s.enforced = ended.Enforced
 	}
 	ended.Enforced = s.enforced
+	if r.failed != nil {
+		return ended, s.broken(tiers.EffectsRan, nil, r.failed)
+	}
 	return ended, nil
 }
 
@@ -392,7 +401,7 @@ func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []
 	if err != nil {
 		return err
 	}
-	p := extendParams{ofSession: ofSession{s.id}, Inputs: list, Functions: functions}
+	p := extendParams{ofSession: ofSession{s.id}, Inputs: list, Functions: encodeFunctions(functions)}
 	if err := s.worker.call(ctx, methodExtend, p, nil); err != nil {
 		return err
 	}
