@@ -42,7 +42,7 @@ const (
 )
 
 // testHook is what a test runs in a worker in place of a snippet that has taken it over.
-var testHook func(order string) string
+var testHook func(order string) any
 
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {

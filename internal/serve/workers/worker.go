@@ -163,10 +163,15 @@ func (w *worker) end(reason string) {
 
 // finish kills the worker, waits for its end, and tells its sessions.
 func (w *worker) finish() {
-	isOut := w.jail.OOM()
-	err := w.jail.Kill()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
+	if w.endedItself() {
+		patient, stop := context.WithTimeout(ctx, lastMoment)
+		_, _ = w.jail.Wait(patient) // only to learn how; what does not end is killed
+		stop()
+	}
+	isOut := w.jail.OOM()
+	err := w.jail.Kill()
 	exit, waited := w.jail.Wait(ctx)
 	if err = errors.Join(err, waited); err != nil {
 		w.pool.options.Log.Error("cannot end a worker", "error", err)
@@ -188,6 +193,15 @@ func (w *worker) finish() {
 	w.mu.Unlock()
 	w.pool.forget(w)
 	close(w.gone)
+}
+
+// lastMoment is how long a worker that has closed its connection may take to end.
+const lastMoment = time.Second
+
+func (w *worker) endedItself() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reason == ""
 }
 
 // isGone reports whether the worker has ended.

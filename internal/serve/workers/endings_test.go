@@ -1,0 +1,147 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+func tenant(name string) tiers.Config {
+	return tiers.Config{Labels: map[string]string{"tenant": name}}
+}
+
+// endings records how workers end.
+type endings struct {
+	mu  sync.Mutex
+	all []Ending
+}
+
+func (e *endings) add(one Ending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, one)
+}
+
+func (e *endings) list() []Ending {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all
+}
+
+// TestTheEndOfAWorkerTouchesOnlyItsSessions ends a worker in each way. Its session comes back with
+// what was saved, says what is lost, and a neighbour notices nothing.
+func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
+	ended := &endings{}
+	tier := openTier(t, Options{
+		StallAfter: 3 * time.Second, SaveAfter: time.Hour, Memory: 300 << 20, Ended: ended.add,
+	})
+	neighbour := open(t, tier, tenant("neighbour"))
+	run(t, neighbour, "kept = 1")
+
+	for order, reason := range map[string]string{
+		"exit": "exit code 7", "grow": "memory", "stall": "did not answer",
+		`garbage {"jsonrpc":"2.0","id":1,"result":[[[`: "",
+	} {
+		t.Run(strings.Fields(order)[0], func(t *testing.T) {
+			box := open(t, tier, tenant("victim")).(*sandbox)
+			run(t, box, "n = 41")
+			box.saveNow(t)
+			run(t, box, "n += 1")
+			before := len(ended.list())
+			_, err := box.Attack(order)
+			if reason == "" {
+				if err != nil {
+					t.Fatalf("garbage ends the worker: %v", err)
+				}
+				mustPrint(t, box, "print(n)", "42\n")
+				return
+			}
+			switch {
+			case order == "stall":
+				<-box.worker.gone // it may still have answered
+			case err == nil:
+				t.Fatal("the worker lives on")
+			}
+
+			r := run(t, box, "print(n)")
+			if r.Stdout != "41\n" || r.Lost == nil || len(r.Lost.Snippets) != 1 || r.Lost.Snippets[0] != 2 {
+				t.Errorf("the session came back with %q, %+v", r.Stdout, r.Lost)
+			}
+			all := ended.list()
+			if len(all) != before+1 || !strings.Contains(all[before].Reason, reason) || all[before].Sessions != 1 {
+				t.Errorf("the endings are %+v, want one more with %q", all, reason)
+			}
+			mustPrint(t, neighbour, "print(kept)", "1\n")
+			mustPrint(t, box, "n += 1; print(n)", "42\n")
+		})
+	}
+}
+
+// saveNow saves the session as its rest would.
+func (s *sandbox) saveNow(t *testing.T) {
+	t.Helper()
+	s.using.Lock()
+	defer s.using.Unlock()
+	if !s.saveIfNew(t.Context()) {
+		t.Fatal("the session cannot be saved")
+	}
+}
+
+// TestTheEndOfAWorkerEndsItsSnippets: the snippet that runs has crashed, and the session goes on.
+func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
+	tier := openTier(t, Options{})
+	cfg := tiers.Config{Functions: []tiers.Function{{Name: "wait"}}}
+	asked := make(chan struct{})
+	cfg.Host = hostThatWaits(asked)
+	box := open(t, tier, cfg).(*sandbox)
+	run(t, box, "a = 'kept'")
+	box.saveNow(t)
+
+	go func() {
+		<-asked
+		box.worker.end("a test")
+	}()
+	r := run(t, box, "b = 1\nwait()")
+	if r.Status != tiers.StatusCrashed || r.Exception == nil || r.Lost == nil || r.Lost.Snippets[0] != 2 {
+		t.Fatalf("%+v", r)
+	}
+	mustPrint(t, box, "print(a, 'b' in globals())", "kept False\n")
+}
+
+// TestSessionsThatRestMakeRoom opens more sessions than there are places.
+func TestSessionsThatRestMakeRoom(t *testing.T) {
+	tier := openTier(t, Options{Workers: 1, Sessions: 3})
+	var all []tiers.Sandbox
+	for i := range 12 {
+		box := open(t, tier, tiers.Config{})
+		run(t, box, "import math\nmine = "+string(rune('0'+i%10)))
+		all = append(all, box)
+	}
+	if s := tier.Stats(); s.Workers != 1 || s.Live > 3 || s.Live+s.Saved != 12 {
+		t.Errorf("%+v", s)
+	}
+	for i, box := range all {
+		mustPrint(t, box, "print(mine, math.floor(2.5))", string(rune('0'+i%10))+" 2\n")
+	}
+}
+
+// TestTenantsMakeRoomForOneAnother: a worker whose sessions rest is emptied for another tenant, who
+// gets a fresh one.
+func TestTenantsMakeRoomForOneAnother(t *testing.T) {
+	tier := openTier(t, Options{Workers: 1, Sessions: 4})
+	a := open(t, tier, tenant("a")).(*sandbox)
+	run(t, a, "n = 1")
+	first := a.worker
+	b := open(t, tier, tenant("b")).(*sandbox)
+	run(t, b, "n = 2")
+	if b.worker == first {
+		t.Error("a worker went from one tenant to another")
+	}
+	mustPrint(t, a, "print(n)", "1\n")
+	mustPrint(t, b, "print(n)", "2\n")
+}
