@@ -12,10 +12,10 @@ import (
 // policyOf returns the policy of a plan, for the process that calls it.
 func policyOf(p *plan) policy {
 	self := uint32(unix.Getpid())
-	switch p.Profile {
-	case Compute:
+	if p.Profile == Compute {
 		return computePolicy(self)
-	case Engine:
+	}
+	if p.Profile == Engine {
 		return enginePolicy(self)
 	}
 

@@ -4,10 +4,7 @@
 // [Keep].
 package pagemap
 
-import (
-	"io"
-	"os"
-)
+import "os"
 
 // kept is the table of a process that cannot open it any more. It is set before other goroutines
 // read it.
@@ -19,21 +16,13 @@ func Keep() (err error) {
 	return err
 }
 
-// Open returns the table: eight bytes for each page of the address space.
-func Open() (interface {
-	io.ReaderAt
-	io.Closer
-}, error) {
+// Open returns the table, eight bytes for each page of the address space, and how to close it.
+func Open() (table *os.File, closeTable func(), err error) {
 	if kept != nil {
-		return keptTable{kept}, nil
+		return kept, func() {}, nil
 	}
-	return open()
+	table, err = open()
+	return table, func() { _ = table.Close() }, err
 }
 
 func open() (*os.File, error) { return os.Open("/proc/self/pagemap") }
-
-// keptTable stays open.
-type keptTable struct{ io.ReaderAt }
-
-// Close does nothing.
-func (keptTable) Close() error { return nil }

@@ -3,7 +3,6 @@ package wasm
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"unsafe"
 
@@ -189,15 +188,15 @@ func (m *mapping) ownParts() []span {
 // privatePages reads /proc/self/pagemap. A page is private to this mapping if it is present
 // and does not belong to the file.
 func (m *mapping) privatePages() ([]span, error) {
-	f, err := pagemap.Open()
+	table, closeTable, err := pagemap.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer closeTable()
 
 	var runs []span
 	for _, part := range m.ownParts() {
-		if runs, err = m.appendPrivate(runs, f, part); err != nil {
+		if runs, err = m.appendPrivate(runs, table, part); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +204,7 @@ func (m *mapping) privatePages() ([]span, error) {
 }
 
 // appendPrivate adds the private pages of a part of the memory.
-func (m *mapping) appendPrivate(runs []span, table io.ReaderAt, part span) ([]span, error) {
+func (m *mapping) appendPrivate(runs []span, table *os.File, part span) ([]span, error) {
 	entries := make([]uint64, (part.End-part.Start)/pageSize)
 	if len(entries) == 0 {
 		return runs, nil

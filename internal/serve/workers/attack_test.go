@@ -67,7 +67,7 @@ func attack(order string) any {
 	case "stall":
 		stall()
 	case "exit":
-		os.Exit(7) //nolint:forbidigo // what an attacker may do
+		os.Exit(7)
 	case "garbage":
 		_, err = unix.Write(3, []byte(operand+"\n"))
 	case "writable":
@@ -75,6 +75,7 @@ func attack(order string) any {
 	default:
 		err = errors.New("unknown attack")
 	}
+
 	if err != nil {
 		return attackResult{err.Error()}
 	}
@@ -113,6 +114,7 @@ func describeWritable() string {
 			all = append(all, fmt.Sprint(fd))
 		}
 	}
+
 	return strings.Join(all, " ")
 }
 

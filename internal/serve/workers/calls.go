@@ -115,6 +115,7 @@ func (w *worker) Notice(method string, params jsonrpc.Raw) error {
 		}
 		return nil
 	}
+
 	return errors.New("unknown notification")
 }
 
@@ -163,6 +164,7 @@ func (w *worker) Begin(ctx context.Context, method string, params jsonrpc.Raw) (
 			return textResult{text}, err
 		}, nil
 	}
+
 	return nil, jsonrpc.NewError(jsonrpc.CodeUnknownMethod, nil, "unknown method")
 }
 
@@ -187,6 +189,7 @@ func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, 
 		}
 		call.Named[name] = arg
 	}
+
 	if err := r.admit(p, call); err != nil {
 		return nil, failed("%v", err)
 	}
@@ -228,6 +231,7 @@ func (r *running) admit(p callParams, call tiers.Call) error {
 	case p.Ordinal < 1 || p.Ordinal > r.box.limits.HostCalls || r.made[p.Ordinal]:
 		return errors.New("the call has a wrong number")
 	}
+
 	if r.made == nil {
 		r.made = map[int]bool{}
 	}

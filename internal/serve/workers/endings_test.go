@@ -110,6 +110,7 @@ func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 	if r.Status != tiers.StatusCrashed || r.Exception == nil || r.Lost == nil || r.Lost.Snippets[0] != 2 {
 		t.Fatalf("%+v", r)
 	}
+
 	mustPrint(t, box, "print(a, 'b' in globals())", "kept False\n")
 }
 
@@ -125,6 +126,7 @@ func TestSessionsThatRestMakeRoom(t *testing.T) {
 	if s := tier.Stats(); s.Workers != 1 || s.Live > 3 || s.Live+s.Saved != 12 {
 		t.Errorf("%+v", s)
 	}
+
 	for i, box := range all {
 		mustPrint(t, box, "print(mine, math.floor(2.5))", string(rune('0'+i%10))+" 2\n")
 	}
@@ -142,6 +144,7 @@ func TestTenantsMakeRoomForOneAnother(t *testing.T) {
 	if b.worker == first {
 		t.Error("a worker went from one tenant to another")
 	}
+
 	mustPrint(t, a, "print(n)", "1\n")
 	mustPrint(t, b, "print(n)", "2\n")
 }

@@ -42,6 +42,7 @@ func (s *sender) send(files ...*os.File) (token, error) {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return 0, err
 	}
+
 	_, _, err := s.conn.WriteMsgUnix(number, unix.UnixRights(fds...), nil)
 	if err != nil {
 		err = fmt.Errorf("cannot send a file to the worker: %w", err)
@@ -137,9 +138,10 @@ func receiveFiles(socket *os.File) (data []byte, files []*os.File, err error) {
 		n, m, _, _, err = unix.Recvmsg(int(fd), data, oob, unix.MSG_CMSG_CLOEXEC)
 		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
 	})
-	if err = errors.Join(readErr, err); err != nil {
+	if err := errors.Join(readErr, err); err != nil {
 		return nil, nil, err
 	}
+
 	if n == 0 {
 		return nil, nil, net.ErrClosed
 	}
@@ -157,6 +159,7 @@ func receiveFiles(socket *os.File) (data []byte, files []*os.File, err error) {
 			files = append(files, os.NewFile(uintptr(fd), "received"))
 		}
 	}
+
 	return data[:n], files, nil
 }
 
@@ -180,6 +183,7 @@ func sealedFile(write func(*os.File) error) (*os.File, error) {
 		const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
 	}
+
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -207,5 +211,6 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, theirs.Close())
 	}
+
 	return conn.(*net.UnixConn), theirs, nil //nolint:forcetypeassert // a pair of AF_UNIX
 }

@@ -30,6 +30,7 @@ func (w *worker) handOver(ctx context.Context, list []tiers.Input) ([]inputParam
 		}
 		all = append(all, p)
 	}
+
 	return all, nil
 }
 
@@ -46,6 +47,7 @@ func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams
 		}
 		p.Text = &sent
 	}
+
 	if in.Dir != nil {
 		if p.Dir, err = w.sendListing(in.Dir); err != nil {
 			return err
@@ -54,6 +56,7 @@ func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams
 	if in.Value != nil {
 		p.Value, err = w.sendBytes(in.Value)
 	}
+
 	return err
 }
 
@@ -70,17 +73,19 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 		texts = append(texts, original)
 	}
 
-	var files []*os.File
+	var files, copies []*os.File
+	defer func() { _ = closeAll(copies) }() // nothing is written through them
 	for _, one := range texts {
 		file, isCopy, err := fileOf(one)
 		if err != nil {
 			return p, err
 		}
 		if isCopy {
-			defer file.Close()
+			copies = append(copies, file)
 		}
 		files = append(files, file)
 	}
+
 	p.Files, err = w.send(files...)
 	return p, err
 }
@@ -111,6 +116,7 @@ func fileOf(text *bigtext.Text) (file *os.File, isCopy bool, err error) {
 		}
 		return again, true, nil
 	}
+
 	file, err = sealedFile(func(f *os.File) error {
 		_, err := io.Copy(f, io.NewSectionReader(text, 0, text.Size()))
 		return err
@@ -128,6 +134,7 @@ func (w *worker) sendListing(d tiers.Dir) (token, error) {
 		list.Names = append(list.Names, []byte(name))
 		list.Sizes = append(list.Sizes, size)
 	}
+
 	data, err := json.Marshal(list)
 	if err != nil {
 		return 0, err
@@ -154,6 +161,7 @@ func (s *sandbox) lend(ctx context.Context, w *worker, p textRequest) (textParam
 	if err != nil {
 		return textParams{}, failed("%v", err)
 	}
+
 	if isOwn {
 		defer text.Close()
 	}
@@ -228,6 +236,7 @@ func (a *packages) send(w *worker, files fs.FS) (token, error) {
 		}
 		a.of, a.file = folder, made
 	}
+
 	return w.send(a.file)
 }
 

@@ -27,12 +27,6 @@ func init() { //nolint:gochecknoinits // a jail starts this program again, and e
 	jail.Register(jailName, runWorker)
 }
 
-// What a worker finds in its environment.
-const (
-	envTier   = "RLM_WORKER_TIER"
-	envEngine = "RLM_WORKER_ENGINE"
-)
-
 // The files that a worker gets first: the socket for further files, the scratch file, and the
 // prepared parts of tier wasm, if there are any.
 const (
@@ -54,6 +48,7 @@ func runWorker(conn *os.File) int {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 1
 	}
+
 	return 0
 }
 
@@ -64,8 +59,6 @@ type inside struct {
 	files   *receiver
 	scratch *os.File
 	conn    *jsonrpc.Conn
-
-	scratching sync.Mutex // held while the scratch file is in use
 
 	mu    sync.Mutex
 	boxes map[int64]*box
@@ -85,6 +78,7 @@ func newInside(conn *os.File) (*inside, error) {
 			return nil, err
 		}
 	}
+
 	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
 		return nil, err
 	}
@@ -95,17 +89,23 @@ func newInside(conn *os.File) (*inside, error) {
 	bigtext.KeepCopiesIn(memoryFile)
 
 	w := &inside{scratch: first[fileScratch], files: newReceiver(socket), boxes: map[int64]*box{}}
-	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: os.Getenv(envEngine)})
+	return w, nil
+}
+
+// hello prepares the tier that the parent names.
+func (w *inside) hello(ctx context.Context, p helloParams) (_ none, err error) {
+	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: p.Engine})
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
 	for _, tier := range w.engine.Tiers() {
-		if tier.Info().Name == os.Getenv(envTier) {
+		if tier.Info().Name == p.Tier {
 			w.tier = tier
-			return w, tier.Warm(context.Background())
+			return none{}, tier.Warm(ctx)
 		}
 	}
-	return nil, fmt.Errorf("there is no tier %q", os.Getenv(envTier))
+
+	return none{}, failed("there is no tier %q", p.Tier)
 }
 
 func duplicate(file *os.File) (*os.File, error) {
@@ -135,13 +135,16 @@ func (w *inside) Notice(method string, params jsonrpc.Raw) error {
 	if b := w.find(p.Session); b != nil {
 		b.stop()
 	}
+
 	return nil
 }
 
 // Begin implements jsonrpc.Handler.
 func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (jsonrpc.Answer, error) {
 	switch method {
-	case methodHello, methodPing:
+	case methodHello:
+		return answer(ctx, params, w.hello)
+	case methodPing:
 		return func() (any, error) { return none{}, nil }, nil
 	case methodOpen:
 		return answer(ctx, params, w.open)
@@ -160,6 +163,7 @@ func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (
 	case methodClose:
 		return answer(ctx, params, w.close)
 	}
+
 	if testHook != nil {
 		return func() (any, error) { return testHook(method), nil }, nil
 	}
@@ -197,6 +201,7 @@ func describeError(err error) error {
 		}
 		return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", err)
 	}
+
 	return failed("%v", err)
 }
 

@@ -55,6 +55,7 @@ func (s *shared) release() error {
 	for _, in := range s.list {
 		errs = append(errs, inputs.Close(in))
 	}
+
 	return errors.Join(append(errs, closeAll(s.files))...)
 }
 
@@ -82,6 +83,7 @@ func (w *inside) open(ctx context.Context, p openParams) (none, error) {
 	if p.HasHost {
 		cfg.Host = tiers.HostFunc(w.host)
 	}
+
 	err := b.openWith(ctx, &cfg, p)
 	if err != nil {
 		return none{}, errors.Join(err, b.inputs.share().release())
@@ -109,6 +111,7 @@ func (b *box) openWith(ctx context.Context, cfg *tiers.Config, p openParams) (er
 			return err
 		}
 	}
+
 	b.sandbox, err = b.worker.tier.Open(ctx, *cfg)
 	return err
 }
@@ -133,6 +136,7 @@ func (w *inside) host(ctx context.Context, call tiers.Call) (tiers.Value, error)
 	for name, arg := range call.Named {
 		p.Named[name] = arg
 	}
+
 	var r callResult
 	if err := w.conn.Call(ctx, methodCall, p, &r); err != nil {
 		return nil, err
@@ -150,6 +154,7 @@ func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answ
 	if err != nil {
 		return nil, err
 	}
+
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, boxKey{}, b))
 	b.setCancel(cancel)
 	return func() (any, error) {
@@ -169,6 +174,7 @@ func (b *box) run(ctx context.Context, p runParams) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if b.isTold {
 		ran.Enforced = nil
 	}
@@ -200,6 +206,7 @@ func (w *inside) fork(ctx context.Context, p forkParams) (none, error) {
 	if !ok {
 		return none{}, failed("the tier cannot fork")
 	}
+
 	sandbox, err := forker.Fork(ctx)
 	if err != nil {
 		return none{}, err
@@ -217,6 +224,7 @@ func (w *inside) extend(ctx context.Context, p extendParams) (none, error) {
 	if !ok {
 		return none{}, failed("the tier takes no more inputs")
 	}
+
 	list, err := b.receive(ctx, p.Inputs)
 	if err != nil {
 		return none{}, err
@@ -233,6 +241,7 @@ func (w *inside) export(ctx context.Context, p ofSession) (stateParams, error) {
 	if !ok {
 		return stateParams{}, failed("the tier cannot export variables")
 	}
+
 	state, err := exporter.Export(ctx)
 	if err != nil {
 		return stateParams{}, err

@@ -25,6 +25,7 @@ func (b *box) receive(ctx context.Context, list []inputParams) ([]tiers.Input, e
 		all = append(all, in)
 		b.inputs.list = append(b.inputs.list, in)
 	}
+
 	return all, nil
 }
 
@@ -41,6 +42,7 @@ func (b *box) receiveOne(ctx context.Context, number int, p inputParams) (in tie
 			return in, err
 		}
 	}
+
 	if p.Value == 0 {
 		return in, nil
 	}
@@ -103,6 +105,7 @@ func (b *box) receiveDir(ctx context.Context, number int, p inputParams) (tiers.
 	if err := decodeFile(file, &list); err != nil {
 		return nil, err
 	}
+
 	d := &dir{box: b, number: number, name: p.Name, sizes: map[string]int64{}}
 	for i, name := range list.Names {
 		d.names = append(d.names, string(name))
@@ -151,6 +154,7 @@ func (d *dir) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &memFile{bytes.NewReader(bytes.Clone(data)), name}, nil
 }
 

@@ -38,6 +38,12 @@ type ofSession struct {
 	Session int64 `json:"session"`
 }
 
+// helloParams come first, and once.
+type helloParams struct {
+	Tier   string `json:"tier"`
+	Engine string `json:"engine"`
+}
+
 // limits are those of tiers.Limits, times in nanoseconds.
 type limits struct {
 	Wall            int64  `json:"wall"`

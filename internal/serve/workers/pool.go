@@ -76,6 +76,7 @@ func (p *pool) parts(ctx context.Context) (*os.File, error) {
 		p.prepared = true
 		return nil, nil //nolint:nilnil // documented: there are none
 	}
+
 	list, err := maker.Parts(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -158,6 +159,7 @@ func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+
 	return nil
 }
 
@@ -173,6 +175,7 @@ func (p *pool) findPlace(tenant string) *worker {
 			free = w
 		}
 	}
+
 	return free
 }
 
@@ -201,6 +204,7 @@ func (p *pool) startOne(ctx context.Context) error {
 	case err == nil && !isLate:
 		p.workers[w] = struct{}{}
 	}
+
 	p.wake()
 	p.mu.Unlock()
 	if err == nil && isLate {
@@ -230,6 +234,7 @@ func (p *pool) startSpare() {
 	if p.closed || p.starting > 0 {
 		return
 	}
+
 	if _, ok := p.mayStart(); !ok {
 		return
 	}
@@ -254,6 +259,7 @@ func (p *pool) findIdle(tenant string) *sandbox {
 			other = older(other, oldest)
 		}
 	}
+
 	if own != nil {
 		return own
 	}
@@ -270,6 +276,7 @@ func (w *worker) oldest() (oldest *sandbox, isIdle bool) {
 		}
 		oldest = older(oldest, s)
 	}
+
 	return oldest, isIdle
 }
 
@@ -294,6 +301,7 @@ func (p *pool) leave(w *worker, id int64) {
 		p.retire(w)
 		return
 	}
+
 	emptied := w.emptied
 	time.AfterFunc(keepEmpty, func() {
 		p.mu.Lock()
@@ -329,6 +337,7 @@ func (p *pool) forget(w *worker) {
 			p.failures = 0
 		}
 	}
+
 	p.wake()
 	p.mu.Unlock()
 
@@ -355,6 +364,7 @@ func (p *pool) close() error {
 	for _, w := range list {
 		w.end("the workers are closed")
 	}
+
 	for _, w := range list {
 		<-w.gone
 	}

@@ -81,6 +81,7 @@ func encodeResult(r *tiers.Result, send func(part) error) (*result, error) {
 			r.Usage.Fuel, r.Usage.PeakMemory, r.Usage.HostCalls, r.Usage.OutputBytes,
 		},
 	}
+
 	if x := r.Exception; x != nil {
 		out.Exception = &exception{[]byte(x.Type), []byte(x.Message), []byte(x.Traceback), x.ExitCode}
 	}
@@ -100,6 +101,7 @@ func encodeResult(r *tiers.Result, send func(part) error) (*result, error) {
 			return nil, err
 		}
 	}
+
 	for _, a := range r.Artefacts {
 		if err := sendPieces(part{Of: partArtefact, Name: a.Name, Type: a.Type}, a.Data, send); err != nil {
 			return nil, err
@@ -187,7 +189,8 @@ var (
 	statuses = []tiers.Status{
 		tiers.StatusOK, tiers.StatusRaised, tiers.StatusExited, tiers.StatusLimit, tiers.StatusCrashed,
 	}
-	limitNames = []tiers.Limit{
+	exceptional = []tiers.Status{tiers.StatusRaised, tiers.StatusExited, tiers.StatusCrashed}
+	limitNames  = []tiers.Limit{
 		"", tiers.LimitWall, tiers.LimitActive, tiers.LimitMemory, tiers.LimitOutput, tiers.LimitHostCalls,
 		tiers.LimitFuel,
 	}
@@ -212,12 +215,14 @@ func (r *result) decode(p *parts, l tiers.Limits) (tiers.Result, error) {
 	if r.Final != nil {
 		out.Final = &tiers.Final{Value: texts[partFinal], Name: r.Final.Name}
 	}
+
 	if x := r.Exception; x != nil {
 		out.Exception = &tiers.Exception{
 			Type: string(x.Type), Message: string(x.Message), Traceback: string(x.Traceback), ExitCode: x.ExitCode,
 		}
 	}
-	return out, errors.Join(p.wrong, checkResult(&out, l))
+	err := errors.Join(p.wrong, checkResult(&out, l))
+	return out, err
 }
 
 func (u usage) decode() tiers.Usage {
@@ -232,13 +237,14 @@ func (u usage) decode() tiers.Usage {
 func checkResult(r *tiers.Result, l tiers.Limits) error {
 	u := r.Usage
 	hasException := r.Exception != nil
+	needsException := slices.Contains(exceptional, r.Status)
+
 	switch {
 	case !slices.Contains(statuses, r.Status) || !slices.Contains(limitNames, r.Limit):
 		return fmt.Errorf("the status %.40q or the limit %.40q is unknown", r.Status, r.Limit)
 	case r.Status == tiers.StatusLimit && r.Limit == "":
 		return errors.New("a limit fired that has no name")
-	case r.Status == tiers.StatusOK && hasException,
-		!hasException && slices.Contains([]tiers.Status{tiers.StatusRaised, tiers.StatusExited, tiers.StatusCrashed}, r.Status):
+	case r.Status == tiers.StatusOK && hasException, !hasException && needsException:
 		return errors.New("the status does not fit the exception")
 	case int64(len(r.Stdout)+len(r.Stderr)) > l.Output, r.Dropped < 0, len(r.Echo) > len(r.Stdout):
 		return errors.New("the output is longer than its limit")
@@ -251,6 +257,7 @@ func checkResult(r *tiers.Result, l tiers.Limits) error {
 	case len(r.Variables) > maxVariables || len(r.Enforced) > len(limitNames):
 		return errors.New("the result has too many entries")
 	}
+
 	for _, e := range r.Enforced {
 		if !slices.Contains(limitNames, e.Limit) || len(e.Value)+len(e.Mechanism) > maxName {
 			return errors.New("an enforcement is not one")

@@ -43,6 +43,7 @@ func (s *sandbox) save(ctx context.Context) error {
 			return err
 		}
 	}
+
 	err = s.saved.close()
 	kept.cost = time.Since(begun)
 	s.saved = kept
@@ -60,6 +61,7 @@ func (k *saved) write() error {
 	if err == nil {
 		_, err = file.Write(k.state.Data)
 	}
+
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot save the session: %w", err), file.Close())
 	}
@@ -99,6 +101,7 @@ func (s *sandbox) planSave() {
 		s.saving.Reset(delay)
 		return
 	}
+
 	s.saving = time.AfterFunc(delay, func() {
 		if s.using.TryLock() {
 			defer s.using.Unlock()
@@ -124,6 +127,7 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 			return false
 		}
 	}
+
 	return !s.pinned.Load()
 }
 
@@ -149,6 +153,7 @@ func (s *sandbox) evict(ctx context.Context) bool {
 	if err := w.call(ctx, methodClose, ofSession{id}, nil); err != nil {
 		return false
 	}
+
 	s.worker = nil
 	s.setAway(true)
 	s.pool.leave(w, id)
@@ -176,6 +181,7 @@ func (s *sandbox) export(ctx context.Context, most int64) (tiers.State, error) {
 	if err != nil {
 		return tiers.State{}, err
 	}
+
 	return tiers.State{
 		Language: r.Language, Format: r.Format, From: s.name(), Snippet: s.ordinal, Left: r.Left, Data: data,
 	}, checkState(r)
@@ -206,6 +212,7 @@ func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
 	if _, err := s.revive(ctx); err != nil {
 		return tiers.State{}, err
 	}
+
 	return s.export(ctx, maxMoved)
 }
 
@@ -219,6 +226,7 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	if _, err := s.revive(ctx); err != nil {
 		return tiers.Report{}, err
 	}
+
 	report, err := s.importInto(ctx, s.worker, s.id, state)
 	if err == nil {
 		s.ordinal = state.Snippet
@@ -237,6 +245,7 @@ func (s *sandbox) importInto(ctx context.Context, w *worker, id int64, state tie
 		ofSession: ofSession{id}, Language: state.Language, Format: state.Format, From: state.From,
 		Snippet: state.Snippet, Left: state.Left, Bytes: int64(len(state.Data)), Data: data,
 	}
+
 	var r reportResult
 	if err := w.call(ctx, methodImport, p, &r); err != nil {
 		return tiers.Report{}, err

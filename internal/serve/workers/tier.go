@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/jail"
@@ -51,6 +50,7 @@ func (t *tier) Probe(ctx context.Context) error {
 		return fmt.Errorf("workers need a cgroup that bounds their memory: %s; or accept sampled "+
 			"memory with --allow-sampled", strings.Join(report.Advice, "; "))
 	}
+
 	return nil
 }
 
@@ -66,6 +66,7 @@ func (t *tier) Warm(ctx context.Context) error {
 	if !mayStart {
 		return nil
 	}
+
 	return t.pool.startOne(ctx)
 }
 
@@ -80,6 +81,7 @@ func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 			Reason: "it shows no files of the host",
 		}
 	}
+
 	if err := cfg.Limits.Validate(); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ func TestANativeAttackReachesNothing(t *testing.T) {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,7 @@ func TestANativeAttackReachesNothing(t *testing.T) {
 	if said, err := box.Attack("writable"); err != nil || said != "" {
 		t.Errorf("the worker can write to files: %s, %v", said, err)
 	}
+
 	mustPrint(t, box, "print(1)", "1\n")
 }
 
@@ -91,6 +93,7 @@ func TestAWorkerHasFewDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sockets := 0
 	for _, one := range strings.Fields(said) {
 		if strings.Contains(one, fmt.Sprintf(":%o:", unix.S_IFSOCK)) {

@@ -63,14 +63,13 @@ const (
 )
 
 // jailFor configures the jail of a worker.
-func (o Options) jailFor(tier string) jail.Config {
+func (o Options) jailFor() jail.Config {
 	class := jail.Full
 	if o.AllowNested {
 		class = jail.Nested
 	}
 	return jail.Config{
 		Worker: jailName, Profile: jail.Engine, MinClass: class, AllowSampled: o.AllowSampled,
-		Env: []string{envTier + "=" + tier, envEngine + "=" + o.Engine},
 		Limits: jail.Limits{
 			Memory: o.Memory, AddressSpace: addressSpace, Processes: ownThreads, OpenFiles: openFiles,
 			FileSize: maxFile, CPUSeconds: cpuSeconds,
@@ -84,10 +83,11 @@ func (p *pool) startWorker(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := jail.Start(context.WithoutCancel(ctx), p.options.jailFor(p.inner.Info().Name))
+	j, err := jail.Start(context.WithoutCancel(ctx), p.options.jailFor())
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a worker: %w", err)
 	}
+
 	w := &worker{
 		pool: p, jail: j, begun: time.Now(), gone: make(chan struct{}), served: make(chan struct{}),
 		boxes: map[int64]*sandbox{}, running: map[int64]*running{},
@@ -98,6 +98,7 @@ func (p *pool) startWorker(ctx context.Context) (*worker, error) {
 		<-w.gone
 		return nil, err
 	}
+
 	go w.watch()
 	return w, nil
 }
@@ -124,6 +125,7 @@ func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	if !ok {
 		return w.ungreeted(errors.New("its connection cannot carry files"))
 	}
+
 	if _, err := (&sender{conn: stream}).send(first...); err != nil {
 		return w.ungreeted(err)
 	}
@@ -131,7 +133,7 @@ func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	go w.serve()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return w.conn.Call(ctx, methodHello, nil, nil)
+	return w.conn.Call(ctx, methodHello, helloParams{w.pool.inner.Info().Name, w.pool.options.Engine}, nil)
 }
 
 // ungreeted ends the serving of a worker that was never served.
@@ -176,6 +178,7 @@ func (w *worker) finish() {
 	if err = errors.Join(err, waited); err != nil {
 		w.pool.options.Log.Error("cannot end a worker", "error", err)
 	}
+
 	exit.OOM = exit.OOM || isOut
 	<-w.served
 
@@ -190,6 +193,7 @@ func (w *worker) finish() {
 	if w.reason == "" {
 		w.reason = exit.String()
 	}
+
 	w.mu.Unlock()
 	w.pool.forget(w)
 	close(w.gone)
@@ -239,6 +243,7 @@ func (w *worker) call(ctx context.Context, method string, params, result any) er
 	default:
 		w.end("its connection broke: " + err.Error())
 	}
+
 	<-w.gone
 	return errGone
 }
