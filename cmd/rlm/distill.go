@@ -176,6 +176,10 @@ func (f *distillFlags) readCorpus(e *env, names []string) (all distill.Corpus, e
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", source.name, err)
 		}
+		if saysNothing(&corpus) {
+			found.notes = append(found.notes, source.name+": left out, because it does not say whether a run failed")
+			continue
+		}
 		if corpus.Note != "" {
 			found.notes = append(found.notes, source.name+": "+corpus.Note)
 		}
@@ -190,8 +194,19 @@ func (f *distillFlags) readCorpus(e *env, names []string) (all distill.Corpus, e
 		}
 	}
 
+	if len(all.Failures)+all.Passed == 0 {
+		return all, errors.New("no trace says whether its run failed, by members such as success, status or error: " +
+			"give traces of rlm reflect's formats, or such objects")
+	}
 	f.describeCorpus(e, &all, found.notes)
 	return all, nil
+}
+
+// saysNothing reports whether all that a source has are texts, or objects of no known format, of
+// which none says whether a run failed. It has no traces, then.
+func saysNothing(c *distill.Corpus) bool {
+	unknown := c.Formats["object"] + c.Formats["reasoning"]
+	return len(c.Failures) == 0 && c.Passed == c.Unmarked && unknown == c.Passed
 }
 
 // nameTrace returns the name of a failure: that of the source if the source has no other

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,10 @@ func (f *skillbookFlags) read(e *env) (err error) {
 		if f.text, err = readFile(e, f.in, skillbook.MaxBytes, "the skillbook"); err != nil {
 			return err
 		}
+		if isOtherJSON(f.in, f.text) {
+			return fmt.Errorf(`the skillbook %s is no JSON of the Agentic Context Engine, which has an object `+
+				`"skills": give such a file, or text`, f.in)
+		}
 	}
 	if f.out == "" {
 		return nil
@@ -70,6 +75,13 @@ func (f *skillbookFlags) read(e *env) (err error) {
 
 	f.book, err = skillbook.Parse(f.text)
 	return err
+}
+
+// isOtherJSON reports whether a file has JSON, perhaps damaged, that is not a skillbook.
+func isOtherJSON(name, text string) bool {
+	text = strings.TrimSpace(text)
+	begins := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+	return begins && !skillbook.IsBook(text) && (json.Valid([]byte(text)) || filepath.Ext(name) == ".json")
 }
 
 // maxTask bounds the question in the sources of a skill, in characters.

@@ -1,6 +1,9 @@
 package agenttrace
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 func isLangSmith(root any) bool {
 	return some(root, func(run any) bool {
@@ -10,6 +13,10 @@ func isLangSmith(root any) bool {
 
 // splitLangSmith collects the runs, those inside others too, by their traces.
 func splitLangSmith(root located) ([]located, error) {
+	if !isLangSmith(root.any) {
+		return nil, fmt.Errorf(`no run has "run_type", and "inputs", "outputs", "child_runs" or "error"; it is %s`,
+			describe(root.any))
+	}
 	list := []located{root}
 	if _, ok := root.any.([]any); ok {
 		var err error
