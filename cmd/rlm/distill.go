@@ -114,6 +114,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
 		return err
 	}
 	task.Name, task.Begun, task.Config.Run.Progress = f.name, f.begun, s.progress
+	f.tellKept(e, s.view.note)
 	outcome, err := s.engine.Distill(ctx, task)
 	s.finish()
 	f.end(ctx, e, s.engine, err == nil && !outcome.Partial)

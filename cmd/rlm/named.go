@@ -73,6 +73,13 @@ func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) err
 	return nil
 }
 
+// tellKept tells how a run goes on whose process is killed: end cannot tell it then.
+func (n *nameFlag) tellKept(e *env, note func(string, ...any)) {
+	if n.name != "" {
+		note("if this is killed, continue with: rlm runs resume %s%s", n.name, e.storeFlag())
+	}
+}
+
 // end tells how a run goes on that has not reached its end.
 func (n *nameFlag) end(ctx context.Context, e *env, engine *rlm.Engine, reached bool) {
 	if n.name != "" && !reached {

@@ -123,6 +123,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 		return err
 	}
 	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
+	f.tellKept(e, s.view.note)
 	outcome, err := s.engine.Reflect(ctx, task)
 	s.finish()
 	f.end(ctx, e, s.engine, isAnalysed(&outcome))

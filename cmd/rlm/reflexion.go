@@ -123,6 +123,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	defer s.close()
 
 	whole.Name, whole.Begun, whole.Config.Progress = f.name, f.begun, s.progress
+	f.tellKept(e, s.view.note)
 	outcome, err := s.engine.Reflexion(ctx, whole)
 	s.finish()
 	f.end(ctx, e, s.engine, outcome.Status == "passed" || outcome.Status == "rejected")

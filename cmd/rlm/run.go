@@ -174,6 +174,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	}
 
 	s.view.verbose = f.verbose
+	f.tellKept(e, s.view.note)
 	made := e.newGallery(f.files.out, s.view.note)
 	lines := &eventWriter{w: e.stdout}
 	task.Config.Progress = func(event ledger.Event) {

@@ -258,6 +258,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	defer s.close()
 
 	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
+	f.tellKept(e, s.view.note)
 	outcome, err := s.engine.Workflow(ctx, task)
 	s.finish()
 	f.end(ctx, e, s.engine, outcome.Status == statusDone)
