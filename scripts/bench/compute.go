@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,11 +204,12 @@ func (b *bench) command() error {
 		b.addPlain(row.what, inMS(took.Seconds()), fmt.Sprintf("<= %g ms", row.most.Seconds()*1e3), took <= row.most)
 	}
 
-	left, err := os.ReadDir(empty)
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("the command leaves %s in its cache", left)
-	}
-	return err
+	return filepath.WalkDir(empty, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			err = fmt.Errorf("the command leaves %s in its cache", path)
+		}
+		return err
+	})
 }
 
 // printTwo runs the command. An empty cache is the user's.

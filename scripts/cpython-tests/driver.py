@@ -66,7 +66,7 @@ class Tree:
         return path[len(ROOT) + 1:] if path.startswith(ROOT + "/") else None
 
     def read(self, place):
-        return str(self.texts[place]).encode("utf-8", "surrogateescape")
+        return bytes(self.texts[place].bytes)  # also of a file that is not text
 
     def open(self, place, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *rest, **more):
         path = f"{ROOT}/{place}"
