@@ -41,7 +41,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 		StallAfter: 3 * time.Second, SaveAfter: time.Hour, Memory: 300 << 20, Ended: ended.add,
 	})
 	neighbour := open(t, tier, tenant("neighbour"))
-	run(t, neighbour, "kept = 1")
+	runSnippet(t, neighbour, "kept = 1")
 
 	for order, reason := range map[string]string{
 		"exit": "exit code 7", "grow": "memory", "stall": "did not answer",
@@ -49,9 +49,9 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	} {
 		t.Run(strings.Fields(order)[0], func(t *testing.T) {
 			box := open(t, tier, tenant("victim")).(*sandbox)
-			run(t, box, "n = 41")
+			runSnippet(t, box, "n = 41")
 			box.saveNow(t)
-			run(t, box, "n += 1")
+			runSnippet(t, box, "n += 1")
 			before := len(ended.list())
 			_, err := box.Attack(order)
 			if reason == "" {
@@ -68,7 +68,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 				t.Fatal("the worker lives on")
 			}
 
-			r := run(t, box, "print(n)")
+			r := runSnippet(t, box, "print(n)")
 			if r.Stdout != "41\n" || r.Lost == nil || len(r.Lost.Snippets) != 1 || r.Lost.Snippets[0] != 2 {
 				t.Errorf("the session came back with %q, %+v", r.Stdout, r.Lost)
 			}
@@ -99,14 +99,14 @@ func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 	asked := make(chan struct{})
 	cfg.Host = hostThatWaits(asked)
 	box := open(t, tier, cfg).(*sandbox)
-	run(t, box, "a = 'kept'")
+	runSnippet(t, box, "a = 'kept'")
 	box.saveNow(t)
 
 	go func() {
 		<-asked
 		box.worker.end("a test")
 	}()
-	r := run(t, box, "b = 1\nwait()")
+	r := runSnippet(t, box, "b = 1\nwait()")
 	if r.Status != tiers.StatusCrashed || r.Exception == nil || r.Lost == nil || r.Lost.Snippets[0] != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -120,7 +120,7 @@ func TestSessionsThatRestMakeRoom(t *testing.T) {
 	var all []tiers.Sandbox
 	for i := range 12 {
 		box := open(t, tier, tiers.Config{})
-		run(t, box, "import math\nmine = "+string(rune('0'+i%10)))
+		runSnippet(t, box, "import math\nmine = "+string(rune('0'+i%10)))
 		all = append(all, box)
 	}
 	if s := tier.Stats(); s.Workers != 1 || s.Live > 3 || s.Live+s.Saved != 12 {
@@ -137,10 +137,10 @@ func TestSessionsThatRestMakeRoom(t *testing.T) {
 func TestTenantsMakeRoomForOneAnother(t *testing.T) {
 	tier := openTier(t, Options{Workers: 1, Sessions: 4})
 	a := open(t, tier, tenant("a")).(*sandbox)
-	run(t, a, "n = 1")
+	runSnippet(t, a, "n = 1")
 	first := a.worker
 	b := open(t, tier, tenant("b")).(*sandbox)
-	run(t, b, "n = 2")
+	runSnippet(t, b, "n = 2")
 	if b.worker == first {
 		t.Error("a worker went from one tenant to another")
 	}

@@ -75,7 +75,7 @@ func open(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 	return box
 }
 
-func run(tb testing.TB, box tiers.Sandbox, source string) tiers.Result {
+func runSnippet(tb testing.TB, box tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
 	r, err := box.Run(tb.Context(), tiers.Job{Source: source})
 	if err != nil {
@@ -86,7 +86,7 @@ func run(tb testing.TB, box tiers.Sandbox, source string) tiers.Result {
 
 func mustPrint(tb testing.TB, box tiers.Sandbox, source, want string) {
 	tb.Helper()
-	if r := run(tb, box, source); r.Stdout != want || r.Lost != nil {
+	if r := runSnippet(tb, box, source); r.Stdout != want || r.Lost != nil {
 		tb.Fatalf("%s prints %q (%s, %+v, %+v), want %q", source, r.Stdout, r.Status, r.Exception, r.Lost, want)
 	}
 }
