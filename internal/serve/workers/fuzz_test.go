@@ -91,8 +91,13 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 		ordinal  int
 		isFine   bool
 	}{
-		{"offered", 1, true}, {"offered", 1, false}, {"offered", 3, false}, {"offered", 0, false},
-		{"value", 2, false}, {"other", 2, false}, {"offered", 2, true},
+		{"offered", 1, true},
+		{"offered", 1, false},
+		{"offered", 3, false},
+		{"offered", 0, false},
+		{"value", 2, false},
+		{"other", 2, false},
+		{"offered", 2, true},
 	} {
 		p := callParams{Function: row.function, Ordinal: row.ordinal}
 		if err := r.admit(p, tiers.Call{}); (err == nil) != row.isFine {
