@@ -60,7 +60,8 @@ var flagTitle = map[string]string{
 	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
 	"max-unpacked": inputFlags, "max-ratio": inputFlags,
 	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags, "approve": inputFlags,
-	"mcp": inputFlags, "max-tool-calls": inputFlags,
+	"mcp": inputFlags, "openapi": inputFlags, "openapi-host": inputFlags, "inject": inputFlags,
+	"max-tool-calls": inputFlags,
 
 	"json": outputFlags, "quiet": outputFlags, "verbose": outputFlags, "events": outputFlags,
 	"stream": outputFlags, "out": outputFlags, "raw": outputFlags,

@@ -20,7 +20,7 @@ import (
 // maxToolFile bounds a tool file, in bytes.
 const maxToolFile = 1 << 20
 
-// defaultToolCalls bounds the calls of MCP tools in one command.
+// defaultToolCalls bounds the calls of MCP tools and APIs in one command.
 const defaultToolCalls = 1_000
 
 // toolFlags are the flags about tools of the user.
@@ -28,6 +28,9 @@ type toolFlags struct {
 	files    []string
 	commands []string
 	servers  []string   // files that name MCP servers
+	apis     []string   // OpenAPI documents
+	apiHosts []string   // that they may name
+	inject   []string   // headers for them
 	calls    int64      // of their tools, at most
 	approve  []string   // rules
 	known    *knowledge // if it is open already
@@ -42,7 +45,13 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 		"`program` of this host whose functions snippets can call; repeatable")
 	flags.StringArrayVar(&f.servers, "mcp", nil,
 		"JSON `file` with mcpServers, whose tools snippets can call; repeatable")
-	flags.Int64Var(&f.calls, "max-tool-calls", defaultToolCalls, "maximum number of calls of MCP tools")
+	flags.StringArrayVar(&f.apis, "openapi", nil,
+		"OpenAPI `document`, FILE or URL, whose operations snippets can call; NAME=FILE names it; repeatable")
+	flags.StringArrayVar(&f.apiHosts, "openapi-host", nil,
+		"`HOST` or HOST:PORT that --openapi may reach, also a private one; without it, all public ones; repeatable")
+	flags.StringArrayVar(&f.inject, "inject", nil,
+		"header that calls of --openapi carry to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
+	flags.Int64Var(&f.calls, "max-tool-calls", defaultToolCalls, "maximum number of calls of MCP tools and APIs")
 	flags.StringArrayVar(&f.approve, "approve", nil,
 		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first that fits decides; repeatable")
 }
@@ -96,11 +105,18 @@ func (f *toolFlags) open(
 
 // startServers starts the MCP servers.
 func (t *tools) startServers(ctx context.Context, f *toolFlags, note func(string, ...any)) (err error) {
-	if len(f.servers) == 0 {
+	switch {
+	case len(f.apis) == 0 && len(f.inject)+len(f.apiHosts) > 0:
+		return errors.New("--inject and --openapi-host are for APIs: give --openapi, too")
+	case len(f.servers)+len(f.apis) == 0:
 		return nil
+	case len(f.servers) > 0:
+		note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
 	}
-	note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
-	if t.servers, err = mcptools.Start(ctx, f.servers, f.calls, version()); err != nil {
+	t.servers, err = mcptools.Start(ctx, mcptools.Options{
+		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: f.inject, Calls: f.calls, Version: version(),
+	})
+	if err != nil {
 		return err
 	}
 	t.files = append(t.files, loop.ToolFile{Name: "of the MCP servers", Source: t.servers.Python()})

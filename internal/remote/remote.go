@@ -47,16 +47,20 @@ const (
 
 // Client reads files. Make one with [New], and Close it.
 type Client struct {
-	servers   []string // HOST or HOST:PORT, in lower case
-	trusted   []string // HOST:PORT of the environment: proxies, and the store
-	transport *http.Transport
-	http      *http.Client
+	servers    []string // HOST or HOST:PORT, in lower case
+	kind, flag string   // of the servers, for errors
+	trusted    []string // HOST:PORT of the environment: proxies, and the store
+	transport  *http.Transport
+	http       *http.Client
 }
 
 // New returns a client. Servers are the only ones that it may reach, each as HOST or HOST:PORT,
 // also at private addresses and without TLS. Without any, it reaches all public ones, by TLS.
-func New(servers []string) (*Client, error) {
-	c := &Client{}
+func New(servers []string) (*Client, error) { return NewFor("context", "--context-server", servers) }
+
+// NewFor is New for servers of another kind and flag, which errors name.
+func NewFor(kind, flag string, servers []string) (*Client, error) {
+	c := &Client{kind: kind, flag: flag}
 	for _, server := range servers {
 		host, port, err := net.SplitHostPort(server)
 		if err != nil {
@@ -78,6 +82,16 @@ func New(servers []string) (*Client, error) {
 	}
 	c.http = &http.Client{Transport: c.transport, CheckRedirect: c.follow}
 	return c, nil
+}
+
+// Do sends a request to a server that may be reached. It follows no redirect.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	if err := c.check(req.URL); err != nil {
+		return nil, err
+	}
+	once := *c.http
+	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return once.Do(req)
 }
 
 // Close closes idle connections.
@@ -109,10 +123,10 @@ func (c *Client) check(u *url.URL) error {
 	case isAllowed:
 		return nil
 	case len(c.servers) > 0:
-		return fmt.Errorf("the server %s is not on the list of context servers", u.Host)
+		return fmt.Errorf("the server %s is not on the list of %s servers", u.Host, c.kind)
 	case u.Scheme == "http":
-		return fmt.Errorf("http://%s is not encrypted: use https://, or allow the server with --context-server %s",
-			u.Host, u.Host)
+		return fmt.Errorf("http://%s is not encrypted: use https://, or allow the server with %s %s",
+			u.Host, c.flag, u.Host)
 	}
 	return nil
 }
@@ -132,7 +146,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 		dialer.Control = func(_, resolved string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(resolved)
 			if err != nil || !egress.IsPublic(at.Addr()) {
-				return fmt.Errorf("%w: allow it with --context-server %s", errPrivate, address)
+				return fmt.Errorf("%w: allow it with %s %s", errPrivate, c.flag, address)
 			}
 			return nil
 		}

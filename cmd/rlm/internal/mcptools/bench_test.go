@@ -14,7 +14,7 @@ import (
 // startForBenchmark starts a server of a mode.
 func startForBenchmark(b *testing.B, mode string) *Servers {
 	b.Helper()
-	servers, err := Start(b.Context(), []string{file(b, mode)}, 1<<40, "1")
+	servers, err := Start(b.Context(), Options{Files: []string{file(b, mode)}, Calls: 1 << 40, Version: "1"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -73,6 +73,10 @@ func (g *Gateway) callDirect(
 		return nil, err
 	}
 
+	if t.server.session == nil { // an API
+		value, err := t.run(ctx, tiers.Call{Named: args})
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(value)}}}, err
+	}
 	params := &mcp.CallToolParams{Name: t.origin.Name, Arguments: r.Params.Arguments}
 	done := t.server.heard.listen(ctx, params, r)
 	defer done()

@@ -61,7 +61,7 @@ func write(tb testing.TB, content any) string {
 // start starts the servers of a file.
 func start(t *testing.T, path string) (*Servers, *repl.Tools) {
 	t.Helper()
-	servers, err := Start(t.Context(), []string{path}, 100, "1")
+	servers, err := Start(t.Context(), Options{Files: []string{path}, Calls: 100, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestToolsAnswer(t *testing.T) {
 }
 
 func TestCallsAreBounded(t *testing.T) {
-	servers, err := Start(t.Context(), []string{file(t, "kind")}, 2, "1")
+	servers, err := Start(t.Context(), Options{Files: []string{file(t, "kind")}, Calls: 2, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCallsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`"hello x"`, `"hello x"`, "error: kind.say: the budget of 2 calls of MCP tools"} {
+	for i, want := range []string{`"hello x"`, `"hello x"`, "error: kind.say: the budget of 2 calls of tools"} {
 		if got := call(t, tools, "kind__say", `{"text": "x"}`); !strings.HasPrefix(got, want) {
 			t.Errorf("call %d: %s", i+1, got)
 		}
@@ -241,7 +241,7 @@ func TestHarmIsBounded(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, fmt.Errorf("no time is left"))
 			defer cancel()
-			_, err := Start(ctx, []string{file(t, mode)}, 1, "1")
+			_, err := Start(ctx, Options{Files: []string{file(t, mode)}, Calls: 1, Version: "1"})
 			if err == nil || !strings.Contains(err.Error(), `cannot use the MCP server "`+mode+`": `) {
 				t.Errorf("got %v", err)
 			}
@@ -370,7 +370,7 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	away := httptest.NewServer(http.RedirectHandler(web.URL, http.StatusTemporaryRedirect))
 	defer away.Close()
 	path = write(t, map[string]any{"mcpServers": map[string]any{"web": map[string]any{"url": away.URL}}})
-	if _, err := Start(t.Context(), []string{path}, 1, "1"); err == nil ||
+	if _, err := Start(t.Context(), Options{Files: []string{path}, Calls: 1, Version: "1"}); err == nil ||
 		!strings.Contains(err.Error(), "the server redirects to "+web.URL) {
 		t.Errorf("got %v", err)
 	}
@@ -402,11 +402,11 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 	path := write(t, map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": "no-such-program-1"}}})
 	for _, files := range [][]string{{path}, {"missing.json"}, {path, path}} {
-		if _, err := Start(t.Context(), files, 1, "1"); err == nil {
+		if _, err := Start(t.Context(), Options{Files: files, Calls: 1, Version: "1"}); err == nil {
 			t.Errorf("%v can be used", files)
 		}
 	}
-	if _, err := Start(t.Context(), nil, 0, "1"); err == nil {
+	if _, err := Start(t.Context(), Options{Files: nil, Calls: 0, Version: "1"}); err == nil {
 		t.Error("0 calls are allowed")
 	}
 }

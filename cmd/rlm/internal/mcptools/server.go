@@ -234,6 +234,9 @@ func stayOnHost(req *http.Request, via []*http.Request) error {
 
 // capabilities are what the server says that it has.
 func (s *server) capabilities() *mcp.ServerCapabilities {
+	if s.session == nil {
+		return &mcp.ServerCapabilities{} // an API
+	}
 	if state := s.session.InitializeResult(); state != nil && state.Capabilities != nil {
 		return state.Capabilities
 	}

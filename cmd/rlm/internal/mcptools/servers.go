@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/internal/spelling"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
@@ -27,17 +28,30 @@ type Servers struct {
 	most  int64 // calls
 	calls atomic.Int64
 
+	web        *remote.Client // to APIs, nil without
 	searchable func() *bm25.Library
 }
 
-// Start starts or reaches the servers of files, all at the same time. At most so many calls can
-// be made. The program's version is told to the servers. Close the servers after use.
-func Start(ctx context.Context, files []string, most int64, version string) (*Servers, error) {
-	if most < 1 {
-		return nil, fmt.Errorf("the limit on calls of tools is %d: give at least 1", most)
+// Options name servers.
+type Options struct {
+	Files   []string // name MCP servers
+	APIs    []string // OpenAPI documents: files or URLs, with NAME= before them or not
+	Hosts   []string // the only ones of APIs, HOST or HOST:PORT, also private ones; empty for all public ones
+	Inject  []string // headers for hosts of APIs: HOST=HEADER:VARIABLE
+	Calls   int64    // at most
+	Version string   // of the program, which the servers are told
+
+	secrets []secret
+}
+
+// Start starts or reaches the servers of files, all at the same time, and then reads the
+// documents of APIs. Close the servers after use.
+func Start(ctx context.Context, o Options) (*Servers, error) {
+	if o.Calls < 1 {
+		return nil, fmt.Errorf("the limit on calls of tools is %d: give at least 1", o.Calls)
 	}
 	configs := map[string]config{}
-	for _, file := range files {
+	for _, file := range o.Files {
 		more, err := readConfig(file, os.LookupEnv)
 		if err != nil {
 			return nil, err
@@ -51,15 +65,15 @@ func Start(ctx context.Context, files []string, most int64, version string) (*Se
 	}
 
 	names := slices.Sorted(maps.Keys(configs))
-	s := &Servers{all: make([]*server, len(names)), most: most}
+	s := &Servers{all: make([]*server, len(names)), most: o.Calls}
 	failed := make([]error, len(names))
 	var starting sync.WaitGroup
 	for i, name := range names {
-		starting.Go(func() { s.all[i], failed[i] = connect(ctx, name, configs[name], version) })
+		starting.Go(func() { s.all[i], failed[i] = connect(ctx, name, configs[name], o.Version) })
 	}
 	starting.Wait()
 
-	if err := errors.Join(failed...); err != nil {
+	if err := errors.Join(errors.Join(failed...), s.addAPIs(ctx, &o)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 
@@ -77,6 +91,37 @@ func Start(ctx context.Context, files []string, most int64, version string) (*Se
 	return s, nil
 }
 
+// addAPIs reads the documents of APIs.
+func (s *Servers) addAPIs(ctx context.Context, o *Options) error {
+	for _, text := range o.Inject {
+		one, err := parseSecret(text)
+		if err != nil {
+			return err
+		}
+
+		o.secrets = append(o.secrets, one)
+	}
+	if len(o.APIs) == 0 {
+		return nil
+	}
+
+	web, err := remote.NewFor("API", "--openapi-host", o.Hosts)
+	if err != nil {
+		return err
+	}
+	s.web = web
+	ctx, cancel := context.WithTimeout(ctx, beginTime)
+	defer cancel()
+	for _, address := range o.APIs {
+		one, err := describeAPI(ctx, address, o, web)
+		if err != nil {
+			return err
+		}
+		s.all = append(s.all, one)
+	}
+	return nil
+}
+
 // Close ends all servers.
 func (s *Servers) Close() error {
 	if s == nil {
@@ -90,6 +135,9 @@ func (s *Servers) Close() error {
 	}
 	ending.Wait()
 
+	if s.web != nil {
+		s.web.Close()
+	}
 	return nil
 }
 
@@ -135,7 +183,7 @@ func (s *Servers) Tools() []repl.Tool {
 // count counts a call of a tool. It fails if that is one too many.
 func (s *Servers) count(t *tool) error {
 	if s.calls.Add(1) > s.most {
-		return fmt.Errorf("%s: the budget of %s calls of MCP tools is used up: see --max-tool-calls",
+		return fmt.Errorf("%s: the budget of %s calls of tools is used up: see --max-tool-calls",
 			t.shown(), humanize.Comma(s.most))
 	}
 	return nil
@@ -156,7 +204,7 @@ const mostInPrompt = 20
 func (s *Servers) prompt() string {
 	tools := s.list()
 
-	lines := []string{"Tools of MCP servers: functions that you may await, also many at once with " +
+	lines := []string{"Tools of servers: functions that you may await, also many at once with " +
 		"`asyncio.gather`. Pass arguments by name. A tool that fails raises an exception."}
 	if len(tools) <= mostInPrompt {
 		for _, t := range tools {
@@ -188,7 +236,7 @@ func (s *Servers) Python() string {
 	b.WriteString(classes)
 	for _, one := range s.all {
 		fmt.Fprintf(&b, "\n\nclass %s(metaclass=_Server):\n    %s\n", one.name,
-			quote(fmt.Sprintf("The MCP server %s, with %d tools. %s", one.given, len(one.tools), one.title)))
+			quote(fmt.Sprintf("The server %s, with %d tools. %s", one.given, len(one.tools), one.title)))
 	}
 	return b.String()
 }
