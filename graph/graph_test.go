@@ -262,6 +262,22 @@ func TestSyntaxErrorsHaveAPosition(t *testing.T) {
 
 // TestVariablesHaveOneKind asks queries that use a variable as two kinds of things, and some that
 // only seem to.
+// TestConstraintsAreRefused: the engine would not enforce them.
+func TestConstraintsAreRefused(t *testing.T) {
+	g := open(t, graph.Config{})
+	for _, query := range []string{
+		"CREATE CONSTRAINT c FOR (n:A) REQUIRE n.name IS UNIQUE", "\n drop constraint c",
+	} {
+		err := g.Update(t.Context(), func(u *graph.Update) error {
+			_, err := u.Cypher(query, nil)
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "constraints are not supported") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
 // TestTheOtherLanguageIsNamed gives SPARQL to Cypher, and Cypher to SPARQL.
 func TestTheOtherLanguageIsNamed(t *testing.T) {
 	g := open(t, graph.Config{})

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"io"
+	"regexp"
 )
 
 // Rows is the result of a Cypher query.
@@ -33,7 +34,17 @@ func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any)
 	return decodeRows(answer, g.config)
 }
 
+var constraint = regexp.MustCompile(`(?i)^\s*(CREATE|DROP)\s+(OR\s+REPLACE\s+)?CONSTRAINT\b`)
+
+// errConstraint is the error of a query that the engine would not enforce.
+var errConstraint = &QueryError{Message: "constraints are not supported: loads keep the id of nodes unique, " +
+	"and no other property"}
+
 func cypherRequest(config Config, query string, params map[string]any) ([]byte, error) {
+	if constraint.MatchString(query) {
+		return nil, errConstraint
+	}
+
 	var e encoder
 	e.bounds(config, config.MaxRows)
 	e.length(config.MaxPathDepth)
