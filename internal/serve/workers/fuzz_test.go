@@ -104,7 +104,8 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 			t.Errorf("%s, call %d: %v", row.function, row.ordinal, err)
 		}
 	}
-	if err := r.admit(callParams{Function: "offered", Ordinal: 2}, tiers.Call{Args: []tiers.Value{tiers.Value("{")}}); err == nil {
+	broken := tiers.Call{Args: []tiers.Value{tiers.Value("{")}}
+	if err := r.admit(callParams{Function: "offered", Ordinal: 2}, broken); err == nil {
 		t.Error("an argument that is no JSON is passed on")
 	}
 }
