@@ -109,6 +109,9 @@ mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conf
 mcp-servers: build ## Call five real MCP servers in one snippet; needs python3, git and npm
 	scripts/mcp/check.sh servers
 
+mcp-tasks: build ## Compare one call of an MCP tool in each turn with one program; needs python3, git and npm
+	scripts/mcp/check.sh tasks
+
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# usage: check.sh clients|servers
+# usage: check.sh clients|servers|tasks
 #
 # clients: uses bin/rlm as an MCP server, with the official SDKs of Python and TypeScript, the
 # inspector's command and the conformance suite. servers: calls five real servers in one snippet.
+# tasks: compares one call of a tool in each turn with one program for all calls.
 set -euo pipefail
 
-[[ ${1:-} == clients || ${1:-} == servers ]] || { sed -n 2p "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ ${1:-} == clients || ${1:-} == servers || ${1:-} == tasks ]] || { sed -n 2p "${BASH_SOURCE[0]}" >&2; exit 2; }
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
 python=$("$here/../venv.sh" mcp | tail -n 1)
@@ -46,6 +47,11 @@ JSON
 if [[ $1 == servers ]]; then
 	{ printf 'PATH = "%s"\n' "$work"; cat "$here/join.py"; } >"$work/join.py"
 	"$rlm" exec --quiet --mcp "$work/servers.json" "$work/join.py"
+	exit
+fi
+
+if [[ $1 == tasks ]]; then
+	"$python" "$here/tasks.py" "$rlm" "$work/servers.json" "$work"
 	exit
 fi
 
