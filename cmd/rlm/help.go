@@ -24,7 +24,7 @@ var commandGroups = []struct {
 	{"Ask models", []string{
 		"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
 	}},
-	{"Serve agents", []string{"mcp", "hook"}},
+	{"Serve agents", []string{"serve", "keys", "mcp", "hook"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
 }
 

@@ -168,7 +168,7 @@ func newRoot(e *env) *cobra.Command {
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(newRun(e), newReflect(e), newReflexion(e), newDistill(e), newWorkflow(e),
 		newRuns(e), newSessions(e), newExec(e), newConnect(e),
-		newRepl(e), newGraph(e), newChat(e), newHook(e), newMCP(e), newTrace(e),
+		newRepl(e), newGraph(e), newChat(e), newHook(e), newMCP(e), newServe(e), newKeys(e), newTrace(e),
 		newViewer(e), newExplain(e), newTiers(e), newDoctor(e), newImages(e), newConfig(e), newMan(e), newVersion(e))
 	root.InitDefaultCompletionCmd()
 	root.SetUsageFunc(showUsage)

@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 	"root":     {"graph", "repl", "routing", "router", "tiers", "a tier", "schema", "inputs", "images", "internal"},
 	"testing":  {"root", "graph", "repl", "tiers", "internal"},
 	"suite":    {"tiers", "testing"},
-	"serve":    {"root", "repl", "router", "tiers", "schema", "inputs", "internal"},
+	"serve":    {"root", "viewer", "repl", "router", "tiers", "schema", "inputs", "internal"},
 	"cmd": {
 		"serve", "root", "viewer", "graph", "repl", "router", "tiers", "a tier", "schema", "inputs", "images",
 		"internal",

@@ -151,6 +151,8 @@ type Sources struct {
 	Environ []string
 	// Flags are the command's, of which those are taken that were given.
 	Flags *pflag.FlagSet
+	// Over is a further YAML file, whose values win over all others. Empty for none.
+	Over string
 }
 
 // NoFile as a file's name means that none is read.
@@ -198,8 +200,15 @@ func Load(s Sources) (*Loaded, error) {
 		return nil, err
 	}
 
+	over := layer{}
+	if s.Over != "" {
+		if _, over, err = (Sources{File: s.Over}).readFile(); err != nil {
+			return nil, err
+		}
+	}
+
 	merged := defaults()
-	for _, l := range []layer{fromFile, fromEnv, readFlags(s.Flags)} {
+	for _, l := range []layer{fromFile, fromEnv, readFlags(s.Flags), over} {
 		maps.Copy(merged, l)
 	}
 	out.File = file

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/records"
+)
+
+const keysLong = `Make, list and revoke the keys of a server: see rlm serve.
+
+A key belongs to a tenant, and sees only what the keys of this tenant have made. The server
+keeps the hash of a key alone. Changes hold at once, also while the server runs.`
+
+func newKeys(e *env) *cobra.Command {
+	var data dataFlag
+	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke the keys of a server", Long: keysLong}
+	data.add(cmd.PersistentFlags())
+	cmd.AddCommand(newKeysCreate(e, &data), newKeysList(e, &data), newKeysRevoke(e, &data))
+	return cmd
+}
+
+// withKeys calls use with the keys of a data folder and its audit log.
+func (d *dataFlag) withKeys(ctx context.Context, use func(*access.Keys, *access.Audit) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = &exitError{exitUsage, err}
+		}
+	}()
+	dir, err := d.find()
+	if err != nil {
+		return err
+	}
+	db, err := records.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	audit, err := access.OpenAudit(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, audit.Close()) }()
+	return use(access.OpenKeys(db), audit)
+}
+
+// oneKey takes the name of a key.
+func oneKey(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give the name of one key")
+	}
+	return nil
+}
+
+func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
+	var key access.Key
+	var scopes []string
+	var money string
+	var files sizeValue
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a key and print it, once", Args: oneKey,
+		Example: `  rlm keys create alice --max-usd 20/month
+  rlm keys create dashboard --tenant alice --scope read`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			key.Name, key.Scopes, key.Limits.Files = args[0], nil, int64(files)
+			for _, s := range scopes {
+				key.Scopes = append(key.Scopes, access.Scope(s))
+			}
+			if money != "" {
+				if key.Limits.USD, key.Limits.Period, err = access.ParseMoney(money); err != nil {
+					return fmt.Errorf("--max-usd %w", err)
+				}
+			}
+			return data.withKeys(cmd.Context(), func(keys *access.Keys, audit *access.Audit) error {
+				made, secret, err := keys.Create(cmd.Context(), key)
+				if err != nil {
+					return err
+				}
+				err = audit.Add(access.Entry{
+					Action: "keys create", Object: made.ID, Key: made.Name, Tenant: made.Tenant,
+				})
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(e.stdout, secret)
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&key.Tenant, "tenant", "", "`tenant` that the key belongs to (default: the name of the key)")
+	flags.StringSliceVar(&scopes, "scope", []string{"read", "run"},
+		"`scopes` of the key, with commas: read, run, approve, admin")
+	flags.StringVar(&money, "max-usd", "", "`budget` in US dollars, such as 20/month, 5/day or 100")
+	flags.IntVar(&key.Limits.Runs, "max-runs", 0, "maximum `number` of runs at the same time, 0 for no limit")
+	flags.IntVar(&key.Limits.Requests, "max-requests", 0, "maximum `number` of requests per minute, 0 for no limit")
+	flags.Var(&files, "max-files", "maximum `size` of all files of the tenant")
+	return cmd
+}
+
+func newKeysList(e *env, data *dataFlag) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return data.withKeys(cmd.Context(), func(keys *access.Keys, _ *access.Audit) error {
+				all, err := keys.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					for i := range all {
+						if err := printLine(e.stdout, all[i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				return e.listKeys(all)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each key")
+	return cmd
+}
+
+func (e *env) listKeys(all []access.Key) error {
+	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tID\tTENANT\tSCOPES\tBUDGET\tRUNS\tREQUESTS\tMADE\tSTATUS")
+	orNone := func(n int) string {
+		if n == 0 {
+			return "-"
+		}
+		return strconv.Itoa(n)
+	}
+	for i := range all {
+		k := &all[i]
+		budget, status := "-", "in use"
+		if k.Limits.USD > 0 {
+			budget = fmt.Sprintf("$%g/%s", k.Limits.USD, k.Limits.Period)
+		}
+		if !k.Revoked.IsZero() {
+			status = "revoked"
+		}
+		scopes := slices.Collect(func(yield func(string) bool) {
+			for _, s := range k.Scopes {
+				if !yield(string(s)) {
+					return
+				}
+			}
+		})
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.ID, k.Tenant,
+			strings.Join(scopes, ","), budget, orNone(k.Limits.Runs), orNone(k.Limits.Requests),
+			humanize.Time(k.Created), status)
+	}
+	return table.Flush()
+}
+
+func newKeysRevoke(_ *env, data *dataFlag) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke NAME", Short: "End the use of a key, by its name or its ID", Args: oneKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return data.withKeys(cmd.Context(), func(keys *access.Keys, audit *access.Audit) error {
+				if err := keys.Revoke(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				return audit.Add(access.Entry{Action: "keys revoke", Object: args[0]})
+			})
+		},
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/server"
+	"github.com/rlmhq/rlm/repl"
+)
+
+const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
+http://127.0.0.1:7070/v1 and the model rlm/default.
+
+A short message is answered by the model directly. A long message, a file or the tool
+code_interpreter becomes a run, whose snippets read what is long.
+
+The settings of models, budgets and tiers make the profile default. --profile adds others,
+each from a configuration file whose settings win over all others.
+
+Requests of this machine need no key. Any other address needs keys ("rlm keys create") and
+TLS. SIGTERM and Ctrl-C let runs end for --drain; the next server continues the rest.
+
+Exit codes: 0 stopped; 2 usage, bad settings or models that cannot be asked; 5 the server
+broke.`
+
+// serveFlags are the flags of rlm serve that are not settings.
+type serveFlags struct {
+	listen   string
+	data     dataFlag
+	profiles []string // NAME=FILE
+	tools    toolFlags
+
+	cert, key       string
+	hosts, origins  []string
+	needKey, noKeys bool
+
+	atOnce, queue            int
+	maxBody, maxFile, maxCtx sizeValue
+	long                     sizeValue
+	drain                    time.Duration
+	check                    bool
+	quiet                    bool
+}
+
+// dataFlag is the data folder of a server.
+type dataFlag struct{ dir string }
+
+func (d *dataFlag) add(flags *pflag.FlagSet) {
+	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: serve beside the store)")
+}
+
+// find returns the data folder.
+func (d *dataFlag) find() (string, error) {
+	if d.dir != "" {
+		return filepath.Abs(d.dir)
+	}
+	dir, err := sessions.UserFolder()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the folder of the server's data: %w; name one with --data", err)
+	}
+	return filepath.Join(dir, "serve"), nil
+}
+
+func newServe(e *env) *cobra.Command {
+	f := serveFlags{maxBody: 64e6, maxFile: 1e9, maxCtx: 8e9, long: 32e3}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve runs over HTTP, for clients of OpenAI", Long: serveLong,
+		Example: `  rlm serve --model openai/gpt-5 --sub-model openai/gpt-5-mini
+  rlm serve --profile deep=deep.yaml --max-usd 2
+  rlm serve --listen :7443 --tls-cert cert.pem --tls-key key.pem --host rlm.example.org`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, e) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", "`address` to serve at")
+	f.data.add(flags)
+	flags.StringArrayVar(&f.profiles, "profile", nil,
+		"`NAME=FILE`: another profile, with the settings of a configuration file; repeatable")
+	f.tools.add(flags)
+	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate and its chain, in PEM")
+	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key, in PEM")
+	flags.StringArrayVar(&f.hosts, "host", nil, "`name` by which clients call the server; repeatable")
+	flags.StringArrayVar(&f.origins, "allow-origin", nil,
+		"`origin` of web pages that may use the server, such as https://chat.example.org; repeatable")
+	flags.BoolVar(&f.needKey, "require-key", false, "ask for keys on this machine, too, such as behind a proxy")
+	flags.BoolVar(&f.noKeys, "insecure-no-keys", false, "serve any address without keys and TLS")
+	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
+	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
+	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
+	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
+	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
+	flags.Var(&f.long, "long", "`size` from which messages become the context of a run")
+	flags.DurationVar(&f.drain, "drain", 30*time.Second, "`time` for runs to end when the server stops")
+	flags.BoolVar(&f.check, "check", false, "check settings, models and data, and serve nothing")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
+	config.AddFlags(flags,
+		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
+	return cmd
+}
+
+// run serves until the command is interrupted.
+func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
+	ctx, note := cmd.Context(), e.noteUnless(f.quiet)
+	isLocal, secure, err := f.checkAddress()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	dir, err := f.data.find()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+
+	e.settings.Store = server.StoreFolder(dir)
+	engine, err := e.engine(ctx, note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	f.tools.ask = func(_ context.Context, _, _, rule string) error {
+		return fmt.Errorf("the rule %q asks first: %w", rule, repl.ErrLater)
+	}
+	tools, err := f.tools.open(ctx, e, note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tools.Close()) }()
+	known, err := f.openProfiles(e, cmd.Flags(), tools)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer known.close()
+
+	s, err := server.New(ctx, server.Options{
+		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
+		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
+		Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
+		Inputs:  inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir},
+		Version: version(), Log: e.log,
+	})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return f.serve(ctx, s, secure, note)
+}
+
+// checkAddress refuses settings that would let strangers in. It reports whether only this
+// machine reaches the address.
+func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error) {
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return false, nil, fmt.Errorf("--listen %s: %w", f.listen, err)
+	}
+	ip := net.ParseIP(host)
+	isLocal = host == "localhost" || ip != nil && ip.IsLoopback()
+	switch {
+	case (f.cert == "") != (f.key == ""):
+		return false, nil, errors.New("give both --tls-cert and --tls-key")
+	case !isLocal && f.cert == "" && !f.noKeys:
+		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
+			"their way: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
+	case f.atOnce < 1 || f.queue < 0:
+		return false, nil, errors.New("give a positive --max-runs, and a --max-queue of at least 0")
+	}
+	for _, origin := range f.origins {
+		if !strings.HasPrefix(origin, "https://") && !strings.HasPrefix(origin, "http://") ||
+			strings.Count(origin, "/") != 2 {
+			return false, nil, fmt.Errorf(
+				"--allow-origin %q: give a scheme and a host, such as https://chat.example.org", origin)
+		}
+	}
+	for i, name := range f.hosts {
+		f.hosts[i] = strings.ToLower(name)
+	}
+
+	if f.cert == "" {
+		return isLocal, nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return false, nil, fmt.Errorf("cannot use the certificate %s: %w", f.cert, err)
+	}
+	return isLocal, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// serve checks the server and serves.
+func (f *serveFlags) serve(
+	ctx context.Context, s *server.Server, secure *tls.Config, note func(string, ...any),
+) error {
+	if err := s.Check(ctx); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	has, err := s.HasKeys(ctx)
+	if err == nil && !has && !s.Open {
+		err = errors.New("there is no key, so no request could pass: make one with rlm keys create")
+	}
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.check {
+		note("the server can start: %d profiles, data in %s", len(s.Profiles), s.Dir)
+		return nil
+	}
+
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("--listen %s: %w", f.listen, err)}
+	}
+	if err := s.Recover(ctx); err != nil {
+		return &exitError{exitBroken, errors.Join(err, listener.Close())}
+	}
+	scheme := "http"
+	if secure != nil {
+		scheme = "https"
+	}
+	note("serves %s://%s/v1", scheme, listener.Addr())
+	if err := s.Serve(ctx, listener, secure, f.drain); err != nil {
+		return &exitError{exitBroken, err}
+	}
+	note("stopped")
+	return nil
+}

@@ -1,0 +1,61 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Audit is the log of what was done with which key. It has no secrets and no contents. It is
+// safe for concurrent use.
+type Audit struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// Entry is a line of the audit log.
+type Entry struct {
+	Time    time.Time `json:"time"`
+	Request string    `json:"request,omitempty"` // its ID
+	Key     string    `json:"key,omitempty"`
+	Tenant  string    `json:"tenant,omitempty"`
+	From    string    `json:"from,omitempty"` // the client's address
+	// Action is the method and the path's pattern, or a command such as "keys create".
+	Action string `json:"action"`
+	Object string `json:"object,omitempty"` // such as the ID of a run
+	Status int    `json:"status,omitempty"`
+}
+
+// OpenAudit opens the log in a data folder, to add to it. Only the user can read it.
+func OpenAudit(dir string) (*Audit, error) {
+	path := filepath.Join(dir, "audit.jsonl")
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != 0 {
+		return nil, fmt.Errorf("the audit log %s is not a regular file: %w", path, fs.ErrInvalid)
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the audit log: %w", err)
+	}
+	return &Audit{file: file}, nil
+}
+
+// Add writes an entry with the time of now.
+func (a *Audit) Add(e Entry) error {
+	e.Time = time.Now().UTC()
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, err = a.file.Write(append(line, '\n')) // in one piece, beside other processes
+	return err
+}
+
+// Close closes the log.
+func (a *Audit) Close() error { return a.file.Close() }

@@ -1,0 +1,80 @@
+package access
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+func TestBudgetsAreRead(t *testing.T) {
+	for text, want := range map[string]Limits{
+		"20/month": {USD: 20, Period: Month}, "0.5/day": {USD: 0.5, Period: Day}, "100": {USD: 100, Period: Total},
+	} {
+		usd, period, err := ParseMoney(text)
+		if err != nil || usd != want.USD || period != want.Period {
+			t.Errorf("%s is %v per %s: %v", text, usd, period, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1/day", "nan", "inf", "1/year", "x/day", "1/"} {
+		if _, _, err := ParseMoney(text); err == nil {
+			t.Errorf("%q is a budget", text)
+		}
+	}
+}
+
+func TestMoneyIsSetAside(t *testing.T) {
+	db, err := records.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	m, k, ctx := NewMeter(db), &Key{ID: "k", Tenant: "t", Limits: Limits{USD: 10, Period: Month}}, t.Context()
+	begin := func(wants, gets float64) (release func()) {
+		t.Helper()
+		usd, release, err := m.Begin(ctx, k, wants)
+		if err != nil || usd != gets {
+			t.Fatalf("a run that wants $%g gets $%g: %v", wants, usd, err)
+		}
+		return release
+	}
+	refuse := func(code string) {
+		t.Helper()
+		_, _, err := m.Begin(ctx, k, 1)
+		var e *problem.Error
+		if !errors.As(err, &e) || e.Code != code {
+			t.Fatalf("a run is refused with %v, want %s", err, code)
+		}
+	}
+
+	first := begin(4, 4)
+	second := begin(0, 6)
+	refuse("budget_in_use")
+	second()
+	second() // has no effect
+	third := begin(7, 6)
+	third()
+	if err := Charge(ctx, db, k.ID, k.Tenant, ledger.Spending{Calls: 1, USD: 7}); err != nil {
+		t.Fatal(err)
+	}
+	first()
+	begin(9, 3)()
+	if err := Charge(ctx, db, k.ID, k.Tenant, ledger.Spending{Calls: 1, USD: 4}); err != nil {
+		t.Fatal(err)
+	}
+	refuse("insufficient_quota")
+
+	usage, err := m.Usage(ctx, "t", "")
+	if err != nil || len(usage) != 1 || usage[0].Calls != 2 || usage[0].USD != 11 {
+		t.Errorf("the usage is %+v: %v", usage, err)
+	}
+	if usage, err := m.Usage(ctx, "other", ""); err != nil || len(usage) != 0 {
+		t.Errorf("another tenant has %+v: %v", usage, err)
+	}
+	if day := Month.since(time.Date(2026, 12, 24, 23, 0, 0, 0, time.FixedZone("", -3600))); day != "2026-12-01" {
+		t.Errorf("the month begins at %s", day)
+	}
+}

@@ -1,0 +1,232 @@
+// Package gate is what each request of a server passes first: the ID that names it in logs,
+// the checks of Host and Origin, the key, and the bound of its body.
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+)
+
+// Options configure a gate.
+type Options struct {
+	Door  access.Door
+	Audit *access.Audit
+	// Hosts are the names by which clients may call the server, without ports. Addresses of
+	// this machine's loopback are always allowed, unless Hosts are given.
+	Hosts []string
+	// Origins are the pages of browsers, such as https://chat.example.org, that may send
+	// requests, besides the server's own.
+	Origins []string
+	// MaxBody bounds the body of a request, in bytes, except for paths that begin with
+	// LargePath.
+	MaxBody   int64
+	LargePath string
+	// Public are paths that need no key.
+	Public []string
+	Log    *slog.Logger
+	// Seen, if set, is called with each answered request.
+	Seen func(route string, status int, elapsed time.Duration)
+	// Fail writes an error in the words of the wire that a path belongs to.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// New returns a handler that lets requests through to next.
+func New(o Options, next http.Handler) http.Handler { return &gate{o, next} }
+
+type gate struct {
+	Options
+	next http.Handler
+}
+
+// ServeHTTP implements [http.Handler].
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	id := requestID(r)
+	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w)}
+	head := w.Header()
+	head.Set("X-Request-Id", id)
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cache-Control", "no-store")
+
+	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
+	var caller access.Key
+	defer func() {
+		if reason := recover(); reason != nil {
+			g.failed(seen, r, reason)
+		}
+		g.note(r, seen, &caller, id, time.Since(begun))
+	}()
+
+	if g.answerPreflight(seen, r) {
+		return
+	}
+	caller, err := g.check(r)
+	if err != nil {
+		g.Fail(seen, r, err)
+		return
+	}
+	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
+	body := newBody(seen, r.Body, isLarge)
+	defer body.endReading()
+	if r.Body = body; !isLarge {
+		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
+	}
+	r = r.WithContext(access.With(r.Context(), caller))
+	g.next.ServeHTTP(seen, r)
+	seen.route = r.Pattern
+}
+
+// failed answers a request whose handler has panicked.
+func (g *gate) failed(w *answer, r *http.Request, reason any) {
+	if reason == http.ErrAbortHandler { //nolint:errorlint,err113 // it is a panic's value, never wrapped
+		panic(reason)
+	}
+	g.Log.Error("a request broke the server's code", "path", r.URL.Path, "reason", fmt.Sprint(reason),
+		"stack", string(debug.Stack()))
+	if w.status == 0 {
+		g.Fail(w, r, fmt.Errorf("panic: %v", reason))
+	}
+}
+
+// check lets a request pass, or returns why not.
+func (g *gate) check(r *http.Request) (access.Key, error) {
+	if err := g.checkHost(r.Host); err != nil {
+		return access.Key{}, err
+	}
+
+	if err := g.checkOrigin(r); err != nil {
+		return access.Key{}, err
+	}
+	if slices.Contains(g.Public, r.URL.Path) {
+		return access.Key{}, nil
+	}
+	return g.Door.Enter(r)
+}
+
+// checkHost refuses requests for other names: a page of a stranger may let its own name lead to
+// this machine.
+func (g *gate) checkHost(host string) error {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	ip := net.ParseIP(name)
+	switch {
+	case slices.Contains(g.Hosts, name):
+		return nil
+	case len(g.Hosts) == 0 && (name == "localhost" || ip != nil && ip.IsLoopback()):
+		return nil
+	case len(g.Hosts) == 0 && !g.Door.Open: // a key cannot be sent by a page of a stranger
+		return nil
+	}
+	return problem.New(http.StatusMisdirectedRequest, "unknown_host",
+		"this server is not %.100q: start rlm serve with --host for each name that clients use", host)
+}
+
+// checkOrigin refuses requests of pages that are not allowed.
+func (g *gate) checkOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(g.Origins, origin) || isOwn(origin, r) {
+		return nil
+	}
+	return problem.New(http.StatusForbidden, "unknown_origin",
+		"the page %.100q may not use this server: start rlm serve with --allow-origin", origin)
+}
+
+// isOwn reports whether an origin is the server itself.
+func isOwn(origin string, r *http.Request) bool {
+	u, err := url.Parse(origin)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return err == nil && u.Host == r.Host && u.Scheme == scheme
+}
+
+// answerPreflight sets the headers of CORS for allowed pages, and answers their questions.
+func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	w.Header().Add("Vary", "Origin")
+	if origin == "" || !slices.Contains(g.Origins, origin) || g.checkHost(r.Host) != nil {
+		return false
+	}
+	head := w.Header()
+	head.Set("Access-Control-Allow-Origin", origin)
+	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+
+	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	head.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
+			"OpenAI-Organization, OpenAI-Project, "+ //nolint:misspell // a name
+			"X-Stainless-Arch, X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "+
+			"X-Stainless-Retry-Count, X-Stainless-Runtime, X-Stainless-Runtime-Version, X-Stainless-Timeout, "+
+			"X-Request-Id")
+	head.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// note writes what became of a request into the logs.
+func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapsed time.Duration) {
+	if g.Seen != nil {
+		g.Seen(w.route, w.status, elapsed)
+	}
+	g.Log.Info("request", "id", id, "method", r.Method, "path", r.URL.Path, "status", w.status,
+		"elapsed", elapsed, "key", k.Name)
+	isChange := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	if g.Audit == nil || !isChange && w.status != http.StatusUnauthorized && w.status != http.StatusForbidden {
+		return
+	}
+
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	err := g.Audit.Add(access.Entry{
+		Request: id, Key: k.Name, Tenant: k.Tenant, From: from, Action: r.Method + " " + shorten(r.URL.Path),
+		Object: w.Header().Get(ObjectHeader), Status: w.status,
+	})
+	if err != nil {
+		g.Log.Error("cannot write the audit log", "error", err)
+	}
+}
+
+// ObjectHeader is the header in which a handler names what it has made, for the audit log.
+const ObjectHeader = "X-Rlm-Object"
+
+func shorten(path string) string { return path[:min(len(path), 200)] }
+
+// idKey is where a context has the ID of its request.
+type idKey struct{}
+
+// ID returns the ID of a request.
+func ID(ctx context.Context) string {
+	id, _ := ctx.Value(idKey{}).(string)
+	return id
+}
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID is the client's, if it is one, or a new one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); validID.MatchString(id) {
+		return id
+	}
+	return "req_" + strings.ToLower(rand.Text()[:16])
+}

@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestALongMessageIsSplit(t *testing.T) {
+	long := strings.Repeat("ä", 3_000)
+	for _, c := range []struct {
+		texts    []string
+		question string
+		parts    int
+	}{
+		{[]string{"short"}, "short", 0},
+		{[]string{long, "what?"}, "what?", 1},
+		{[]string{"Look:", long, "what?"}, "Look:\n\nwhat?", 1},
+		{[]string{long}, "Do what the message in the context asks.", 1},
+		{[]string{long, long}, "Do what the message in the context asks.", 2},
+		{nil, "Describe what the contexts contain.", 0},
+	} {
+		question, parts := splitQuestion(c.texts, 100)
+		if !strings.HasPrefix(question, c.question) || len(parts) != c.parts || !utf8.ValidString(question) {
+			t.Errorf("%.40q gives %.80q and %d parts, want %q and %d",
+				c.texts, question, len(parts), c.question, c.parts)
+		}
+		for _, p := range parts {
+			if p.Text != long {
+				t.Errorf("%.40q lost a part of its text", c.texts)
+			}
+		}
+	}
+}
+
+// seeds are bodies of requests, of both kinds.
+var seeds = []string{
+	`{"model":"rlm/default","messages":[{"role":"user","content":"hi"}],"stop":["a"],"max_tokens":5}`,
+	`{"model":"rlm/default","input":"hi","metadata":{"rlm_budget_usd":"0.5","rlm_max_turns":"3"}}`,
+	`{"model":"rlm/x","messages":[{"role":"developer","content":null},{"role":"user","content":[
+		{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},
+		{"type":"file","file":{"file_data":"data:text/plain;base64,YQ==","filename":"a"}}]}],
+		"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}}`,
+	`{"model":"rlm/x","input":[{"type":"reasoning"},{"role":"assistant","content":[{"type":"output_text","text":"b"}]},
+		{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"},
+		{"type":"input_file","file_id":"file-1"}]}],"text":{"format":{"type":"json_schema","schema":{}}},
+		"tools":[{"type":"code_interpreter"}],"max_output_tokens":9,"max_tool_calls":2,"background":true}`,
+	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
+}
+
+// FuzzRequest reads bodies as each kind of request. What is accepted has a question that a run
+// or a model can have.
+func FuzzRequest(f *testing.F) {
+	for _, body := range seeds {
+		f.Add([]byte(body))
+	}
+	a := &API{Options: Options{Long: 50}}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		var c chatRequest
+		if decode(body, &c) == nil {
+			if q, err := c.read(r); err == nil {
+				checkAsked(t, a, q)
+			}
+		}
+		var d responseRequest
+		if decode(body, &d) == nil {
+			d.resource()
+			if q, fresh, err := d.read(r); err == nil {
+				if q.turns = fresh; q.check("input") == nil {
+					checkAsked(t, a, q)
+				}
+			}
+		}
+	})
+}
+
+func checkAsked(t *testing.T, a *API, q *asked) {
+	t.Helper()
+	if q.isDirect(a.Long) {
+		if len(q.ask().Messages) == 0 {
+			t.Error("a direct question has no messages")
+		}
+		return
+	}
+	for i := range q.turns {
+		for n := range q.turns[i].Files {
+			q.turns[i].Files[n].ID = "" // there is no store
+		}
+	}
+	if r, err := a.request(t.Context(), "local", q); err != nil || strings.TrimSpace(r.Question) == "" {
+		t.Errorf("a run has no question: %+v, %v", r, err)
+	}
+}

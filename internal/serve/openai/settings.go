@@ -1,0 +1,153 @@
+package openai
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// tool is a tool that a client offers to the model. Only the sandbox is one that this server has.
+type tool struct {
+	Type string `json:"type"`
+}
+
+// format is the wanted form of the answer: of chat completions, or of responses, which have the
+// schema without an object around it.
+type format struct {
+	Type       string `json:"type"`
+	JSONSchema *struct {
+		Schema json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// words is a text, or a list of texts.
+type words []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (w *words) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*w = nil
+		if string(data) != "null" {
+			*w = words{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(w))
+}
+
+// shared are the members that requests of both kinds have.
+type shared struct {
+	Model       string            `json:"model"`
+	Stream      bool              `json:"stream"`
+	Temperature *float64          `json:"temperature"`
+	TopP        *float64          `json:"top_p"`
+	Seed        *int64            `json:"seed"`
+	Tools       []tool            `json:"tools"`
+	Metadata    map[string]string `json:"metadata"`
+	Store       *bool             `json:"store"`
+}
+
+// read makes the settings of a request.
+func (s *shared) read(r *http.Request, q *asked) (err error) {
+	if q.Profile, err = profileOf(s.Model); err != nil {
+		return err
+	}
+
+	q.sampling.Temperature, q.sampling.TopP, q.sampling.Seed = s.Temperature, s.TopP, s.Seed
+	q.word = r.Header.Get("Idempotency-Key")
+	for _, t := range s.Tools {
+		if t.Type != "code_interpreter" {
+			return problem.Bad("tools", "a tool has the type %.40q: this server has code_interpreter alone; "+
+				"give snippets other tools with rlm serve --tool or --mcp", t.Type)
+		}
+		q.loop = true
+	}
+	if len(s.Metadata) > 16 {
+		return problem.Bad("metadata", "there are %d pairs, more than 16", len(s.Metadata))
+	}
+	return q.readBudget(s.Metadata)
+}
+
+// readBudget reads the pairs of metadata that bound a run.
+func (q *asked) readBudget(metadata map[string]string) error {
+	seconds := int64(0)
+	turns := int64(0)
+	whole := map[string]*int64{
+		"rlm_budget_calls": &q.Budget.Calls, "rlm_budget_tokens": &q.Budget.Tokens,
+		"rlm_budget_seconds": &seconds, "rlm_max_turns": &turns,
+	}
+	for name, into := range whole {
+		text, given := metadata[name]
+		if !given {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 || n > 1<<31 {
+			return problem.Bad("metadata."+name, "%.40q is not a whole number from 1 on", text)
+		}
+		*into = n
+	}
+	q.Budget.Wall, q.MaxTurns = time.Duration(seconds)*time.Second, int(turns)
+
+	if text, given := metadata["rlm_budget_usd"]; given {
+		usd, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(usd > 0) || math.IsInf(usd, 0) {
+			return problem.Bad("metadata.rlm_budget_usd", "%.40q is no amount of US dollars", text)
+		}
+		q.Budget.USD = usd
+	}
+	return nil
+}
+
+// readFormat reads the wanted form of the answer.
+func (q *asked) readFormat(f *format, param string) error {
+	if f == nil {
+		return nil
+	}
+
+	switch f.Type {
+	case "", "text":
+	case "json_object":
+		q.Schema = json.RawMessage(`{"type":"object"}`)
+	case "json_schema":
+		if q.Schema = f.Schema; f.JSONSchema != nil {
+			q.Schema = f.JSONSchema.Schema
+		}
+		if len(q.Schema) == 0 {
+			return problem.Bad(param, "the format json_schema has no schema")
+		}
+	default:
+		return problem.Bad(param, "unknown format %.40q: give text, json_object or json_schema", f.Type)
+	}
+	return nil
+}
+
+// readTokens reads the bound of the answer's tokens.
+func (q *asked) readTokens(n *int64, param string) error {
+	if n == nil {
+		return nil
+	}
+	if *n < 1 || *n > 1<<31 {
+		return problem.Bad(param, "give a positive number of tokens")
+	}
+	q.maxTokens = int(*n)
+	return nil
+}
+
+// finishOf returns why a direct answer ended, in the words of chat completions.
+func finishOf(finish string) string {
+	switch finish {
+	case llm.FinishLength:
+		return "length"
+	case llm.FinishRefusal:
+		return "content_filter"
+	}
+	return "stop"
+}

@@ -1,0 +1,110 @@
+// Package problem has the errors that a server tells its clients: a status, a word for
+// programs, and a sentence that says what to change.
+package problem
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Error is an error for a client. All of it is sent.
+type Error struct {
+	Status int
+	// Code is a word for programs, such as "queue_full".
+	Code string
+	// Detail is a sentence about this case, which says what to change.
+	Detail string
+	// Param names the member of the request that is wrong, empty for none.
+	Param string
+	// RetryAfter is when the same request may succeed, 0 if it will not.
+	RetryAfter time.Duration
+}
+
+// Error is the detail.
+func (e *Error) Error() string { return e.Detail }
+
+// New returns an error with a formatted detail.
+func New(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Bad returns an error about a member of the request.
+func Bad(param, format string, args ...any) *Error {
+	e := New(http.StatusBadRequest, "invalid_request", format, args...)
+	e.Param = param
+	return e
+}
+
+// NotFound says that the caller has no such thing. It does not say whether others have it.
+func NotFound(what, id string) *Error {
+	return New(http.StatusNotFound, "not_found", "there is no %s %.80q", what, id)
+}
+
+// Later returns an error of a request that may succeed after a while.
+func Later(status int, code string, after time.Duration, format string, args ...any) *Error {
+	e := New(status, code, format, args...)
+	e.RetryAfter = after
+	return e
+}
+
+// Of returns the error for a client. One that was not meant for clients is an internal error,
+// whose text stays in the log.
+func Of(err error) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return New(http.StatusRequestEntityTooLarge, "body_too_large",
+			"the body has more than %d bytes: send less, or upload a file", tooLarge.Limit)
+	}
+	return New(http.StatusInternalServerError, "internal", "the server failed: its log has the reason")
+}
+
+// SetHeader sets the headers that belong to the error.
+func (e *Error) SetHeader(h http.Header) {
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	if e.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="rlm"`)
+	}
+}
+
+// Document is an error as RFC 9457 has it.
+type Document struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   string `json:"code"`
+	Param  string `json:"param,omitempty"`
+}
+
+// Document returns the error as a document of RFC 9457.
+func (e *Error) Document() Document {
+	return Document{
+		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: e.Detail,
+		Code: e.Code, Param: e.Param,
+	}
+}
+
+// Write sends an error as RFC 9457 has it.
+func Write(w http.ResponseWriter, err error) {
+	e := Of(err)
+	body, err := json.Marshal(e.Document())
+	if err != nil {
+		body = []byte("{}") // texts and a number can always be encoded
+	}
+	e.SetHeader(w.Header())
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that has gone away
+}

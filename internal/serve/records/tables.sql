@@ -1,0 +1,76 @@
+-- The tables of version 1. Times are nanoseconds since 1970, 0 for none.
+
+CREATE TABLE IF NOT EXISTS keys (
+	id      TEXT PRIMARY KEY,
+	name    TEXT NOT NULL,
+	tenant  TEXT NOT NULL,
+	hash    BLOB NOT NULL UNIQUE, -- SHA-256 of the key, which is nowhere
+	scopes  TEXT NOT NULL,        -- JSON
+	limits  TEXT NOT NULL,        -- JSON
+	created INTEGER NOT NULL,
+	revoked INTEGER NOT NULL DEFAULT 0
+);
+
+-- One name stands for one key at a time.
+CREATE UNIQUE INDEX IF NOT EXISTS keys_by_name ON keys (name) WHERE revoked = 0;
+
+CREATE TABLE IF NOT EXISTS spending (
+	key           TEXT NOT NULL,
+	tenant        TEXT NOT NULL,
+	day           TEXT NOT NULL, -- 2026-01-31, in UTC
+	calls         INTEGER NOT NULL DEFAULT 0,
+	input_tokens  INTEGER NOT NULL DEFAULT 0,
+	output_tokens INTEGER NOT NULL DEFAULT 0,
+	usd           REAL NOT NULL DEFAULT 0,
+	unpriced      INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (key, day)
+);
+
+CREATE TABLE IF NOT EXISTS runs (
+	id         TEXT PRIMARY KEY,
+	tenant     TEXT NOT NULL,
+	key        TEXT NOT NULL,
+	spec       TEXT NOT NULL,            -- JSON
+	question   TEXT NOT NULL,
+	background INTEGER NOT NULL,
+	status     TEXT NOT NULL,
+	reason     TEXT NOT NULL DEFAULT '',
+	outcome    TEXT NOT NULL DEFAULT '', -- JSON
+	charged    TEXT NOT NULL DEFAULT '', -- JSON: what is in spending already
+	created    INTEGER NOT NULL,
+	ended      INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE INDEX IF NOT EXISTS runs_by_tenant ON runs (tenant, created DESC, id);
+
+CREATE TABLE IF NOT EXISTS idempotency (
+	tenant  TEXT NOT NULL,
+	word    TEXT NOT NULL, -- the client's
+	digest  BLOB NOT NULL, -- of the request
+	run     TEXT NOT NULL,
+	created INTEGER NOT NULL,
+	PRIMARY KEY (tenant, word)
+);
+
+CREATE TABLE IF NOT EXISTS files (
+	id      TEXT PRIMARY KEY,
+	tenant  TEXT NOT NULL,
+	name    TEXT NOT NULL,
+	purpose TEXT NOT NULL,
+	bytes   INTEGER NOT NULL,
+	created INTEGER NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS files_by_tenant ON files (tenant, created DESC, id);
+
+CREATE TABLE IF NOT EXISTS responses (
+	id       TEXT PRIMARY KEY,
+	tenant   TEXT NOT NULL,
+	run      TEXT NOT NULL DEFAULT '', -- empty for a direct answer
+	previous TEXT NOT NULL DEFAULT '',
+	input    TEXT NOT NULL,            -- JSON: the messages that the request added
+	body     TEXT NOT NULL,            -- JSON: the response as it was last
+	created  INTEGER NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS responses_by_tenant ON responses (tenant, created DESC, id);

@@ -1,0 +1,242 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// stop ends a live run for a reason. The first one counts.
+func (l *live) stop(why error) { l.cancel(why) }
+
+// drive runs a live run from the queue to its end.
+func (m *Manager) drive(l *live, profile *Profile) {
+	begun := time.Now()
+	leave, err := m.enter(l.ctx, l.record.Tenant)
+	if err == nil {
+		err = m.setStatus(l.ctx, l.record.ID, StatusRunning, "")
+		var outcome rlm.AnswerOutcome
+		if err == nil {
+			outcome, err = m.answer(l, profile)
+		}
+		m.end(l, outcome, err)
+		leave()
+	} else {
+		m.end(l, rlm.AnswerOutcome{}, err)
+	}
+
+	if m.Ended != nil {
+		m.Ended(profile.Name, l.record.Status, time.Since(begun))
+	}
+	l.cancel(nil)
+	close(l.done)
+}
+
+// answer lets the engine answer.
+func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, err error) {
+	task, closeContexts, err := m.task(l, profile)
+	if err != nil {
+		return outcome, err
+	}
+	defer closeContexts()
+	return m.Engine.Answer(l.ctx, task)
+}
+
+// task makes the task of a run.
+func (m *Manager) task(l *live, profile *Profile) (task rlm.AnswerTask, closeContexts func(), err error) {
+	spec := &l.record.Spec
+	task = profile.Task
+	task.Name = l.record.ID
+	task.Labels = map[string]string{"tenant": l.record.Tenant, "profile": profile.Name}
+
+	cfg := &task.Config
+	cfg.Question, cfg.Schema = spec.Question, spec.Schema
+	cfg.System = joinTexts(cfg.System, spec.System)
+	cfg.Budget = profile.budget(spec)
+	cfg.Budget.USD = least(cfg.Budget.USD, l.usd)
+	cfg.MaxTurns = int(least(int64(cfg.WithDefaults().MaxTurns), int64(spec.MaxTurns)))
+	if spec.Loop {
+		cfg.Bypass = -1
+	}
+	cfg.Progress = func(e ledger.Event) {
+		if e.Kind == ledger.EventDelta {
+			return
+		}
+		if err := l.events.add(e); err != nil {
+			l.stop(err)
+		}
+	}
+
+	var files []*os.File
+	closeContexts = func() {
+		for _, f := range files {
+			_ = f.Close() // was only read
+		}
+	}
+	for i, name := range spec.Contexts {
+		file, err := os.Open(filepath.Join(m.folder(l.record.ID), "contexts", strconv.Itoa(i)))
+		if err != nil {
+			closeContexts()
+			return task, nil, fmt.Errorf("cannot read context %q: %w", name, err)
+		}
+		files = append(files, file)
+		task.Contexts = append(task.Contexts, rlm.Stream(m.Inputs, name, file, m.MaxContext))
+	}
+	return task, closeContexts, nil
+}
+
+func joinTexts(a, b string) string {
+	if a != "" && b != "" {
+		return a + "\n\n" + b
+	}
+	return a + b
+}
+
+// end writes how a run has ended.
+func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
+	ctx := context.WithoutCancel(l.ctx)
+	r := &l.record
+	r.Outcome, r.Ended = outcome, time.Now().UTC()
+	r.Status, r.Reason = string(outcome.Status), outcome.Reason
+	switch cause := context.Cause(l.ctx); {
+	case errors.Is(cause, errDrained):
+		r.Status, r.Reason = StatusInterrupted, errDrained.Error()
+	case errors.Is(cause, errCanceled):
+		r.Status, r.Reason = string(ledger.StatusCanceled), errCanceled.Error()
+	case err != nil:
+		r.Status, r.Reason = string(ledger.StatusFailed), m.explain(r, err)
+	}
+
+	spent := outcome.Spent
+	if known, failed := m.Engine.ShowRun(ctx, r.ID); failed == nil {
+		spent = known.Spent // with all that earlier processes paid
+	}
+	err = errors.Join(l.events.close(), m.finish(ctx, r, spent))
+	if err != nil {
+		m.Log.Error("cannot keep the end of a run", "run", r.ID, "error", err)
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.lives, r.ID)
+}
+
+// explain returns the reason of a failure for the client. Only an error of the setup is about
+// the request; any other may have details of this machine.
+func (m *Manager) explain(r *Record, err error) string {
+	var setup *rlm.SetupError
+	if errors.As(err, &setup) {
+		return err.Error()
+	}
+	m.Log.Warn("a run has failed", "run", r.ID, "error", err)
+	if r.Reason != "" {
+		return r.Reason
+	}
+	return err.Error()
+}
+
+// charge adds what a run has cost to the spending of its key.
+func (m *Manager) charge(ctx context.Context, db access.Execer, r *Record, s ledger.Spending) error {
+	if s == (ledger.Spending{}) {
+		return nil
+	}
+	if m.Charged != nil {
+		m.Charged(r.Spec.Profile, s)
+	}
+	return access.Charge(ctx, db, r.Key, r.Tenant, s)
+}
+
+func (m *Manager) setEnd(ctx context.Context, id, status, reason string) error {
+	_, err := m.db.ExecContext(ctx, `UPDATE runs SET status = ?, reason = ? WHERE id = ?`, status, reason, id)
+	return err
+}
+
+// Recover continues the runs that an earlier process has left. Those that a client waited for
+// stay interrupted, because it is gone.
+func (m *Manager) Recover(ctx context.Context) error {
+	left, err := m.query(ctx, `status IN (?, ?, ?) ORDER BY created`,
+		StatusQueued, StatusRunning, StatusInterrupted)
+	if err != nil {
+		return err
+	}
+
+	for i := range left {
+		if err := m.recover(ctx, &left[i]); err != nil {
+			m.Log.Warn("a run stays interrupted", "run", left[i].ID, "error", err)
+			err := m.setEnd(ctx, left[i].ID, StatusInterrupted, problem.Of(err).Detail)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Manager) recover(ctx context.Context, r *Record) error {
+	if known, err := m.Engine.ShowRun(ctx, r.ID); err == nil && known.Spent != r.Charged {
+		r.Reason, r.Status = errDrained.Error(), StatusInterrupted
+		if err := m.finish(ctx, r, known.Spent); err != nil {
+			return err
+		}
+		r.Charged = known.Spent
+	}
+
+	if !r.Background {
+		return problem.New(0, "client_gone", "the server stopped while the client waited")
+	}
+	return m.resume(ctx, r)
+}
+
+// resume drives a run again, from its last committed turn.
+func (m *Manager) resume(ctx context.Context, r *Record) error {
+	k, err := m.Keys.ByID(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	r.Status = StatusQueued
+	return m.admit(ctx, k, *r, func() error { return m.setStatus(ctx, r.ID, StatusQueued, "") })
+}
+
+// Waiting returns the calls of a tenant's run that wait for a decision.
+func (m *Manager) Waiting(ctx context.Context, tenant, id string) ([]rlm.Approval, error) {
+	r, err := m.Get(ctx, tenant, id)
+	if err != nil || r.Status != string(ledger.StatusParked) {
+		return nil, err
+	}
+	run, err := m.Engine.ShowRun(ctx, id)
+	return run.Waiting, err
+}
+
+// Decide answers a call that waits, and continues the run when no other call does.
+func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm.Decision) error {
+	waiting, err := m.Waiting(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	is := func(a rlm.Approval) bool { return a.ID == approval }
+	if !slices.ContainsFunc(waiting, is) {
+		return problem.NotFound("waiting call", approval)
+	}
+	if _, err := m.Engine.Decide(ctx, approval, d); err != nil {
+		return problem.Bad("value", "cannot decide: %v", err)
+	}
+
+	if len(waiting) > 1 {
+		return nil
+	}
+	r, err := m.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	return m.resume(ctx, &r)
+}

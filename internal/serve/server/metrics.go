@@ -1,0 +1,101 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// metrics are what /metrics shows. No label has a text of a client: that would let one fill the
+// memory.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	runs     *prometheus.CounterVec
+	lengths  *prometheus.HistogramVec
+	usd      *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
+	calls    *prometheus.CounterVec
+	unpriced *prometheus.CounterVec
+}
+
+func newMetrics(version string) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: counter("rlm_http_requests_total", "Answered requests.", "route", "status"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rlm_http_request_seconds", Help: "Time from the head of a request to the end of its answer.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
+		}, []string{"route"}),
+		runs: counter("rlm_runs_total", "Runs that have ended.", "profile", "status"),
+		lengths: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rlm_run_seconds", Help: "Time of runs, in the queue included.",
+			Buckets: prometheus.ExponentialBuckets(0.25, 4, 9),
+		}, []string{"profile"}),
+		usd:      counter("rlm_model_usd_total", "US dollars paid for model calls with a known price.", "profile"),
+		tokens:   counter("rlm_model_tokens_total", "Tokens of model calls.", "profile", "direction"),
+		calls:    counter("rlm_model_calls_total", "Model calls.", "profile"),
+		unpriced: counter("rlm_model_unpriced_calls_total", "Model calls whose cost is not known.", "profile"),
+	}
+
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "rlm_build_info", Help: "1, with the version as a label.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// watch shows the load of a manager.
+func (m *metrics) watch(manager *runs.Manager) {
+	gauge := func(name, help string, read func(running, waiting int) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			return float64(read(manager.Load()))
+		})
+	}
+	m.registry.MustRegister(
+		gauge("rlm_runs_running", "Runs and direct answers that go on.", func(running, _ int) int { return running }),
+		gauge("rlm_runs_queued", "Runs and direct answers that wait.", func(_, waiting int) int { return waiting }))
+}
+
+// seen counts a request. Its route is a pattern of this program, empty for none.
+func (m *metrics) seen(route string, status int, elapsed time.Duration) {
+	if route == "" {
+		route = "none"
+	}
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(elapsed.Seconds())
+}
+
+// ended counts a run.
+func (m *metrics) ended(profile, status string, elapsed time.Duration) {
+	m.runs.WithLabelValues(profile, status).Inc()
+	m.lengths.WithLabelValues(profile).Observe(elapsed.Seconds())
+}
+
+// charged counts what was spent. A charge is never negative, but for the errors of rounding.
+func (m *metrics) charged(profile string, s ledger.Spending) {
+	m.calls.WithLabelValues(profile).Add(float64(max(s.Calls, 0)))
+	m.tokens.WithLabelValues(profile, "in").Add(float64(max(s.InputTokens, 0)))
+	m.tokens.WithLabelValues(profile, "out").Add(float64(max(s.OutputTokens, 0)))
+	m.usd.WithLabelValues(profile).Add(max(s.USD, 0))
+	m.unpriced.WithLabelValues(profile).Add(float64(max(s.Unpriced, 0)))
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}

@@ -1,0 +1,240 @@
+// Package server puts the parts of a server together: the gate, the wires, the metrics and the
+// end.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/files"
+	"github.com/rlmhq/rlm/internal/serve/gate"
+	"github.com/rlmhq/rlm/internal/serve/openai"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/runs"
+)
+
+// Options configure a server. Sizes are in bytes.
+type Options struct {
+	Engine   *rlm.Engine // with the store StoreFolder of Dir
+	Profiles []runs.Profile
+	// Dir is the data folder.
+	Dir string
+	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
+	AtOnce, Queue int
+	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext a context when
+	// it is unpacked. Long is the size from which a conversation becomes a run.
+	MaxBody, MaxFile, MaxContext int64
+	Long                         int
+	// Open lets requests without a key in. Hosts and Origins are those of package gate.
+	Open           bool
+	Hosts, Origins []string
+	Inputs         inputs.Options
+	Version        string
+	Log            *slog.Logger
+}
+
+// StoreFolder returns the folder of the durable runs in a data folder.
+func StoreFolder(dir string) string { return filepath.Join(dir, "store") }
+
+// Server is a server. Close it after use.
+type Server struct {
+	Options
+	db       *sql.DB
+	audit    *access.Audit
+	keys     *access.Keys
+	manager  *runs.Manager
+	handler  http.Handler
+	draining atomic.Bool
+}
+
+// New makes a server. It serves nothing before Serve.
+func New(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{Options: o}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) (err error) {
+	if s.db, err = records.Open(ctx, s.Dir); err != nil {
+		return err
+	}
+	if s.audit, err = access.OpenAudit(s.Dir); err != nil {
+		return err
+	}
+	uploads, err := files.Open(s.db, filepath.Join(s.Dir, "files"), s.MaxFile)
+	if err != nil {
+		return err
+	}
+
+	s.keys = access.OpenKeys(s.db)
+	meter := access.NewMeter(s.db)
+	measured := newMetrics(s.Version)
+	s.manager = runs.New(runs.Options{
+		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
+		Dir: filepath.Join(s.Dir, "runs"), AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
+		MaxContext: s.MaxContext, Log: s.Log, Charged: measured.charged, Ended: measured.ended,
+	})
+	measured.watch(s.manager)
+
+	mux := http.NewServeMux()
+	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
+	s.addOperation(mux, measured)
+	s.handler = gate.New(gate.Options{
+		Door: access.Door{Keys: s.keys, Meter: meter, Open: s.Open}, Audit: s.audit, Hosts: s.Hosts,
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Public: []string{"/healthz", "/readyz"},
+		Log: s.Log, Seen: measured.seen, Fail: writeError,
+	}, mux)
+	return nil
+}
+
+// addOperation adds the routes for those who run the server.
+func (s *Server) addOperation(mux *http.ServeMux, measured *metrics) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.ready(r.Context()); err != nil {
+			problem.Write(w, err)
+			return
+		}
+		_, _ = io.WriteString(w, "ready\n")
+	})
+
+	shown := measured.handler()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if err := access.Need(r.Context(), access.Admin); err != nil {
+			problem.Write(w, err)
+			return
+		}
+		shown.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, r, problem.New(http.StatusNotFound, "not_found", "there is no %s %.100s", r.Method, r.URL.Path))
+	})
+}
+
+// ready returns an error while no run can begin.
+func (s *Server) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return problem.New(http.StatusServiceUnavailable, "draining", "the server is stopping")
+	}
+	if err := s.db.PingContext(ctx); err != nil {
+		s.Log.Error("the database does not answer", "error", err)
+		return problem.New(http.StatusServiceUnavailable, "no_database", "the database does not answer")
+	}
+	return nil
+}
+
+// foreign are the paths of OpenAI's wire.
+var foreign = []string{"/v1/chat/", "/v1/responses", "/v1/models", "/v1/files"}
+
+// writeError writes an error in the words of the wire that a path belongs to.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	for _, path := range foreign {
+		if strings.HasPrefix(r.URL.Path, path) {
+			openai.WriteError(w, err)
+			return
+		}
+	}
+	problem.Write(w, err)
+}
+
+// Handler returns the handler of all requests, to be mounted at the root of a host.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Check reports what would make requests fail: profiles whose models cannot be asked.
+func (s *Server) Check(ctx context.Context) error { return s.manager.Check(ctx) }
+
+// HasKeys reports whether there is a key in use.
+func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(ctx) }
+
+// Recover continues the runs that an earlier process has left.
+func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
+
+// Bounds of connections.
+const (
+	headerTime  = 10 * time.Second
+	headerBytes = 64 << 10
+	idleTime    = 2 * time.Minute
+	longest     = 24 * time.Hour // of an answer; see package gate for the time of its parts
+)
+
+// Serve serves until the context ends, with TLS if there is a configuration for it. Then it
+// lets runs end for the time of drain, and interrupts the rest.
+func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
+	web := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleTime,
+		WriteTimeout: longest, TLSConfig: secure, ErrorLog: log.New(logWriter{s.Log}, "", 0),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if secure != nil {
+			ended <- web.ServeTLS(l, "", "")
+			return
+		}
+		ended <- web.Serve(l)
+	}()
+
+	select {
+	case err := <-ended:
+		return fmt.Errorf("cannot serve: %w", err)
+	case <-ctx.Done():
+	}
+	return s.stop(web, drain)
+}
+
+// stop drains the server. Requests still get answers: new ones get a refusal.
+func (s *Server) stop(web *http.Server, drain time.Duration) error {
+	s.draining.Store(true)
+	s.Log.Info("draining", "longest", drain)
+	limited, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	s.manager.Drain(limited)
+
+	// What is left are answers on their way, and streams of runs that have ended.
+	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := web.Shutdown(limited); err != nil {
+		return web.Close()
+	}
+	return nil
+}
+
+// Close closes what the server has opened. It does not close the engine.
+func (s *Server) Close() error {
+	var errs []error
+	if s.audit != nil {
+		errs = append(errs, s.audit.Close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// logWriter writes the messages of net/http, which are about broken connections.
+type logWriter struct{ log *slog.Logger }
+
+// Write implements [io.Writer].
+func (w logWriter) Write(line []byte) (int, error) {
+	w.log.Debug(strings.TrimSpace(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# usage: check.sh
+#
+# Uses bin/rlm serve with the official clients of OpenAI, for Python and TypeScript.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
+python=$("$here/../venv.sh" serve | tail -n 1)
+
+wanted=openai@7.57.0
+modules=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/serve-modules
+if [[ $(cat "$modules/wanted" 2>/dev/null) != "$wanted" ]]; then
+	npm install --silent --no-audit --no-fund --prefix "$modules" "$wanted"
+	printf '%s\n' "$wanted" >"$modules/wanted"
+fi
+
+work=$(mktemp -d)
+stop() {
+	[[ -z ${server:-} ]] || kill "$server" 2>/dev/null || true
+	wait
+	rm -rf "$work"
+}
+trap stop EXIT
+
+"$rlm" serve --listen 127.0.0.1:0 --data "$work/data" --model "scripted/$here/replies.yaml" 2>"$work/notes" &
+server=$!
+until grep -q '/v1$' "$work/notes"; do
+	kill -0 "$server" || { cat "$work/notes"; exit 1; }
+	sleep 0.1
+done
+address=$(grep -o 'http://.*' "$work/notes")
+
+"$python" "$here/client.py" "$address"
+cp "$here/client.mjs" "$modules/client.mjs" # modules are found from where a file stands
+node "$modules/client.mjs" "$address"

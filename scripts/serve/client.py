@@ -1,0 +1,133 @@
+"""Uses rlm serve with the official client of Python. usage: client.py ADDRESS"""
+
+import base64
+import io
+import sys
+
+import openai
+
+client = openai.OpenAI(base_url=sys.argv[1], api_key="unused", max_retries=0)
+model = "rlm/default"
+hay = "hay needle " * 20_000
+
+
+def check_models():
+    assert [m.id for m in client.models.list()] == [model]
+    assert client.models.retrieve(model).owned_by == "rlm"
+    try:
+        client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hi"}])
+        raise AssertionError("an unknown model answers")
+    except openai.NotFoundError as e:
+        assert e.code == "model_not_found" and e.param == "model", e
+
+
+def check_chat():
+    hi = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]
+    got = client.chat.completions.create(model=model, messages=hi)
+    assert got.choices[0].message.content == "Hello from the model.", got
+    assert got.choices[0].finish_reason == "stop" and got.usage.total_tokens > 0
+
+    text, used = "", None
+    for chunk in client.chat.completions.create(
+        model=model, messages=hi, stream=True, stream_options={"include_usage": True}
+    ):
+        used = chunk.usage or used
+        text += "".join(c.delta.content or "" for c in chunk.choices)
+    assert text == "Hello from the model." and used.completion_tokens > 0
+
+    long = [{"role": "user", "content": [{"type": "text", "text": hay}, {"type": "text", "text": "How many needles?"}]}]
+    got = client.chat.completions.create(model=model, messages=long)
+    assert got.choices[0].message.content == "there are 20000 needles", got
+    with client.chat.completions.stream(model=model, messages=long) as stream:
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content == "there are 20000 needles", final
+
+
+def check_structure():
+    import pydantic
+
+    class City(pydantic.BaseModel):
+        city: str
+        people: int
+
+    got = client.chat.completions.parse(
+        model=model, messages=[{"role": "user", "content": "a city"}], response_format=City
+    )
+    assert got.choices[0].message.parsed == City(city="Oslo", people=700_000), got
+    got = client.responses.parse(model=model, input="a city", text_format=City)
+    assert got.output_parsed.city == "Oslo", got
+
+
+def check_responses():
+    first = client.responses.create(model=model, input="hi", instructions="Be kind.")
+    assert first.status == "completed" and first.output_text == "Hello from the model.", first
+    second = client.responses.create(model=model, input="what did I say?", previous_response_id=first.id)
+    assert second.output_text == "You said something.", second
+    assert client.responses.retrieve(second.id).output_text == second.output_text
+    assert client.responses.input_items.list(second.id).data[0].content[0].text == "what did I say?"
+
+    kinds, text = [], ""
+    with client.responses.stream(model=model, input="hi") as stream:
+        for event in stream:
+            kinds.append(event.type)
+            if event.type == "response.output_text.delta":
+                text += event.delta
+        assert stream.get_final_response().output_text == text == "Hello from the model."
+    assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+    client.responses.delete(first.id)
+    try:
+        client.responses.retrieve(first.id)
+        raise AssertionError("a deleted response is there")
+    except openai.NotFoundError:
+        pass
+
+
+def check_files():
+    file = client.files.create(file=("hay.txt", io.BytesIO(hay.encode())), purpose="user_data")
+    assert file.bytes == len(hay) and file.purpose == "user_data", file
+    assert client.files.content(file.id).read() == hay.encode()
+    assert file.id in [f.id for f in client.files.list()]
+    question = [{"role": "user", "content": [
+        {"type": "input_file", "file_id": file.id}, {"type": "input_text", "text": "How many needles?"}]}]
+    got = client.responses.create(model=model, input=question, metadata={"rlm_budget_calls": "5"})
+    assert got.output_text == "there are 20000 needles", got
+    assert [i.type for i in got.output] == ["code_interpreter_call"] * 2 + ["message"], got.output
+    assert got.output[0].code == "print(len(context))" and got.output[0].outputs[0].logs == "220000\n"
+    client.files.delete(file.id)
+    try:
+        client.responses.create(model=model, input=question)
+        raise AssertionError("a deleted file is there")
+    except openai.BadRequestError as e:
+        assert e.param == "file_id", e
+
+    data = base64.b64encode(hay.encode()).decode()
+    got = client.responses.create(model=model, input=[{"role": "user", "content": [
+        {"type": "input_file", "filename": "hay.txt", "file_data": f"data:text/plain;base64,{data}"},
+        {"type": "input_text", "text": "How many needles?"}]}])
+    assert got.output_text == "there are 20000 needles", got
+
+
+def check_background():
+    made = client.responses.create(model=model, background=True, stream=True, input=[{"role": "user", "content": [
+        {"type": "input_text", "text": hay}, {"type": "input_text", "text": "How many needles?"}]}])
+    seen = [next(made) for _ in range(4)]
+    made.close()
+    rest = list(client.responses.retrieve(
+        seen[0].response.id, stream=True, starting_after=seen[-1].sequence_number))
+    numbers = [e.sequence_number for e in seen + rest]
+    assert numbers == list(range(len(numbers))), numbers
+    assert rest[-1].type == "response.completed"
+    assert rest[-1].response.output_text == "there are 20000 needles"
+
+    slow = client.responses.create(model=model, background=True, input="slow")
+    assert slow.status in ("queued", "in_progress"), slow
+    assert client.responses.cancel(slow.id).status == "cancelled"
+    stuck = client.responses.create(
+        model=model, background=True, input="for ever", tools=[{"type": "code_interpreter", "container": {"type": "auto"}}])
+    assert client.responses.cancel(stuck.id).status == "cancelled"
+    assert client.responses.retrieve(stuck.id).status == "cancelled"
+
+
+for check in (check_models, check_chat, check_structure, check_responses, check_files, check_background):
+    check()
+    print(check.__name__, "works with openai", openai.__version__)
