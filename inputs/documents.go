@@ -143,7 +143,12 @@ func (r *reader) convert(
 		sections = append(sections, bigtext.Section(part))
 	}
 	made.MarkDocument(found.shown, sections)
-	return made, found, describeDocument(found, about), nil
+
+	notes := describeDocument(found, about)
+	if strings.EqualFold(filepath.Ext(text.Name()), ".xlsb") {
+		notes = append(notes, "if SheetJS made it, cells are missing in the Markdown: table() has all cells")
+	}
+	return made, found, notes, nil
 }
 
 // keep leaves a document as it is, because of a problem.

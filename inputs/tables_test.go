@@ -47,6 +47,10 @@ func unzip(t *testing.T, path string) map[string][]byte {
 
 func TestFilesAreTables(t *testing.T) {
 	all := tableSamples(t)
+	short, err := os.ReadFile("../internal/tablefiles/testdata/short.xlsb")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const columns = "id int64, small int8, large uint64"
 	for name, c := range map[string]struct {
 		data   []byte
@@ -77,6 +81,10 @@ func TestFilesAreTables(t *testing.T) {
 		},
 		"book.ods": {
 			all["book.ods"], "ods", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, `table "Köpfe & mehr"`,
+		},
+		"short.xlsb": {
+			short, "xlsx", []string{"Sales", "Köpfe & more", "Odd"}, `{"name":"Grüße 0 漢字","count":0,`,
+			"table() has all cells",
 		},
 		"book.xls": {all["book.xls"], "xls", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, "item_2"},
 		"shop.db": {
