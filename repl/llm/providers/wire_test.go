@@ -183,6 +183,7 @@ func TestFailuresHaveKinds(t *testing.T) {
 		{"429 without credit", status(429, "insufficient_quota", "no money", ""), kind.ErrQuota, false},
 		{"429 with a long wait", status(429, "", "later", "86400"), kind.ErrRateLimited, false},
 		{"500", status(500, "server_error", "oops", ""), kind.ErrServer, true},
+		{"501", status(501, "", "not implemented", ""), kind.ErrBadRequest, false},
 		{"503", status(503, "", "away", longAgo), kind.ErrServer, true},
 		{"529", status(529, "overloaded_error", "busy", ""), kind.ErrServer, true},
 		{

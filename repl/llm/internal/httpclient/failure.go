@@ -243,6 +243,8 @@ func classifyStatus(status int, worded error, message string) error {
 		return kind.ErrRateLimited
 	case errors.Is(worded, kind.ErrContextLength):
 		return worded // some servers say so with status 500
+	case status == http.StatusNotImplemented:
+		return kind.ErrBadRequest // it will not be there later either
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
 		return kind.ErrServer
 	case status == http.StatusRequestEntityTooLarge:
