@@ -181,8 +181,9 @@ func Select(source DirSource, chosen Selection, free func() error) (*Dir, error)
 	slices.Sort(d.names)
 	d.names = slices.Compact(d.names)
 
+	_, isHandedOver := source.(opener) // its names are those of a Dir: not all are UTF-8
 	for _, name := range d.names {
-		if !fs.ValidPath(name) {
+		if !isHandedOver && !fs.ValidPath(name) {
 			return nil, fmt.Errorf(
 				"cannot use the context directory %q: %q is not a relative path with slashes",
 				d.name, name)
