@@ -83,7 +83,9 @@ func TestFilesAreTables(t *testing.T) {
 			all["book.ods"], "ods", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, `table "Köpfe & mehr"`,
 		},
 		"short.xlsb": {
-			short, "xlsx", []string{"Sales", "Köpfe & more", "Odd"}, `{"name":"Grüße 0 漢字","count":0,`,
+			short, "xlsx",
+			[]string{"Sales", "Köpfe & more", "Odd"},
+			`{"name":"Grüße 0 漢字","count":0,`,
 			"table() has all cells",
 		},
 		"book.xls": {all["book.xls"], "xls", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, "item_2"},
