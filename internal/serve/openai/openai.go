@@ -279,7 +279,7 @@ func outcome(r *runs.Record) (answered, error) {
 		return a, nil
 	case "parked":
 		return a, problem.New(http.StatusUnprocessableEntity, "parked",
-			"run %s stopped before a call that a person has to allow: start rlm serve with rules that decide", r.ID)
+			"run %s waits for a decision: see GET /v1/runs/%s", r.ID, r.ID)
 	}
 	return a, problem.New(http.StatusUnprocessableEntity, "run_"+r.Status,
 		"run %s ended without an answer: %s", r.ID, fmt.Sprintf("%.1000s", r.Reason))

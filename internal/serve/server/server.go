@@ -18,11 +18,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
 	"github.com/rlmhq/rlm/internal/serve/gate"
+	"github.com/rlmhq/rlm/internal/serve/native"
 	"github.com/rlmhq/rlm/internal/serve/openai"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
@@ -55,11 +58,14 @@ func StoreFolder(dir string) string { return filepath.Join(dir, "store") }
 // Server is a server. Close it after use.
 type Server struct {
 	Options
-	db       *sql.DB
-	audit    *access.Audit
-	keys     *access.Keys
-	manager  *runs.Manager
-	handler  http.Handler
+	db      *sql.DB
+	audit   *access.Audit
+	keys    *access.Keys
+	manager *runs.Manager
+	handler http.Handler
+
+	// Document describes the native API.
+	Document *huma.OpenAPI
 	draining atomic.Bool
 }
 
@@ -96,6 +102,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 
 	mux := http.NewServeMux()
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
+	s.Document = native.New(native.Options{
+		Runs: s.manager, Files: uploads, Meter: meter, Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
+	}, mux)
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
 		Door: access.Door{Keys: s.keys, Meter: meter, Open: s.Open}, Audit: s.audit, Hosts: s.Hosts,

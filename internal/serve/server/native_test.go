@@ -1,0 +1,104 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rlmhq/rlm/internal/serve/access"
+)
+
+var update = flag.Bool("update", false, "write docs/openapi.json")
+
+func TestTheDocumentOfTheAPIIsCommitted(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), nil)
+	got, err := json.MarshalIndent(s.server.Document, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	path := filepath.Join("..", "..", "..", "docs", "openapi.json")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/openapi.json is stale: go test ./internal/serve/server -run TestTheDocument -update (%v)", err)
+	}
+}
+
+func TestARunIsWatchedToItsEnd(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), nil)
+	made := s.do("POST", "/v1/runs", "", object{
+		"question": "how many?", "contexts": []object{{"name": "hay", "text": hay}}, "budget": object{"calls": 9},
+	})
+	s.want(made, 200, `"status":"queued"`)
+	path := "/v1/runs/" + s.text(made, "id")
+	whole := s.do("GET", path+"/events", "", nil).body
+	events := strings.SplitAfter(whole, "\n\n")
+	if !strings.Contains(events[0], "id: 1\n") || !strings.Contains(whole, `"kind":"run_ended"`) {
+		t.Fatalf("the events are %s", whole)
+	}
+	for last := range len(events) - 2 {
+		rest := s.do("GET", path+"/events", "", nil, "Last-Event-ID", jsonNumber(last)).body
+		if want := strings.Join(events[last:], ""); rest != want {
+			t.Fatalf("behind event %d come\n%s\nwant\n%s", last, rest, want)
+		}
+	}
+
+	s.want(s.do("GET", path, "", nil), 200, `"answer":"200"`)
+	s.want(s.do("POST", path+"/cancel", "", nil), 200, `"status":"answered"`)
+	s.want(s.do("GET", "/v1/runs?text=HOW&limit=1", "", nil), 200, s.text(made, "id"))
+	s.want(s.do("GET", "/v1/runs?status=failed", "", nil), 200, `"runs":[]`)
+	s.want(s.do("GET", "/v1/usage", "", nil), 200, `"usd":"`)
+	s.want(s.do("POST", "/v1/runs", "", object{"question": ""}), 422, "question")
+	s.want(s.do("POST", "/v1/runs", "", object{"question": "x", "profile": "none"}), 404, "this server has [default]")
+	s.want(s.do("POST", path+"/approvals", "", object{"approval": "x", "allow": true}), 404, "no waiting call")
+}
+
+// TestTenantsHaveTheirOwnRuns sends each request of the native API for another tenant's run.
+func TestTenantsHaveTheirOwnRuns(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), locked)
+	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
+	id := s.text(s.do("POST", "/v1/runs", alice, object{
+		"question": "how many?", "contexts": []object{{"text": hay}},
+	}), "id")
+	s.do("GET", "/v1/runs/"+id+"/events", alice, nil) // until it ends
+
+	checked := 0
+	for path, item := range s.server.Document.Paths {
+		for method, operation := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post} {
+			full := strings.ReplaceAll(path, "{id}", id)
+			if operation == nil || !strings.Contains(path, "{id}") {
+				continue
+			}
+			var body any
+			if strings.HasSuffix(path, "/approvals") {
+				body = object{"approval": "x", "allow": true}
+			}
+			got := s.do(method, full, bob, body)
+			if got.status != 404 {
+				t.Errorf("%s %s gives another tenant %d %s", method, path, got.status, got.body)
+			}
+			s.want(s.do(method, full, "", body), 401, "")
+			checked++
+		}
+	}
+	if checked < 4 {
+		t.Errorf("only %d operations are checked", checked)
+	}
+	if got := s.do("GET", "/v1/runs", bob, nil); strings.Contains(got.body, id) {
+		t.Errorf("the list shows another tenant's run: %s", got.body)
+	}
+	decided := s.do("POST", "/v1/runs/"+id+"/approvals", alice, object{"approval": "x", "allow": true})
+	s.want(decided, 403, "scope approve")
+}
