@@ -56,6 +56,9 @@ type Options struct {
 	// Tiers replace the default four tiers. Their names must differ. The engine owns them and
 	// closes them.
 	Tiers []tiers.Tier
+	// ChangeTiers, if set, gets the default tiers and returns the ones to take instead of them,
+	// such as one of them behind a further wall. Not called with Tiers.
+	ChangeTiers func([]tiers.Tier) ([]tiers.Tier, error)
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must
 	// belong to the user alone. Empty means the user's cache directory; "none"
 	// keeps nothing, so that the preparation takes about two seconds in each process.
@@ -171,7 +174,9 @@ func New(options Options) (*Engine, error) {
 
 	e.warmed = append([]tiers.Tier{e.wasm}, options.Tiers...)
 	if e.tiers = slices.Clone(options.Tiers); e.tiers == nil {
-		e.addDefaultTiers(options)
+		if err := e.addDefaultTiers(options); err != nil {
+			return nil, err
+		}
 	}
 
 	e.analyser = python.New(e.wasm)
@@ -186,7 +191,7 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) addDefaultTiers(options Options) {
+func (e *Engine) addDefaultTiers(options Options) (err error) {
 	warm := -1
 	if options.Containers > 0 {
 		warm = options.Containers
@@ -208,6 +213,11 @@ func (e *Engine) addDefaultTiers(options Options) {
 		}),
 		native,
 	}
+
+	if options.ChangeTiers != nil {
+		e.tiers, err = options.ChangeTiers(e.tiers)
+	}
+	return err
 }
 
 // cacheDir returns the directory for compiled code, "" for none. A directory that the caller

@@ -118,6 +118,36 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 	}
 }
 
+// TestTheDefaultTiersCanBeChanged puts a tier in the place of a default one.
+func TestTheDefaultTiersCanBeChanged(t *testing.T) {
+	fake := newFakeTier("mine")
+	engine := newEngine(t, rlm.Options{
+		CacheDir: "none",
+		ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
+			if len(all) != 4 || all[1].Info().Name != rlm.TierWasm {
+				t.Errorf("the default tiers are %v", all)
+			}
+			all[1] = fake
+			return all, nil
+		},
+	})
+	session, err := engine.Open(t.Context(), pinned())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := session.Run(t.Context(), "anything"); err != nil || result.Tier != "mine" {
+		t.Errorf("%+v, %v", result, err)
+	}
+
+	refused := errors.New("no wall here")
+	_, err = rlm.New(rlm.Options{
+		CacheDir: "none", ChangeTiers: func([]tiers.Tier) ([]tiers.Tier, error) { return nil, refused },
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("an error of the change is %v", err)
+	}
+}
+
 func TestASessionHasOneOwner(t *testing.T) {
 	fake := newFakeTier("mine")
 	session, err := engineOf(t, fake, nil).Open(t.Context(), pinned())

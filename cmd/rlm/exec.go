@@ -189,9 +189,10 @@ func (f *execFlags) openSession(
 	return kept.session, kept, nil
 }
 
-// newEngine returns an engine with the settings. It prepares no tier.
+// newEngine returns an engine with the settings. It prepares no tier. Each change may set what is
+// not a setting.
 func (e *env) newEngine(
-	ctx context.Context, note func(string, ...any),
+	ctx context.Context, note func(string, ...any), changes ...func(*rlm.Options),
 ) (*rlm.Engine, error) {
 	packages, err := openPackages(ctx, e.settings, note)
 	if err == nil {
@@ -201,7 +202,7 @@ func (e *env) newEngine(
 		return nil, &exitError{exitUsage, err}
 	}
 	folder, _ := e.storeFolder() // without it, named runs fail before this
-	engine, err := rlm.New(rlm.Options{
+	options := rlm.Options{
 		Store:        folder,
 		CacheDir:     e.settings.CacheDir,
 		WasmEngine:   e.settings.Engine,
@@ -214,7 +215,12 @@ func (e *env) newEngine(
 		Packages:     packages,
 		Log:          e.log,
 		Progress:     func(what string) { note("%s", what) },
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+
+	engine, err := rlm.New(options)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
@@ -225,8 +231,10 @@ func (e *env) newEngine(
 }
 
 // engine returns an engine with the settings, ready for snippets.
-func (e *env) engine(ctx context.Context, note func(string, ...any)) (*rlm.Engine, error) {
-	engine, err := e.newEngine(ctx, note)
+func (e *env) engine(
+	ctx context.Context, note func(string, ...any), changes ...func(*rlm.Options),
+) (*rlm.Engine, error) {
+	engine, err := e.newEngine(ctx, note, changes...)
 	if err != nil {
 		return nil, err
 	}

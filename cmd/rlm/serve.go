@@ -13,11 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/server"
+	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
@@ -30,7 +33,8 @@ The settings of models, budgets and tiers make the profile default. --profile ad
 each from a configuration file whose settings win over all others.
 
 Requests of this machine need no key. Any other address needs keys ("rlm keys create") and
-TLS. SIGTERM and Ctrl-C let runs end for --drain; the next server continues the rest.
+TLS. Snippets of tier wasm run in workers: jailed processes that hold no key and see one tenant
+each. SIGTERM and Ctrl-C let runs end for --drain; the next server continues the rest.
 
 Exit codes: 0 stopped; 2 usage, bad settings or models that cannot be asked; 5 the server
 broke.`
@@ -45,6 +49,7 @@ type serveFlags struct {
 	cert, key       string
 	hosts, origins  []string
 	needKey, noKeys bool
+	inProcess       bool
 
 	atOnce, queue            int
 	maxBody, maxFile, maxCtx sizeValue
@@ -96,6 +101,8 @@ func newServe(e *env) *cobra.Command {
 		"`origin` of web pages that may use the server, such as https://chat.example.org; repeatable")
 	flags.BoolVar(&f.needKey, "require-key", false, "ask for keys on this machine, too, such as behind a proxy")
 	flags.BoolVar(&f.noKeys, "insecure-no-keys", false, "serve any address without keys and TLS")
+	flags.BoolVar(&f.inProcess, "insecure-no-workers", false,
+		"run snippets of tier wasm in the process of the server, which holds the keys")
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
@@ -123,7 +130,11 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 
 	e.settings.Store = server.StoreFolder(dir)
-	engine, err := e.engine(ctx, note)
+	engine, err := e.engine(ctx, note, func(o *rlm.Options) {
+		if !f.inProcess {
+			o.ChangeTiers = func(all []tiers.Tier) ([]tiers.Tier, error) { return e.useWorkers(ctx, all) }
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -154,6 +165,27 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return f.serve(ctx, s, secure, note)
+}
+
+// useWorkers puts tier wasm into workers.
+func (e *env) useWorkers(ctx context.Context, all []tiers.Tier) ([]tiers.Tier, error) {
+	for i, tier := range all {
+		if tier.Info().Name != rlm.TierWasm {
+			continue
+		}
+		inWorkers, err := workers.New(tier, workers.Options{
+			Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled, Log: e.log,
+		})
+		if err == nil {
+			err = inWorkers.Probe(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
+				"compiler would reach the keys", err)
+		}
+		all[i] = inWorkers
+	}
+	return all, nil
 }
 
 // checkAddress refuses settings that would let strangers in. It reports whether only this
