@@ -23,7 +23,7 @@ func CountValues(data []byte, depth int) int {
 	return values
 }
 
-// count returns at least the number of values and of objects down to a depth.
+// count returns at least the number of values, and of objects with names, down to a depth.
 func count(data []byte, depth int) (values, objects int) {
 	values = 1
 	nested := 0
@@ -36,7 +36,7 @@ func count(data []byte, depth int) (values, objects int) {
 			if nested <= depth {
 				values++
 			}
-			if nested <= depth && c == '{' {
+			if nested <= depth && c == '{' && !bytes.HasPrefix(data[i+1:], []byte("}")) {
 				objects++
 			}
 		case ']', '}':
