@@ -46,7 +46,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced unraced-docker-suite unraced-docker unraced-others smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images images-relock demo test race unraced smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,22 +75,11 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 \
 		$(GOTEST) -race -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
-# Tier docker waits for its daemon half of the time, so it runs beside the others, in two parts.
+# Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
-	@$(MAKE) --no-print-directory -j 3 unraced-docker-suite unraced-docker unraced-others
-
-UNRACEDTEST := $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT)
-
-unraced-docker-suite:
-	$(UNRACEDTEST) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/docker
-
-unraced-docker:
-	$(UNRACEDTEST) $(TESTFLAGS) -skip '^TestSuite$$' ./tiers/docker
-
-unraced-others:
-	$(UNRACEDTEST) -p 2 $(TESTFLAGS) $$(go list $(UNRACED) | grep -v /tiers/docker)
-	RLM_ENGINE=wazero $(UNRACEDTEST) -short $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
-	RLM_ENGINE=wazero $(UNRACEDTEST) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
+	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
+	RLM_ENGINE=wazero $(GOTEST) -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
+	RLM_ENGINE=wazero $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
