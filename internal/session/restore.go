@@ -45,7 +45,7 @@ func (m *Machine) finish(
 
 	isOrderly := !ending.IsGone && (r.Status != tiers.StatusCrashed || a.WasInterrupted())
 	healed, err := guest.Heal(context.WithoutCancel(ctx), s, isOrderly)
-	r.Lost = join(changed, m.lost(guest, s, healed))
+	r.Lost = JoinLosses(changed, m.lost(guest, s, healed))
 	if err != nil {
 		err = fmt.Errorf("cannot restore the sandbox: %w", errors.Join(err, healed.Fault))
 		return r, m.broken(tiers.EffectsRan, r.Lost, err)
@@ -131,8 +131,8 @@ func (m *Machine) noun(s Snippet) string {
 	return "interpreter"
 }
 
-// join adds one loss to another.
-func join(a, b *tiers.Loss) *tiers.Loss {
+// JoinLosses adds one loss to another. Nil is none.
+func JoinLosses(a, b *tiers.Loss) *tiers.Loss {
 	switch {
 	case a == nil:
 		return b

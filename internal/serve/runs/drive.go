@@ -219,6 +219,8 @@ func (m *Manager) Waiting(ctx context.Context, tenant, id string) ([]rlm.Approva
 
 // Decide answers a call that waits, and continues the run when no other call does.
 func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm.Decision) error {
+	m.deciding.Lock() // decisions at the same time would keep each other from the run
+	defer m.deciding.Unlock()
 	waiting, err := m.Waiting(ctx, tenant, id)
 	if err != nil {
 		return err

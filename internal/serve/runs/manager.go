@@ -55,6 +55,8 @@ type Manager struct {
 	lives   map[string]*live
 	work    sync.WaitGroup
 
+	deciding sync.Mutex // held by a decision
+
 	life context.Context //nolint:containedctx // of direct answers, ends with Drain
 	kill context.CancelCauseFunc
 }

@@ -2,16 +2,25 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
@@ -101,4 +110,53 @@ func TestTenantsHaveTheirOwnRuns(t *testing.T) {
 	}
 	decided := s.do("POST", "/v1/runs/"+id+"/approvals", alice, object{"approval": "x", "allow": true})
 	s.want(decided, 403, "scope approve")
+}
+
+// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
+func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
+	first := 0
+	ask := "```repl\nimport asyncio\nsent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\n" +
+		"FINAL(str(sent))\n```"
+	model, err := scripted.New(scripted.Rule{When: scripted.When{Said: &first}, Reply: &ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent atomic.Int64
+	s := start(t, t.TempDir(), model, func(o *Options) {
+		task := &o.Profiles[0].Task
+		task.Config.Bypass = -1
+		task.Config.Approve = func(context.Context, tiers.Call, ledger.Spending) error {
+			return fmt.Errorf("a mail: %w", repl.ErrLater)
+		}
+		task.Functions = []rlm.Function{rlm.Func("mail", "Sends a mail.",
+			func(context.Context, tiers.Call) (tiers.Value, error) {
+				sent.Add(1)
+				return tiers.Value(`"sent"`), nil
+			})}
+	})
+	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail them"}), "id")
+	s.do("GET", path+"/events", "", nil) // until it waits
+	parked := s.do("GET", path, "", nil)
+	s.want(parked, 200, `"status":"parked"`)
+	var run struct {
+		Waiting []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(parked.body), &run); err != nil || len(run.Waiting) != 2 || sent.Load() != 0 {
+		t.Fatalf("%s, %v, %d sent", parked.body, err, sent.Load())
+	}
+
+	var both sync.WaitGroup
+	for i, w := range run.Waiting {
+		both.Go(func() {
+			got := s.do("POST", path+"/approvals", "", object{"approval": w.ID, "allow": i == 0, "reason": "away"})
+			s.want(got, 200, "")
+		})
+	}
+	both.Wait()
+	s.do("GET", path+"/events", "", nil)
+	ended := s.do("GET", path, "", nil)
+	s.want(ended, 200, `"status":"answered"`)
+	if !strings.Contains(ended.body, "away") || sent.Load() != 1 {
+		t.Errorf("%s, %d sent", ended.body, sent.Load())
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -210,12 +212,7 @@ func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, 
 }
 
 func (r *running) admit(p callParams, call tiers.Call) error {
-	for _, arg := range slices.Concat(call.Args) {
-		if !json.Valid(arg) {
-			return errors.New("an argument is not JSON")
-		}
-	}
-	for _, arg := range call.Named {
+	for _, arg := range slices.AppendSeq(slices.Clone(call.Args), maps.Values(call.Named)) {
 		if !json.Valid(arg) {
 			return errors.New("an argument is not JSON")
 		}
@@ -285,6 +282,9 @@ func (r *running) finish() {
 	r.clock.timer.Stop()
 }
 
+// maxSaid bounds the text of an error, in characters.
+const maxSaid = 10_000
+
 // decodeError returns the error of a worker as that of a tier.
 func decodeError(known *jsonrpc.Error, tier string) error {
 	var d details
@@ -294,12 +294,16 @@ func decodeError(known *jsonrpc.Error, tier string) error {
 	if !slices.Contains(effects, d.Effects) || checkLoss(d.Lost) != nil {
 		d.Effects, d.Lost = tiers.EffectsUnknown, nil
 	}
+	message := texts.Truncate(known.Message, maxSaid)
 
 	switch d.Kind {
 	case kindRejected:
-		return &tiers.RejectedError{Tier: tier, Missing: d.Missing, Reason: d.Reason, Effects: d.Effects}
+		return &tiers.RejectedError{
+			Tier: tier, Missing: texts.Truncate(d.Missing, maxName), Reason: texts.Truncate(d.Reason, maxSaid),
+			Effects: d.Effects,
+		}
 	case kindBroken:
-		return &tiers.BrokenError{Tier: tier, Effects: d.Effects, Lost: d.Lost, Err: errors.New(known.Message)}
+		return &tiers.BrokenError{Tier: tier, Effects: d.Effects, Lost: d.Lost, Err: errors.New(message)}
 	}
-	return errors.New(known.Message)
+	return errors.New(message)
 }

@@ -109,3 +109,24 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 		t.Error("an argument that is no JSON is passed on")
 	}
 }
+
+// TestWhatAWorkerSaysIsBounded sends texts that a worker makes long.
+func TestWhatAWorkerSaysIsBounded(t *testing.T) {
+	long := strings.Repeat("x", maxException+1)
+	for name, r := range map[string]tiers.Result{
+		"exception": {Status: tiers.StatusRaised, Exception: &tiers.Exception{Traceback: long}},
+		"variable":  {Status: tiers.StatusOK, Variables: []tiers.Variable{{Name: "a", Kind: long}}},
+	} {
+		if err := checkResult(&r, tiers.DefaultLimits()); err == nil || !strings.Contains(err.Error(), "too long") {
+			t.Errorf("a long %s: %v", name, err)
+		}
+	}
+
+	for _, kind := range []string{"", kindRejected, kindBroken} {
+		d := details{Kind: kind, Missing: long, Reason: long, Effects: tiers.EffectsNeverRan}
+		err := decodeError(jsonrpc.NewError(jsonrpc.CodeServer, d, "%s", long), "wasm")
+		if got := len(err.Error()); got > 3*maxSaid {
+			t.Errorf("an error of kind %q has %d bytes", kind, got)
+		}
+	}
+}

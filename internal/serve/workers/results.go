@@ -144,6 +144,7 @@ const (
 	maxArtefacts     = 64
 	maxArtefactBytes = 64 << 20
 	maxVariables     = 2000
+	maxException     = 16 << 20 // bytes
 	maxName          = 1000
 	maxLost          = 100_000
 )
@@ -254,6 +255,10 @@ func checkResult(r *tiers.Result, l tiers.Limits) error {
 		return errors.New("the output is not what was counted")
 	case r.Final != nil && !json.Valid(r.Final.Value):
 		return errors.New("the answer is not JSON")
+	case hasException && len(r.Exception.Type)+len(r.Exception.Message)+len(r.Exception.Traceback) > maxException:
+		return errors.New("the exception is too long")
+	case slices.ContainsFunc(r.Variables, func(v tiers.Variable) bool { return len(v.Name)+len(v.Kind) > maxName }):
+		return errors.New("a variable has a name that is too long")
 	case len(r.Variables) > maxVariables || len(r.Enforced) > len(limitNames):
 		return errors.New("the result has too many entries")
 	}

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/hostcall"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -39,7 +39,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	result, err := s.runIn(ctx, turn, job)
 	result.Usage.Queued = turn.Waited()
-	result.Lost = joinLosses(lost, result.Lost)
+	result.Lost = session.JoinLosses(lost, result.Lost)
 	return result, addLoss(err, lost)
 }
 
@@ -178,19 +178,7 @@ func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 func addLoss(err error, lost *tiers.Loss) error {
 	var broken *tiers.BrokenError
 	if lost != nil && errors.As(err, &broken) {
-		broken.Lost = joinLosses(lost, broken.Lost)
+		broken.Lost = session.JoinLosses(lost, broken.Lost)
 	}
 	return err
-}
-
-func joinLosses(a, b *tiers.Loss) *tiers.Loss {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	snippets := slices.Concat(a.Snippets, b.Snippets)
-	slices.Sort(snippets)
-	return &tiers.Loss{Snippets: slices.Compact(snippets), Reason: a.Reason + "; " + b.Reason}
 }

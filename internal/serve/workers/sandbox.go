@@ -163,7 +163,7 @@ func (s *sandbox) lossSince(from *saved, why string) *tiers.Loss {
 		return nil
 	}
 	lost := &tiers.Loss{Reason: fmt.Sprintf(
-		"the process of the session ended (%s), and the session went back to its last saved state", why)}
+		"The process of the session has ended (%s); the session went back to its last saved state.", why)}
 	for n := kept + 1; n <= s.ordinal; n++ {
 		lost.Snippets = append(lost.Snippets, n)
 	}

@@ -37,6 +37,17 @@ func (s *sandbox) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.keep(state); err != nil {
+		return err
+	}
+
+	s.saved.cost = time.Since(begun)
+	s.pinned.Store(len(state.Left) > 0 || s.cfg.Deterministic || s.cfg.Out)
+	return nil
+}
+
+// keep makes a state the one to go back to. using is held.
+func (s *sandbox) keep(state tiers.State) error {
 	kept := &saved{snippet: s.ordinal, state: state}
 	if len(state.Data) > smallState {
 		if err := kept.write(); err != nil {
@@ -44,10 +55,8 @@ func (s *sandbox) save(ctx context.Context) error {
 		}
 	}
 
-	err = s.saved.close()
-	kept.cost = time.Since(begun)
+	err := s.saved.close()
 	s.saved = kept
-	s.pinned.Store(len(state.Left) > 0 || s.cfg.Deterministic || s.cfg.Out)
 	return err
 }
 
@@ -230,7 +239,7 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	report, err := s.importInto(ctx, s.worker, s.id, state)
 	if err == nil {
 		s.ordinal = state.Snippet
-		s.saved = &saved{snippet: state.Snippet, state: state}
+		err = s.keep(state)
 	}
 	return report, err
 }
