@@ -134,7 +134,9 @@ func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 				return tiers.Value(`"sent"`), nil
 			})}
 	})
-	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail them"}), "id")
+	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{
+		"question": "mail them", "budget": object{"tool_calls": 2},
+	}), "id")
 	s.do("GET", path+"/events", "", nil) // until it waits
 	parked := s.do("GET", path, "", nil)
 	s.want(parked, 200, `"status":"parked"`)
@@ -159,4 +161,6 @@ func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 	if !strings.Contains(ended.body, "away") || sent.Load() != 1 {
 		t.Errorf("%s, %d sent", ended.body, sent.Load())
 	}
+	s.want(ended, 200, `"tool_calls":1`)
+	s.want(s.do("GET", "/v1/usage", "", nil), 200, `"tool_calls":1`)
 }
