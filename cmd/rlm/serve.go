@@ -106,7 +106,7 @@ func newServe(e *env) *cobra.Command {
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, those that rest included")
-	flags.IntVar(&f.openSessions, "max-open-sessions", 100, "maximum `number` of sessions that are open; others rest")
+	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of sessions that are open; others rest")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")

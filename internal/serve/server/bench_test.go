@@ -28,7 +28,7 @@ func benchServer(b *testing.B) *tested {
 	options := inWorkers(b)
 	options.CacheDir = testcache.Dir()
 	s := startWith(b, b.TempDir(), options, counting(b), func(o *Options) {
-		o.Sessions, o.OpenSessions = 10_000, 100
+		o.Sessions, o.OpenSessions = 10_000, 64 // as rlm serve does
 	})
 	if shared, ok := s.web.Client().Transport.(*http.Transport); ok {
 		shared.MaxIdleConnsPerHost = 100 // as many as there are clients
