@@ -18,6 +18,7 @@ func FindRepeated(ctx context.Context, db *sql.DB, tenant, word string, digest [
 	var known []byte
 	err = db.QueryRowContext(ctx, `SELECT run, digest FROM idempotency WHERE tenant = ? AND word = ?`,
 		tenant, word).Scan(&made, &known)
+
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
@@ -35,6 +36,7 @@ func AddRepeated(ctx context.Context, tx *sql.Tx, tenant, word string, digest []
 	_, err := tx.ExecContext(ctx,
 		`INSERT INTO idempotency (tenant, word, digest, run, created) VALUES (?, ?, ?, ?, ?)`,
 		tenant, word, digest, made, Time(time.Now()))
+
 	if err != nil && strings.Contains(err.Error(), "UNIQUE") {
 		err = problem.Later(http.StatusConflict, "idempotency_in_use", time.Second,
 			"another request with this Idempotency-Key begins just now: try again")
