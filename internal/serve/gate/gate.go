@@ -44,11 +44,14 @@ type Options struct {
 }
 
 // New returns a handler that lets requests through to next.
-func New(o Options, next http.Handler) http.Handler { return &gate{o, next} }
+func New(o Options, next http.Handler) http.Handler {
+	return &gate{o, next, newBodies(bodiesAtOnce * o.MaxBody)}
+}
 
 type gate struct {
 	Options
-	next http.Handler
+	next   http.Handler
+	bodies *bodies
 }
 
 // ServeHTTP implements [http.Handler].
@@ -83,6 +86,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := newBody(seen, r.Body, isLarge)
 	defer body.endReading()
 	if r.Body = body; !isLarge {
+		body.held = &share{of: g.bodies, tenant: caller.Tenant}
+		defer body.held.release()
 		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
 	}
 	r = r.WithContext(access.With(r.Context(), caller))

@@ -48,6 +48,7 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // body is the body of a request, whose parts have to arrive in time.
 type body struct {
 	io.ReadCloser
+	held    *share // nil for a body that nobody keeps in memory
 	flow    *http.ResponseController
 	end     time.Time
 	reading bool
@@ -74,6 +75,11 @@ func (b *body) Read(into []byte) (int, error) {
 	_ = b.flow.SetReadDeadline(next)
 
 	n, err := b.ReadCloser.Read(into)
+	if b.held != nil {
+		if full := b.held.add(int64(n)); full != nil {
+			n, err = 0, full
+		}
+	}
 	if err != nil {
 		b.endReading()
 	}

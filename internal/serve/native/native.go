@@ -1,4 +1,4 @@
-// Package native is the server's own API: runs, their events and approvals, sessions, and spending. Its
+// Package native is the server's own API: runs, their events and approvals, sessions, keys, and spending. Its
 // document of OpenAPI 3.1 is docs/openapi.json.
 package native
 
@@ -6,15 +6,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
 	"github.com/rlmhq/rlm/internal/serve/gate"
@@ -48,6 +52,8 @@ func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
 	config := huma.DefaultConfig("rlm", o.Version)
 	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
 	config.CreateHooks = nil // no links to schemas in answers
+	decoder := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decodeJSON}
+	config.Formats = map[string]huma.Format{"application/json": decoder, "json": decoder}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "a key of rlm keys create"},
 	}
@@ -64,6 +70,7 @@ func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
 		"Send the events of a run as server-sent events, as they come", access.Read, a.watch)
 	add(h, a, http.MethodGet, "/v1/usage", "get-usage", "Show the spending of the tenant's keys by days",
 		access.Read, a.usage)
+	a.addKeys(h)
 	a.addSessions(h)
 	a.addConnect(h, mux)
 
@@ -83,7 +90,7 @@ func add[In, Out any](
 		OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: a.MaxBody,
 		BodyReadTimeout: -1, // the gate bounds the time
 		Description:     "Needs a key with the scope " + string(scope) + ".",
-		Errors:          []int{400, 401, 403, 404, 422, 429, 500, 503},
+		Errors:          []int{400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 500, 502, 503},
 	}
 	huma.Register(h, operation, func(ctx context.Context, in *In) (*Out, error) {
 		if err := access.Need(ctx, scope); err != nil {
@@ -107,6 +114,12 @@ type failure struct {
 func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 	plain := huma.NewError
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
+		if known := problemOf(errs); known != nil {
+			return describeFailure(known)
+		}
+		if detail == unreadable {
+			status = http.StatusBadRequest // the client has sent less than it has announced
+		}
 		var made *huma.ErrorModel
 		if !errors.As(plain(status, detail, errs...), &made) {
 			made = &huma.ErrorModel{Status: status, Detail: detail}
@@ -119,18 +132,54 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 	}
 }
 
+// unreadable is what huma says, as an error of the server, of a body that breaks off.
+const unreadable = "cannot read request body"
+
+// problemOf returns the error for a client that is behind those of huma, nil for none.
+func problemOf(errs []error) (known *problem.Error) {
+	for _, err := range errs {
+		var detail *huma.ErrorDetail
+		if errors.As(err, &known) {
+			return known
+		}
+		if errors.As(err, &detail) && strings.HasPrefix(detail.Message, tooHeavy) {
+			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "%s", detail.Message)
+		}
+	}
+	return nil
+}
+
+// tooHeavy begins the error of a body whose values would take too much memory.
+const tooHeavy = "the body has too many values"
+
+// maxWeight bounds the memory that the values of a body take once decoded, in bytes.
+const maxWeight = 256 << 20
+
+// decodeJSON decodes a body, unless its values take too much memory: a short text such as "[]," may
+// become 40 bytes.
+func decodeJSON(data []byte, into any) error {
+	if weight := hostcall.Weigh(data); weight > maxWeight {
+		return fmt.Errorf("%s: they take %s of memory, more than %s: send texts, or a file", tooHeavy,
+			humanize.IBytes(uint64(weight)), humanize.IBytes(maxWeight)) //nolint:gosec // not negative
+	}
+	return huma.DefaultJSONFormat.Unmarshal(data, into)
+}
+
 // fail returns an error for huma to send. What is not the client's goes to the log.
 func (a *api) fail(err error) error {
 	e := problem.Of(err)
 	if e.Status == http.StatusInternalServerError {
 		a.Log.Error("a request failed", "error", err)
 	}
-	sent := &failure{Code: e.Code, ErrorModel: huma.ErrorModel{
-		Type: "about:blank", Status: e.Status, Title: http.StatusText(e.Status), Detail: e.Detail,
-	}}
 	header := http.Header{}
 	e.SetHeader(header)
-	return huma.ErrorWithHeaders(sent, header)
+	return huma.ErrorWithHeaders(describeFailure(e), header)
+}
+
+func describeFailure(e *problem.Error) *failure {
+	return &failure{Code: e.Code, ErrorModel: huma.ErrorModel{
+		Type: "about:blank", Status: e.Status, Title: http.StatusText(e.Status), Detail: e.Detail,
+	}}
 }
 
 // run is a run on the wire.
