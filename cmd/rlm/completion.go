@@ -59,7 +59,7 @@ var (
 	fileValues = []string{"file", "program", "SRC:DST"}
 	fileFlags  = []string{
 		"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence",
-		"graph", "graph-write", "remember",
+		"graph", "graph-write", "remember", "store", "openapi",
 	}
 )
 
