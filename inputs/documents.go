@@ -143,12 +143,7 @@ func (r *reader) convert(
 		sections = append(sections, bigtext.Section(part))
 	}
 	made.MarkDocument(found.shown, sections)
-
-	notes := describeDocument(found, about)
-	if strings.EqualFold(filepath.Ext(text.Name()), ".xlsb") {
-		notes = append(notes, "if SheetJS made it, cells are missing in the Markdown: table() has all cells")
-	}
-	return made, found, notes, nil
+	return made, found, describeDocument(found, about), nil
 }
 
 // keep leaves a document as it is, because of a problem.
@@ -294,7 +289,8 @@ func limitNotes(notes []string) []string {
 	return append(notes[:most:most], humanize.Comma(int64(len(notes)-most))+" more notes on documents")
 }
 
-// tellWhile tells the progress about every second until stop is called.
+// tellWhile tells the progress about every second until stop is called, and ever more seldom
+// while it is the same.
 func (r *reader) tellWhile(what func() string) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
@@ -304,10 +300,20 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 	group.Go(func() {
 		ticks := time.NewTicker(time.Second)
 		defer ticks.Stop()
+		told, pause, left := "", 1, 0 // in ticks
 		for {
 			select {
 			case <-ticks.C:
-				r.Progress(what())
+				text := what()
+				if left--; text == told && left > 0 {
+					continue
+				}
+				if text != told {
+					pause = 1
+				}
+				r.Progress(text)
+				pause *= 2
+				told, left = text, pause
 			case <-stopped:
 				return
 			}
