@@ -19,12 +19,11 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/server"
 	"github.com/rlmhq/rlm/internal/serve/workers"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
-http://127.0.0.1:7070/v1 and the model rlm/default.
+http://127.0.0.1:7070/v1 and the model rlm/default. Hosts of MCP use /mcp.
 
 A short message is answered by the model directly. A long message, a file or the tool
 code_interpreter becomes a run, whose snippets read what is long.
@@ -52,6 +51,7 @@ type serveFlags struct {
 	inProcess       bool
 
 	atOnce, queue            int
+	sessions, openSessions   int
 	maxBody, maxFile, maxCtx sizeValue
 	long                     sizeValue
 	drain                    time.Duration
@@ -105,6 +105,8 @@ func newServe(e *env) *cobra.Command {
 		"run snippets of tier wasm in the process of the server, which holds the keys")
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
+	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, those that rest included")
+	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of sessions that are open; others rest")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
@@ -139,9 +141,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	f.tools.ask = func(_ context.Context, _, _, rule string) error {
-		return fmt.Errorf("the rule %q asks first: %w", rule, repl.ErrLater)
-	}
+	f.tools.ask = askFirst
 	tools, err := f.tools.open(ctx, e, note)
 	if err != nil {
 		return err
@@ -153,11 +153,13 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 	defer known.close()
 
+	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
 	s, err := server.New(ctx, server.Options{
 		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
+		Sessions: f.sessions, OpenSessions: f.openSessions,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs:  inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir},
+		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx)),
 		Version: version(), Log: e.log,
 	})
 	if err != nil {
@@ -203,6 +205,8 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	case !isLocal && f.cert == "" && !f.noKeys:
 		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
 			"their way: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
+	case f.sessions < 1 || f.openSessions < 1:
+		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
 	case f.atOnce < 1 || f.queue < 0:
 		return false, nil, errors.New("give a positive --max-runs, and a --max-queue of at least 0")
 	}

@@ -168,14 +168,15 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	}
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", origin)
-	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Mcp-Session-Id")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 
-	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	head.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
 	head.Set("Access-Control-Allow-Headers",
 		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
+			"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, "+
 			"OpenAI-Organization, OpenAI-Project, "+ //nolint:misspell // a name
 			"X-Stainless-Arch, X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "+
 			"X-Stainless-Retry-Count, X-Stainless-Runtime, X-Stainless-Runtime-Version, X-Stainless-Timeout, "+
@@ -192,7 +193,8 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	}
 	g.Log.Info("request", "id", id, "method", r.Method, "path", r.URL.Path, "status", w.status,
 		"elapsed", elapsed, "key", k.Name)
-	isChange := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	isChange := !isRead || w.status == http.StatusSwitchingProtocols
 	if g.Audit == nil || !isChange && w.status != http.StatusUnauthorized && w.status != http.StatusForbidden {
 		return
 	}

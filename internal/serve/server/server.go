@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/sessions"
 )
 
 // Options configure a server. Sizes are in bytes.
@@ -40,6 +42,10 @@ type Options struct {
 	Dir string
 	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
 	AtOnce, Queue int
+	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
+	Sessions, OpenSessions int
+	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
+	Rest time.Duration
 	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext a context when
 	// it is unpacked. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
@@ -48,8 +54,16 @@ type Options struct {
 	Open           bool
 	Hosts, Origins []string
 	Inputs         inputs.Options
-	Version        string
-	Log            *slog.Logger
+	// MCP makes what answers /mcp, nil for nothing. It is closed when the server has drained.
+	MCP     func(*runs.Manager, *files.Files) Endpoint
+	Version string
+	Log     *slog.Logger
+}
+
+// Endpoint answers the requests for a path.
+type Endpoint interface {
+	http.Handler
+	io.Closer
 }
 
 // StoreFolder returns the folder of the durable runs in a data folder.
@@ -62,7 +76,9 @@ type Server struct {
 	audit   *access.Audit
 	keys    *access.Keys
 	manager *runs.Manager
+	kept    *sessions.Manager
 	handler http.Handler
+	mcp     Endpoint
 
 	// Document describes the native API.
 	Document *huma.OpenAPI
@@ -92,26 +108,53 @@ func (s *Server) open(ctx context.Context) (err error) {
 
 	s.keys = access.OpenKeys(s.db)
 	meter := access.NewMeter(s.db)
+	door := access.Door{Keys: s.keys, Meter: meter, Open: s.Open}
 	measured := newMetrics(s.Version)
 	s.manager = runs.New(runs.Options{
 		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
 		Dir: filepath.Join(s.Dir, "runs"), AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
 		MaxContext: s.MaxContext, Log: s.Log, Charged: measured.charged, Ended: measured.ended,
 	})
-	measured.watch(s.manager)
+	s.kept, err = sessions.New(ctx, sessions.Options{
+		Engine: s.Engine, DB: s.db, Dir: filepath.Join(s.Dir, "sessions"), Terms: s.terms,
+		AtMost: s.Sessions, Open: s.OpenSessions, Inputs: s.Inputs, MaxContext: s.MaxContext, Log: s.Log,
+		SaveAfter: s.Rest, Ran: measured.ran,
+	})
+	if err != nil {
+		return err
+	}
+	measured.watch(s.manager, s.kept)
 
 	mux := http.NewServeMux()
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
 	s.Document = native.New(native.Options{
-		Runs: s.manager, Files: uploads, Meter: meter, Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
+		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Version: s.Version,
+		MaxBody: s.MaxBody, Log: s.Log,
 	}, mux)
+	if s.MCP != nil {
+		s.mcp = s.MCP(s.manager, uploads)
+		mux.Handle("/mcp", s.mcp)
+	}
+
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
-		Door: access.Door{Keys: s.keys, Meter: meter, Open: s.Open}, Audit: s.audit, Hosts: s.Hosts,
+		Door: door, Audit: s.audit, Hosts: s.Hosts,
 		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Public: []string{"/healthz", "/readyz"},
 		Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
+}
+
+// terms returns what the sessions of a profile may have.
+func (s *Server) terms(profile string) (sessions.Terms, error) {
+	p, err := s.manager.Profile(profile)
+	if err != nil {
+		return sessions.Terms{}, err
+	}
+	cfg := &p.Task.Config
+	return sessions.Terms{
+		Profile: p.Name, Limits: cfg.Limits, Policy: p.Task.Policy, Deterministic: cfg.Deterministic,
+	}, nil
 }
 
 // addOperation adds the routes for those who run the server.
@@ -187,7 +230,7 @@ const (
 )
 
 // Serve serves until the context ends, with TLS if there is a configuration for it. Then it
-// lets runs end for the time of drain, and interrupts the rest.
+// lets runs and snippets end for the time of drain, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
 	web := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleTime,
@@ -216,7 +259,14 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	s.Log.Info("draining", "longest", drain)
 	limited, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	s.manager.Drain(limited)
+	var both sync.WaitGroup
+	both.Go(func() { s.manager.Drain(limited) })
+	both.Go(func() { s.kept.Drain(limited) })
+	both.Wait()
+
+	if err := s.closeMCP(); err != nil {
+		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
+	}
 
 	// What is left are answers on their way, and streams of runs that have ended.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
@@ -227,9 +277,25 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	return nil
 }
 
+// closeMCP ends what clients of MCP have opened, once.
+func (s *Server) closeMCP() error {
+	mcp := s.mcp
+	if s.mcp = nil; mcp == nil {
+		return nil
+	}
+
+	return mcp.Close()
+}
+
 // Close closes what the server has opened. It does not close the engine.
 func (s *Server) Close() error {
-	var errs []error
+	errs := []error{s.closeMCP()}
+	if s.kept != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.kept.Drain(ended)
+	}
+
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
 	}

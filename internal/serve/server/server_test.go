@@ -63,8 +63,8 @@ func (h *held) Complete(ctx context.Context, r llm.Request, stream func(string))
 }
 
 // counting answers directly, and counts needles in a loop of two turns.
-func counting(t *testing.T) llm.Provider {
-	t.Helper()
+func counting(tb testing.TB) llm.Provider {
+	tb.Helper()
 	hello := "Hello."
 	look, final := "```repl\nprint(len(context))\n```", "```repl\nFINAL(str(context.count('needle')))\n```"
 	code, first := "NEEDS_CODE", 0
@@ -75,29 +75,39 @@ func counting(t *testing.T) llm.Provider {
 		scripted.Rule{Reply: &final},
 	)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return model
 }
 
 // tested is a server for a test, with a client for it.
 type tested struct {
-	*testing.T
+	testing.TB
 	server *Server
 	web    *httptest.Server
 	logs   *bytes.Buffer
 }
 
 // start starts a server on loopback. Change, if set, changes its options.
-func start(t *testing.T, dir string, model llm.Provider, change func(*Options)) *tested {
-	t.Helper()
-	engine, err := rlm.New(rlm.Options{Store: StoreFolder(dir)})
+func start(tb testing.TB, dir string, model llm.Provider, change func(*Options)) *tested {
+	tb.Helper()
+	return startWith(tb, dir, rlm.Options{}, model, change)
+}
+
+// startWith is start with options of the engine.
+func startWith(
+	tb testing.TB, dir string, options rlm.Options, model llm.Provider, change func(*Options),
+) *tested {
+	tb.Helper()
+	options.Store = StoreFolder(dir)
+	engine, err := rlm.New(options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var logs lockedBuffer
 	o := Options{
-		Engine: engine, Dir: dir, AtOnce: 4, Queue: 4, MaxBody: 1 << 20, MaxFile: 1 << 20, MaxContext: 1 << 20,
+		Engine: engine, Dir: dir, AtOnce: 4, Queue: 4, Sessions: 20, OpenSessions: 4,
+		MaxBody: 1 << 20, MaxFile: 1 << 20, MaxContext: 1 << 20,
 		Long: 1_000, Open: true, Version: "test", Log: slog.New(slog.NewJSONHandler(&logs, nil)),
 		Profiles: []runs.Profile{{Name: runs.DefaultProfile}},
 	}
@@ -106,24 +116,24 @@ func start(t *testing.T, dir string, model llm.Provider, change func(*Options)) 
 		change(&o)
 	}
 
-	s, err := New(t.Context(), o)
+	s, err := New(tb.Context(), o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	web := httptest.NewServer(s.Handler())
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		web.Close()
-		ended, cancel := context.WithCancel(t.Context())
+		ended, cancel := context.WithCancel(tb.Context())
 		cancel()
 		s.manager.Drain(ended)
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 		if err := engine.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return &tested{t, s, web, &logs.Buffer}
+	return &tested{tb, s, web, &logs.Buffer}
 }
 
 // answer is a response that was read.
