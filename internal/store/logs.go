@@ -18,7 +18,7 @@ func (f *Folder) Create(ctx context.Context, log Log) error {
 }
 
 func create(c *conn, log Log) error {
-	if err := log.check(); err != nil {
+	if err := log.Check(); err != nil {
 		return err
 	}
 	if len(log.Spec) > maxSpec {
@@ -70,7 +70,7 @@ func scanCost(row *sqlite3.Stmt, at int) Cost {
 
 // Log implements [Store].
 func (f *Folder) Log(ctx context.Context, id ID) (log Log, err error) {
-	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return log, err
 	}
 
@@ -150,7 +150,7 @@ func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
 
 // Copy implements [Store].
 func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
-	if err := from.check(); err != nil {
+	if err := from.Check(); err != nil {
 		return err
 	}
 	to.Parent, to.ParentTurn, to.Turn = from.Name, turn, turn
