@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,35 @@ func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	prints(t, again, "print(text, text == context, both == [context, context_1])", "hello True True\n")
+}
+
+// TestASnapshotHasTheFilesBelowOut: without the folder, they are named as left behind.
+func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
+	cfg := rlm.SessionConfig{Out: true, Policy: rlm.Policy{Pin: rlm.TierWasm}}
+	session := open(t, cfg)
+	prints(t, session, "import os\nos.mkdir('/out/d')\nopen('/out/d/a.bin', 'wb').write(bytes([0, 255])); x = 1", "")
+	data := snapshotOf(t, session)
+
+	again := open(t, cfg)
+	report, err := again.Restore(t.Context(), bytes.NewReader(data))
+	if err != nil || len(report.Left) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	dir := t.TempDir()
+	if got, err := again.Files(t.Context(), dir); err != nil || got.Files != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "d", "a.bin")); err != nil || string(got) != "\x00\xff" {
+		t.Errorf("%q, %v", got, err)
+	}
+
+	cfg.Out = false
+	without := open(t, cfg)
+	report, err = without.Restore(t.Context(), bytes.NewReader(data))
+	if err != nil || len(report.Left) != 1 || report.Left[0].Name != "files below /out" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	prints(t, without, "print(x)", "1\n")
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
