@@ -251,7 +251,9 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		return tiers.Report{}, session.ErrClosed
 	}
 
+	end := g.in.mem.expect(uint64(len(state.Data)))
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
+	end()
 	switch {
 	case err != nil:
 	case state.Format == session.FormatPickle:
