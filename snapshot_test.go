@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -102,6 +104,45 @@ func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 	prints(t, without, "print(x)", "1\n")
+}
+
+// TestALargeSnapshotIsRestored, for which memory is provided ahead. What comes to nothing must
+// leave no trace in later sessions.
+func TestALargeSnapshotIsRestored(t *testing.T) {
+	cfg := rlm.SessionConfig{Policy: rlm.Policy{Pin: rlm.TierWasm}}
+	session := open(t, cfg)
+	prints(t, session, "data = [bytes([i]) * (1 << 20) for i in range(9)]", "")
+	data := snapshotOf(t, session)
+	const check = "print([len(set(d)) for d in data], [d[0] for d in data], len(data[8]))"
+	const want = "[1, 1, 1, 1, 1, 1, 1, 1, 1] [0, 1, 2, 3, 4, 5, 6, 7, 8] 1048576\n"
+
+	damaged := bytes.Clone(data[:len(data)-sha256.Size/4])
+	at := bytes.Index(damaged, []byte("data"))
+	clear(damaged[at : at+1000]) // the pickle's begin
+	damaged = binary.BigEndian.AppendUint64(damaged, xxhash.Sum64(damaged))
+	for range 3 {
+		again := open(t, cfg)
+		if report, err := again.Restore(t.Context(), bytes.NewReader(data)); err != nil || len(report.Left) > 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		prints(t, again, check, want)
+		if _, err := again.Run(t.Context(), "import os; os._exit(1)"); err != nil {
+			t.Fatal(err)
+		}
+		prints(t, again, check, want) // it has returned to what was restored
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+
+		broken := open(t, cfg)
+		report, err := broken.Restore(t.Context(), bytes.NewReader(damaged))
+		if err == nil && len(report.Left) == 0 || err != nil && strings.Contains(err.Error(), "checksum") {
+			t.Errorf("a damaged stream: %+v, %v", report, err)
+		}
+		if err := broken.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
