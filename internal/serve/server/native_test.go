@@ -85,14 +85,19 @@ func TestTenantsHaveTheirOwnRuns(t *testing.T) {
 
 	checked := 0
 	for path, item := range s.server.Document.Paths {
-		for method, operation := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post} {
+		for method, operation := range map[string]*huma.Operation{
+			"GET": item.Get, "POST": item.Post, "DELETE": item.Delete,
+		} {
 			full := strings.ReplaceAll(path, "{id}", id)
 			if operation == nil || !strings.Contains(path, "{id}") {
 				continue
 			}
 			var body any
-			if strings.HasSuffix(path, "/approvals") {
+			switch {
+			case strings.HasSuffix(path, "/approvals"):
 				body = object{"approval": "x", "allow": true}
+			case strings.HasSuffix(path, "/continue"):
+				body = object{"turn": 1, "fork": true}
 			}
 			got := s.do(method, full, bob, body)
 			if got.status != 404 {
@@ -102,7 +107,7 @@ func TestTenantsHaveTheirOwnRuns(t *testing.T) {
 			checked++
 		}
 	}
-	if checked < 4 {
+	if checked < 6 {
 		t.Errorf("only %d operations are checked", checked)
 	}
 	if got := s.do("GET", "/v1/runs", bob, nil); strings.Contains(got.body, id) {
@@ -112,17 +117,17 @@ func TestTenantsHaveTheirOwnRuns(t *testing.T) {
 	s.want(decided, 403, "scope approve")
 }
 
-// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
-func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
-	first := 0
-	ask := "```repl\nimport asyncio\nsent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\n" +
-		"FINAL(str(sent))\n```"
+// startMailing starts a server whose snippets send mails with some code, which waits for a
+// decision.
+func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64) {
+	t.Helper()
+	first, ask := 0, "```repl\n"+code+"\n```"
 	model, err := scripted.New(scripted.Rule{When: scripted.When{Said: &first}, Reply: &ask})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sent atomic.Int64
-	s := start(t, t.TempDir(), model, func(o *Options) {
+	sent = &atomic.Int64{}
+	return start(t, dir, model, func(o *Options) {
 		task := &o.Profiles[0].Task
 		task.Config.Bypass = -1
 		task.Config.Approve = func(context.Context, tiers.Call, ledger.Spending) error {
@@ -133,7 +138,13 @@ func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 				sent.Add(1)
 				return tiers.Value(`"sent"`), nil
 			})}
-	})
+	}), sent
+}
+
+// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
+func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
+	s, sent := startMailing(t, t.TempDir(), "import asyncio\n"+
+		"sent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\nFINAL(str(sent))")
 	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail them"}), "id")
 	s.do("GET", path+"/events", "", nil) // until it waits
 	parked := s.do("GET", path, "", nil)

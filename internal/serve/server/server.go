@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/views"
 )
 
 // Options configure a server. Sizes are in bytes.
@@ -44,6 +46,8 @@ type Options struct {
 	// it is unpacked. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
 	Long                         int
+	// Keep is how long runs stay that have ended, 0 for ever.
+	Keep time.Duration
 	// Open lets requests without a key in. Hosts and Origins are those of package gate.
 	Open           bool
 	Hosts, Origins []string
@@ -105,11 +109,12 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.Document = native.New(native.Options{
 		Runs: s.manager, Files: uploads, Meter: meter, Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
 	}, mux)
+	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
 		Door: access.Door{Keys: s.keys, Meter: meter, Open: s.Open}, Audit: s.audit, Hosts: s.Hosts,
-		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Public: []string{"/healthz", "/readyz"},
-		Log: s.Log, Seen: measured.seen, Fail: writeError,
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files",
+		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
 }
@@ -129,7 +134,7 @@ func (s *Server) addOperation(mux *http.ServeMux, measured *metrics) {
 
 	shown := measured.handler()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if err := access.Need(r.Context(), access.Admin); err != nil {
+		if err := access.Need(r.Context(), access.Metrics); err != nil {
 			problem.Write(w, err)
 			return
 		}
@@ -202,12 +207,45 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, 
 		ended <- web.Serve(l)
 	}()
 
+	tending, stop := context.WithCancel(ctx)
+	var tended sync.WaitGroup
+	tended.Go(func() { s.tend(tending) })
+	defer tended.Wait()
+	defer stop()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("cannot serve: %w", err)
 	case <-ctx.Done():
 	}
 	return s.stop(web, drain)
+}
+
+// How often a server looks for decisions of other processes, and for runs that expire.
+const (
+	wakeEvery   = 2 * time.Second
+	expireEvery = 10 * time.Minute
+)
+
+// tend does what no request asks for, until the context ends.
+func (s *Server) tend(ctx context.Context) {
+	ticker := time.NewTicker(wakeEvery)
+	defer ticker.Stop()
+	for expire := time.Now(); ; {
+		err := s.manager.Wake(ctx)
+		if now := time.Now(); err == nil && s.Keep > 0 && now.After(expire) {
+			expire = now.Add(expireEvery)
+			err = s.manager.Expire(ctx, now.Add(-s.Keep))
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("cannot look after the runs", "error", err)
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // stop drains the server. Requests still get answers: new ones get a refusal.

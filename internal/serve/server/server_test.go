@@ -63,8 +63,8 @@ func (h *held) Complete(ctx context.Context, r llm.Request, stream func(string))
 }
 
 // counting answers directly, and counts needles in a loop of two turns.
-func counting(t *testing.T) llm.Provider {
-	t.Helper()
+func counting(tb testing.TB) llm.Provider {
+	tb.Helper()
 	hello := "Hello."
 	look, final := "```repl\nprint(len(context))\n```", "```repl\nFINAL(str(context.count('needle')))\n```"
 	code, first := "NEEDS_CODE", 0
@@ -75,25 +75,25 @@ func counting(t *testing.T) llm.Provider {
 		scripted.Rule{Reply: &final},
 	)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return model
 }
 
 // tested is a server for a test, with a client for it.
 type tested struct {
-	*testing.T
+	testing.TB
 	server *Server
 	web    *httptest.Server
 	logs   *bytes.Buffer
 }
 
 // start starts a server on loopback. Change, if set, changes its options.
-func start(t *testing.T, dir string, model llm.Provider, change func(*Options)) *tested {
-	t.Helper()
+func start(tb testing.TB, dir string, model llm.Provider, change func(*Options)) *tested {
+	tb.Helper()
 	engine, err := rlm.New(rlm.Options{Store: StoreFolder(dir)})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var logs lockedBuffer
 	o := Options{
@@ -106,24 +106,24 @@ func start(t *testing.T, dir string, model llm.Provider, change func(*Options)) 
 		change(&o)
 	}
 
-	s, err := New(t.Context(), o)
+	s, err := New(tb.Context(), o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	web := httptest.NewServer(s.Handler())
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		web.Close()
-		ended, cancel := context.WithCancel(t.Context())
+		ended, cancel := context.WithCancel(tb.Context())
 		cancel()
 		s.manager.Drain(ended)
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 		if err := engine.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return &tested{t, s, web, &logs.Buffer}
+	return &tested{tb, s, web, &logs.Buffer}
 }
 
 // answer is a response that was read.
