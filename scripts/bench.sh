@@ -6,6 +6,7 @@
 #     RLM_BENCH_SIZE=1GiB           the size of the text whose words it counts; without it, 16 MiB
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=durable scripts/bench.sh  the table of runs and sessions that last alone
+#   BENCH=serve scripts/bench.sh    the table of rlm serve alone
 #   BENCH=viewer scripts/bench.sh   the table of the viewer of runs alone; it needs Chromium
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
@@ -22,7 +23,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${BENCH:-all} in
-docker | loops | durable | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
+docker | loops | durable | serve | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
 mcp) exec go test ./cmd/rlm/internal/mcptools -run '^$' -bench . -benchtime 300x ;;
 graph | documents) exec go run ./scripts/bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;
 esac

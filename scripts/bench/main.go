@@ -8,6 +8,7 @@
 //	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only durable
+//	go run ./scripts/bench -only serve
 //	go run ./scripts/bench -only viewer
 //	go run ./scripts/bench -only texts -python python3.13 -texts long.txt
 //	go run ./scripts/bench -only graph -python VENV/bin/python
@@ -105,6 +106,8 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.durableParts()...)
 	case "loops":
 		return b.runAll(b.loopParts()...)
+	case "serve":
+		return b.runAll(part{"internal/serve", b.servedRuns})
 	case "viewer":
 		return b.runAll(part{"internal/viewer", b.viewer})
 	case "graph":
@@ -120,7 +123,7 @@ func (b *bench) run(only string) error {
 	case "", "peers", "texts":
 	default:
 		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, loops, peers, "+
-			"tables, texts, viewer and wasm", only)
+			"serve, tables, texts, viewer and wasm", only)
 	}
 
 	switch {

@@ -32,5 +32,7 @@ done
 address=$(grep -o 'http://.*' "$work/notes")
 
 "$python" "$here/client.py" "$address"
+sed -n '/^```python/,/^```$/{/^```/d;p}' "$here/../../README.md" | sed "s|http://127.0.0.1:7070/v1|$address|" |
+	"$python" - | grep -q . # the lines of the README
 cp "$here/client.mjs" "$modules/client.mjs" # modules are found from where a file stands
 node "$modules/client.mjs" "$address"
