@@ -22,8 +22,7 @@ chmod 0644 "$work"/etc/{passwd,group}
 chmod 0700 "$work/data"
 chmod 1777 "$work/tmp"
 
-plain=(--sort=name --mtime=@1700000000 --numeric-owner --format=pax
-	--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime)
+plain=(--sort=name --mtime=@1700000000 --numeric-owner --format=ustar)
 {
 	tar "${plain[@]}" --owner=0 --group=0 -C "$work" -cf "$work/files" --exclude=./files --exclude=./data .
 	tar "${plain[@]}" --owner="$user" --group="$user" -C "$work" -rf "$work/files" ./data

@@ -42,6 +42,7 @@ type serving struct {
 	*testing.T
 	cmd     *exec.Cmd
 	address string
+	key     string // empty for none
 }
 
 // startServing starts rlm serve with an empty data folder and further arguments.
@@ -83,6 +84,9 @@ func (s *serving) ask(method, path, body string, into any) {
 		s.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if s.key != "" {
+		request.Header.Set("Authorization", "Bearer "+s.key)
+	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.Fatal(err)
