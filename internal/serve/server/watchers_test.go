@@ -110,13 +110,13 @@ func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 const (
 	atOnce  = 100                   // runs
 	callFor = 50 * time.Millisecond // each call of a model
-	calls   = 6                     // of a run, one after the other
+	calls   = 22                    // of a run, one after the other
 )
 
 // BenchmarkServedRuns measures runs at once, from their requests to their last events, against the
 // time of their model calls.
 func BenchmarkServedRuns(b *testing.B) {
-	s := serveMany(b, asking(b, "for i in range(4):\n    llm_query('is it there?')", callFor))
+	s := serveMany(b, asking(b, "for i in range(20):\n    llm_query('is it there?')", callFor))
 	var elapsed time.Duration
 	for b.Loop() {
 		begun := time.Now()
