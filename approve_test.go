@@ -109,7 +109,15 @@ func TestACallWaitsForAPerson(t *testing.T) {
 		if err != nil || got != want || a.sent.Load() != 1 || a.model.asked["paid once"] != 1 {
 			t.Errorf("%s, %+v, %v, %d sent, %v", got, outcome, err, a.sent.Load(), a.model.asked)
 		}
+		if outcome.Spent.ToolCalls != 1 {
+			t.Errorf("one call was made, and the budget counts %d", outcome.Spent.ToolCalls)
+		}
 	}
+	a.withEngine(t, func(engine *rlm.Engine) {
+		if known, err := engine.ShowRun(t.Context(), "a"); err != nil || known.Spent.ToolCalls != 1 {
+			t.Errorf("the store counts %+v, %v", known.Spent, err)
+		}
+	})
 }
 
 func TestADecisionCanBeTheAnswer(t *testing.T) {

@@ -80,21 +80,14 @@ type Value = json.RawMessage
 type Call struct {
 	// Function is the name called, one of Config.Functions.
 	Function string
-	// Args and Named are the positional and the keyword arguments. A lazy
-	// context handle arrives as a [TextRef].
+	// Args and Named are the positional and the keyword arguments. A part of a lazy context
+	// arrives as {"__rlm_text__": [input, start, end]}: the characters from start to end of
+	// the input with that number.
 	Args  []Value
 	Named map[string]Value
 	// Snippet is the ordinal of the calling snippet in its session, Ordinal that of the call
 	// in the snippet. Both count from 1.
 	Snippet, Ordinal int
-}
-
-// TextRef stands for a part of a lazy context in the arguments of a host call:
-// the characters [Start, End) of input Input. It is encoded as
-// {"__rlm_text__": [input, start, end]}.
-type TextRef struct {
-	Input      int
-	Start, End int64
 }
 
 // Function is a global name that the host gives to snippets: a function that they call.

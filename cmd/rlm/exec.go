@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -91,6 +92,7 @@ func newExec(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	f.addCode(flags)
 	config.AddFlags(flags, config.In(config.Limits, config.Graphs))
+	config.AddFlags(flags, config.Named("max_tool_calls"))
 	f.files.add(flags)
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
@@ -127,7 +129,8 @@ func withEngine(
 	args []string,
 	use func(*rlm.Session, []tiers.Job) error,
 ) error {
-	ctx := cmd.Context()
+	ctx := mcptools.NewAllowance(e.settings.MaxToolCalls).In(cmd.Context())
+	cmd.SetContext(ctx)
 	jobs, err := f.readJobs(e, args)
 	if err != nil {
 		return &exitError{exitUsage, err}

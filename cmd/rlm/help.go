@@ -61,7 +61,6 @@ var flagTitle = map[string]string{
 	"max-unpacked": inputFlags, "max-ratio": inputFlags,
 	"mount": inputFlags, "tool": inputFlags, "tool-command": inputFlags, "approve": inputFlags,
 	"mcp": inputFlags, "openapi": inputFlags, "openapi-host": inputFlags, "inject": inputFlags,
-	"max-tool-calls": inputFlags,
 
 	"json": outputFlags, "quiet": outputFlags, "verbose": outputFlags, "events": outputFlags,
 	"stream": outputFlags, "out": outputFlags, "raw": outputFlags,

@@ -290,7 +290,7 @@ func (n *liveNode) apply(e ledger.Event) string {
 		ledger.EventWarning,
 		ledger.EventVerdict:
 		return turnText(e) + describeEvent(e)
-	case ledger.EventAnswer,
+	case ledger.EventAnswer, ledger.EventTool,
 		ledger.EventDelta: // the end of the run shows the answer; pieces are too small for a line
 	}
 

@@ -18,7 +18,6 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/internal/remote"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -78,13 +77,7 @@ func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 	if f.contexts.useStdin() {
 		return &exitError{exitUsage, errors.New("stdin cannot be a context: it carries the protocol")}
 	}
-	f.tools.ask = func(ctx context.Context, function, arguments, rule string) error {
-		if len(arguments) > maxAsked {
-			return fmt.Errorf("its arguments are too long to show: %w", repl.ErrLater)
-		}
-		return mcpserver.Ask(ctx, fmt.Sprintf("A snippet calls %s %s. The rule %q asks first.",
-			escape(function), escape(arguments), rule))
-	}
+	f.tools.ask = askFirst
 	cfg, err := f.sessionConfig(e)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -178,20 +171,25 @@ func (f *mcpFlags) newServer(
 			own.Ask.Progress = progress
 			return openLoaded(ctx, engine, tools, own)
 		},
-		Read: func(path string) (rlm.Context, error) {
+		Read: func(_ context.Context, path string) (mcpserver.Given, error) {
 			reading := f.contexts.files.Options(e.settings.CacheDir, f.note(e))
 			reading.Servers = e.settings.ContextServer
 			if remote.IsAddress(path) {
 				if len(reading.Servers) == 0 {
-					return rlm.Context{}, errors.New("no server may be read: start rlm mcp with --context-server HOST")
+					return mcpserver.Given{}, errors.New(
+						"no server may be read: start rlm mcp with --context-server HOST")
 				}
-				return rlm.Files(reading, path), nil
+				return mcpserver.Given{Name: path, Context: rlm.Files(reading, path)}, nil
 			}
 			within, err := findBelow(roots, path)
-			return rlm.Files(reading, within), err
+			return mcpserver.Given{Name: path, Context: rlm.Files(reading, within)}, err
 		},
-		Detect: engine.Detect, Roots: roots, Functions: functions, Asks: cfg.Ask.Models != nil,
-		Handles: f.handles, Idle: f.idle, Log: e.log, Servers: tools.servers,
+		PathHelp: "Paths cannot be read here: the user has named no root.",
+		Detect:   engine.Detect, Functions: functions, Asks: cfg.Ask.Models != nil,
+		Handles: f.handles, Idle: f.idle, ToolCalls: e.settings.MaxToolCalls, Log: e.log, Servers: tools.servers,
+	}
+	if len(roots) > 0 {
+		options.PathHelp = "Paths must be below " + strings.Join(roots, ", ") + "."
 	}
 	if tools.servers == nil && len(f.direct) > 0 {
 		return nil, errors.New("--direct names tools of MCP servers: give --mcp, too")

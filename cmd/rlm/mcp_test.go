@@ -260,7 +260,7 @@ func servers(t *testing.T, folder string, modes ...string) string {
 func TestAGatewayHidesAThousandTools(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	h := newHost(t, folder, nil, "--mcp", servers(t, folder, "many", "kind"), "--max-tool-calls", "3")
+	h := newHost(t, folder, nil, "--mcp", servers(t, folder, "many", "kind"), "--max-tool-calls", "2")
 	size := 0
 	for tool, err := range h.Tools(t.Context(), nil) {
 		if err != nil {
@@ -360,7 +360,8 @@ for i in range(4):
     except Exception as e:
         print(str(e).split(": ", 1)[1])
 `})
-			const want = "hello 0\nthe user has denied it\nthe user has denied it\nthe answer comes later\n"
+			const want = "hello 0\nthe user has denied it\nthe user has denied it\n" +
+				"the rule \"ask kind__say\" asks first: the answer comes later\n"
 			if got["stdout"] != want || asked.Load() != 4 {
 				t.Errorf("asked %d times, got %v", asked.Load(), got["stdout"])
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -86,6 +87,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	if err := f.checkLines(e); err != nil {
 		return err
 	}
+	ctx = mcptools.NewAllowance(e.settings.MaxToolCalls).In(ctx)
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
 		return &exitError{exitUsage, err}

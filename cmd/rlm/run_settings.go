@@ -101,6 +101,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 func budget(c *config.Loaded) ledger.Budget {
 	return ledger.Budget{
 		Calls:        c.MaxCalls,
+		ToolCalls:    c.MaxToolCalls,
 		Tokens:       c.MaxTokens,
 		InputTokens:  c.MaxInputTokens,
 		OutputTokens: c.MaxOutputTokens,

@@ -19,12 +19,11 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/server"
 	"github.com/rlmhq/rlm/internal/serve/workers"
-	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
-http://127.0.0.1:7070/v1 and the model rlm/default.
+http://127.0.0.1:7070/v1 and the model rlm/default. Hosts of MCP use /mcp.
 
 A short message is answered by the model directly. A long message, a file or the tool
 code_interpreter becomes a run, whose snippets read what is long.
@@ -147,9 +146,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	f.tools.ask = func(_ context.Context, _, _, rule string) error {
-		return fmt.Errorf("the rule %q asks first: %w", rule, repl.ErrLater)
-	}
+	f.tools.ask = askFirst
 	tools, err := f.tools.open(ctx, e, note)
 	if err != nil {
 		return err
@@ -161,11 +158,12 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 	defer known.close()
 
+	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
 	s, err := server.New(ctx, server.Options{
 		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs:  inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir},
+		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx)),
 		Version: version(), Log: e.log,
 	})
 	if err != nil {

@@ -20,9 +20,6 @@ import (
 // maxToolFile bounds a tool file, in bytes.
 const maxToolFile = 1 << 20
 
-// defaultToolCalls bounds the calls of MCP tools and APIs in one command.
-const defaultToolCalls = 1_000
-
 // toolFlags are the flags about tools of the user.
 type toolFlags struct {
 	files    []string
@@ -31,7 +28,6 @@ type toolFlags struct {
 	apis     []string   // OpenAPI documents
 	apiHosts []string   // that they may name
 	inject   []string   // headers for them
-	calls    int64      // of their tools, at most
 	approve  []string   // rules
 	known    *knowledge // if it is open already
 	// ask asks a person whether to make a call for which a rule asks. Nil asks at the terminal.
@@ -51,7 +47,6 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 		"`HOST` or HOST:PORT that --openapi may reach, also a private one; without it, all public ones; repeatable")
 	flags.StringArrayVar(&f.inject, "inject", nil,
 		"header that calls of --openapi carry to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
-	flags.Int64Var(&f.calls, "max-tool-calls", defaultToolCalls, "maximum number of calls of MCP tools and APIs")
 	flags.StringArrayVar(&f.approve, "approve", nil,
 		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first that fits decides; repeatable")
 }
@@ -114,7 +109,7 @@ func (t *tools) startServers(ctx context.Context, f *toolFlags, note func(string
 		note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
 	}
 	t.servers, err = mcptools.Start(ctx, mcptools.Options{
-		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: f.inject, Calls: f.calls, Version: version(),
+		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: f.inject, Version: version(),
 	})
 	if err != nil {
 		return err

@@ -59,9 +59,11 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 			}
 		}
 		err := c.do(`INSERT INTO entries (log, turn, kind, key, digest, data, sum,
-			calls, input_tokens, output_tokens, usd, unpriced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			log, e.Turn, e.Kind, e.Key, e.Digest, notNil(e.Data), e.sum(),
-			e.Cost.Calls, e.Cost.InputTokens, e.Cost.OutputTokens, e.Cost.USD, e.Cost.Unpriced)
+			e.Cost.Calls, e.Cost.InputTokens, e.Cost.OutputTokens, e.Cost.USD, e.Cost.Unpriced,
+			e.Cost.ToolCalls)
 		if err != nil {
 			return err
 		}
@@ -69,8 +71,9 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 	}
 
 	return c.do(`UPDATE logs SET updated = ?, calls = calls + ?, input_tokens = input_tokens + ?,
-		output_tokens = output_tokens + ?, usd = usd + ?, unpriced = unpriced + ? WHERE id = ?`,
-		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, log)
+		output_tokens = output_tokens + ?, usd = usd + ?, unpriced = unpriced + ?, tool_calls = tool_calls + ?
+		WHERE id = ?`,
+		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, sum.ToolCalls, log)
 }
 
 // sum finds accidental damage of an entry. The database has checksums for its unfinished
@@ -89,6 +92,7 @@ func (c *Cost) Add(other Cost) {
 	c.OutputTokens += other.OutputTokens
 	c.USD += other.USD
 	c.Unpriced += other.Unpriced
+	c.ToolCalls += other.ToolCalls
 }
 
 // Entries implements [Store].
@@ -129,14 +133,15 @@ func readEntries(c *conn, log int64, kind string, q Query) (entries []Entry, err
 	if q.Last {
 		order = "seq DESC LIMIT 1"
 	}
-	err = c.query(`SELECT seq, turn, kind, key, digest, data, calls, input_tokens, output_tokens, usd, unpriced, sum
-		FROM entries WHERE log = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
+	err = c.query(`SELECT seq, turn, kind, key, digest, data, calls, input_tokens, output_tokens, usd, unpriced,
+		tool_calls, sum FROM entries
+		WHERE log = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
 		[]any{log, q.From, q.AfterSeq, kind}, func(row *sqlite3.Stmt) error {
 			e := Entry{
 				Seq: row.ColumnInt64(0), Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3),
 				Digest: row.ColumnText(4), Data: row.ColumnBlob(5, nil), Cost: scanCost(row, 6),
 			}
-			if int64(e.sum()) != row.ColumnInt64(11) {
+			if int64(e.sum()) != row.ColumnInt64(12) {
 				return fmt.Errorf("%w: entry %d is not what was written", ErrDamaged, e.Seq)
 			}
 			entries = append(entries, e)

@@ -256,16 +256,31 @@ func testReadOnly(t *testing.T, dir, digest string) {
 	}
 }
 
+// undo takes back the migrations from version 1 on, the first one first.
+var undo = []string{
+	"ALTER TABLE logs DROP COLUMN tool_calls; ALTER TABLE entries DROP COLUMN tool_calls",
+}
+
 // TestEveryEarlierVersionOpens makes a folder of each version, as the program of that time
 // did, and opens it.
 func TestEveryEarlierVersionOpens(t *testing.T) {
-	now := migrations
-	defer func() { migrations = now }()
-	for version := 1; version <= len(now); version++ {
-		migrations = now[:version]
+	if len(undo) != len(migrations)-1 {
+		t.Fatalf("%d of %d migrations can be taken back", len(undo), len(migrations)-1)
+	}
+	for version := 1; version <= len(migrations); version++ {
 		dir, digest := fill(t)
+		c, err := connect(filepath.Join(dir, databaseName), sqlite3.OPEN_READWRITE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := len(undo); i >= version; i-- {
+			err = errors.Join(err, c.Exec(undo[i-1]))
+		}
+		err = errors.Join(err, c.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)), c.close())
+		if err != nil {
+			t.Fatal(err)
+		}
 
-		migrations = now
 		f := openTest(t, dir)
 		if content, err := f.Blob(t.Context(), digest); err != nil || string(content) != "the state" {
 			t.Errorf("version %d: %q, %v", version, content, err)

@@ -49,7 +49,7 @@ func notNil(data []byte) []byte {
 }
 
 const logColumns = `kind, name, title, spec, parent, parent_turn, created, updated, status, turn, reason,
-	calls, input_tokens, output_tokens, usd, unpriced`
+	calls, input_tokens, output_tokens, usd, unpriced, tool_calls`
 
 func scanLog(row *sqlite3.Stmt) Log {
 	return Log{
@@ -65,7 +65,7 @@ func scanLog(row *sqlite3.Stmt) Log {
 func scanCost(row *sqlite3.Stmt, at int) Cost {
 	return Cost{
 		Calls: row.ColumnInt64(at), InputTokens: row.ColumnInt64(at + 1), OutputTokens: row.ColumnInt64(at + 2),
-		USD: row.ColumnFloat(at + 3), Unpriced: row.ColumnInt64(at + 4),
+		USD: row.ColumnFloat(at + 3), Unpriced: row.ColumnInt64(at + 4), ToolCalls: row.ColumnInt64(at + 5),
 	}
 }
 
@@ -169,8 +169,8 @@ func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
 			return err
 		}
 		return c.do(`INSERT INTO entries (log, turn, kind, key, digest, data, sum,
-			calls, input_tokens, output_tokens, usd, unpriced)
-			SELECT ?, turn, kind, key, digest, data, sum, 0, 0, 0, 0, 0 FROM entries
+			calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
+			SELECT ?, turn, kind, key, digest, data, sum, 0, 0, 0, 0, 0, 0 FROM entries
 			WHERE log = ? AND turn <= ? ORDER BY seq`, target, source, turn)
 	})
 }

@@ -51,6 +51,9 @@ CREATE TABLE entries (
 CREATE INDEX entries_by_turn ON entries (log, turn);
 CREATE INDEX entries_by_kind ON entries (log, kind, turn);
 CREATE INDEX entries_by_digest ON entries (digest) WHERE digest <> '';
+`, `
+ALTER TABLE logs ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE entries ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
 `}
 
 // applicationID marks the databases of this program: "rlms".

@@ -129,6 +129,7 @@ type Cost struct {
 	OutputTokens int64   `json:"output_tokens"`
 	USD          float64 `json:"usd"`
 	Unpriced     int64   `json:"unpriced_calls,omitempty"`
+	ToolCalls    int64   `json:"tool_calls,omitempty"`
 }
 
 // Entry is one fact of a log.

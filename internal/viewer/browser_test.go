@@ -169,7 +169,7 @@ func hostileRun() *viewer.Run {
 	var b viewer.Builder
 	for _, kind := range []ledger.EventKind{
 		ledger.EventRunStarted, ledger.EventTurnStarted, ledger.EventReply,
-		ledger.EventCallStarted, ledger.EventCall,
+		ledger.EventCallStarted, ledger.EventCall, ledger.EventTool,
 		ledger.EventRetry, ledger.EventSnippet, ledger.EventAnswer, ledger.EventKind(hostile), "__proto__",
 	} {
 		b.Event(&ledger.Event{

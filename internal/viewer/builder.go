@@ -141,6 +141,8 @@ func (b *Builder) Event(e *ledger.Event) {
 		b.beginCall(l, e)
 	case ledger.EventCall:
 		b.endCall(l, e)
+	case ledger.EventTool:
+		b.addTool(l, e)
 	case ledger.EventSnippet:
 		b.endSnippet(l, e)
 	case ledger.EventLoopEnded, ledger.EventRunEnded:
@@ -320,7 +322,7 @@ func (b *Builder) fillCall(n *Node, e *ledger.Event) {
 
 	if u := e.Used; u != nil {
 		n.Calls, n.InputTokens, n.OutputTokens = u.Calls, u.InputTokens, u.OutputTokens
-		n.USD, n.Unpriced = u.USD, u.Unpriced
+		n.USD, n.Unpriced, n.ToolCalls = u.USD, u.Unpriced, u.ToolCalls
 	}
 }
 
@@ -389,6 +391,16 @@ func (b *Builder) endCall(l *loop, e *ledger.Event) {
 	b.fillCall(n, e)
 	n.Title = shorten(n.Title)
 	b.addCallTexts(node, e)
+}
+
+// addTool adds the call of a tool, which has ended.
+func (b *Builder) addTool(l *loop, e *ledger.Event) {
+	n := Node{Parent: b.place(l, e.Time), Kind: KindTool}
+	b.fillCall(&n, e)
+	n.Title = e.Text
+	node := b.add(n)
+	b.addText(node, "call", FormCode, e.Text)
+	b.addText(node, "error", FormText, e.Error)
 }
 
 func (b *Builder) endSnippet(l *loop, e *ledger.Event) {

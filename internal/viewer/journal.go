@@ -51,6 +51,7 @@ type journalEntry struct {
 		OutputTokens int64   `json:"output_tokens"`
 		USD          float64 `json:"usd"`
 		Unpriced     int64   `json:"unpriced_calls"`
+		ToolCalls    int64   `json:"tool_calls"`
 	} `json:"cost"`
 }
 
@@ -110,6 +111,10 @@ func (j *journalReader) step(e *journalEntry) error {
 	n.OutputTokens += e.Cost.OutputTokens
 	n.USD += e.Cost.USD
 	n.Unpriced += e.Cost.Unpriced
+	n.ToolCalls += e.Cost.ToolCalls
+	if n.ToolCalls > 0 {
+		n.Kind = KindTool
+	}
 
 	if n.Title == "" {
 		n.Title = shorten(data.About)

@@ -19,6 +19,7 @@ const (
 	KindSnippet Kind = "snippet"
 	KindCall    Kind = "call"
 	KindCalls   Kind = "calls" // one call of a snippet that asked models many times
+	KindTool    Kind = "tool"  // a call of a tool
 	KindAnswer  Kind = "answer"
 	KindStep    Kind = "step" // of a trace of another agent
 )
@@ -50,6 +51,7 @@ type Node struct {
 	OutputTokens int64   `json:"out,omitempty"`
 	USD          float64 `json:"usd,omitempty"`
 	Unpriced     int64   `json:"unpriced,omitempty"`
+	ToolCalls    int64   `json:"tools,omitempty"`
 	// Texts is the number of texts that the node has.
 	Texts int `json:"texts,omitempty"`
 }

@@ -115,6 +115,10 @@ func TestEventsAreATree(t *testing.T) {
 			Used: &ledger.Spending{Calls: 1, USD: 0.5},
 		},
 		{Kind: ledger.EventWarning, Node: "0", Turn: 1, Error: "careful"},
+		{
+			Kind: ledger.EventTool, Node: "0", Turn: 1, Text: "mail(1)", Error: "no",
+			Used: &ledger.Spending{ToolCalls: 1},
+		},
 		{Kind: "new in 2030", Node: "0.7.9", Text: "\x00\xff"},
 	} {
 		at = at.Add(time.Second)
@@ -129,8 +133,12 @@ loop "q" (running) question="q"
    call "" (running)
    call "late" reply="late"
    warning "careful" error="careful"
+   tool "mail(1)" (failed) call="mail(1)" error="no"
  loop "" (running)
   new in 2030 "\x00�" text="\x00�"`)
+	if n := run.Nodes[6]; n.ToolCalls != 1 || n.Calls != 0 {
+		t.Errorf("%+v", n)
+	}
 	if n := run.Nodes[4]; n.Elapsed != 1000 || n.USD != 0.5 || run.Status != "running" {
 		t.Errorf("%+v", n)
 	}

@@ -15,6 +15,8 @@ import (
 type Budget struct {
 	// Calls bounds model calls, those of loops and of snippets alike.
 	Calls int64 `json:"calls"`
+	// ToolCalls bounds the calls of tools by snippets. Timed tools do not count.
+	ToolCalls int64 `json:"tool_calls"`
 	// InputTokens and OutputTokens bound each kind of token, Tokens their sum.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
@@ -28,19 +30,20 @@ type Budget struct {
 
 // defaults are the values of a zero Budget. USD guards against accidents.
 var defaults = Budget{
-	Calls:       2_000,
+	Calls: 2_000, ToolCalls: 1_000,
 	InputTokens: 50_000_000, OutputTokens: 5_000_000, Tokens: 55_000_000,
 	USD:  25,
 	Wall: time.Hour,
 }
 
 // WithDefaults returns the budget with every zero field replaced by its default: 2,000
-// calls, 50 million input and 5 million output tokens, 55 million together, 25 US dollars,
-// one hour.
+// model calls, 1,000 tool calls, 50 million input and 5 million output tokens, 55 million
+// together, 25 US dollars, one hour.
 func (b Budget) WithDefaults() Budget {
 	d := defaults
 	for _, f := range []struct{ value, standard *int64 }{
 		{&b.Calls, &d.Calls},
+		{&b.ToolCalls, &d.ToolCalls},
 		{&b.InputTokens, &d.InputTokens},
 		{&b.OutputTokens, &d.OutputTokens},
 		{&b.Tokens, &d.Tokens},
@@ -68,13 +71,20 @@ type Spending struct {
 	USD          float64 `json:"usd"`
 	// Unpriced counts the calls whose cost is not known. USD is without them.
 	Unpriced int64 `json:"unpriced_calls,omitempty"`
+	// ToolCalls counts the calls of tools by snippets.
+	ToolCalls int64 `json:"tool_calls,omitempty"`
 }
 
-// String formats the spending in one line: "3 calls, 1,200 tokens in and 50 out, $0.0100".
+// String formats the spending in one line: "3 calls, 1,200 tokens in and 50 out, $0.0100". Tool
+// calls, if there are any, stand at the end.
 func (s Spending) String() string {
-	return fmt.Sprintf("%s, %s tokens in and %s out, %s",
+	text := fmt.Sprintf("%s, %s tokens in and %s out, %s",
 		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
 		humanize.Comma(s.OutputTokens), s.cost())
+	if s.ToolCalls > 0 {
+		text += ", " + english.Plural(int(s.ToolCalls), "tool call", "")
+	}
+	return text
 }
 
 // cost formats the cost, and says if it is not known.
@@ -91,8 +101,8 @@ func (s Spending) cost() string {
 
 // BudgetError reports that a call or a run does not fit into the rest of a budget.
 type BudgetError struct {
-	// What names the part of the budget: "calls", "input tokens", "output tokens",
-	// "tokens", "US dollars" or "seconds".
+	// What names the part of the budget: "calls", "tool calls", "input tokens", "output
+	// tokens", "tokens", "US dollars" or "seconds".
 	What string
 	// Limit is the budget, Spent the part in use, and Needed the further need, all in the
 	// unit that What names.

@@ -20,6 +20,7 @@ const (
 	EventSnippet     EventKind = "snippet"
 	EventCallStarted EventKind = "call_started" // a sub-call that is one model call
 	EventCall        EventKind = "call"
+	EventTool        EventKind = "tool"       // a call of a tool has ended
 	EventRetry       EventKind = "retry"      // an answer broke its contract or was cut; the model gets another attempt
 	EventForesight   EventKind = "foresight"  // the expected cost of a combinator
 	EventCompaction  EventKind = "compaction" // messages were replaced by a summary
@@ -48,7 +49,7 @@ type Event struct {
 	Model   string `json:"model,omitempty"`
 	// Agent is the agent whose loop or call it is, empty for none.
 	Agent string `json:"agent,omitempty"`
-	// Text is the reply, the code, the answer or the reason, shortened.
+	// Text is the reply, the code, the answer, the reason or the call of a tool, shortened.
 	Text   string `json:"text,omitempty"`
 	Tier   string `json:"tier,omitempty"`
 	Status string `json:"status,omitempty"`

@@ -250,7 +250,7 @@ func (o *Observer) conversation() []attribute.KeyValue {
 
 // used returns the tokens and the cost of a call or a run as attributes.
 func (o *Observer) used(s *ledger.Spending) []attribute.KeyValue {
-	if s == nil {
+	if s == nil || s.Calls == 0 && s.ToolCalls > 0 {
 		return nil
 	}
 	all := []attribute.KeyValue{

@@ -94,7 +94,7 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 		})...)
 	case ledger.EventRetry,
 		ledger.EventForesight, ledger.EventCompaction, ledger.EventRefusal, ledger.EventWarning,
-		ledger.EventWaiting, ledger.EventVerdict:
+		ledger.EventWaiting, ledger.EventVerdict, ledger.EventTool:
 		l.current().AddEvent(
 			string(e.Kind), trace.WithTimestamp(e.Time), trace.WithAttributes(o.named(o.happened(e))...),
 		)

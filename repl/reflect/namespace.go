@@ -70,6 +70,7 @@ func (l *loop) open(ctx context.Context) (*loopsession.Session, error) {
 	}
 	session, err := loopsession.Open(ctx, loopsession.Config{
 		Open: l.cfg.Open, Tools: tools, Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic,
+		Ledger: l.caller.Ledger, Tell: l.tell,
 	})
 	if err != nil {
 		return nil, err

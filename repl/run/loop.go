@@ -140,7 +140,7 @@ func (l *loop) begin(ctx context.Context) error {
 			"query": question, "depth": tiers.Value(strconv.Itoa(l.depth)),
 		},
 		Limits: l.cfg.Limits, Deterministic: l.cfg.Deterministic, Out: l.keepsFiles(),
-		Approve: l.approve(),
+		Approve: l.approve(), Ledger: l.ledger, Tell: l.tell,
 	})
 	if err != nil {
 		return err

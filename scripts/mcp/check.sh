@@ -25,8 +25,10 @@ bin=$modules/node_modules/.bin
 export PATH=$bin:$PATH
 
 work=$(mktemp -d)
+servers=()
 stop() {
-	[[ -z ${server:-} ]] || kill "$server" 2>/dev/null || true
+	[[ ${#servers[@]} == 0 ]] || kill "${servers[@]}" 2>/dev/null || true
+	wait
 	rm -rf "$work"
 }
 trap stop EXIT
@@ -55,9 +57,19 @@ if [[ $1 == tasks ]]; then
 	exit
 fi
 
-"$python" "$here/client.py" "$rlm" "$work/servers.json"
+"$rlm" serve --listen 127.0.0.1:0 --data "$work/data" --model "scripted/$here/../serve/replies.yaml" \
+	2>"$work/served" &
+servers+=($!)
+until grep -q '/v1$' "$work/served"; do
+	kill -0 "${servers[0]}" || { cat "$work/served"; exit 1; }
+	sleep 0.1
+done
+served=$(grep -o 'http://.*/v1$' "$work/served")
+served=${served%/v1}
+
+"$python" "$here/client.py" "$rlm" "$work/servers.json" "$served"
 cp "$here/client.mjs" "$modules/client.mjs" # modules are found from where a file stands
-node "$modules/client.mjs" "$rlm" "$work/servers.json"
+node "$modules/client.mjs" "$rlm" "$work/servers.json" "$served"
 
 mcp-inspector --cli "$rlm" mcp --quiet --method tools/list | grep -q '"rlm_exec"'
 mcp-inspector --cli "$rlm" mcp --quiet --method tools/call --tool-name rlm_exec --tool-arg 'code=6*7' |
@@ -70,7 +82,7 @@ cat >"$work/fixtures.json" <<JSON
 {"mcpServers": {"fixtures": {"command": "$bin/node", "args": ["$modules/fixtures.mjs"]}}}
 JSON
 "$rlm" mcp --mcp "$work/fixtures.json" --direct 'fixtures__*' --http 127.0.0.1:0 2>"$work/address" &
-server=$!
+servers+=($!)
 until grep -q /mcp "$work/address"; do sleep 0.1; done
 conformance server --url "$(grep -o 'http://.*' "$work/address")" --output-dir "$work/results" \
 	--expected-failures "$here/conformance.yml" >"$work/log" || { cat "$work/log"; exit 1; }

@@ -1,4 +1,5 @@
-// Uses rlm mcp as a host would, with the official SDK of TypeScript. usage: client.mjs RLM SERVERS
+// Uses rlm mcp as a host would, with the official SDK of TypeScript. usage: client.mjs RLM SERVERS ADDRESS
+// ADDRESS is that of rlm serve.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
-const [rlm, servers] = process.argv.slice(2);
+const [rlm, servers, served] = process.argv.slice(2);
 
 // call calls a tool that must succeed. The SDK checks the result by the tool's schema.
 async function call(client, name, args, options) {
@@ -83,4 +84,11 @@ try {
 } finally {
   server.kill();
 }
-console.log("the TypeScript SDK works over stdio and HTTP");
+
+client = await connect(new StreamableHTTPClientTransport(new URL(served + "/mcp")));
+await use(client);
+const { handle } = await call(client, "rlm_open", { texts: ["a needle\n".repeat(2000)] });
+const asked = await call(client, "rlm_ask", { handle, question: "how many needles?" });
+assert.equal(asked.answer, "there are 2000 needles");
+await client.close();
+console.log("the TypeScript SDK works over stdio and HTTP, and with rlm serve");

@@ -1,4 +1,6 @@
-"""Uses rlm mcp as a host would, with the official SDK of Python. usage: client.py RLM SERVERS"""
+"""Uses rlm mcp as a host would, with the official SDK of Python. usage: client.py RLM SERVERS ADDRESS
+
+ADDRESS is that of rlm serve."""
 
 import asyncio
 import sys
@@ -8,7 +10,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
-RLM, SERVERS = sys.argv[1:3]
+RLM, SERVERS, ADDRESS = sys.argv[1:4]
 
 
 def value(result):
@@ -88,6 +90,15 @@ async def main():
         server.terminate()
         await server.wait()
 
+    async with streamable_http_client(ADDRESS + "/mcp") as streams:
+        async with ClientSession(*streams[:2]) as session:
+            await use(session)
+            handle = value(await session.call_tool("rlm_open", {"texts": ["a needle\n" * 2000]}))["handle"]
+            got = value(await session.call_tool("rlm_ask", {"handle": handle, "question": "how many needles?"}))
+            assert got["answer"] == "there are 2000 needles", got
+            record = await session.read_resource("rlm://runs/" + got["run"])
+            assert "how many needles?" in record.contents[0].text
+
 
 asyncio.run(main())
-print("the Python SDK works over stdio and HTTP")
+print("the Python SDK works over stdio and HTTP, and with rlm serve")

@@ -195,13 +195,13 @@ type Execer interface {
 // Charge adds to the spending of a key.
 func Charge(ctx context.Context, db Execer, key, tenant string, s ledger.Spending) error {
 	_, err := db.ExecContext(ctx, `
-		INSERT INTO spending (key, tenant, day, calls, input_tokens, output_tokens, usd, unpriced)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		INSERT INTO spending (key, tenant, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (key, day) DO UPDATE SET
 			calls = calls + excluded.calls, input_tokens = input_tokens + excluded.input_tokens,
 			output_tokens = output_tokens + excluded.output_tokens, usd = usd + excluded.usd,
-			unpriced = unpriced + excluded.unpriced`,
-		key, tenant, Day.since(time.Now()), s.Calls, s.InputTokens, s.OutputTokens, s.USD, s.Unpriced)
+			unpriced = unpriced + excluded.unpriced, tool_calls = tool_calls + excluded.tool_calls`,
+		key, tenant, Day.since(time.Now()), s.Calls, s.InputTokens, s.OutputTokens, s.USD, s.Unpriced, s.ToolCalls)
 	return err
 }
 
@@ -215,7 +215,7 @@ type Usage struct {
 // Usage returns what the keys of a tenant have spent, the last day first.
 func (m *Meter) Usage(ctx context.Context, tenant, since string) (all []Usage, err error) {
 	rows, err := m.db.QueryContext(ctx, `
-		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced FROM spending
+		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls FROM spending
 		WHERE tenant = ? AND day >= ? ORDER BY day DESC, key LIMIT 10000`, tenant, since)
 	if err != nil {
 		return nil, err
@@ -225,7 +225,8 @@ func (m *Meter) Usage(ctx context.Context, tenant, since string) (all []Usage, e
 	all = []Usage{}
 	for rows.Next() {
 		var u Usage
-		err := rows.Scan(&u.Key, &u.Day, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.USD, &u.Unpriced)
+		err := rows.Scan(&u.Key, &u.Day, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.USD, &u.Unpriced,
+			&u.ToolCalls)
 		if err != nil {
 			return nil, err
 		}

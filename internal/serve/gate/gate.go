@@ -172,7 +172,7 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	}
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", origin)
-	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Mcp-Session-Id")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
@@ -180,6 +180,7 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 	head.Set("Access-Control-Allow-Headers",
 		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
+			"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, "+
 			"OpenAI-Organization, OpenAI-Project, "+ //nolint:misspell // a name
 			"X-Stainless-Arch, X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "+
 			"X-Stainless-Retry-Count, X-Stainless-Runtime, X-Stainless-Runtime-Version, X-Stainless-Timeout, "+

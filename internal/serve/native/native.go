@@ -133,6 +133,7 @@ type spent struct {
 	OutputTokens int64  `json:"output_tokens"`
 	USD          string `json:"usd" doc:"US dollars, as a decimal number"`
 	Unpriced     int64  `json:"unpriced_calls"`
+	ToolCalls    int64  `json:"tool_calls"`
 }
 
 type waiting struct {
@@ -143,7 +144,8 @@ type waiting struct {
 }
 
 func describeSpent(s ledger.Spending) spent {
-	return spent{s.Calls, s.InputTokens, s.OutputTokens, strconv.FormatFloat(s.USD, 'f', -1, 64), s.Unpriced}
+	usd := strconv.FormatFloat(s.USD, 'f', -1, 64)
+	return spent{s.Calls, s.InputTokens, s.OutputTokens, usd, s.Unpriced, s.ToolCalls}
 }
 
 func describe(r *runs.Record, calls []rlm.Approval) run {
@@ -164,6 +166,9 @@ func describe(r *runs.Record, calls []rlm.Approval) run {
 	}
 	return out
 }
+
+// Encode returns a run as the API shows it.
+func Encode(r *runs.Record) (json.RawMessage, error) { return json.Marshal(describe(r, nil)) }
 
 // one is the answer with a run.
 type one struct {
@@ -196,15 +201,17 @@ type contextInput struct {
 }
 
 type budgetInput struct {
-	USD     float64 `json:"usd,omitempty" minimum:"0"`
-	Calls   int64   `json:"calls,omitempty" minimum:"0"`
-	Tokens  int64   `json:"tokens,omitempty" minimum:"0"`
-	Seconds int64   `json:"seconds,omitempty" minimum:"0" maximum:"1000000"`
+	USD       float64 `json:"usd,omitempty" minimum:"0"`
+	Calls     int64   `json:"calls,omitempty" minimum:"0"`
+	ToolCalls int64   `json:"tool_calls,omitempty" minimum:"0"`
+	Tokens    int64   `json:"tokens,omitempty" minimum:"0"`
+	Seconds   int64   `json:"seconds,omitempty" minimum:"0" maximum:"1000000"`
 }
 
 func (b *budgetInput) read() ledger.Budget {
 	return ledger.Budget{
-		USD: b.USD, Calls: b.Calls, Tokens: b.Tokens, Wall: time.Duration(b.Seconds) * time.Second,
+		USD: b.USD, Calls: b.Calls, ToolCalls: b.ToolCalls, Tokens: b.Tokens,
+		Wall: time.Duration(b.Seconds) * time.Second,
 	}
 }
 

@@ -251,6 +251,8 @@ type details struct {
 	Turns  int     `json:"turns,omitempty"`
 	Calls  int64   `json:"calls"`
 	USD    float64 `json:"usd"`
+	// ToolCalls are those of snippets.
+	ToolCalls int64 `json:"tool_calls,omitempty"`
 }
 
 // answered is an answer, of a run or a direct one.
@@ -267,6 +269,7 @@ func outcome(r *runs.Record) (answered, error) {
 		in: r.Outcome.Spent.InputTokens, out: r.Outcome.Spent.OutputTokens,
 		details: details{
 			Run: r.ID, Status: r.Status, Turns: r.Outcome.Turns, Calls: r.Outcome.Spent.Calls, USD: r.Outcome.Spent.USD,
+			ToolCalls: r.Outcome.Spent.ToolCalls,
 		},
 	}
 

@@ -81,7 +81,8 @@ func (q *asked) readBudget(metadata map[string]string) error {
 	turns := int64(0)
 	whole := map[string]*int64{
 		"rlm_budget_calls": &q.Budget.Calls, "rlm_budget_tokens": &q.Budget.Tokens,
-		"rlm_budget_seconds": &seconds, "rlm_max_turns": &turns,
+		"rlm_budget_tool_calls": &q.Budget.ToolCalls,
+		"rlm_budget_seconds":    &seconds, "rlm_max_turns": &turns,
 	}
 	for name, into := range whole {
 		text, given := metadata[name]

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "github.com/ncruces/go-sqlite3/driver" // registers "sqlite3"
@@ -30,7 +31,10 @@ const (
 var tables string
 
 // version is that of the tables. A newer program upgrades them, an older one refuses them.
-const version = 1
+const version = 2
+
+// upgrades bring the tables of each version, the first at 1, to the next one.
+var upgrades = []string{"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;"}
 
 // Open opens the database of a data folder and makes both if necessary. Only the user can
 // read them.
@@ -99,7 +103,11 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 
 	return Within(ctx, db, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d;", version))
+		script := tables
+		if have > 0 {
+			script = strings.Join(upgrades[have-1:], "") + tables
+		}
+		_, err := tx.ExecContext(ctx, script+fmt.Sprintf("PRAGMA user_version = %d;", version))
 		return err
 	})
 }

@@ -1,4 +1,4 @@
--- The tables of version 1. Times are nanoseconds since 1970, 0 for none.
+-- The tables of version 2. Times are nanoseconds since 1970, 0 for none.
 
 CREATE TABLE IF NOT EXISTS keys (
 	id      TEXT PRIMARY KEY,
@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS spending (
 	output_tokens INTEGER NOT NULL DEFAULT 0,
 	usd           REAL NOT NULL DEFAULT 0,
 	unpriced      INTEGER NOT NULL DEFAULT 0,
+	tool_calls    INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (key, day)
 );
 

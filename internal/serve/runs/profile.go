@@ -122,7 +122,7 @@ func least[N int64 | float64 | time.Duration](a, b N) N {
 func (p *Profile) budget(spec *Spec) ledger.Budget {
 	a, b := p.Task.Config.Budget.WithDefaults(), spec.Budget
 	tight := ledger.Budget{
-		Calls: least(a.Calls, b.Calls), Tokens: least(a.Tokens, b.Tokens),
+		Calls: least(a.Calls, b.Calls), ToolCalls: least(a.ToolCalls, b.ToolCalls), Tokens: least(a.Tokens, b.Tokens),
 		InputTokens: least(a.InputTokens, b.InputTokens), OutputTokens: least(a.OutputTokens, b.OutputTokens),
 		Wall: least(a.Wall, b.Wall),
 	}

@@ -134,6 +134,7 @@ func subtract(a, b ledger.Spending) ledger.Spending {
 	return ledger.Spending{
 		Calls: a.Calls - b.Calls, InputTokens: a.InputTokens - b.InputTokens,
 		OutputTokens: a.OutputTokens - b.OutputTokens, USD: a.USD - b.USD, Unpriced: a.Unpriced - b.Unpriced,
+		ToolCalls: a.ToolCalls - b.ToolCalls,
 	}
 }
 

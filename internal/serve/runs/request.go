@@ -66,7 +66,7 @@ func (r *Request) check() error {
 		return problem.Bad("max_turns", "give 1 to 1000 turns")
 	}
 	b := r.Budget
-	if b.Calls < 0 || b.Tokens < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || !(b.USD >= 0) || b.Wall < 0 {
+	if min(b.Calls, b.ToolCalls, b.Tokens, b.InputTokens, b.OutputTokens, int64(b.Wall)) < 0 || !(b.USD >= 0) {
 		return problem.Bad("budget", "the budget has a negative number: give a positive one, or none")
 	}
 

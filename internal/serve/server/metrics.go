@@ -25,6 +25,7 @@ type metrics struct {
 	tokens   *prometheus.CounterVec
 	calls    *prometheus.CounterVec
 	unpriced *prometheus.CounterVec
+	tools    *prometheus.CounterVec
 }
 
 func newMetrics(version string) *metrics {
@@ -48,6 +49,7 @@ func newMetrics(version string) *metrics {
 		tokens:   counter("rlm_model_tokens_total", "Tokens of model calls.", "profile", "direction"),
 		calls:    counter("rlm_model_calls_total", "Model calls.", "profile"),
 		unpriced: counter("rlm_model_unpriced_calls_total", "Model calls whose cost is not known.", "profile"),
+		tools:    counter("rlm_tool_calls_total", "Calls of tools by snippets of runs.", "profile"),
 	}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -55,8 +57,8 @@ func newMetrics(version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
+		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -90,6 +92,8 @@ func (m *metrics) ended(profile, status string, elapsed time.Duration) {
 // charged counts what was spent. A charge is never negative, but for the errors of rounding.
 func (m *metrics) charged(profile string, s ledger.Spending) {
 	m.calls.WithLabelValues(profile).Add(float64(max(s.Calls, 0)))
+	m.tools.WithLabelValues(profile).Add(float64(max(s.ToolCalls, 0)))
+
 	m.tokens.WithLabelValues(profile, "in").Add(float64(max(s.InputTokens, 0)))
 	m.tokens.WithLabelValues(profile, "out").Add(float64(max(s.OutputTokens, 0)))
 	m.usd.WithLabelValues(profile).Add(max(s.USD, 0))

@@ -145,7 +145,9 @@ func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64
 func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 	s, sent := startMailing(t, t.TempDir(), "import asyncio\n"+
 		"sent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\nFINAL(str(sent))")
-	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail them"}), "id")
+	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{
+		"question": "mail them", "budget": object{"tool_calls": 2},
+	}), "id")
 	s.do("GET", path+"/events", "", nil) // until it waits
 	parked := s.do("GET", path, "", nil)
 	s.want(parked, 200, `"status":"parked"`)
@@ -170,4 +172,6 @@ func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 	if !strings.Contains(ended.body, "away") || sent.Load() != 1 {
 		t.Errorf("%s, %d sent", ended.body, sent.Load())
 	}
+	s.want(ended, 200, `"tool_calls":1`)
+	s.want(s.do("GET", "/v1/usage", "", nil), 200, `"tool_calls":1`)
 }

@@ -52,8 +52,16 @@ type Options struct {
 	Open           bool
 	Hosts, Origins []string
 	Inputs         inputs.Options
-	Version        string
-	Log            *slog.Logger
+	// MCP makes what answers /mcp, nil for nothing. It is closed when the server has drained.
+	MCP     func(*runs.Manager, *files.Files) Endpoint
+	Version string
+	Log     *slog.Logger
+}
+
+// Endpoint answers the requests for a path.
+type Endpoint interface {
+	http.Handler
+	io.Closer
 }
 
 // StoreFolder returns the folder of the durable runs in a data folder.
@@ -67,6 +75,7 @@ type Server struct {
 	keys    *access.Keys
 	manager *runs.Manager
 	handler http.Handler
+	mcp     Endpoint
 
 	// Document describes the native API.
 	Document *huma.OpenAPI
@@ -109,6 +118,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.Document = native.New(native.Options{
 		Runs: s.manager, Files: uploads, Meter: meter, Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
 	}, mux)
+	if s.MCP != nil {
+		s.mcp = s.MCP(s.manager, uploads)
+		mux.Handle("/mcp", s.mcp)
+	}
 	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
@@ -256,6 +269,10 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	defer cancel()
 	s.manager.Drain(limited)
 
+	if err := s.closeMCP(); err != nil {
+		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
+	}
+
 	// What is left are answers on their way, and streams of runs that have ended.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -265,9 +282,19 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	return nil
 }
 
+// closeMCP ends what clients of MCP have opened, once.
+func (s *Server) closeMCP() error {
+	mcp := s.mcp
+	if s.mcp = nil; mcp == nil {
+		return nil
+	}
+
+	return mcp.Close()
+}
+
 // Close closes what the server has opened. It does not close the engine.
 func (s *Server) Close() error {
-	var errs []error
+	errs := []error{s.closeMCP()}
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
 	}

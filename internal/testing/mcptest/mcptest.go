@@ -18,7 +18,7 @@ import (
 //
 //	kind     the tools of New
 //	many     1,000 tools
-//	huge     a tool whose reply has 17 MiB
+//	huge     tools whose replies have 17 MiB, millions of values, and no end
 //	mail     a tool that appends a line to the file sent.txt
 //	asking   tools that ask the client's model, and its user, and a tool that disappears
 //	death    a tool that ends the process
@@ -117,6 +117,19 @@ func New(mode string) *mcp.Server {
 		}
 	case "huge":
 		text("huge", "Says too much.", func(string) (string, error) { return strings.Repeat("x", 17<<20), nil })
+		text("endless", "Never stops.", func(string) (string, error) {
+			part := strings.Repeat("x", 1<<20)
+			_, err := os.Stdout.WriteString(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`)
+			for err == nil {
+				_, err = os.Stdout.WriteString(part)
+			}
+			return "", err
+		})
+		s.AddTool(&mcp.Tool{Name: "bomb", InputSchema: json.RawMessage(`{"type": "object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				values := json.RawMessage(`{"x": [` + strings.Repeat("[],", 2_000_000) + "0]}")
+				return &mcp.CallToolResult{StructuredContent: values}, nil
+			})
 	case "mail":
 		text("send", "Sends a mail.", func(to string) (string, error) {
 			file, err := os.OpenFile("sent.txt", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

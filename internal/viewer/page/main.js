@@ -129,6 +129,7 @@ function showRun() {
   if (model.nodes.length) {
     add('time', model.end > 0 ? formatTime(model.end) : '');
     add('calls', formatCount(model.modelCalls[0]));
+    add('tool calls', formatCount(model.toolCalls[0]));
     add('tokens', formatCount(model.tokens[0]));
     add('cost', formatUSD(model.usd[0], model.unpriced[0]));
     add('problems', formatCount(model.problems[0]));

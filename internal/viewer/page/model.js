@@ -29,6 +29,7 @@ class Model {
     this.usd = new Float64Array(n);
     this.tokens = new Float64Array(n);
     this.modelCalls = new Float64Array(n);
+    this.toolCalls = new Float64Array(n);
     this.unpriced = new Float64Array(n);
     this.end = 0;
     const last = new Int32Array(n).fill(-1);
@@ -39,6 +40,7 @@ class Model {
       this.usd[i] = node.usd || 0;
       this.tokens[i] = (node.in || 0) + (node.out || 0);
       this.modelCalls[i] = node.calls || 0;
+      this.toolCalls[i] = node.tools || 0;
       this.unpriced[i] = node.unpriced || 0;
       if (!(p >= 0 && p < i)) continue;
       if (last[p] < 0) this.first[p] = i; else this.next[last[p]] = i;
@@ -54,6 +56,7 @@ class Model {
       this.usd[p] += this.usd[i];
       this.tokens[p] += this.tokens[i];
       this.modelCalls[p] += this.modelCalls[i];
+      this.toolCalls[p] += this.toolCalls[i];
       this.unpriced[p] += this.unpriced[i];
       this.problems[p] += this.problems[i] + (isProblem(this.nodes[i]) ? 1 : 0);
     }

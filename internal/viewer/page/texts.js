@@ -1,7 +1,7 @@
 // Of a longer text, the beginning is shown until the reader asks for all.
 const shownFirst = 50000; // characters
 
-const textPlurals = {turn: 'Turn', reply: 'Reply', snippet: 'Snippet', call: 'Call', loop: 'Loop', answer: 'Answer', step: 'Step'};
+const textPlurals = {turn: 'Turn', reply: 'Reply', snippet: 'Snippet', call: 'Call', tool: 'Tool call', loop: 'Loop', answer: 'Answer', step: 'Step'};
 
 // showPart shows a row of a model in the pane of texts. texts is null while they are loaded.
 function showPart(pane, model, row, texts) {
@@ -40,6 +40,7 @@ function showFacts(model, n, row) {
   add('cost', formatUSD(n.usd, n.unpriced));
   if (model.first[row] >= 0) {
     add('calls below', formatCount(model.modelCalls[row]));
+    add('tool calls below', formatCount(model.toolCalls[row]));
     add('tokens below', formatCount(model.tokens[row]));
     add('cost below', formatUSD(model.usd[row], model.unpriced[row]));
     add('problems below', formatCount(model.problems[row]));

@@ -202,6 +202,7 @@ func (l *Ledger) findLack(used, need ledger.Spending) error {
 		limit, spent, needs int64
 	}{
 		{"calls", b.Calls, used.Calls, need.Calls},
+		{"tool calls", b.ToolCalls, used.ToolCalls, need.ToolCalls},
 		{"input tokens", b.InputTokens, used.InputTokens, need.InputTokens},
 		{"output tokens", b.OutputTokens, used.OutputTokens, need.OutputTokens},
 		{
@@ -245,8 +246,8 @@ type Reservation struct {
 // call costs nothing.
 const maxRefusals = 100
 
-// countRefusal counts a refusal and reports whether the run emits an event for it.
-func (l *Ledger) countRefusal() bool {
+// CountRefusal counts a refusal and reports whether the run emits an event for it.
+func (l *Ledger) CountRefusal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refused++
@@ -264,6 +265,19 @@ func (r *Reservation) Settle(used ledger.Spending) {
 		close(l.settled)
 		l.settled = make(chan struct{})
 	})
+}
+
+// TakeToolCall counts a call of a tool before it is made. The error is a
+// [*ledger.BudgetError].
+func (l *Ledger) TakeToolCall() error {
+	one := ledger.Spending{ToolCalls: 1}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.findLack(l.spent, one); err != nil {
+		return err
+	}
+	l.spent = Add(l.spent, one)
+	return nil
 }
 
 // Book adds what a call has used that was paid in an earlier process.

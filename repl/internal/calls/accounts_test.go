@@ -214,7 +214,7 @@ func TestLessIsWhatIsLeft(t *testing.T) {
 	used := ledger.Spending{Calls: 3, InputTokens: 100, OutputTokens: 50, USD: 1}
 	rest, err := Subtract(ledger.Budget{Calls: 10, USD: 5}, used, time.Minute)
 	want := ledger.Budget{
-		Calls: 7, InputTokens: 49_999_900, OutputTokens: 4_999_950,
+		Calls: 7, ToolCalls: 1_000, InputTokens: 49_999_900, OutputTokens: 4_999_950,
 		Tokens: 54_999_850, USD: 4, Wall: 59 * time.Minute,
 	}
 	if err != nil || rest != want {

@@ -11,7 +11,7 @@ import (
 // CheckBudget returns an error for the first field that makes no sense.
 func CheckBudget(b ledger.Budget) error {
 	switch {
-	case b.Calls < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || b.Tokens < 0 || b.Wall < 0:
+	case b.Calls < 0 || b.ToolCalls < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || b.Tokens < 0 || b.Wall < 0:
 		return errors.New("a limit of the budget is negative: give a positive value, or 0 for the default")
 	case !(b.USD >= 0) || b.USD > 1e9:
 		return fmt.Errorf("the budget is %v US dollars: "+
@@ -35,6 +35,7 @@ func Subtract(
 		used int64
 	}{
 		{"calls", &b.Calls, used.Calls},
+		{"tool calls", &b.ToolCalls, used.ToolCalls},
 		{"input tokens", &b.InputTokens, used.InputTokens},
 		{"output tokens", &b.OutputTokens, used.OutputTokens},
 		{"tokens", &b.Tokens, used.InputTokens + used.OutputTokens},
@@ -77,6 +78,7 @@ func Add(a, b ledger.Spending) ledger.Spending {
 		OutputTokens: a.OutputTokens + b.OutputTokens,
 		USD:          a.USD + b.USD,
 		Unpriced:     a.Unpriced + b.Unpriced,
+		ToolCalls:    a.ToolCalls + b.ToolCalls,
 	}
 }
 
@@ -88,5 +90,6 @@ func subtract(a, b ledger.Spending) ledger.Spending {
 		OutputTokens: a.OutputTokens - b.OutputTokens,
 		USD:          a.USD - b.USD,
 		Unpriced:     a.Unpriced - b.Unpriced,
+		ToolCalls:    a.ToolCalls - b.ToolCalls,
 	}
 }

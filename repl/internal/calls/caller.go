@@ -230,7 +230,7 @@ func (c *Caller) ask(
 	defer c.Gate.Leave()
 	reserved, err := c.Ledger.Reserve(ctx, need)
 	if err != nil {
-		if c.Ledger.countRefusal() {
+		if c.Ledger.CountRefusal() {
 			c.emit(a, ledger.Event{Kind: ledger.EventRefusal, Error: err.Error()})
 		}
 		return response, granted, err

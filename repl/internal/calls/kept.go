@@ -66,7 +66,7 @@ func (a *Ask) describe() journal.Request {
 func (a *Ask) keep(ctx context.Context, step *journal.Step, e ending, err error) error {
 	cost := store.Cost{
 		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,
-		USD: e.Used.USD, Unpriced: e.Used.Unpriced,
+		USD: e.Used.USD, Unpriced: e.Used.Unpriced, ToolCalls: e.Used.ToolCalls,
 	}
 	var failed *llm.Error
 	switch endsRun := a.Depth == 0 && !a.Sub; {

@@ -27,8 +27,14 @@ const prefixLength = 200
 // maxPart bounds the copy of a lazy text for a sub-call, in bytes.
 const maxPart = 256 << 20
 
+// textRef stands for the characters from Start to End of an input: see [tiers.Call].
+type textRef struct {
+	Input      int
+	Start, End int64
+}
+
 // parseReference decodes a reference to a part of a lazy text.
-func parseReference(value tiers.Value) (ref tiers.TextRef, ok bool) {
+func parseReference(value tiers.Value) (ref textRef, ok bool) {
 	if !bytes.HasPrefix(value, []byte(`{"__rlm_text__"`)) {
 		return ref, false
 	}
@@ -39,7 +45,7 @@ func parseReference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 	if json.Unmarshal(value, &object) != nil || object.Text == nil {
 		return ref, false
 	}
-	return tiers.TextRef{
+	return textRef{
 		Input: int(object.Text[0]),
 		Start: object.Text[1],
 		End:   object.Text[2],
@@ -47,7 +53,7 @@ func parseReference(value tiers.Value) (ref tiers.TextRef, ok bool) {
 }
 
 // text returns the input of a reference.
-func (in List) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, error) {
+func (in List) text(ctx context.Context, ref textRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
 		return nil, errors.New("a file of more than 8 MiB in a directory cannot be handed to " +
 			"a sub-call as a whole: pass slices of at most 8 MiB")
@@ -57,7 +63,7 @@ func (in List) text(ctx context.Context, ref tiers.TextRef) (*bigtext.Text, erro
 
 // part copies the characters of a reference, as UTF-8. Copying ends the caller's
 // dependence on the mapping, which may be cut short under it at any time.
-func (in List) part(ctx context.Context, ref tiers.TextRef, limit int64) ([]byte, error) {
+func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, error) {
 	text, err := in.text(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -220,11 +226,11 @@ func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string,
 		return "", err
 	}
 
-	head, err := (List{input}).part(ctx, tiers.TextRef{End: ends}, ends)
+	head, err := (List{input}).part(ctx, textRef{End: ends}, ends)
 	if err != nil {
 		return "", err
 	}
-	tail, err := (List{input}).part(ctx, tiers.TextRef{Start: n - ends, End: n}, ends)
+	tail, err := (List{input}).part(ctx, textRef{Start: n - ends, End: n}, ends)
 	return fmt.Sprintf("%s\n[... %s characters ...]\n%s\n\n(This is the beginning and the end of "+
 		"your task. The variable `context` holds the whole of it: the task and its data.)",
 		head, humanize.Comma(n-2*ends), tail), err
@@ -284,7 +290,7 @@ func describeInput(
 			return err
 		}
 		prefix, err := (List{input}).part(
-			ctx, tiers.TextRef{End: min(n, prefixLength)}, prefixLength,
+			ctx, textRef{End: min(n, prefixLength)}, prefixLength,
 		)
 		if err != nil {
 			return err

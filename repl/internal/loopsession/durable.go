@@ -8,17 +8,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // callTool answers a call of a snippet. The journal of a run keeps the answer of a tool, so
-// that the tool does not do its work a second time. The functions of the protocol keep the
-// model calls of which they consist.
+// that the tool does not do its work a second time, and the budget counts the call once. The
+// functions of the protocol keep the model calls of which they consist.
 func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	ctx = journal.At(ctx, "call %d", call.Ordinal)
 	if _, isProtocol := protocol.Lookup(call.Function); isProtocol {
@@ -31,48 +33,68 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 	}
 	defer step.Leave()
 	if kept, ok := step.Ending(); ok {
-		var e toolEnding
-		if err := json.Unmarshal(kept, &e); err != nil {
-			return nil, fmt.Errorf("cannot read the journal: %w", err)
-		}
-		return e.value()
+		return s.repeat(&call, kept)
 	}
 
-	value, err := s.callAllowed(ctx, step, call)
+	used, err := s.account.take(&call)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	value, made, err := s.callAllowed(ctx, step, call)
+	if !made {
+		s.account.giveBack(&used)
+	}
 	var stopped *journal.StoppedError
 	if err != nil && (ctx.Err() != nil || errors.As(err, &stopped)) {
+		step.Drop(store.Cost(used))
 		return nil, err // it was broken off: a later process makes the call again
 	}
-	e := toolEnding{Value: value}
+
+	e := toolEnding{Value: value, Used: used}
 	if err != nil {
 		e.Error = err.Error()
 	}
-	if failed := step.End(ctx, e, store.Cost{}); failed != nil {
+	if failed := step.End(ctx, e, store.Cost(used)); failed != nil {
 		return nil, failed
 	}
+	s.account.report(&call, &e, time.Since(begun))
 	return value, err
 }
 
-// callAllowed calls a tool if that is allowed. A call that waits for a person parks the run.
+// repeat ends a call as it ended in an earlier process.
+func (s *Session) repeat(call *tiers.Call, kept json.RawMessage) (tiers.Value, error) {
+	var e toolEnding
+	if err := json.Unmarshal(kept, &e); err != nil {
+		return nil, fmt.Errorf("cannot read the journal: %w", err)
+	}
+	s.account.book(e.Used)
+	s.account.report(call, &e, 0)
+	return e.value()
+}
+
+// callAllowed calls a tool if that is allowed, and reports whether it has done so. A call that
+// waits for a person parks the run.
 func (s *Session) callAllowed(
 	ctx context.Context, step *journal.Step, call tiers.Call,
-) (value tiers.Value, err error) {
+) (value tiers.Value, made bool, err error) {
 	decision := step.Decision()
 	switch {
 	case decision == nil:
 		err = s.approve(ctx, call)
 	case !decision.Allow:
-		return nil, fmt.Errorf("the call of %s was denied: %s", call.Function,
+		return nil, false, fmt.Errorf("the call of %s was denied: %s", call.Function,
 			cmp.Or(decision.Reason, "no reason was given"))
 	case decision.Value != nil:
-		return decision.Value, nil
+		return decision.Value, false, nil
 	}
 
 	if err == nil {
+		made = true
 		value, err = s.tools.Call(ctx, call)
 	}
 	if !errors.Is(err, repl.ErrLater) {
-		return value, err
+		return value, made, err
 	}
 	whole, bad := json.Marshal(struct {
 		Function string                 `json:"function"`
@@ -80,16 +102,17 @@ func (s *Session) callAllowed(
 		Named    map[string]tiers.Value `json:"named,omitempty"`
 	}{call.Function, call.Args, call.Named})
 	if bad != nil {
-		return nil, bad
+		return nil, made, bad
 	}
 	failed := step.Park(ctx, whole, fmt.Sprintf("%s: %v", call.Function, err))
-	return nil, fmt.Errorf("the call of %s has no answer: %w", call.Function, failed)
+	return nil, made, fmt.Errorf("the call of %s has no answer: %w", call.Function, failed)
 }
 
 // toolEnding is how a call of a tool ended, in the journal of its run.
 type toolEnding struct {
-	Value tiers.Value `json:"value,omitempty"`
-	Error string      `json:"error,omitempty"`
+	Value tiers.Value     `json:"value,omitempty"`
+	Error string          `json:"error,omitempty"`
+	Used  ledger.Spending `json:"used,omitzero"`
 }
 
 func (e *toolEnding) value() (tiers.Value, error) {

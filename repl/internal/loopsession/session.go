@@ -32,6 +32,9 @@ type Config struct {
 	Tools *repl.Tools
 	// Approve decides on each call of a tool: see run.Config. Nil allows all.
 	Approve func(ctx context.Context, call tiers.Call) error
+	// Ledger counts the calls of tools, and Tell reports them. A nil Ledger counts none.
+	Ledger *calls.Ledger
+	Tell   func(ledger.Event)
 	// Variables are values that Python snippets find under these names. A snippet may bind a
 	// name to something else, and keeps that. A tool of the same name wins.
 	Variables map[string]tiers.Value
@@ -52,6 +55,7 @@ type Session struct {
 	tools  *repl.Tools
 	// approve is that of the Config.
 	approve func(ctx context.Context, call tiers.Call) error
+	account *account
 
 	mu    sync.Mutex
 	stash map[string]tiers.Value
@@ -83,6 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.Tools != nil {
 		functions = append(functions, cfg.Tools.Functions()...)
 	}
+	s.account = newAccount(&cfg, functions)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Variables)) {
 		if isTool(functions, name) {
 			continue

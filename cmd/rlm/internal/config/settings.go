@@ -33,6 +33,7 @@ type Config struct {
 	MaxDepth, MaxTurns                                   int64
 	AllowDeep                                            bool
 	MaxCalls, MaxTokens, MaxInputTokens, MaxOutputTokens int64
+	MaxToolCalls                                         int64
 	MaxUSD                                               float64
 	MaxTime                                              time.Duration
 	CallsAtOnce, LoopsAtOnce, Retries, MaxErrors         int64
@@ -252,6 +253,8 @@ func runSettings(c *Config) []Setting {
 		row(Run, "max_turns", whole{&c.MaxTurns, 1, 100_000}, "30", "maximum turns per loop"),
 		row(Run, "max_calls", whole{&c.MaxCalls, 1, most}, "2000",
 			"maximum number of model calls in the whole run"),
+		row(Run, "max_tool_calls", whole{&c.MaxToolCalls, 1, most}, "1000",
+			"maximum number of tool calls in the whole run"),
 		row(Run, "max_tokens", whole{&c.MaxTokens, 1, most}, "55000000",
 			"maximum number of tokens in the whole run, prompts and replies together"),
 		row(Run, "max_input_tokens", whole{&c.MaxInputTokens, 1, most}, "50000000",

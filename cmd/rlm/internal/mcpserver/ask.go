@@ -19,16 +19,6 @@ type askIn struct {
 	Handle   string `json:"handle,omitempty" jsonschema:"from rlm_open; the question is about it"`
 }
 
-type askOut struct {
-	Run     string          `json:"run" jsonschema:"the resource rlm://runs/{run} has the whole record"`
-	Status  ledger.Status   `json:"status"`
-	Answer  any             `json:"answer,omitempty"`
-	Partial string          `json:"partial,omitempty" jsonschema:"the unchecked state of a run without an answer"`
-	Reason  string          `json:"reason,omitempty"`
-	Turns   int             `json:"turns"`
-	Spent   ledger.Spending `json:"spent"`
-}
-
 func (s *Server) addAsk(server *mcp.Server) {
 	open := true
 	mcp.AddTool(server, &mcp.Tool{
@@ -37,44 +27,29 @@ func (s *Server) addAsk(server *mcp.Server) {
 			"parts and asks models about them. It costs money, and takes seconds to minutes. Use rlm_exec for " +
 			"whatever code alone can answer.",
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &open},
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in askIn) (*mcp.CallToolResult, askOut, error) {
-		return run(ctx, s, req, func(ctx context.Context, c *call) (*mcp.CallToolResult, askOut, error) {
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in askIn) (*mcp.CallToolResult, Answer, error) {
+		return run(ctx, s, req, func(ctx context.Context, c *call) (*mcp.CallToolResult, Answer, error) {
 			return s.ask(ctx, c, in)
 		})
 	})
 }
 
 // ask answers rlm_ask.
-func (s *Server) ask(ctx context.Context, c *call, in askIn) (_ *mcp.CallToolResult, out askOut, err error) {
+func (s *Server) ask(ctx context.Context, c *call, in askIn) (_ *mcp.CallToolResult, out Answer, err error) {
 	if strings.TrimSpace(in.Question) == "" || len(in.Question) > maxQuestion {
 		return nil, out, fmt.Errorf("the question has %d bytes: give 1 to %d", len(in.Question), maxQuestion)
 	}
 
-	record := s.runs.begin("rlm_ask", in.Handle, in.Question)
-	err = s.with(ctx, in.Handle, func(h *handle) error {
-		progress := func(e ledger.Event) {
-			record.add(e)
-			if text := describeEvent(e); text != "" {
-				c.note(text)
-			}
+	note := func(e ledger.Event) {
+		if text := describeEvent(e); text != "" {
+			c.note(text)
 		}
-
-		h.progress.Store(&progress)
-		defer h.progress.Store(nil)
-
-		outcome, err := h.session.Ask(ctx, in.Question)
-		out = askOut{
-			Status: outcome.Status, Partial: outcome.Partial, Reason: outcome.Reason, Turns: outcome.Turns,
-			Spent: outcome.Spent,
-		}
-		if outcome.Answer != nil {
-			out.Answer = outcome.Answer
-		}
-		return err
-	})
-
-	out.Run = record.ID
-	s.runs.end(record, out, err)
+	}
+	if s.cfg.Answer == nil {
+		out, err = s.askSession(ctx, in, note)
+	} else {
+		out, err = s.askElsewhere(ctx, in, note)
+	}
 	if err != nil {
 		return nil, out, err
 	}
@@ -93,6 +68,46 @@ func (s *Server) ask(ctx context.Context, c *call, in askIn) (_ *mcp.CallToolRes
 	}, out, nil
 }
 
+// askSession lets the session of a handle answer.
+func (s *Server) askSession(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
+	record := s.runs.begin("rlm_ask", in.Handle, in.Question)
+	err = s.with(ctx, in.Handle, func(h *handle) error {
+		progress := func(e ledger.Event) {
+			record.add(e)
+			note(e)
+		}
+		h.progress.Store(&progress)
+		defer h.progress.Store(nil)
+
+		outcome, err := h.session.Ask(ctx, in.Question)
+		out = Answer{
+			Status: string(outcome.Status), Partial: outcome.Partial, Reason: outcome.Reason, Turns: outcome.Turns,
+			Spent: outcome.Spent,
+		}
+		if outcome.Answer != nil {
+			out.Answer = outcome.Answer
+		}
+		return err
+	})
+	out.Run = record.ID
+	s.runs.end(record, out, err)
+	return out, err
+}
+
+// askElsewhere lets a run answer, about the contexts of a handle.
+func (s *Server) askElsewhere(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
+	var given []Given
+	if in.Handle != "" {
+		h, leave, err := s.handles.use(ctx, in.Handle)
+		if err != nil {
+			return out, err
+		}
+		given = h.given
+		leave()
+	}
+	return s.cfg.Answer(ctx, in.Question, given, note)
+}
+
 // describeEvent returns the events that a client sees as progress, in words.
 func describeEvent(e ledger.Event) string {
 	switch e.Kind {
@@ -102,6 +117,8 @@ func describeEvent(e ledger.Event) string {
 		return fmt.Sprintf("a snippet of loop %s ran in tier %s: %s", e.Node, e.Tier, e.Status)
 	case ledger.EventCall:
 		return "a model call of loop " + e.Node + " has ended"
+	case ledger.EventTool:
+		return "called " + e.Text
 	case ledger.EventWaiting, ledger.EventWarning, ledger.EventRefusal:
 		return e.Text + e.Error
 	default:

@@ -20,6 +20,7 @@ const (
 	maxNote     = 300 // bytes of a message of progress
 	progressGap = 100 * time.Millisecond
 
+	maxAsked   = 4_000 // bytes of a question for a person
 	maxParked  = 64
 	answerTime = 10 * time.Minute
 )
@@ -32,6 +33,7 @@ type call struct {
 	ctx     context.Context //nolint:containedctx // of the request: messages of progress belong to it
 	sent    time.Time
 	count   float64
+	task    *task // that the call may become, nil if its client knows none
 
 	questions chan *question
 	done      chan finished
@@ -77,8 +79,12 @@ func run[Out any](
 	} else {
 		c = &call{request: req, ctx: ctx, questions: make(chan *question), done: make(chan finished, 1)}
 
-		var inner context.Context
-		inner, c.cancel = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), callKey{}, c))
+		c.task, _ = ctx.Value(taskKey{}).(*task)
+		inner := context.WithoutCancel(ctx)
+		if !s.cfg.NoQuestions {
+			inner = context.WithValue(inner, callKey{}, c)
+		}
+		inner, c.cancel = context.WithCancelCause(inner)
 		go func() {
 			result, out, err := work(inner, c)
 			c.done <- finished{result, out, err}
@@ -185,6 +191,9 @@ func Ask(ctx context.Context, text string) error {
 	if !ok {
 		return repl.ErrLater
 	}
+	if len(text) > maxAsked {
+		return fmt.Errorf("the call is too long to show: %w", repl.ErrLater)
+	}
 	c.mu.Lock()
 	req := c.request
 	c.mu.Unlock()
@@ -217,6 +226,9 @@ func Ask(ctx context.Context, text string) error {
 
 // note tells the client how far a call is, but not too often.
 func (c *call) note(text string) {
+	if c.task != nil {
+		c.task.note(text)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	token := c.request.Params.GetProgressToken()

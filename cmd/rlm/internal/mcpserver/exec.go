@@ -81,8 +81,11 @@ func (s *Server) addSessionTools(server *mcp.Server) {
 		Name: "rlm_open", Title: "Open a sandbox over inputs", Description: s.describeOpen(),
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, DestructiveHint: &closed},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in openIn) (*mcp.CallToolResult, openOut, error) {
-		return run(ctx, s, req, func(ctx context.Context, _ *call) (*mcp.CallToolResult, openOut, error) {
-			out, err := s.openHandle(ctx, in)
+		return run(ctx, s, req, func(ctx context.Context, _ *call) (_ *mcp.CallToolResult, out openOut, err error) {
+			err = s.cfg.Work(ctx, func(ctx context.Context) (err error) {
+				out, err = s.openHandle(ctx, in)
+				return err
+			})
 			return nil, out, err
 		})
 	})
@@ -113,11 +116,7 @@ func (s *Server) describeOpen() string {
 	text := "Opens a sandbox and returns a handle. Snippets see the contexts as context, context_1 and so on: " +
 		"a file as a str, a folder as a mapping of relative paths to texts. A context can be far larger than " +
 		"your window: look at parts of it."
-	if len(s.cfg.Roots) == 0 {
-		text += " Paths cannot be read here: the user has named no root."
-	} else {
-		text += " Paths must be below " + strings.Join(s.cfg.Roots, ", ") + "."
-	}
+	text += " " + s.cfg.PathHelp
 
 	if len(s.cfg.Contexts) > 0 {
 		text += " The first contexts are those of the user: " + strings.Join(s.cfg.Contexts, ", ") + "."
@@ -140,28 +139,14 @@ func (s *Server) describeExec() string {
 
 // openHandle answers rlm_open.
 func (s *Server) openHandle(ctx context.Context, in openIn) (out openOut, err error) {
-	var more []rlm.Context
+	given, closeFiles, err := s.readGiven(ctx, in)
+	defer closeFiles()
+	if err != nil {
+		return out, err
+	}
 	names := slices.Clone(s.cfg.Contexts)
-	for _, path := range in.Paths {
-		c, err := s.cfg.Read(path)
-		if err != nil {
-			return out, err
-		}
-		more, names = append(more, c), append(names, path)
-	}
-
-	for i, text := range in.Texts {
-		name := fmt.Sprintf("text %d", i+1)
-		more, names = append(more, rlm.Text(name, text)), append(names, name)
-	}
-
-	for i, value := range in.Values {
-		name := fmt.Sprintf("value %d", i+1)
-		more, names = append(more, rlm.Value(name, value)), append(names, name)
-	}
-
-	if len(names) > maxContexts {
-		return out, fmt.Errorf("there are %d contexts: give at most %d, or a folder", len(names), maxContexts)
+	for _, one := range given {
+		names = append(names, one.Name)
 	}
 
 	place, err := s.handles.reserve()
@@ -170,7 +155,7 @@ func (s *Server) openHandle(ctx context.Context, in openIn) (out openOut, err er
 	}
 
 	var h *handle
-	if h, err = s.open(ctx, more); err == nil {
+	if h, err = s.open(ctx, given); err == nil {
 		h.name = place
 		if out.Notes, err = h.session.CheckContexts(ctx); err == nil {
 			err = s.handles.put(place, h)
@@ -194,6 +179,41 @@ func (s *Server) openHandle(ctx context.Context, in openIn) (out openOut, err er
 	return out, nil
 }
 
+// readGiven returns the contexts that a client gives. Close their files when a session has them.
+func (s *Server) readGiven(ctx context.Context, in openIn) (given []Given, closeFiles func(), err error) {
+	closeFiles = func() {
+		for _, one := range given {
+			if one.Close != nil {
+				one.Close()
+			}
+		}
+	}
+	if n := len(s.cfg.Contexts) + len(in.Paths) + len(in.Texts) + len(in.Values); n > maxContexts {
+		return nil, closeFiles, fmt.Errorf("there are %d contexts: give at most %d, or a folder", n, maxContexts)
+	}
+
+	for _, path := range in.Paths {
+		one, err := s.cfg.Read(ctx, path)
+		if err != nil {
+			return given, closeFiles, err
+		}
+		given = append(given, one)
+	}
+	for i, text := range in.Texts {
+		name := fmt.Sprintf("text %d", i+1)
+		given = append(given, Given{Name: name, Text: text, Context: rlm.Text(name, text)})
+	}
+	for i, value := range in.Values {
+		name := fmt.Sprintf("value %d", i+1)
+		text, err := json.Marshal(value)
+		if err != nil {
+			return given, closeFiles, err
+		}
+		given = append(given, Given{Name: name, Text: string(text), Context: rlm.Value(name, json.RawMessage(text))})
+	}
+	return given, closeFiles, nil
+}
+
 // exec answers rlm_exec.
 func (s *Server) exec(ctx context.Context, c *call, in execIn) (result *mcp.CallToolResult, out execOut, err error) {
 	job := tiers.Job{Source: in.Code, Language: tiers.Language(in.Language), Stdout: &noteWriter{call: c}}
@@ -206,14 +226,16 @@ func (s *Server) exec(ctx context.Context, c *call, in execIn) (result *mcp.Call
 	}
 
 	record := s.runs.begin("rlm_exec", in.Handle, in.Code)
-	err = s.with(ctx, in.Handle, func(h *handle) error {
-		r, err := h.session.RunJob(ctx, job)
-		if err != nil {
-			return err
-		}
-		h.keep(r.Artefacts)
-		result, out = describe(r)
-		return nil
+	err = s.cfg.Work(ctx, func(ctx context.Context) error {
+		return s.with(ctx, in.Handle, func(h *handle) error {
+			r, err := h.session.RunJob(h.calls.In(ctx), job)
+			if err != nil {
+				return err
+			}
+			h.keep(r.Artefacts)
+			result, out = describe(r)
+			return nil
+		})
 	})
 
 	out.Run = record.ID

@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -28,9 +29,11 @@ const (
 type handle struct {
 	name     string // empty for the session of one call
 	session  *rlm.Session
+	calls    *mcptools.Allowance                // of tools
 	progress atomic.Pointer[func(ledger.Event)] // of the question that is asked
 	turn     chan struct{}                      // holds one token: calls take turns
 	files    []tiers.Artefact                   // of the one whose turn it is
+	given    []Given                            // by the client, for questions that no session answers
 	idle     *time.Timer
 }
 
@@ -169,9 +172,16 @@ func (hs *handles) close() error {
 }
 
 // open opens a session as a handle without a name.
-func (s *Server) open(ctx context.Context, more []rlm.Context) (*handle, error) {
-	h := &handle{turn: make(chan struct{}, 1)}
+func (s *Server) open(ctx context.Context, given []Given) (*handle, error) {
+	h := &handle{turn: make(chan struct{}, 1), calls: mcptools.NewAllowance(s.cfg.ToolCalls)}
 	h.turn <- struct{}{}
+	var more []rlm.Context
+	for _, one := range given {
+		more = append(more, one.Context)
+	}
+	if s.cfg.Answer != nil {
+		h.given = given
+	}
 	var err error
 	h.session, err = s.cfg.Open(ctx, more, func(e ledger.Event) {
 		if progress := h.progress.Load(); progress != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +18,9 @@ import (
 // Bounds of the records.
 const (
 	maxRuns   = 100
-	maxEvents = 1_000   // of a run
-	maxGiven  = 100_000 // characters
+	maxBytes  = 32 << 20 // of those that have ended
+	maxEvents = 1_000    // of a run
+	maxGiven  = 100_000  // characters
 
 	runScheme = "rlm://runs/"
 )
@@ -36,7 +38,8 @@ type record struct {
 	Events  []ledger.Event `json:"events,omitempty"`
 	Dropped int            `json:"dropped_events,omitempty"`
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	ended []byte // the record as JSON, when it is complete
 }
 
 // add keeps an event. Pieces of replies are no records.
@@ -59,13 +62,17 @@ func (r *record) add(e ledger.Event) {
 func (r *record) encode() ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended != nil {
+		return r.ended, nil
+	}
 	return json.Marshal(r)
 }
 
 // runs are the last records.
 type runs struct {
-	mu   sync.Mutex
-	last []*record
+	mu    sync.Mutex
+	last  []*record
+	bytes int // of those that have ended
 }
 
 // begin makes the record of a run. Its ID is unguessable, as that of a handle.
@@ -77,23 +84,52 @@ func (rs *runs) begin(tool, handle, given string) *record {
 
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if len(rs.last) == maxRuns {
+	rs.last = append(rs.last, r)
+	rs.trim()
+	return r
+}
+
+// trim drops the oldest records beyond the bounds. rs.mu is held.
+func (rs *runs) trim() {
+	for len(rs.last) > maxRuns || rs.bytes > maxBytes && len(rs.last) > 1 {
+		rs.bytes -= len(rs.last[0].whole())
 		rs.last = append(rs.last[:0], rs.last[1:]...)
 	}
-	rs.last = append(rs.last, r)
-	return r
 }
 
 // end completes the record of a run.
 func (rs *runs) end(r *record, result any, err error) {
+	size := len(r.end(result, err))
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if slices.Contains(rs.last, r) {
+		rs.bytes += size
+		rs.trim()
+	}
+}
+
+// end completes a record, and returns it as JSON.
+func (r *record) end(result any, err error) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Elapsed = float64(time.Since(r.Begun).Microseconds()) / 1000
-	if err != nil {
-		r.Error = err.Error()
-		return
+	if r.Result = result; err != nil {
+		r.Result, r.Error = nil, err.Error()
 	}
-	r.Result = result
+
+	text, failed := json.Marshal(r)
+	if failed != nil {
+		text = []byte(`{}`)
+	}
+	r.Result, r.Events, r.ended = nil, nil, text
+	return text
+}
+
+// whole returns the record as JSON, nil before it is complete.
+func (r *record) whole() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
 }
 
 func (rs *runs) find(id string) *record {
@@ -107,19 +143,29 @@ func (rs *runs) find(id string) *record {
 	return nil
 }
 
+// readRun returns the record of a run as JSON, nil for none.
+func (s *Server) readRun(ctx context.Context, id string) ([]byte, error) {
+	if r := s.runs.find(id); r != nil {
+		return r.encode()
+	}
+	if s.cfg.Record == nil {
+		return nil, nil
+	}
+	return s.cfg.Record(ctx, id)
+}
+
 // addRuns adds the resource of the records.
 func (s *Server) addRuns(server *mcp.Server) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: runScheme + "{id}", Name: "run", Title: "A run", MIMEType: "application/json",
 		Description: "The record of a snippet or a question: what was given, how it went and how it ended.",
-	}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		r := s.runs.find(strings.TrimPrefix(req.Params.URI, runScheme))
-		if r == nil {
-			return nil, mcp.ResourceNotFoundError(req.Params.URI)
-		}
-		text, err := r.encode()
+	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		text, err := s.readRun(ctx, strings.TrimPrefix(req.Params.URI, runScheme))
 		if err != nil {
 			return nil, err
+		}
+		if text == nil {
+			return nil, mcp.ResourceNotFoundError(req.Params.URI)
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
 			{URI: req.Params.URI, MIMEType: "application/json", Text: string(text)},

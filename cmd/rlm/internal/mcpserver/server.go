@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -28,32 +29,72 @@ type Config struct {
 	// Open opens a session with contexts besides those of the user, and with all tools. The
 	// events of its questions go to progress.
 	Open func(ctx context.Context, more []rlm.Context, progress func(ledger.Event)) (*rlm.Session, error)
-	// Read returns the context for a path that a client names.
-	Read func(path string) (rlm.Context, error)
+	// Read returns the context for a path that a client names. PathHelp says in a sentence which
+	// paths these are.
+	Read     func(ctx context.Context, path string) (Given, error)
+	PathHelp string
 	// Detect returns the language of a snippet.
 	Detect func(ctx context.Context, source string) tiers.Language
-	// Contexts are the names of the user's contexts. Roots are the folders that clients can read.
-	Contexts, Roots []string
+	// Contexts are the names of the user's contexts.
+	Contexts []string
 	// Functions describes the functions that snippets can call, empty for none.
 	Functions string
 	// Servers are MCP servers whose tools snippets can call, nil for none. Gateway passes on what
 	// hosts see of them.
 	Servers *mcptools.Servers
 	Gateway *mcptools.Gateway
-	// Asks says that sessions have a model.
-	Asks bool
+	// Asks says that sessions have a model. Answer answers questions in place of sessions, about
+	// the contexts that a handle was opened with; nil lets sessions do so.
+	Asks   bool
+	Answer func(ctx context.Context, question string, given []Given, progress func(ledger.Event)) (Answer, error)
+	// Record returns the record of a run as JSON that the server itself has not, nil for none.
+	// Nil has no such runs.
+	Record func(ctx context.Context, id string) (json.RawMessage, error)
+	// Work runs the work of a call, which may have to wait or be refused. Nil runs it at once.
+	Work func(ctx context.Context, work func(context.Context) error) error
+	// NoQuestions says that clients may not decide on calls that wait for a person.
+	NoQuestions bool
+	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
+	IsGuarded bool
 	// Handles bounds the open handles. Idle ends a handle that nobody uses for so long.
 	Handles int
 	Idle    time.Duration
-	Log     *slog.Logger
+	// ToolCalls bounds the calls of tools by the snippets of a handle, and those that hosts make
+	// themselves.
+	ToolCalls int64
+	Log       *slog.Logger
 }
 
 // Server serves any number of clients. Close it after use.
 type Server struct {
 	cfg     Config
+	server  *mcp.Server
+	direct  *mcptools.Allowance
 	handles handles
 	calls   calls
+	tasks   tasks
 	runs    runs
+}
+
+// Given is a context that a client has given.
+type Given struct {
+	Name string
+	// Text is the content, unless Path names a file that has it.
+	Text, Path string
+	// Context is for a session. Close, if set, is called when the session has read it.
+	Context rlm.Context
+	Close   func()
+}
+
+// Answer is the answer to a question.
+type Answer struct {
+	Run     string          `json:"run" jsonschema:"the resource rlm://runs/{run} has the whole record"`
+	Status  string          `json:"status"`
+	Answer  any             `json:"answer,omitempty" jsonschema:"the answer, a text or another JSON value"`
+	Partial string          `json:"partial,omitempty" jsonschema:"the unchecked state of a run without an answer"`
+	Reason  string          `json:"reason,omitempty"`
+	Turns   int             `json:"turns"`
+	Spent   ledger.Spending `json:"spent"`
 }
 
 // New returns a server.
@@ -62,14 +103,23 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("give at least 1 handle, and a positive time until an idle one ends")
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	s := &Server{cfg: cfg}
+	if cfg.Work == nil {
+		cfg.Work = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
+	}
+	s := &Server{cfg: cfg, direct: mcptools.NewAllowance(cfg.ToolCalls)}
 	s.handles.most, s.handles.idle = cfg.Handles, cfg.Idle
-	return s, nil
+	var err error
+	s.server, err = s.protocol()
+	return s, err
 }
 
-// Close ends all calls that wait, and all handles.
+// Close ends all connections, tasks, calls that wait, and handles.
 func (s *Server) Close() error {
 	s.calls.close()
+	s.tasks.close()
+	for session := range s.server.Sessions() {
+		_ = session.Close() // its client may be gone
+	}
 	return s.handles.close()
 }
 
@@ -78,10 +128,11 @@ const instructions = `Run Python or Go in a sandbox with rlm_exec. Contexts are 
 	`and keep their variables from snippet to snippet. Print or return only what you need to see.`
 
 // protocol returns a server of the protocol, with all tools.
-func (s *Server) protocol() *mcp.Server {
+func (s *Server) protocol() (*mcp.Server, error) {
 	options := &mcp.ServerOptions{
 		Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
 	}
+	options.Capabilities.AddExtension(tasksExtension, nil)
 	if s.cfg.Gateway != nil {
 		s.cfg.Gateway.Configure(options)
 	}
@@ -98,7 +149,7 @@ func (s *Server) protocol() *mcp.Server {
 		s.addGateway(server)
 	}
 	s.addRuns(server)
-	return server
+	return server, s.addTasks(server)
 }
 
 // addGateway adds what hosts see of the other servers.
@@ -112,7 +163,7 @@ func (s *Server) addGateway(server *mcp.Server) {
 			result, _, err := run(ctx, s, req, func(
 				ctx context.Context, _ *call,
 			) (*mcp.CallToolResult, struct{}, error) {
-				result, err := direct.Call(ctx, req)
+				result, err := direct.Call(s.direct.In(ctx), req)
 				return result, struct{}{}, err
 			})
 			if err != nil {
@@ -126,7 +177,7 @@ func (s *Server) addGateway(server *mcp.Server) {
 
 // ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.protocol().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	err := s.server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -139,21 +190,25 @@ const sessionTime = 10 * time.Minute
 // Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
 // ones. It refuses the pages of browsers.
 func (s *Server) Handler() http.Handler {
-	server := s.protocol()
-	one := func(*http.Request) *mcp.Server { return server }
+	one := func(*http.Request) *mcp.Server { return s.server }
 	options := func(isStateless bool) *mcp.StreamableHTTPOptions {
 		return &mcp.StreamableHTTPOptions{
 			Stateless: isStateless, Logger: s.cfg.Log, SessionTimeout: sessionTime, MaxRequestBodyBytes: maxMessage,
+			DisableLocalhostProtection: s.cfg.IsGuarded, PropagateRequestCancellation: true,
 		}
 	}
 	now, earlier := mcp.NewStreamableHTTPHandler(one, options(true)), mcp.NewStreamableHTTPHandler(one, options(false))
-	return refuseForeign(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
 			now.ServeHTTP(w, r)
 			return
 		}
 		earlier.ServeHTTP(w, r)
-	}))
+	})
+	if s.cfg.IsGuarded {
+		return both
+	}
+	return refuseForeign(both)
 }
 
 // firstStateless is the first version of the protocol that has no sessions.

@@ -14,7 +14,7 @@ import (
 // startForBenchmark starts a server of a mode.
 func startForBenchmark(b *testing.B, mode string) *Servers {
 	b.Helper()
-	servers, err := Start(b.Context(), Options{Files: []string{file(b, mode)}, Calls: 1 << 40, Version: "1"})
+	servers, err := Start(b.Context(), Options{Files: []string{file(b, mode)}, Version: "1"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func BenchmarkThousandTools(b *testing.B) {
 			for _, tool := range found {
 				one.tools = append(one.tools, newTool(one, tool, taken))
 			}
-			all := &Servers{all: []*server{one}, most: 1}
+			all := &Servers{all: []*server{one}}
 			if _, err := repl.NewTools(all.Tools()...); err != nil {
 				b.Fatal(err)
 			}

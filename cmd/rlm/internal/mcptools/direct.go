@@ -69,7 +69,7 @@ func (g *Gateway) callDirect(
 		return nil, err
 	}
 	defer cancel()
-	if err := g.servers.count(t); err != nil {
+	if err := take(ctx, t); err != nil {
 		return nil, err
 	}
 

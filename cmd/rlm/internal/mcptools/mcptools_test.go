@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +62,7 @@ func write(tb testing.TB, content any) string {
 // start starts the servers of a file.
 func start(t *testing.T, path string) (*Servers, *repl.Tools) {
 	t.Helper()
-	servers, err := Start(t.Context(), Options{Files: []string{path}, Calls: 100, Version: "1"})
+	servers, err := Start(t.Context(), Options{Files: []string{path}, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +91,16 @@ func call(t *testing.T, tools *repl.Tools, function, named string, args ...strin
 	return string(value)
 }
 
+// allocated returns how many bytes this process has ever allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
 func TestToolsAnswer(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_USER", "x")
-	servers, tools := start(t, file(t, "kind"))
+	_, tools := start(t, file(t, "kind"))
 	const wrong = "error: kind.add_numbers: the arguments do not match the schema: "
 	for _, c := range []struct{ function, named, want string }{
 		{"kind__add_numbers", `{"a": 1, "b": 2}`, `{"total":3}`},
@@ -132,13 +140,10 @@ func TestToolsAnswer(t *testing.T) {
 	if !strings.Contains(notes, "- `kind.add_numbers(a: int, b: int = None)`: Adds two numbers.") {
 		t.Errorf("the prompt has %s", notes)
 	}
-	if n := servers.Calls(); n != 19 {
-		t.Errorf("%d calls were counted", n)
-	}
 }
 
 func TestCallsAreBounded(t *testing.T) {
-	servers, err := Start(t.Context(), Options{Files: []string{file(t, "kind")}, Calls: 2, Version: "1"})
+	servers, err := Start(t.Context(), Options{Files: []string{file(t, "kind")}, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +152,25 @@ func TestCallsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{`"hello x"`, `"hello x"`, "error: kind.say: the budget of 2 calls of tools"} {
-		if got := call(t, tools, "kind__say", `{"text": "x"}`); !strings.HasPrefix(got, want) {
+
+	ctx := NewAllowance(2).In(t.Context())
+	hello := func(function, named string) string {
+		value, err := tools.Call(ctx, tiers.Call{Function: function, Args: []tiers.Value{tiers.Value(named)}})
+		if err != nil {
+			return err.Error()
+		}
+		return string(value)
+	}
+	for i, want := range []string{`"hello x"`, `"hello x"`, "kind.say: the budget of 2 tool calls is used up"} {
+		if got := hello("mcp__search", `"x"`); !strings.HasPrefix(got, "[") {
+			t.Errorf("the search needs the allowance: %s", got)
+		}
+		if got := hello("kind__say", `"x"`); !strings.HasPrefix(got, want) {
 			t.Errorf("call %d: %s", i+1, got)
 		}
 	}
-	if n := servers.Calls(); n != 2 {
-		t.Errorf("%d calls were counted", n)
+	if got := call(t, tools, "kind__say", `{"text": "y"}`); got != `"hello y"` {
+		t.Errorf("a call without an allowance: %s", got)
 	}
 }
 
@@ -190,13 +207,25 @@ func TestManyToolsAreSearched(t *testing.T) {
 
 // TestHarmIsBounded: whatever a server does, a call ends with an error.
 func TestHarmIsBounded(t *testing.T) {
-	t.Run("a huge reply", func(t *testing.T) {
-		t.Parallel()
-		_, tools := start(t, file(t, "huge"))
-		if got := call(t, tools, "huge__huge", `{"text": ""}`); !strings.HasPrefix(got, "error: huge.huge: ") {
-			t.Errorf("got %.200s", got)
-		}
-	})
+	for tool, want := range map[string]string{
+		"huge":    "the server's reply has more than 16 MiB",
+		"endless": "the server's reply has more than 16 MiB",
+		"bomb":    "the server's reply has more than 1000000 values",
+	} {
+		t.Run(tool, func(t *testing.T) { // not beside others, whose memory would count
+			_, tools := start(t, file(t, "huge"))
+			for range 2 { // it is not used any more
+				begun := allocated()
+				got := call(t, tools, "huge__"+tool, `{"text": ""}`)
+				if !strings.HasPrefix(got, "error: huge."+tool+": ") || !strings.Contains(got, want) {
+					t.Errorf("got %.300s", got)
+				}
+				if grown := allocated() - begun; grown > 200<<20 {
+					t.Errorf("%d bytes were allocated", grown)
+				}
+			}
+		})
+	}
 	t.Run("death", func(t *testing.T) {
 		t.Parallel()
 		_, tools := start(t, file(t, "death"))
@@ -241,7 +270,7 @@ func TestHarmIsBounded(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, fmt.Errorf("no time is left"))
 			defer cancel()
-			_, err := Start(ctx, Options{Files: []string{file(t, mode)}, Calls: 1, Version: "1"})
+			_, err := Start(ctx, Options{Files: []string{file(t, mode)}, Version: "1"})
 			if err == nil || !strings.Contains(err.Error(), `cannot use the MCP server "`+mode+`": `) {
 				t.Errorf("got %v", err)
 			}
@@ -320,7 +349,7 @@ func FuzzTools(f *testing.F) {
 		one := &server{name: "s", given: name, title: oneLine(doc)}
 		said := &mcp.Tool{Name: name, Description: doc, InputSchema: input}
 		one.tools = []*tool{newTool(one, said, map[string]bool{})}
-		servers := &Servers{all: []*server{one}, most: 1}
+		servers := &Servers{all: []*server{one}}
 		servers.searchable = servers.index
 		if _, err := repl.NewTools(servers.Tools()...); err != nil {
 			t.Errorf("a tool is refused: %v", err)
@@ -358,7 +387,7 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	if got := call(t, tools, "web__say", `{"text": "x"}`); got != `"hello x"` {
 		t.Errorf("got %s", got)
 	}
-	if got := call(t, tools, "web__huge", `{"text": "x"}`); !strings.Contains(got, "more than 16777216 bytes") {
+	if got := call(t, tools, "web__huge", `{"text": "x"}`); !strings.Contains(got, "reply has more than 16 MiB") {
 		t.Errorf("got %.300s", got)
 	}
 	mu.Lock()
@@ -370,7 +399,7 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	away := httptest.NewServer(http.RedirectHandler(web.URL, http.StatusTemporaryRedirect))
 	defer away.Close()
 	path = write(t, map[string]any{"mcpServers": map[string]any{"web": map[string]any{"url": away.URL}}})
-	if _, err := Start(t.Context(), Options{Files: []string{path}, Calls: 1, Version: "1"}); err == nil ||
+	if _, err := Start(t.Context(), Options{Files: []string{path}, Version: "1"}); err == nil ||
 		!strings.Contains(err.Error(), "the server redirects to "+web.URL) {
 		t.Errorf("got %v", err)
 	}
@@ -402,11 +431,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 	path := write(t, map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": "no-such-program-1"}}})
 	for _, files := range [][]string{{path}, {"missing.json"}, {path, path}} {
-		if _, err := Start(t.Context(), Options{Files: files, Calls: 1, Version: "1"}); err == nil {
+		if _, err := Start(t.Context(), Options{Files: files, Version: "1"}); err == nil {
 			t.Errorf("%v can be used", files)
 		}
-	}
-	if _, err := Start(t.Context(), Options{Files: nil, Calls: 0, Version: "1"}); err == nil {
-		t.Error("0 calls are allowed")
 	}
 }

@@ -121,7 +121,7 @@ func TestOperationsAreFunctions(t *testing.T) {
 	host := strings.TrimPrefix(shop.URL, "http://")
 	servers, err := Start(t.Context(), Options{
 		APIs:  []string{"shop=" + writeDocument(t, fmt.Sprintf(shopDocument, shop.URL))},
-		Hosts: []string{host}, Inject: []string{host + "=Authorization:SHOP_TOKEN"}, Calls: 100,
+		Hosts: []string{host}, Inject: []string{host + "=Authorization:SHOP_TOKEN"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestOperationsAreFunctions(t *testing.T) {
 		{"send_form", `{"a": "x y"}`, `["POST","/v1/form","","a=x+y","application/x-www-form-urlencoded","` + seen},
 		{"fail", `{}`, "error: shop.fail: the server answers 418 I'm a teapot: closed for [hidden]"},
 		{"away", `{}`, "error: shop.away: the server redirects (307 Temporary Redirect), which is not followed"},
-		{"huge", `{}`, "error: shop.huge: the reply has more than 16777216 bytes"},
+		{"huge", `{}`, "error: shop.huge: the server's reply has more than 16 MiB"},
 		{"bytes", `{}`, `{"data":"//4=","type":"image/png"}`},
 		{"nothing", `{}`, "null"},
 	} {
@@ -184,7 +184,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		{strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested too deeply"},
 		{strings.Repeat(" ", maxDocument+1), "it has more than 8388608 bytes"},
 	} {
-		_, err := Start(t.Context(), Options{APIs: []string{writeDocument(t, c.text)}, Calls: 1})
+		_, err := Start(t.Context(), Options{APIs: []string{writeDocument(t, c.text)}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: got %v, want %s", c.text, err, c.want)
 		}
@@ -199,7 +199,6 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		{Options{Inject: []string{"example.com"}}, "give HOST=HEADER:VARIABLE"},
 		{Options{Inject: []string{"example.com=X:EMPTY"}}, "the environment has no EMPTY"},
 	} {
-		c.o.Calls = 1
 		if _, err := Start(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
@@ -211,7 +210,7 @@ func TestPrivateServersOfDocumentsAreRefused(t *testing.T) {
 	shop := newShop(t)
 	for _, address := range []string{shop.URL, "https" + strings.TrimPrefix(shop.URL, "http")} {
 		path := writeDocument(t, fmt.Sprintf(shopDocument, address))
-		servers, err := Start(t.Context(), Options{APIs: []string{"shop=" + path}, Calls: 100})
+		servers, err := Start(t.Context(), Options{APIs: []string{"shop=" + path}})
 		if err != nil {
 			t.Fatal(err)
 		}

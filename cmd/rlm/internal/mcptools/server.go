@@ -54,7 +54,7 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 			return s, err
 		}
 		transport = &mcp.IOTransport{
-			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: maxMessage,
+			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: -1, // stdout is bounded
 		}
 	}
 
@@ -87,6 +87,9 @@ func (s *server) explain(err error) error {
 	if s.process == nil {
 		return err
 	}
+	if broken := s.process.stdout.err(); broken != nil {
+		return fmt.Errorf("%w; it is not read any more", broken)
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 		s.process.await()
 	}
@@ -110,7 +113,7 @@ func (s *server) close() {
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stdout io.ReadCloser
+	stdout *bounded
 	stderr *toolprogram.Tail
 	ended  chan struct{} // closed after the program ended
 }
@@ -145,11 +148,11 @@ func startProcess(c config) (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.stdout, p.cmd.Stdout = stdout, writer
+	p.stdout, p.cmd.Stdout = &bounded{ReadCloser: stdout, framing: lines}, writer
 
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start %s: %w", c.Command, err),
-			stdout.Close(), writer.Close(), p.stdin.Close())
+			stdout.Close(), writer.Close()) // Start has closed stdin
 	}
 
 	_ = writer.Close() // the program has its own
@@ -183,7 +186,7 @@ func (p *process) await() {
 // httpTransport reaches a server over streamable HTTP.
 func httpTransport(c config) mcp.Transport {
 	return &mcp.StreamableClientTransport{
-		Endpoint: c.URL, MaxEventSize: maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
+		Endpoint: c.URL, MaxEventSize: 2 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
 		HTTPClient: &http.Client{
 			Transport:     &headers{c.Headers},
 			CheckRedirect: stayOnHost,
@@ -202,26 +205,15 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 
 	response, err := http.DefaultTransport.RoundTrip(req)
-	if err == nil && !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		response.Body = &boundedBody{response.Body, maxMessage}
+	if err != nil {
+		return nil, err
 	}
-	return response, err
-}
-
-// boundedBody ends with an error after so many bytes.
-type boundedBody struct {
-	io.ReadCloser
-
-	left int
-}
-
-// Read implements [io.Reader].
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
-	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the reply has more than %d bytes", maxMessage)
+	body := &bounded{ReadCloser: response.Body}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		body.framing = events
 	}
-	return n, err
+	response.Body = body
+	return response, nil
 }
 
 // stayOnHost refuses redirects to other hosts, which would get the headers.

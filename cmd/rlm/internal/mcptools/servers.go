@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm/internal/bm25"
 	"github.com/rlmhq/rlm/internal/remote"
@@ -24,9 +21,7 @@ import (
 
 // Servers are the servers of one command.
 type Servers struct {
-	all   []*server
-	most  int64 // calls
-	calls atomic.Int64
+	all []*server
 
 	web        *remote.Client // to APIs, nil without
 	searchable func() *bm25.Library
@@ -38,7 +33,6 @@ type Options struct {
 	APIs    []string // OpenAPI documents: files or URLs, with NAME= before them or not
 	Hosts   []string // the only ones of APIs, HOST or HOST:PORT, also private ones; empty for all public ones
 	Inject  []string // headers for hosts of APIs: HOST=HEADER:VARIABLE
-	Calls   int64    // at most
 	Version string   // of the program, which the servers are told
 
 	secrets []secret
@@ -47,9 +41,6 @@ type Options struct {
 // Start starts or reaches the servers of files, all at the same time, and then reads the
 // documents of APIs. Close the servers after use.
 func Start(ctx context.Context, o Options) (*Servers, error) {
-	if o.Calls < 1 {
-		return nil, fmt.Errorf("the limit on calls of tools is %d: give at least 1", o.Calls)
-	}
 	configs := map[string]config{}
 	for _, file := range o.Files {
 		more, err := readConfig(file, os.LookupEnv)
@@ -65,7 +56,7 @@ func Start(ctx context.Context, o Options) (*Servers, error) {
 	}
 
 	names := slices.Sorted(maps.Keys(configs))
-	s := &Servers{all: make([]*server, len(names)), most: o.Calls}
+	s := &Servers{all: make([]*server, len(names))}
 	failed := make([]error, len(names))
 	var starting sync.WaitGroup
 	for i, name := range names {
@@ -141,14 +132,6 @@ func (s *Servers) Close() error {
 	return nil
 }
 
-// Calls returns how many calls have been made.
-func (s *Servers) Calls() int64 {
-	if s == nil {
-		return 0
-	}
-	return min(s.calls.Load(), s.most)
-}
-
 // search and describe are the host functions that find tools and describe them.
 const (
 	search   = "mcp__search"
@@ -156,21 +139,24 @@ const (
 )
 
 // Tools are the host functions of all servers. The prompt has them by the names of
-// [Servers.Python].
+// [Servers.Python]. Those that find and describe tools are timed, so that no budget counts them.
 func (s *Servers) Tools() []repl.Tool {
 	if s == nil {
 		return nil
 	}
 	notes := s.prompt()
 	all := []repl.Tool{
-		{Name: search, Signature: search + "(query, limit=10)", Notes: notes, Call: s.search},
-		{Name: describe, Signature: describe + "(server, name)", Notes: notes, Call: s.describeTool},
+		{Name: search, Signature: search + "(query, limit=10)", Notes: notes, Timed: true, Call: s.search},
+		{
+			Name: describe, Signature: describe + "(server, name)", Notes: notes, Timed: true,
+			Call: s.describeTool,
+		},
 	}
 	for _, t := range s.list() {
 		all = append(all, repl.Tool{
 			Name: t.function(), Signature: t.function() + "(*args, **kwargs)", Notes: notes,
 			Raw: func(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-				if err := s.count(t); err != nil {
+				if err := take(ctx, t); err != nil {
 					return nil, err
 				}
 				return t.run(ctx, call)
@@ -178,15 +164,6 @@ func (s *Servers) Tools() []repl.Tool {
 		})
 	}
 	return all
-}
-
-// count counts a call of a tool. It fails if that is one too many.
-func (s *Servers) count(t *tool) error {
-	if s.calls.Add(1) > s.most {
-		return fmt.Errorf("%s: the budget of %s calls of tools is used up: see --max-tool-calls",
-			t.shown(), humanize.Comma(s.most))
-	}
-	return nil
 }
 
 func (s *Servers) list() []*tool {

@@ -1,0 +1,88 @@
+package mcptools
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// maxValues bounds the values in a message of a server: a small value takes many times its length
+// in memory when it is decoded.
+const maxValues = 1_000_000
+
+// framing says where a message ends.
+type framing int
+
+const (
+	oneMessage framing = iota // at the end
+	lines                     // at the end of each line
+	events                    // at each empty line, as server-sent events do
+)
+
+// bounded passes on the messages of a server before they are decoded. It ends with an error at one
+// that is too large.
+type bounded struct {
+	io.ReadCloser
+
+	framing  framing
+	isOpaque bool // the content is not decoded, so that its values do not count
+	failed   atomic.Pointer[error]
+
+	bytes, values            int // of the message that arrives
+	isText, isEscaped, isEnd bool
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if failed := b.failed.Load(); failed != nil {
+		return 0, *failed
+	}
+	n, err := b.ReadCloser.Read(p)
+	if bad := b.count(p[:n]); bad != nil {
+		b.failed.Store(&bad)
+		return 0, bad
+	}
+	return n, err
+}
+
+// err returns why the messages ended, nil if they are within the bounds.
+func (b *bounded) err() error {
+	if failed := b.failed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
+}
+
+// count counts what arrives. In JSON, a comma or an opening bracket stands before each value but
+// those of members.
+func (b *bounded) count(part []byte) error {
+	for _, c := range part {
+		if c == '\n' {
+			if b.framing == lines || b.framing == events && b.isEnd {
+				b.bytes, b.values, b.isText, b.isEscaped = 0, 0, false, false
+			}
+			b.isEnd = true
+			continue
+		}
+		b.isEnd = b.isEnd && c == '\r'
+
+		b.bytes++
+		switch {
+		case b.isEscaped:
+			b.isEscaped = false
+		case b.isText:
+			b.isText, b.isEscaped = c != '"', c == '\\'
+		case c == '"':
+			b.isText = true
+		case c == ',' || c == '[' || c == '{':
+			b.values++
+		}
+		if b.bytes > maxMessage {
+			return fmt.Errorf("the server's reply has more than %d MiB", maxMessage>>20)
+		}
+		if b.values > maxValues && !b.isOpaque {
+			return fmt.Errorf("the server's reply has more than %d values", maxValues)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/access"
+	uploads "github.com/rlmhq/rlm/internal/serve/files"
+	"github.com/rlmhq/rlm/internal/serve/native"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/server"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+// Bounds of what a key keeps over MCP.
+const (
+	mcpHandles = 16
+	mcpIdle    = time.Hour
+)
+
+// mcpEndpoint serves MCP at /mcp of rlm serve. Each key has a server of its own, so that
+// connections, handles, tasks and records of one key are nothing to any other.
+type mcpEndpoint struct {
+	e          *env
+	engine     *rlm.Engine
+	tools      *tools
+	profile    *runs.Profile
+	runs       *runs.Manager
+	files      *uploads.Files
+	inputs     inputs.Options
+	maxContext int64
+
+	mu     sync.Mutex
+	byKey  map[string]*mcpOfKey
+	closed bool
+}
+
+// mcpOfKey is the server of a key.
+type mcpOfKey struct {
+	server  *mcpserver.Server
+	handler http.Handler
+}
+
+// newMCPEndpoint returns what makes the endpoint. Its sessions and runs have the profile default,
+// or the first one if there is no default.
+func newMCPEndpoint(
+	e *env, engine *rlm.Engine, tools *tools, known *profiles, in inputs.Options, maxContext int64,
+) func(*runs.Manager, *uploads.Files) server.Endpoint {
+	profile := &known.list[0]
+	for i := range known.list {
+		if known.list[i].Name == runs.DefaultProfile {
+			profile = &known.list[i]
+		}
+	}
+	return func(manager *runs.Manager, known *uploads.Files) server.Endpoint {
+		return &mcpEndpoint{
+			e: e, engine: engine, tools: tools, profile: profile, runs: manager, files: known,
+			inputs: in, maxContext: maxContext, byKey: map[string]*mcpOfKey{},
+		}
+	}
+}
+
+// ServeHTTP implements [http.Handler]. The gate has checked host, origin and key.
+func (m *mcpEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := access.Need(r.Context(), access.Run)
+	var own *mcpOfKey
+	if err == nil {
+		own, err = m.of(access.Caller(r.Context()))
+	}
+	if err != nil {
+		problem.Write(w, err)
+		return
+	}
+	own.handler.ServeHTTP(w, r)
+}
+
+// of returns the server of a key.
+func (m *mcpEndpoint) of(k access.Key) (*mcpOfKey, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, problem.Later(http.StatusServiceUnavailable, "draining", 10*time.Second,
+			"the server is stopping: try again")
+	}
+	if own := m.byKey[k.ID]; own != nil {
+		return own, nil
+	}
+
+	s, err := mcpserver.New(m.configure(k))
+	if err != nil {
+		return nil, err
+	}
+	own := &mcpOfKey{s, s.Handler()}
+	m.byKey[k.ID] = own
+	return own, nil
+}
+
+// Close ends all connections, tasks and sandboxes.
+func (m *mcpEndpoint) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	all := m.byKey
+	m.byKey = nil
+	m.mu.Unlock()
+
+	var errs []error
+	for _, own := range all {
+		errs = append(errs, own.server.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// configure describes the server of a key.
+func (m *mcpEndpoint) configure(k access.Key) mcpserver.Config {
+	task := &m.profile.Task
+	functions := ""
+	if task.Config.Tools != nil {
+		list, notes := task.Config.Tools.Prompt()
+		functions = strings.TrimSpace(list + "\n\n" + notes)
+	}
+	return mcpserver.Config{
+		Version: version(), Detect: m.engine.Detect, Functions: functions, Servers: m.tools.servers,
+		Open: func(ctx context.Context, more []rlm.Context, _ func(ledger.Event)) (*rlm.Session, error) {
+			cfg := rlm.SessionConfig{
+				Contexts: more, Policy: task.Policy, Limits: task.Config.Limits, Out: true,
+				Deterministic: task.Config.Deterministic,
+				Labels:        map[string]string{"tenant": k.Tenant, "profile": m.profile.Name},
+			}
+			cfg.Ask.Tools, cfg.Ask.Approve = task.Config.Tools, task.Config.Approve // and no model: runs ask
+			return openLoaded(ctx, m.engine, m.tools, cfg)
+		},
+		Read: func(ctx context.Context, id string) (mcpserver.Given, error) { return m.read(ctx, &k, id) },
+		PathHelp: "Paths are the IDs of files that were uploaded with POST /v1/files, " +
+			"such as file-abc.",
+		Asks: true,
+		Answer: func(
+			ctx context.Context, question string, given []mcpserver.Given, progress func(ledger.Event),
+		) (mcpserver.Answer, error) {
+			return m.answer(ctx, k, question, given, progress)
+		},
+		Record: func(ctx context.Context, id string) (json.RawMessage, error) {
+			return m.record(ctx, k.Tenant, id)
+		},
+		Work: func(ctx context.Context, work func(context.Context) error) error {
+			return m.runs.Work(ctx, k, work)
+		},
+		NoQuestions: !k.May(access.Approve), IsGuarded: true,
+		Handles: mcpHandles, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,
+		Log: m.e.log,
+	}
+}
+
+// read opens an uploaded file of the tenant.
+func (m *mcpEndpoint) read(ctx context.Context, k *access.Key, id string) (given mcpserver.Given, err error) {
+	known, err := m.files.Get(ctx, k.Tenant, id)
+	if err != nil {
+		return given, err
+	}
+	path := m.files.Path(known.ID)
+	file, err := os.Open(path)
+	if err != nil {
+		return given, fmt.Errorf("cannot read the file %s: %w", known.ID, errors.Unwrap(err))
+	}
+	return mcpserver.Given{
+		Name: known.Name, Path: path, Context: rlm.Stream(m.inputs, known.Name, file, m.maxContext),
+		Close: func() { _ = file.Close() }, // was only read
+	}, nil
+}
+
+// answer answers a question by a run of the key.
+func (m *mcpEndpoint) answer(
+	ctx context.Context, k access.Key, question string, given []mcpserver.Given, progress func(ledger.Event),
+) (out mcpserver.Answer, err error) {
+	request := runs.Request{Spec: runs.Spec{Profile: m.profile.Name, Question: question}}
+	for _, one := range given {
+		request.Contents = append(request.Contents, runs.Content{Name: one.Name, Text: one.Text, Path: one.Path})
+	}
+	record, err := m.runs.Start(ctx, k, request)
+	if err != nil {
+		return out, err
+	}
+	defer context.AfterFunc(ctx, func() {
+		_ = m.runs.Cancel(context.WithoutCancel(ctx), k.Tenant, record.ID) // nobody waits for it
+	})()
+
+	err = m.runs.Follow(ctx, k.Tenant, record.ID, 0, func(_ int64, line []byte) error {
+		var e ledger.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		progress(e)
+		return nil
+	}, func() error { return nil })
+	if err == nil {
+		record, err = m.runs.Wait(ctx, k.Tenant, record.ID)
+	}
+	if err != nil {
+		return out, err
+	}
+
+	o := &record.Outcome
+	out = mcpserver.Answer{
+		Run: record.ID, Status: record.Status, Partial: o.Partial, Reason: record.Reason, Turns: o.Turns,
+		Spent: record.Charged,
+	}
+	if o.Answer != nil {
+		out.Answer = o.Answer
+	}
+	if record.Status == string(ledger.StatusParked) {
+		out.Reason += fmt.Sprintf("; decide with POST /v1/runs/%s/approvals, and read rlm://runs/%s",
+			record.ID, record.ID)
+	}
+	return out, nil
+}
+
+// record returns the record of a tenant's run, nil for none.
+func (m *mcpEndpoint) record(ctx context.Context, tenant, id string) (json.RawMessage, error) {
+	record, err := m.runs.Get(ctx, tenant, id)
+	if err != nil {
+		if problem.Of(err).Status == http.StatusNotFound {
+			err = nil
+		}
+		return nil, err
+	}
+	return native.Encode(&record)
+}
+
+// askFirst asks the person at the client of MCP, if the call comes from there. In runs it parks.
+func askFirst(ctx context.Context, function, arguments, rule string) error {
+	err := mcpserver.Ask(ctx, fmt.Sprintf("A snippet calls %s %s. The rule %q asks first.",
+		escape(function), escape(arguments), rule))
+	if errors.Is(err, repl.ErrLater) {
+		return fmt.Errorf("the rule %q asks first: %w", rule, err)
+	}
+	return err
+}

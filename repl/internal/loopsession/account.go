@@ -1,0 +1,94 @@
+package loopsession
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/internal/calls"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// account counts the calls of tools within the budget of a run, and reports them.
+type account struct {
+	ledger *calls.Ledger
+	tell   func(ledger.Event)
+	// free are the functions that do not count: they compute for the snippet, whose limits
+	// bound them, or belong to the session.
+	free map[string]bool
+}
+
+// newAccount returns the account of a session, nil without a ledger.
+func newAccount(cfg *Config, functions []tiers.Function) *account {
+	if cfg.Ledger == nil {
+		return nil
+	}
+	a := &account{ledger: cfg.Ledger, tell: cfg.Tell, free: map[string]bool{protocol.Lack: true}}
+	for _, f := range functions {
+		if f.Timed {
+			a.free[f.Name] = true
+		}
+	}
+	return a
+}
+
+// take counts a call before it is made. The error is a [*ledger.BudgetError].
+func (a *account) take(call *tiers.Call) (used ledger.Spending, err error) {
+	if a == nil || a.free[call.Function] {
+		return used, nil
+	}
+	if err := a.ledger.TakeToolCall(); err != nil {
+		if a.ledger.CountRefusal() {
+			a.tell(ledger.Event{Kind: ledger.EventRefusal, Error: call.Function + ": " + err.Error()})
+		}
+		return used, err
+	}
+	return ledger.Spending{ToolCalls: 1}, nil
+}
+
+// giveBack takes back the count of a call that was not made.
+func (a *account) giveBack(used *ledger.Spending) {
+	a.book(ledger.Spending{ToolCalls: -used.ToolCalls})
+	*used = ledger.Spending{}
+}
+
+// book counts what an earlier process has used.
+func (a *account) book(used ledger.Spending) {
+	if a != nil {
+		a.ledger.Book(used)
+	}
+}
+
+// report tells that a call has ended.
+func (a *account) report(call *tiers.Call, e *toolEnding, elapsed time.Duration) {
+	if a == nil || a.free[call.Function] {
+		return
+	}
+	spent := a.ledger.Spent()
+	a.tell(ledger.Event{
+		Kind: ledger.EventTool, Text: showCall(call), Error: texts.Truncate(e.Error, maxError),
+		Elapsed: elapsed, Used: &e.Used, Spent: &spent,
+	})
+}
+
+// maxArgument and maxError bound an argument and an error in an event, in characters.
+const (
+	maxArgument = 200
+	maxError    = 1_000
+)
+
+// showCall writes a call as a snippet does, with its arguments shortened.
+func showCall(call *tiers.Call) string {
+	var parts []string
+	for _, value := range call.Args {
+		parts = append(parts, texts.Truncate(string(value), maxArgument))
+	}
+	for _, name := range slices.Sorted(maps.Keys(call.Named)) {
+		parts = append(parts, name+"="+texts.Truncate(string(call.Named[name]), maxArgument))
+	}
+	return call.Function + "(" + strings.Join(parts, ", ") + ")"
+}
