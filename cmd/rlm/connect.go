@@ -38,7 +38,7 @@ func newConnect(e *env) *cobra.Command {
 
 			reading := (&contextFlags{}).files.Options(e.settings.CacheDir, note)
 			err = connect.Serve(ctx, engine, e.stdin, e.stdout, connect.Options{
-				Version: version(), Limits: limits(e.settings, defaultOutput), Policy: policy,
+				Version: version(), Limits: limits(e.settings, defaultOutput), MayRaise: true, Policy: policy,
 				Deterministic: e.settings.Deterministic, Files: true,
 				Inputs: withServers(reading, e.settings.ContextServer), Log: e.log,
 			})

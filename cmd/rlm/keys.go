@@ -102,8 +102,9 @@ func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
 		"`scopes` of the key, with commas: read, run, approve, metrics, admin")
 	flags.StringVar(&money, "max-usd", "", "`budget` in US dollars, such as 20/month, 5/day or 100")
 	flags.IntVar(&key.Limits.Runs, "max-runs", 0, "maximum `number` of runs at the same time, 0 for no limit")
+	flags.IntVar(&key.Limits.Sessions, "max-sessions", 0, "maximum `number` of sessions, 0 for no limit")
 	flags.IntVar(&key.Limits.Requests, "max-requests", 0, "maximum `number` of requests per minute, 0 for no limit")
-	flags.Var(&files, "max-files", "maximum `size` of all files of the tenant")
+	flags.Var(&files, "max-files", "maximum `size` of all files and sessions of the tenant")
 	return cmd
 }
 
@@ -135,7 +136,7 @@ func newKeysList(e *env, data *dataFlag) *cobra.Command {
 
 func (e *env) listKeys(all []access.Key) error {
 	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "NAME\tID\tTENANT\tSCOPES\tBUDGET\tRUNS\tREQUESTS\tMADE\tSTATUS")
+	_, _ = fmt.Fprintln(table, "NAME\tID\tTENANT\tSCOPES\tBUDGET\tRUNS\tSESSIONS\tREQUESTS\tMADE\tSTATUS")
 	orNone := func(n int) string {
 		if n == 0 {
 			return "-"
@@ -158,9 +159,9 @@ func (e *env) listKeys(all []access.Key) error {
 				}
 			}
 		})
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.ID, k.Tenant,
-			strings.Join(scopes, ","), budget, orNone(k.Limits.Runs), orNone(k.Limits.Requests),
-			humanize.Time(k.Created), status)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.ID, k.Tenant,
+			strings.Join(scopes, ","), budget, orNone(k.Limits.Runs), orNone(k.Limits.Sessions),
+			orNone(k.Limits.Requests), humanize.Time(k.Created), status)
 	}
 	return table.Flush()
 }

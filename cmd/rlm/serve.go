@@ -53,6 +53,7 @@ type serveFlags struct {
 	allowNested     bool
 
 	atOnce, queue            int
+	sessions, openSessions   int
 	maxBody, maxFile, maxCtx sizeValue
 	long                     sizeValue
 	drain, keep              time.Duration
@@ -110,6 +111,8 @@ func newServe(e *env) *cobra.Command {
 		"run snippets of tier wasm in the process of the server, which holds the keys")
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
+	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, those that rest included")
+	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of sessions that are open; others rest")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
@@ -161,6 +164,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
 	s, err := server.New(ctx, server.Options{
 		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
+		Sessions: f.sessions, OpenSessions: f.openSessions,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
 		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx)),
@@ -210,6 +214,8 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	case !isLocal && f.cert == "" && !f.noKeys && !f.noTLS:
 		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
 			"their way: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
+	case f.sessions < 1 || f.openSessions < 1:
+		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
 	case f.atOnce < 1 || f.queue < 0:
 		return false, nil, errors.New("give a positive --max-runs, and a --max-queue of at least 0")
 	case f.keep < 0:

@@ -57,6 +57,8 @@ type Conn struct {
 	handler Handler
 	log     *slog.Logger
 
+	maxHeld, maxWeight int
+
 	writing sync.Mutex
 
 	mu       sync.Mutex
@@ -74,8 +76,13 @@ func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	return &Conn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, handler: handler, log: log,
 		calls: map[int64]chan *message{}, requests: map[string]context.CancelCauseFunc{},
+		maxHeld: maxHeld, maxWeight: maxWeight,
 	}
 }
+
+// Bound bounds the bytes that the requests of the peer take together, and each message. Call it
+// before Serve.
+func (c *Conn) Bound(most int) { c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight) }
 
 // Serve reads messages until the stream or the context ends, or a message is too long. It
 // cancels all requests and waits for them. The end of the stream is not an error. A context
@@ -139,7 +146,7 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 	}
 
 	weight := hostcall.Weigh(line)
-	switch heavy := checkWeight(weight, len(line)); {
+	switch heavy := c.checkWeight(weight, len(line)); {
 	case heavy != nil:
 		return c.refuse(m, heavy)
 	case m.Method == "":
@@ -166,13 +173,13 @@ func (c *Conn) refuse(m *message, why *Error) error {
 }
 
 // checkWeight refuses a message whose values would take too much memory.
-func checkWeight(weight, size int) *Error {
-	if weight <= maxWeight {
+func (c *Conn) checkWeight(weight, size int) *Error {
+	if weight <= c.maxWeight {
 		return nil
 	}
 	return NewError(CodeServer, kind{"too_large"}, "a message of %s would take %s once decoded, more than %s: "+
 		"send fewer values", humanize.IBytes(uint64(size)), //nolint:gosec // not negative
-		humanize.IBytes(uint64(weight)), humanize.IBytes(maxWeight)) //nolint:gosec // not negative
+		humanize.IBytes(uint64(weight)), humanize.IBytes(uint64(c.maxWeight))) //nolint:gosec // not negative
 }
 
 // settle hands a response to its call. One without a call is late or made up.
@@ -240,7 +247,7 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 
 	c.mu.Lock()
 	_, isTwice := c.requests[name]
-	isMany := len(c.requests) >= maxRequests || c.held+size > maxHeld
+	isMany := len(c.requests) >= maxRequests || c.held+size > c.maxHeld
 	if !isTwice && !isMany {
 		c.requests[name] = cancel
 		c.held += size

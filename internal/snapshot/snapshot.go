@@ -106,23 +106,13 @@ func Write(w io.Writer, header *Header, data [][]byte) error {
 // Read reads a snapshot to its end, and returns its header and the data of each namespace. It
 // allocates no more than it has read.
 func Read(r io.Reader) (*Header, [][]byte, error) {
-	begin, err := readExactly(r, int64(len(magic)+4))
-	if err != nil || string(begin[:len(magic)]) != magic {
-		return nil, nil, errors.New("it is not a snapshot")
-	}
-
-	text, err := readText(r, binary.BigEndian.Uint32(begin[len(magic):]))
-	if err != nil {
-		return nil, nil, err
-	}
-	header, err := decode(text)
+	header, begin, err := readHeader(r)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	sum := header.newSum()
 	_, _ = sum.Write(begin) // it never fails
-	_, _ = sum.Write(text)
 	data := make([][]byte, len(header.Namespaces))
 	for i, n := range header.Namespaces {
 		if data[i], err = readExactly(r, n.Bytes); err != nil {
@@ -132,6 +122,26 @@ func Read(r io.Reader) (*Header, [][]byte, error) {
 	}
 
 	return header, data, checkEnd(r, sum)
+}
+
+// ReadHeader reads the header of a snapshot. It does not check the rest.
+func ReadHeader(r io.Reader) (*Header, error) {
+	header, _, err := readHeader(r)
+	return header, err
+}
+
+// readHeader returns the header of a snapshot and its bytes.
+func readHeader(r io.Reader) (*Header, []byte, error) {
+	begin, err := readExactly(r, int64(len(magic)+4))
+	if err != nil || string(begin[:len(magic)]) != magic {
+		return nil, nil, errors.New("it is not a snapshot")
+	}
+	text, err := readText(r, binary.BigEndian.Uint32(begin[len(magic):]))
+	if err != nil {
+		return nil, nil, err
+	}
+	header, err := decode(text)
+	return header, append(begin, text...), err
 }
 
 // newSum begins with the checksum of a snapshot of the header's version.

@@ -49,6 +49,38 @@ var viewerRows = []goRow{
 	{"BenchmarkScroll", "ms/frame", "the median frame while 100,000 nodes scroll", "%.1f ms", 16, 0},
 }
 
+var serveRows = []goRow{
+	{
+		"BenchmarkExec", "ms/p50", "POST exec of print(1+1) in a live session over loopback, median",
+		"%.2f ms", 0.5, 0,
+	},
+	{
+		"BenchmarkNewSession", "ms/p50", "a new session and its first snippet over loopback, median",
+		"%.1f ms", 2, 0,
+	},
+	{"BenchmarkManyClients", "snippets/s", "snippets of 64 clients", "%.0f a second", 0, 0},
+	{
+		"BenchmarkManyClients", "inverse", "64 clients: time against an engine in process", "%.2f x", 2, 0,
+	},
+	{
+		"BenchmarkIdleSessions", "MiB", "2,000 sessions that rest: memory of the server and its workers",
+		"%.0f MiB", 1024, 0,
+	},
+	{"BenchmarkIdleSessions", "ms/p99", "a snippet that brings one of them back, p99", "%.0f ms", 50, 0},
+	{
+		"BenchmarkServedRuns", "ideal",
+		"100 runs at once over HTTP, each with 22 model calls of 50 ms, one after the other", "%.2f x the ideal time",
+		1.1, 0,
+	},
+	{
+		"BenchmarkWatchers", "events/s", "500 watchers of one run: events that reach them, none lost", "%.0f a second",
+		0, 0,
+	},
+}
+
+// serve has a server with workers measured.
+func (b *bench) serve() error { return b.measureGo(serveRows, "./internal/serve/server") }
+
 // viewer has the viewer measured in Chromium.
 func (b *bench) viewer() error { return b.measureGo(viewerRows, "./internal/viewer") }
 

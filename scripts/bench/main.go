@@ -107,7 +107,7 @@ func (b *bench) run(only string) error {
 	case "loops":
 		return b.runAll(b.loopParts()...)
 	case "serve":
-		return b.runAll(part{"internal/serve", b.servedRuns})
+		return b.runAll(part{"rlm serve", b.serve})
 	case "viewer":
 		return b.runAll(part{"internal/viewer", b.viewer})
 	case "graph":

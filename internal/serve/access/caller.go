@@ -56,6 +56,15 @@ func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	return k, nil
 }
 
+// Again lets a further request of a connection in, whose key may have been revoked.
+func (d *Door) Again(ctx context.Context, id string) error {
+	k, err := d.Keys.ByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.Meter.Admit(&k)
+}
+
 func secretOf(r *http.Request) (secret string, given bool) {
 	kind, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(kind, "Bearer") {

@@ -27,7 +27,9 @@ type Limits struct {
 	Requests int `json:"requests_per_minute,omitempty"`
 	// Runs bounds the runs and direct answers at the same time, those in the queue included.
 	Runs int `json:"runs,omitempty"`
-	// Files bounds the bytes of all files of the tenant.
+	// Sessions bounds the sessions, those that rest included.
+	Sessions int `json:"sessions,omitempty"`
+	// Files bounds the bytes of all files and sessions of the tenant.
 	Files int64 `json:"file_bytes,omitempty"`
 }
 
@@ -43,7 +45,8 @@ const (
 
 func (l *Limits) check() error {
 	switch {
-	case !(l.USD >= 0) || math.IsInf(l.USD, 0), l.Requests < 0, l.Runs < 0, l.Files < 0:
+	case !(l.USD >= 0) || math.IsInf(l.USD, 0), l.Requests < 0, l.Runs < 0, l.Sessions < 0,
+		l.Files < 0:
 		return errors.New("give positive limits, or none")
 	case l.USD > 0 && l.Period != Day && l.Period != Month && l.Period != Total:
 		return fmt.Errorf("unknown period %.40q of a budget: give day, month or total", l.Period)

@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/serve/terms"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,8 +27,9 @@ const maxSessions = 1000
 type Options struct {
 	// Version is that of the program.
 	Version string
-	// Limits are the limits of a session that names none.
-	Limits tiers.Limits
+	// Limits are the limits of a session that names none. MayRaise lets it name larger ones.
+	Limits   tiers.Limits
+	MayRaise bool
 	// Policy is the most that a session may have.
 	Policy rlm.Policy
 	// Deterministic makes all sessions deterministic.
@@ -37,7 +39,53 @@ type Options struct {
 	Files bool
 	// Inputs say how contexts from files are read.
 	Inputs inputs.Options
-	Log    *slog.Logger
+	// Admit, if set, is asked before each request. Its error is the answer.
+	Admit func(ctx context.Context) error
+	// Reserve, if set, is asked before a session opens. Release is called when it has ended.
+	Reserve func() (release func(), err error)
+	// Keeper, if set, keeps sessions with a name.
+	Keeper Keeper
+	// Labels name the client: see rlm.SessionConfig.
+	Labels map[string]string
+	// MaxHeld bounds the memory of the requests under way, in bytes; 0 is the bound of package
+	// jsonrpc.
+	MaxHeld int
+	Log     *slog.Logger
+}
+
+// Keeper keeps sessions with a name beyond a connection.
+type Keeper interface {
+	// Hold opens the session of a name for this connection alone. The session has the functions
+	// until Release. Notes say what snippets do not see as it is, and what is lost.
+	Hold(ctx context.Context, r *KeptRequest) (_ Kept, notes []string, err error)
+}
+
+// KeptRequest asks for a session with a name.
+type KeptRequest struct {
+	Name          string
+	Contexts      []KeptContext
+	Functions     []rlm.Function
+	Limits        terms.Limits
+	Policy        terms.Policy
+	Deterministic bool
+	Out           bool
+}
+
+// KeptContext is a context of a session with a name: a text, or the JSON of a value.
+type KeptContext struct {
+	Name    string
+	Text    string
+	IsValue bool
+}
+
+// Kept is a session with a name, which a connection holds.
+type Kept interface {
+	// Enter begins a request of the connection, until leave is called.
+	Enter(ctx context.Context) (_ context.Context, session *rlm.Session, leave func(), err error)
+	// Add adds contexts, between Enter and leave.
+	Add(ctx context.Context, contexts []KeptContext) error
+	// Release lets other requests have the session.
+	Release() error
 }
 
 // server serves one client.
@@ -58,12 +106,15 @@ type server struct {
 func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer, o Options) error {
 	s := &server{engine: engine, options: o, sessions: map[string]*entry{}}
 	s.conn = jsonrpc.New(in, out, s, o.Log)
+	if o.MaxHeld > 0 {
+		s.conn.Bound(o.MaxHeld)
+	}
 	err := s.conn.Serve(ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.sessions { // no request is under way any more
-		err = errors.Join(err, e.session.Close())
+		err = errors.Join(err, e.close())
 	}
 	return err
 }
@@ -83,7 +134,14 @@ func (s *server) Begin(ctx context.Context, name string, params jsonrpc.Raw) (js
 		return nil, jsonrpc.NewError(jsonrpc.CodeInvalidRequest, nil, "call initialize first, and once")
 	}
 
-	answer, err := m.begin(ctx, s, params)
+	var answer jsonrpc.Answer
+	var err error
+	if s.options.Admit != nil {
+		err = s.options.Admit(ctx)
+	}
+	if err == nil {
+		answer, err = m.begin(ctx, s, params)
+	}
 	if err != nil {
 		return nil, describeError(err)
 	}
@@ -103,16 +161,10 @@ type (
 		Version string `json:"version,omitempty"`
 	}
 	initializeResult struct {
-		Protocol int        `json:"protocol"`
-		Version  string     `json:"version" jsonschema:"of the program"`
-		Tiers    []tierInfo `json:"tiers"`
-		Limits   limits     `json:"limits" jsonschema:"of a session that names none"`
-	}
-	tierInfo struct {
-		Name      string           `json:"name"`
-		Isolation string           `json:"isolation"`
-		Languages []tiers.Language `json:"languages"`
-		OnRequest bool             `json:"on_request,omitempty" jsonschema:"whether the policy must allow it"`
+		Protocol int          `json:"protocol"`
+		Version  string       `json:"version" jsonschema:"of the program"`
+		Tiers    []terms.Tier `json:"tiers"`
+		Limits   terms.Limits `json:"limits" jsonschema:"of a session that names none"`
 	}
 )
 
@@ -120,17 +172,10 @@ func (s *server) initialize(_ context.Context, p *initializeParams) (*initialize
 	if p.Protocol < Protocol {
 		return nil, invalid("this program speaks protocol %d, not %d", Protocol, p.Protocol)
 	}
-	result := &initializeResult{
-		Protocol: Protocol, Version: s.options.Version, Limits: describeLimits(s.options.Limits.WithDefaults()),
-	}
-	for _, tier := range s.engine.Tiers() {
-		info := tier.Info()
-		result.Tiers = append(result.Tiers, tierInfo{
-			info.Name, info.Isolation.String(), info.Languages, info.OnRequest,
-		})
-	}
-
 	s.isReady = true
 	s.options.Log.Debug("a client is connected", "name", p.Client.Name, "version", p.Client.Version)
-	return result, nil
+	return &initializeResult{
+		Protocol: Protocol, Version: s.options.Version, Tiers: terms.List(s.engine.Tiers()),
+		Limits: terms.Describe(s.options.Limits.WithDefaults()),
+	}, nil
 }

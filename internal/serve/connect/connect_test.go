@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) { return rlm.New(rlm.Options{}) })
 
 var testOptions = Options{
-	Version: "test", Log: slog.New(slog.DiscardHandler),
+	Version: "test", MayRaise: true, Log: slog.New(slog.DiscardHandler),
 	Limits: tiers.Limits{Wall: 20 * time.Second, Output: 20_000},
 }
 

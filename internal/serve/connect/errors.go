@@ -2,9 +2,11 @@ package connect
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -49,6 +51,10 @@ func describeError(err error) error {
 	if errors.As(err, &broken) {
 		d = details{Kind: kindBroken, Effects: broken.Effects, Lost: results.DescribeLoss(broken.Lost)}
 	}
+	var answer *problem.Error
+	if errors.As(err, &answer) {
+		d.Kind = kindOf(answer)
+	}
 	var refused *router.NoTierError
 	if errors.As(err, &refused) {
 		d = details{Kind: kindNoTier, Refusals: refused.Refusals, Effects: refused.Effects}
@@ -69,4 +75,22 @@ func describeError(err error) error {
 		}
 	}
 	return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", err)
+}
+
+// kindOf returns the kind of an error of the server.
+func kindOf(e *problem.Error) string {
+	switch e.Status {
+	case http.StatusNotFound:
+		return kindUnknownSession
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return kindBusy
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return kindInvalid
+	case http.StatusConflict:
+		if e.Code == kindInUse || e.Code == kindInterrupted {
+			return e.Code
+		}
+		return kindInvalid
+	}
+	return kindFailed
 }

@@ -74,11 +74,16 @@ func ofSession[P interface{ id() string }, R any](
 		if err != nil {
 			return nil, err
 		}
-		ctx, leave, err := e.enter(ctx)
+		ctx, unclaim, err := e.claim(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return func() (*R, error) {
+			defer unclaim()
+			ctx, leave, err := e.enter(ctx)
+			if err != nil {
+				return nil, err
+			}
 			defer leave()
 			return f(s, ctx, e, *p)
 		}, nil

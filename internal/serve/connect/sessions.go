@@ -8,12 +8,15 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/serve/terms"
 )
 
 // entry is an open session of a client.
 type entry struct {
 	id      string
 	session *rlm.Session
+	kept    Kept   // nil for a session without a name
+	release func() // gives its place back, nil for none
 
 	using sync.Mutex // held by the request that runs
 
@@ -27,12 +30,11 @@ var errInterrupted = errors.New("interrupted")
 // entryKey is the key of the entry in the context of its requests.
 type entryKey struct{}
 
-// enter begins a request that has the session to itself, until leave is called.
-func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+// claim gives the session to a request, until leave is called.
+func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !e.using.TryLock() {
 		return nil, nil, rlm.ErrInUse
 	}
-
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, entryKey{}, e))
 	e.setCancel(cancel)
 	return ctx, func() {
@@ -40,6 +42,29 @@ func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err
 		cancel(nil)
 		e.using.Unlock()
 	}, nil
+}
+
+// enter lets the request that has claimed the session use it, until leave is called. The keeper of
+// the session may have to wake it.
+func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if e.kept == nil {
+		return ctx, func() {}, nil
+	}
+	ctx, session, leave, err := e.kept.Enter(ctx)
+	e.session = session
+	return ctx, leave, err
+}
+
+// close ends the session, or the hold on it. No request is under way.
+func (e *entry) close() error {
+	if e.kept != nil {
+		return e.kept.Release()
+	}
+	err := e.session.Close()
+	if e.release != nil {
+		e.release()
+	}
+	return err
 }
 
 func (e *entry) setCancel(cancel context.CancelCauseFunc) {
@@ -57,19 +82,33 @@ func (e *entry) stop() {
 	}
 }
 
-// adopt gives an open session its name. After an error, the session is closed.
-func (s *server) adopt(session *rlm.Session) (string, error) {
+// adopt gives an entry its ID. After an error, it is closed.
+func (s *server) adopt(e *entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.sessions) >= maxSessions {
 		err := fmt.Errorf("%w: %d sessions are open: close some", rlm.ErrBusy, maxSessions)
-		return "", errors.Join(err, session.Close())
+		return "", errors.Join(err, e.close())
 	}
-
 	s.last++
-	id := fmt.Sprint(s.last)
-	s.sessions[id] = &entry{id: id, session: session}
-	return id, nil
+	e.id = fmt.Sprint(s.last)
+	s.sessions[e.id] = e
+	return e.id, nil
+}
+
+// openOne opens a session without a name, within the bounds of the client.
+func (s *server) openOne(open func() (*rlm.Session, error)) (*entry, error) {
+	e := &entry{}
+	var err error
+	if s.options.Reserve != nil {
+		if e.release, err = s.options.Reserve(); err != nil {
+			return nil, err
+		}
+	}
+	if e.session, err = open(); err != nil && e.release != nil {
+		e.release()
+	}
+	return e, err
 }
 
 func (s *server) find(id string) (*entry, error) {
@@ -84,10 +123,11 @@ func (s *server) find(id string) (*entry, error) {
 
 type (
 	openParams struct {
+		Name          string           `json:"name,omitempty" jsonschema:"keep the session beyond the connection"`
 		Contexts      []contextParams  `json:"contexts,omitempty"`
 		Functions     []functionParams `json:"functions,omitempty"`
-		Limits        limits           `json:"limits,omitzero"`
-		Policy        policyParams     `json:"policy,omitzero"`
+		Limits        terms.Limits     `json:"limits,omitzero"`
+		Policy        terms.Policy     `json:"policy,omitzero"`
 		Deterministic bool             `json:"deterministic,omitempty"`
 		Out           bool             `json:"out,omitempty" jsonschema:"give snippets the folder /out"`
 	}
@@ -98,38 +138,72 @@ type (
 )
 
 func (s *server) open(ctx context.Context, p *openParams) (*openResult, error) {
+	if p.Name != "" {
+		return s.hold(ctx, p)
+	}
 	cfg, err := s.configure(p)
 	if err != nil {
 		return nil, err
 	}
-
-	session, err := s.engine.Open(ctx, cfg)
+	e, err := s.openOne(func() (*rlm.Session, error) { return s.engine.Open(ctx, cfg) })
 	if err != nil {
 		return nil, err
 	}
-	notes, err := session.CheckContexts(ctx)
+
+	notes, err := e.session.CheckContexts(ctx)
 	if err != nil {
-		return nil, errors.Join(err, session.Close())
+		return nil, errors.Join(err, e.close())
+	}
+	id, err := s.adopt(e)
+	return &openResult{id, notes}, err
+}
+
+// hold opens a session with a name.
+func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
+	if s.options.Keeper == nil {
+		return nil, invalid("this connection keeps no sessions: omit the name, or connect to rlm serve")
+	}
+	functions, err := s.makeFunctions(p.Functions)
+	if err != nil {
+		return nil, err
+	}
+	contexts, err := keptContexts(p.Contexts)
+	if err != nil {
+		return nil, err
 	}
 
-	id, err := s.adopt(session)
+	kept, notes, err := s.options.Keeper.Hold(ctx, &KeptRequest{
+		Name: p.Name, Contexts: contexts, Functions: functions, Limits: p.Limits, Policy: p.Policy,
+		Deterministic: p.Deterministic, Out: p.Out,
+	})
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.adopt(&entry{kept: kept})
 	return &openResult{id, notes}, err
 }
 
 // configure checks what a client asks for.
 func (s *server) configure(p *openParams) (cfg rlm.SessionConfig, err error) {
 	cfg.Deterministic, cfg.Out = s.options.Deterministic || p.Deterministic, p.Out
+	cfg.Labels = s.options.Labels
 	if cfg.Contexts, err = s.makeContexts(p.Contexts); err != nil {
 		return cfg, err
 	}
 	if cfg.Functions, err = s.makeFunctions(p.Functions); err != nil {
 		return cfg, err
 	}
-	if cfg.Limits, err = p.Limits.replace(s.options.Limits); err != nil {
-		return cfg, err
+	within := p.Limits.Within
+	if s.options.MayRaise {
+		within = p.Limits.Replace
 	}
-	cfg.Policy, err = s.narrow(p.Policy)
-	return cfg, err
+	if cfg.Limits, err = within(s.options.Limits); err == nil {
+		cfg.Policy, err = p.Policy.Narrow(s.options.Policy, s.engine.Tiers())
+	}
+	if err != nil {
+		return cfg, invalid("%v", err)
+	}
+	return cfg, nil
 }
 
 // close ends a session, and what it runs.
@@ -147,7 +221,7 @@ func (s *server) close(_ context.Context, p *ofOne) (func() (*none, error), erro
 	return func() (*none, error) {
 		e.using.Lock() // after the request that was stopped
 		defer e.using.Unlock()
-		return &none{}, e.session.Close()
+		return &none{}, e.close()
 	}, nil
 }
 
@@ -165,7 +239,7 @@ type forkResult struct {
 }
 
 func (s *server) fork(ctx context.Context, e *entry, _ ofOne) (*forkResult, error) {
-	fork, err := e.session.Fork(ctx)
+	fork, err := s.openOne(func() (*rlm.Session, error) { return e.session.Fork(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -195,10 +269,16 @@ func (s *server) add(ctx context.Context, e *entry, p addParams) (*none, error) 
 			return nil, err
 		}
 	}
-	if len(contexts) > 0 {
-		if err := e.session.AddContext(ctx, contexts...); err != nil {
+	switch {
+	case len(contexts) == 0:
+	case e.kept != nil:
+		list, err := keptContexts(p.Contexts)
+		if err != nil {
 			return nil, err
 		}
+		return &none{}, e.kept.Add(ctx, list)
+	default:
+		return &none{}, e.session.AddContext(ctx, contexts...)
 	}
 	return &none{}, nil
 }

@@ -124,7 +124,7 @@ func (s *server) files(ctx context.Context, e *entry, p filesParams) (_ *filesRe
 	case dir != "" && !s.options.Files:
 		return nil, invalid("this connection cannot write files of the server")
 	case dir == "":
-		inline = maxInline
+		inline = results.MaxInline
 		if dir, err = os.MkdirTemp("", "rlm-files-"); err != nil {
 			return nil, err
 		}

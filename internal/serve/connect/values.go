@@ -2,8 +2,7 @@ package connect
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"errors"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/jsonrpc"
@@ -12,9 +11,6 @@ import (
 	"github.com/rlmhq/rlm/internal/wirevalue"
 	"github.com/rlmhq/rlm/tiers"
 )
-
-// maxInline bounds an artefact that is part of a result, in bytes.
-const maxInline = 8 << 20
 
 type runParams struct {
 	ofOne
@@ -26,38 +22,19 @@ type runParams struct {
 
 // run runs a snippet.
 func (s *server) run(ctx context.Context, e *entry, p runParams) (*results.Result, error) {
-	switch p.Language {
-	case "":
-		p.Language = s.engine.Detect(ctx, p.Source)
-	case tiers.Python, tiers.Go:
-	default:
-		return nil, invalid("the language %.40q is neither python nor go", p.Language)
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
-		if err := e.session.Set(ctx, name, wirevalue.Value(p.Variables[name])); err != nil {
-			return nil, err
-		}
-	}
-
-	job := tiers.Job{Language: p.Language, Source: p.Source}
+	snippet := results.Snippet{Source: p.Source, Language: p.Language, Variables: p.Variables}
 	if p.Stream {
 		stdout, stderr := s.newOutput(e, "stdout"), s.newOutput(e, "stderr")
 		defer stdout.flush()
 		defer stderr.flush()
-		job.Stdout, job.Stderr = stdout, stderr
+		snippet.Stdout, snippet.Stderr = stdout, stderr
 	}
 
-	ran, err := e.session.RunJob(ctx, job)
-	if err != nil {
-		return nil, err
+	result, err := snippet.Run(ctx, s.engine, e.session)
+	if errors.Is(err, results.ErrLanguage) {
+		err = invalid("%v", err)
 	}
-
-	result := results.Describe(ran)
-	for _, one := range ran.Artefacts {
-		result.Files = append(result.Files, results.DescribeFile(one.Name, one.Type, one.Data, maxInline))
-	}
-	return result, nil
+	return result, err
 }
 
 type setParams struct {

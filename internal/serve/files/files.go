@@ -44,8 +44,8 @@ func (f *Files) Path(id string) string { return filepath.Join(f.dir, id) }
 // maxText bounds the name and the purpose of a file, in bytes.
 const maxText = 512
 
-// Create keeps a stream as a file of a tenant, whose files may have quota bytes together; 0 is
-// no bound. A stream that breaks leaves nothing.
+// Create keeps a stream as a file of a tenant, whose files and sessions may have quota bytes
+// together; 0 is no bound. A stream that breaks leaves nothing.
 func (f *Files) Create(
 	ctx context.Context, tenant, name, purpose string, content io.Reader, quota int64,
 ) (file File, err error) {
@@ -54,7 +54,7 @@ func (f *Files) Create(
 	}
 	left := f.max
 	if quota > 0 {
-		used, err := f.used(ctx, tenant)
+		used, err := records.Used(ctx, f.db, tenant)
 		if err != nil {
 			return file, err
 		}
@@ -98,11 +98,6 @@ func (f *Files) write(id string, content io.Reader, left int64) (n int64, err er
 		return 0, errors.Join(err, os.Remove(f.Path(id)))
 	}
 	return n, nil
-}
-
-func (f *Files) used(ctx context.Context, tenant string) (bytes int64, err error) {
-	err = f.db.QueryRowContext(ctx, `SELECT coalesce(sum(bytes), 0) FROM files WHERE tenant = ?`, tenant).Scan(&bytes)
-	return bytes, err
 }
 
 const columns = `SELECT id, tenant, name, purpose, bytes, created FROM files WHERE tenant = ? `

@@ -177,7 +177,7 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 
-	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	head.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
 	head.Set("Access-Control-Allow-Headers",
 		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
 			"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, "+
@@ -197,7 +197,8 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	}
 	g.Log.Info("request", "id", id, "method", r.Method, "path", r.URL.Path, "status", w.status,
 		"elapsed", elapsed, "key", k.Name)
-	isChange := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	isChange := !isRead || w.status == http.StatusSwitchingProtocols
 	if g.Audit == nil || !isChange && w.status != http.StatusUnauthorized && w.status != http.StatusForbidden {
 		return
 	}

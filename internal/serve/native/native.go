@@ -1,4 +1,4 @@
-// Package native is the server's own API: runs, their events and approvals, and spending. Its
+// Package native is the server's own API: runs, their events and approvals, sessions, and spending. Its
 // document of OpenAPI 3.1 is docs/openapi.json.
 package native
 
@@ -20,22 +20,28 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/sessions"
 	"github.com/rlmhq/rlm/internal/serve/sse"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // Options configure the API.
 type Options struct {
-	Runs    *runs.Manager
-	Files   *files.Files
-	Meter   *access.Meter
-	Version string
-	MaxBody int64
-	Log     *slog.Logger
+	Runs     *runs.Manager
+	Sessions *sessions.Manager
+	Files    *files.Files
+	Meter    *access.Meter
+	Door     *access.Door
+	Version  string
+	MaxBody  int64
+	Log      *slog.Logger
 }
 
 // api serves the API.
-type api struct{ Options }
+type api struct {
+	Options
+	lines lines
+}
 
 // New adds the API to a mux, and returns its document of OpenAPI.
 func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
@@ -46,7 +52,7 @@ func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
 		"key": {Type: "http", Scheme: "bearer", Description: "a key of rlm keys create"},
 	}
 	config.Security = []map[string][]string{{"key": {}}}
-	a, h := &api{o}, humago.New(mux, config)
+	a, h := &api{Options: o}, humago.New(mux, config)
 
 	add(h, a, http.MethodPost, "/v1/runs", "start-run", "Start a run", access.Run, a.start)
 	add(h, a, http.MethodGet, "/v1/runs", "list-runs", "List runs, the latest first", access.Read, a.list)
@@ -62,6 +68,8 @@ func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
 		"Send the events of a run as server-sent events, as they come", access.Read, a.watch)
 	add(h, a, http.MethodGet, "/v1/usage", "get-usage", "Show the spending of the tenant's keys by days",
 		access.Read, a.usage)
+	a.addSessions(h)
+	a.addConnect(h, mux)
 
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
@@ -94,15 +102,36 @@ func add[In, Out any](
 	})
 }
 
+// failure is an error on the wire.
+type failure struct {
+	huma.ErrorModel
+	Code string `json:"code" doc:"a word for programs"`
+}
+
+func init() { //nolint:gochecknoinits // huma keeps this for the whole process
+	plain := huma.NewError
+	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
+		var made *huma.ErrorModel
+		if !errors.As(plain(status, detail, errs...), &made) {
+			made = &huma.ErrorModel{Status: status, Detail: detail}
+		}
+		code := "invalid_request"
+		if status == http.StatusRequestEntityTooLarge {
+			code = "body_too_large"
+		}
+		return &failure{ErrorModel: *made, Code: code}
+	}
+}
+
 // fail returns an error for huma to send. What is not the client's goes to the log.
 func (a *api) fail(err error) error {
 	e := problem.Of(err)
 	if e.Status == http.StatusInternalServerError {
 		a.Log.Error("a request failed", "error", err)
 	}
-	sent := &huma.ErrorModel{
+	sent := &failure{Code: e.Code, ErrorModel: huma.ErrorModel{
 		Type: "about:blank", Status: e.Status, Title: http.StatusText(e.Status), Detail: e.Detail,
-	}
+	}}
 	header := http.Header{}
 	e.SetHeader(header)
 	return huma.ErrorWithHeaders(sent, header)

@@ -31,10 +31,13 @@ const (
 var tables string
 
 // version is that of the tables. A newer program upgrades them, an older one refuses them.
-const version = 2
+const version = 3
 
 // upgrades bring the tables of each version, the first at 1, to the next one.
-var upgrades = []string{"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;"}
+var upgrades = []string{
+	"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;",
+	"", // sessions, a table that is made if it is missing
+}
 
 // Open opens the database of a data folder and makes both if necessary. Only the user can
 // read them.
@@ -138,4 +141,12 @@ func ReadTime(n int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, n).UTC()
+}
+
+// Used returns the bytes of all files and sessions of a tenant.
+func Used(ctx context.Context, db *sql.DB, tenant string) (bytes int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT
+		(SELECT coalesce(sum(bytes), 0) FROM files WHERE tenant = ?1) +
+		(SELECT coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1)`, tenant).Scan(&bytes)
+	return bytes, err
 }

@@ -1,4 +1,4 @@
--- The tables of version 2. Times are nanoseconds since 1970, 0 for none.
+-- The tables of version 3. Times are nanoseconds since 1970, 0 for none.
 
 CREATE TABLE IF NOT EXISTS keys (
 	id      TEXT PRIMARY KEY,
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS idempotency (
 	tenant  TEXT NOT NULL,
 	word    TEXT NOT NULL, -- the client's
 	digest  BLOB NOT NULL, -- of the request
-	run     TEXT NOT NULL,
+	run     TEXT NOT NULL, -- or the session that it has made
 	created INTEGER NOT NULL,
 	PRIMARY KEY (tenant, word)
 );
@@ -76,3 +76,20 @@ CREATE TABLE IF NOT EXISTS responses (
 );
 
 CREATE INDEX IF NOT EXISTS responses_by_tenant ON responses (tenant, created DESC, id);
+
+CREATE TABLE IF NOT EXISTS sessions (
+	id       TEXT PRIMARY KEY,
+	tenant   TEXT NOT NULL,
+	key      TEXT NOT NULL,
+	name     TEXT NOT NULL,             -- empty for none
+	spec     TEXT NOT NULL,             -- JSON
+	digest   BLOB NOT NULL,             -- of the request that made it
+	standing TEXT NOT NULL,             -- JSON: as it was saved last
+	unsaved  INTEGER NOT NULL,          -- whether a snippet may have run since
+	bytes    INTEGER NOT NULL DEFAULT 0, -- of its folder
+	created  INTEGER NOT NULL,
+	used     INTEGER NOT NULL           -- when it was saved last
+);
+
+CREATE UNIQUE INDEX IF NOT EXISTS sessions_by_name ON sessions (tenant, name) WHERE name != '';
+CREATE INDEX IF NOT EXISTS sessions_by_tenant ON sessions (tenant, created DESC, id);

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -9,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
@@ -72,7 +69,7 @@ func (r *Request) check() error {
 
 	r.Contexts = nil
 	for i := range r.Contents {
-		name := cleanName(r.Contents[i].Name, i)
+		name := CleanName(r.Contents[i].Name, i)
 		r.Contents[i].Name = name
 		r.Contexts = append(r.Contexts, name)
 	}
@@ -93,8 +90,8 @@ func checkSchema(contract json.RawMessage) error {
 	return nil
 }
 
-// cleanName returns a name that is safe to show, in prompts and on terminals.
-func cleanName(name string, i int) string {
+// CleanName returns a name that is safe to show, in prompts and on terminals.
+func CleanName(name string, i int) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError {
 			return '_'
@@ -134,19 +131,7 @@ func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run 
 		return "", err
 	}
 
-	var known []byte
-	err = m.db.QueryRowContext(ctx, `SELECT run, digest FROM idempotency WHERE tenant = ? AND word = ?`,
-		tenant, r.Idempotency).Scan(&run, &known)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
-	case err != nil:
-		return "", err
-	case !bytes.Equal(known, digest):
-		return "", problem.New(http.StatusUnprocessableEntity, "idempotency_mismatch",
-			"the Idempotency-Key %.80q belongs to another request: take a new one", r.Idempotency)
-	}
-	return run, nil
+	return records.FindRepeated(ctx, m.db, tenant, r.Idempotency, digest)
 }
 
 // save writes the contexts and the record of a run.
@@ -162,7 +147,7 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 		return err
 	}
 	for i, c := range r.Contents {
-		if err := c.save(filepath.Join(folder, strconv.Itoa(i))); err != nil {
+		if err := c.Save(filepath.Join(folder, strconv.Itoa(i))); err != nil {
 			return err
 		}
 	}
@@ -180,20 +165,13 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 		if err := record.insert(ctx, tx); err != nil || r.Idempotency == "" {
 			return err
 		}
-		_, err := tx.ExecContext(ctx,
-			`INSERT INTO idempotency (tenant, word, digest, run, created) VALUES (?, ?, ?, ?, ?)`,
-			record.Tenant, r.Idempotency, digest, record.ID, records.Time(time.Now()))
-		if err != nil && strings.Contains(err.Error(), "UNIQUE") {
-			err = problem.Later(http.StatusConflict, "idempotency_in_use", time.Second,
-				"another request with this Idempotency-Key begins just now: try again")
-		}
-		return err
+		return records.AddRepeated(ctx, tx, record.Tenant, r.Idempotency, digest, record.ID)
 	})
 }
 
-// save keeps a context in the folder of its run. A file is linked, so that it outlives its
-// deletion by the client.
-func (c *Content) save(path string) error {
+// Save keeps a context in a new file. A file is linked, so that it outlives its deletion by the
+// client.
+func (c *Content) Save(path string) error {
 	if c.Path == "" {
 		return os.WriteFile(path, []byte(c.Text), 0o600)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/sessions"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -26,6 +27,8 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	unpriced *prometheus.CounterVec
 	tools    *prometheus.CounterVec
+	snippets *prometheus.CounterVec
+	snippet  prometheus.Histogram
 }
 
 func newMetrics(version string) *metrics {
@@ -50,6 +53,11 @@ func newMetrics(version string) *metrics {
 		calls:    counter("rlm_model_calls_total", "Model calls.", "profile"),
 		unpriced: counter("rlm_model_unpriced_calls_total", "Model calls whose cost is not known.", "profile"),
 		tools:    counter("rlm_tool_calls_total", "Calls of tools by snippets of runs.", "profile"),
+		snippets: counter("rlm_session_snippets_total", "Snippets of sessions.", "status"),
+		snippet: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "rlm_session_snippet_seconds", Help: "Time of snippets of sessions, with the return of the session.",
+			Buckets: prometheus.ExponentialBuckets(0.00025, 4, 11),
+		}),
 	}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -58,20 +66,30 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
-		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		m.snippets, m.snippet, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// watch shows the load of a manager.
-func (m *metrics) watch(manager *runs.Manager) {
-	gauge := func(name, help string, read func(running, waiting int) int) prometheus.Collector {
+// watch shows the load of runs and sessions.
+func (m *metrics) watch(manager *runs.Manager, kept *sessions.Manager) {
+	gauge := func(name, help string, read func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			return float64(read(manager.Load()))
+			return float64(read())
 		})
 	}
+
 	m.registry.MustRegister(
-		gauge("rlm_runs_running", "Runs and direct answers that go on.", func(running, _ int) int { return running }),
-		gauge("rlm_runs_queued", "Runs and direct answers that wait.", func(_, waiting int) int { return waiting }))
+		gauge("rlm_runs_running", "Runs and direct answers that go on.", func() int {
+			running, _ := manager.Load()
+			return running
+		}),
+		gauge("rlm_runs_queued", "Runs and direct answers that wait.", func() int {
+			_, waiting := manager.Load()
+			return waiting
+		}),
+		gauge("rlm_sessions", "Sessions, those that rest included.", func() int { all, _ := kept.Load(); return all }),
+		gauge("rlm_sessions_open", "Sessions that are open.", func() int { _, open := kept.Load(); return open }))
 }
 
 // seen counts a request. Its route is a pattern of this program, empty for none.
@@ -87,6 +105,12 @@ func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 func (m *metrics) ended(profile, status string, elapsed time.Duration) {
 	m.runs.WithLabelValues(profile, status).Inc()
 	m.lengths.WithLabelValues(profile).Observe(elapsed.Seconds())
+}
+
+// ran counts a snippet of a session.
+func (m *metrics) ran(status string, elapsed time.Duration) {
+	m.snippets.WithLabelValues(status).Inc()
+	m.snippet.Observe(elapsed.Seconds())
 }
 
 // charged counts what was spent. A charge is never negative, but for the errors of rounding.

@@ -74,8 +74,9 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 	s.want(s.do("POST", path+"/approvals", "", object{"approval": "x", "allow": true}), 404, "no waiting call")
 }
 
-// TestTenantsHaveTheirOwnRuns sends each request of the native API for another tenant's run.
-func TestTenantsHaveTheirOwnRuns(t *testing.T) {
+// TestTenantsHaveTheirOwnResources sends each request of the native API for what another tenant has,
+// and each change with a key that may only read.
+func TestTenantsHaveTheirOwnResources(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
 	id := s.text(s.do("POST", "/v1/runs", alice, object{
@@ -83,32 +84,55 @@ func TestTenantsHaveTheirOwnRuns(t *testing.T) {
 	}), "id")
 	s.do("GET", "/v1/runs/"+id+"/events", alice, nil) // until it ends
 
+	open := s.do("POST", "/v1/sessions", alice, object{"name": "hers"})
+	s.want(open, 200, `"name":"hers"`)
+	session := s.text(open, "id")
+	taken := s.do("POST", "/v1/sessions/"+session+"/snapshots", alice, nil)
+	s.want(taken, 200, "snap_")
+
+	bodies := map[string]any{
+		"decide": object{"approval": "x", "allow": true}, "exec": object{"source": "1"},
+		"continue-run": object{"turn": 1, "fork": true},
+		"set-variable": object{"value": 1}, "add-contexts": object{"contexts": []object{{"text": "x"}}},
+	}
+	reader := s.key(access.Key{Name: "reader", Tenant: "alice", Scopes: []access.Scope{access.Read}})
 	checked := 0
 	for path, item := range s.server.Document.Paths {
 		for method, operation := range map[string]*huma.Operation{
-			"GET": item.Get, "POST": item.Post, "DELETE": item.Delete,
+			"GET": item.Get, "POST": item.Post, "PUT": item.Put, "DELETE": item.Delete,
 		} {
-			full := strings.ReplaceAll(path, "{id}", id)
 			if operation == nil || !strings.Contains(path, "{id}") {
 				continue
 			}
-			var body any
-			switch {
-			case strings.HasSuffix(path, "/approvals"):
-				body = object{"approval": "x", "allow": true}
-			case strings.HasSuffix(path, "/continue"):
-				body = object{"turn": 1, "fork": true}
+			of := id
+			if strings.HasPrefix(path, "/v1/sessions") {
+				of = session
 			}
+			full := strings.NewReplacer(
+				"{id}", of, "{name}", "n", "{snapshot}", s.text(taken, "id"), "/content", "/content?name=x",
+			).Replace(path)
+			body := bodies[operation.OperationID]
 			got := s.do(method, full, bob, body)
-			if got.status != 404 {
+			if got.status != 404 || strings.Contains(got.body, "snapshot") {
 				t.Errorf("%s %s gives another tenant %d %s", method, path, got.status, got.body)
 			}
 			s.want(s.do(method, full, "", body), 401, "")
+			if method != "GET" {
+				s.want(s.do(method, full, reader, body), 403, "missing_scope")
+			}
 			checked++
 		}
 	}
-	if checked < 6 {
+	if checked < 20 {
 		t.Errorf("only %d operations are checked", checked)
+	}
+	s.want(s.do("GET", "/v1/sessions?after="+session, bob, nil), 404, "there is no session")
+	if got := s.do("GET", "/v1/sessions", bob, nil); strings.Contains(got.body, session) {
+		t.Errorf("the list shows another tenant's session: %s", got.body)
+	}
+	mine := s.do("POST", "/v1/sessions", bob, object{"name": "hers"})
+	if s.want(mine, 200, ""); s.text(mine, "id") == session {
+		t.Error("the name leads to another tenant's session")
 	}
 	if got := s.do("GET", "/v1/runs", bob, nil); strings.Contains(got.body, id) {
 		t.Errorf("the list shows another tenant's run: %s", got.body)

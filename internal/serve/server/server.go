@@ -31,6 +31,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/internal/serve/sessions"
 	"github.com/rlmhq/rlm/internal/serve/views"
 )
 
@@ -42,6 +43,10 @@ type Options struct {
 	Dir string
 	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
 	AtOnce, Queue int
+	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
+	Sessions, OpenSessions int
+	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
+	Rest time.Duration
 	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext a context when
 	// it is unpacked. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
@@ -74,6 +79,7 @@ type Server struct {
 	audit   *access.Audit
 	keys    *access.Keys
 	manager *runs.Manager
+	kept    *sessions.Manager
 	handler http.Handler
 	mcp     Endpoint
 
@@ -105,18 +111,28 @@ func (s *Server) open(ctx context.Context) (err error) {
 
 	s.keys = access.OpenKeys(s.db)
 	meter := access.NewMeter(s.db)
+	door := access.Door{Keys: s.keys, Meter: meter, Open: s.Open}
 	measured := newMetrics(s.Version)
 	s.manager = runs.New(runs.Options{
 		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
 		Dir: filepath.Join(s.Dir, "runs"), AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
 		MaxContext: s.MaxContext, Log: s.Log, Charged: measured.charged, Ended: measured.ended,
 	})
-	measured.watch(s.manager)
+	s.kept, err = sessions.New(ctx, sessions.Options{
+		Engine: s.Engine, DB: s.db, Dir: filepath.Join(s.Dir, "sessions"), Terms: s.terms,
+		AtMost: s.Sessions, Open: s.OpenSessions, Inputs: s.Inputs, MaxContext: s.MaxContext, Log: s.Log,
+		SaveAfter: s.Rest, Ran: measured.ran,
+	})
+	if err != nil {
+		return err
+	}
+	measured.watch(s.manager, s.kept)
 
 	mux := http.NewServeMux()
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
 	s.Document = native.New(native.Options{
-		Runs: s.manager, Files: uploads, Meter: meter, Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
+		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Version: s.Version,
+		MaxBody: s.MaxBody, Log: s.Log,
 	}, mux)
 	if s.MCP != nil {
 		s.mcp = s.MCP(s.manager, uploads)
@@ -125,11 +141,23 @@ func (s *Server) open(ctx context.Context) (err error) {
 	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
-		Door: access.Door{Keys: s.keys, Meter: meter, Open: s.Open}, Audit: s.audit, Hosts: s.Hosts,
+		Door: door, Audit: s.audit, Hosts: s.Hosts,
 		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files",
 		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
+}
+
+// terms returns what the sessions of a profile may have.
+func (s *Server) terms(profile string) (sessions.Terms, error) {
+	p, err := s.manager.Profile(profile)
+	if err != nil {
+		return sessions.Terms{}, err
+	}
+	cfg := &p.Task.Config
+	return sessions.Terms{
+		Profile: p.Name, Limits: cfg.Limits, Policy: p.Task.Policy, Deterministic: cfg.Deterministic,
+	}, nil
 }
 
 // addOperation adds the routes for those who run the server.
@@ -205,7 +233,7 @@ const (
 )
 
 // Serve serves until the context ends, with TLS if there is a configuration for it. Then it
-// lets runs end for the time of drain, and interrupts the rest.
+// lets runs and snippets end for the time of drain, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
 	web := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleTime,
@@ -267,7 +295,10 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	s.Log.Info("draining", "longest", drain)
 	limited, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	s.manager.Drain(limited)
+	var both sync.WaitGroup
+	both.Go(func() { s.manager.Drain(limited) })
+	both.Go(func() { s.kept.Drain(limited) })
+	both.Wait()
 
 	if err := s.closeMCP(); err != nil {
 		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
@@ -295,6 +326,12 @@ func (s *Server) closeMCP() error {
 // Close closes what the server has opened. It does not close the engine.
 func (s *Server) Close() error {
 	errs := []error{s.closeMCP()}
+	if s.kept != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.kept.Drain(ended)
+	}
+
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
 	}

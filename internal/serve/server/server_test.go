@@ -91,13 +91,23 @@ type tested struct {
 // start starts a server on loopback. Change, if set, changes its options.
 func start(tb testing.TB, dir string, model llm.Provider, change func(*Options)) *tested {
 	tb.Helper()
-	engine, err := rlm.New(rlm.Options{Store: StoreFolder(dir)})
+	return startWith(tb, dir, rlm.Options{}, model, change)
+}
+
+// startWith is start with options of the engine.
+func startWith(
+	tb testing.TB, dir string, options rlm.Options, model llm.Provider, change func(*Options),
+) *tested {
+	tb.Helper()
+	options.Store = StoreFolder(dir)
+	engine, err := rlm.New(options)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var logs lockedBuffer
 	o := Options{
-		Engine: engine, Dir: dir, AtOnce: 4, Queue: 4, MaxBody: 1 << 20, MaxFile: 1 << 20, MaxContext: 1 << 20,
+		Engine: engine, Dir: dir, AtOnce: 4, Queue: 4, Sessions: 20, OpenSessions: 4,
+		MaxBody: 1 << 20, MaxFile: 1 << 20, MaxContext: 1 << 20,
 		Long: 1_000, Open: true, Version: "test", Log: slog.New(slog.NewJSONHandler(&logs, nil)),
 		Profiles: []runs.Profile{{Name: runs.DefaultProfile}},
 	}

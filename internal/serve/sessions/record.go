@@ -1,0 +1,217 @@
+package sessions
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/terms"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Spec is what a session was made with, and what was added since.
+type Spec struct {
+	Profile       string       `json:"profile"`
+	Limits        terms.Limits `json:"limits,omitzero"`
+	Policy        terms.Policy `json:"policy,omitzero"`
+	Deterministic bool         `json:"deterministic,omitempty"`
+	Out           bool         `json:"out,omitempty"`
+	Contexts      []Context    `json:"contexts,omitempty"`
+}
+
+// Context is a context of a session. Its content is a file in the session's folder.
+type Context struct {
+	// Variable is a further name for snippets, empty for none.
+	Variable string `json:"variable,omitempty"`
+	// Name is that of the content, such as log.gz.
+	Name    string `json:"name"`
+	IsValue bool   `json:"is_value,omitempty"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Standing is a session as it was saved last.
+type Standing struct {
+	// Snippets counts those that ran.
+	Snippets  int              `json:"snippets"`
+	Variables []tiers.Variable `json:"variables,omitempty"`
+	// Left are values that could not be saved.
+	Left []tiers.Left `json:"left,omitempty"`
+	// Bytes is the size of the state.
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// Record is a session in the database.
+type Record struct {
+	ID, Tenant, Key, Name string
+	Spec                  Spec
+	Standing              Standing
+	// Unsaved says that a snippet may have run after the session was saved.
+	Unsaved       bool
+	Created, Used time.Time
+
+	digest []byte
+}
+
+const recordColumns = `id, tenant, key, name, spec, digest, standing, unsaved, created, used`
+
+func scanRecord(row interface{ Scan(into ...any) error }) (r Record, err error) {
+	var spec, standing string
+	var created, used int64
+	err = row.Scan(&r.ID, &r.Tenant, &r.Key, &r.Name, &spec, &r.digest, &standing, &r.Unsaved, &created, &used)
+	if err != nil {
+		return r, err
+	}
+
+	r.Created, r.Used = records.ReadTime(created), records.ReadTime(used)
+	err = errors.Join(json.Unmarshal([]byte(spec), &r.Spec), json.Unmarshal([]byte(standing), &r.Standing))
+	if err != nil {
+		err = fmt.Errorf("the record of session %s is damaged: %w", r.ID, err)
+	}
+	return r, err
+}
+
+// insert adds a record.
+func (r *Record) insert(ctx context.Context, tx *sql.Tx, bytes int64) error {
+	spec, err := json.Marshal(r.Spec)
+	if err != nil {
+		return err
+	}
+	standing, err := json.Marshal(r.Standing)
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.ExecContext(ctx, `INSERT INTO sessions (`+recordColumns+`, bytes)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.Tenant, r.Key, r.Name, string(spec), r.digest, string(standing), r.Unsaved,
+		records.Time(r.Created), records.Time(r.Used), bytes)
+	return err
+}
+
+// Get returns a session of a tenant, as it was saved last.
+func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
+	r, err := scanRecord(m.DB.QueryRowContext(ctx,
+		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND id = ?`, tenant, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, errNotFound(id)
+	}
+	return r, err
+}
+
+// named returns the session of a name, with an empty ID for none.
+func (m *Manager) named(ctx context.Context, tenant, name string) (Record, error) {
+	r, err := scanRecord(m.DB.QueryRowContext(ctx,
+		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND name = ?`, tenant, name))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Record{}, nil
+	}
+	return r, err
+}
+
+// List returns sessions of a tenant behind the one with an ID, the latest first. A name, if it is
+// set, is that of the only one.
+func (m *Manager) List(ctx context.Context, tenant, name, after string, limit int) (all []Record, err error) {
+	where, args := []string{"tenant = ?"}, []any{tenant}
+	if name != "" {
+		where, args = append(where, "name = ?"), append(args, name)
+	}
+	if after != "" {
+		last, err := m.Get(ctx, tenant, after)
+		if err != nil {
+			return nil, err
+		}
+		at := records.Time(last.Created)
+		where = append(where, "(created < ? OR created = ? AND id > ?)")
+		args = append(args, at, at, last.ID)
+	}
+
+	rows, err := m.DB.QueryContext(ctx, `SELECT `+recordColumns+` FROM sessions WHERE `+
+		strings.Join(where, " AND ")+` ORDER BY created DESC, id LIMIT ?`, append(args, limit)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+
+	for rows.Next() {
+		r, err := scanRecord(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// The states of a session.
+const (
+	StatusRunning = "running" // a request uses it
+	StatusOpen    = "open"
+	StatusSaved   = "saved" // the next request brings it back
+)
+
+// Status returns the state of a session.
+func (m *Manager) Status(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch l := m.lives[id]; {
+	case l == nil:
+		return StatusSaved
+	case l.isBusy:
+		return StatusRunning
+	case l.hasPlace:
+		return StatusOpen
+	}
+
+	return StatusSaved
+}
+
+// count counts the sessions of each key.
+func (m *Manager) count(ctx context.Context) (err error) {
+	rows, err := m.DB.QueryContext(ctx, `SELECT key, count(*) FROM sessions GROUP BY key`)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+
+	for rows.Next() {
+		var key string
+		var n int
+		if err := rows.Scan(&key, &n); err != nil {
+			return err
+		}
+		m.counts[key] = n
+		m.total += n
+	}
+	return rows.Err()
+}
+
+// setSpec changes the spec of a session, whose folder grows by so many bytes.
+func (m *Manager) setSpec(ctx context.Context, r *Record, more int64) error {
+	spec, err := json.Marshal(r.Spec)
+	if err != nil {
+		return err
+	}
+	_, err = m.DB.ExecContext(ctx, `UPDATE sessions SET spec = ?, bytes = bytes + ? WHERE id = ?`,
+		string(spec), more, r.ID)
+	return err
+}
+
+// checkQuota refuses further bytes of a tenant.
+func (m *Manager) checkQuota(ctx context.Context, tenant string, quota, more int64) error {
+	if quota == 0 {
+		return nil
+	}
+
+	used, err := records.Used(ctx, m.DB, tenant)
+	if err == nil && used+more > quota {
+		err = problem.New(413, "quota_used_up", "the key allows %d bytes for files and sessions, and %d are used: "+
+			"delete some", quota, used)
+	}
+	return err
+}

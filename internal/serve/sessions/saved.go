@@ -1,0 +1,322 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxState bounds the variables that are saved, in bytes. A session with more lasts as long as the
+// process.
+const maxState = 256 << 20
+
+// takePlace gives a session a place among the open ones. If all are taken, the session that has
+// rested longest leaves its own.
+func (m *Manager) takePlace(l *live) error {
+	tried := map[*live]bool{}
+	for {
+		m.mu.Lock()
+		if m.open < m.Open {
+			m.open++
+			l.hasPlace = true
+			m.mu.Unlock()
+			return nil
+		}
+		oldest := m.oldest(tried)
+		m.mu.Unlock()
+
+		if oldest == nil {
+			return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+				"%d sessions are in use, and no more can be: try again", m.Open)
+		}
+		tried[oldest] = true
+		if oldest.using.TryLock() {
+			m.rest(oldest, 0)
+			oldest.using.Unlock()
+		}
+	}
+}
+
+// oldest returns the session that has rested longest and may leave its place, nil for none. The
+// caller holds mu.
+func (m *Manager) oldest(tried map[*live]bool) (oldest *live) {
+	for _, l := range m.lives {
+		if l.hasPlace && !l.isBusy && !l.pinned.Load() && !tried[l] &&
+			(oldest == nil || l.lastUse.Before(oldest.lastUse)) {
+			oldest = l
+		}
+	}
+	return oldest
+}
+
+// giveBack gives a place back, if the session has one.
+func (m *Manager) giveBack(l *live) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.hasPlace {
+		l.hasPlace = false
+		m.open--
+	}
+}
+
+// lookAfter saves and closes sessions that rest, until the manager ends.
+func (m *Manager) lookAfter() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.life.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, l := range m.listOpen() {
+			if m.life.Err() != nil {
+				return
+			}
+			if l.using.TryLock() {
+				m.rest(l, closeAfter)
+				l.using.Unlock()
+			}
+		}
+	}
+}
+
+// listOpen returns the sessions that have a place and that no request uses.
+func (m *Manager) listOpen() (all []*live) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.lives {
+		if l.hasPlace && (!l.isBusy || l.isHeld) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// rest saves a session that has rested, and closes it if it has rested for so long and no
+// connection holds it. The caller holds using.
+func (m *Manager) rest(l *live, longest time.Duration) {
+	m.mu.Lock()
+	rested := time.Since(l.lastUse)
+	isFree, isHeld := (!l.isBusy || l.isHeld) && !l.isDeleted, l.isHeld
+	m.mu.Unlock()
+	if l.session == nil || !isFree {
+		return
+	}
+	if l.record.Unsaved && l.tried != l.changes && (rested >= m.SaveAfter || longest == 0) {
+		m.trySave(l)
+	}
+
+	if l.pinned.Load() {
+		longest = loseAfter
+	}
+	if isHeld || rested < longest {
+		return
+	}
+	if err := m.close(l); err != nil {
+		m.Log.Warn("cannot close a session", "session", l.id, "error", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !l.isBusy && m.lives[l.id] == l {
+		delete(m.lives, l.id)
+	}
+}
+
+// putAway saves and closes a session when the server ends.
+func (m *Manager) putAway(l *live) {
+	l.using.Lock()
+	defer l.using.Unlock()
+	if l.session != nil && l.record.Unsaved && l.tried != l.changes {
+		m.trySave(l)
+	}
+	if err := m.close(l); err != nil {
+		m.Log.Warn("cannot close a session", "session", l.id, "error", err)
+	}
+}
+
+// saveWithin bounds a save that nobody waits for.
+const saveWithin = time.Minute
+
+// trySave saves a session. One that cannot be saved whole is pinned. The caller holds using.
+func (m *Manager) trySave(l *live) {
+	ctx, cancel := context.WithTimeout(context.Background(), saveWithin)
+	defer cancel()
+	l.tried = l.changes
+	if err := m.save(ctx, l); err != nil {
+		l.pinned.Store(true)
+		m.Log.Warn("a session cannot be saved, and lasts as long as the process", "session", l.id, "error", err)
+	}
+}
+
+// save writes the variables of a session, before the row that says so. The caller holds using.
+func (m *Manager) save(ctx context.Context, l *live) error {
+	standing := l.record.Standing
+	if known := l.session.Variables(); known != nil {
+		standing.Variables = known
+	}
+	written, err := writeSnapshot(ctx, l.session, m.stateFile(l.id))
+	if err != nil {
+		return err
+	}
+
+	more := written.bytes - standing.Bytes
+	standing.Bytes, standing.Left, standing.Snippets = written.bytes, written.left(), written.snippets()
+	if err := m.setStanding(ctx, l.id, standing, more); err != nil {
+		return err
+	}
+	l.record.Standing, l.record.Unsaved = standing, false
+	l.pinned.Store(len(standing.Left) > 0 || l.record.Spec.Out || l.record.Spec.Deterministic)
+	return nil
+}
+
+func (m *Manager) setStanding(ctx context.Context, id string, s Standing, more int64) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = m.DB.ExecContext(ctx,
+		`UPDATE sessions SET standing = ?, unsaved = 0, used = ?, bytes = bytes + ? WHERE id = ?`,
+		string(text), records.Time(time.Now()), more, id)
+	return err
+}
+
+// noteChange says on the disk that what was saved is not the last state, before a snippet runs.
+// The caller holds using.
+func (m *Manager) noteChange(ctx context.Context, l *live) error {
+	l.changes++
+	if l.record.Unsaved {
+		return nil
+	}
+	_, err := m.DB.ExecContext(ctx, `UPDATE sessions SET unsaved = 1 WHERE id = ?`, l.id)
+	l.record.Unsaved = err == nil
+	return err
+}
+
+// wake opens a session as it was saved last, unless it is open. The caller holds using.
+func (m *Manager) wake(ctx context.Context, l *live) error {
+	if l.session != nil {
+		return nil
+	}
+	r, err := m.Get(ctx, l.tenant, l.id) // it may have been deleted
+	if err != nil {
+		return err
+	}
+	if err := m.takePlace(l); err != nil {
+		return err
+	}
+
+	l.session, err = m.openSession(ctx, &r, l.functions)
+	if err == nil {
+		err = restore(ctx, l.session, m.stateFile(l.id))
+	}
+	if err != nil {
+		err = errors.Join(err, m.close(l))
+		m.giveBack(l)
+		return err
+	}
+	l.record, l.lost = r, ""
+	if r.Unsaved {
+		l.changes++ // to save it again
+		l.lost = "The session could not be kept as it was; it went back to its last saved state."
+	}
+	return nil
+}
+
+// restore loads the variables in a file into a new session, unless there is none.
+func restore(ctx context.Context, session *rlm.Session, path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	defer file.Close()
+	_, err = session.Restore(ctx, file)
+	return err
+}
+
+// written is a snapshot in a file.
+type written struct {
+	bytes  int64
+	header *snapshot.Header
+}
+
+// left lists the values that are not in it.
+func (w *written) left() (all []tiers.Left) {
+	for _, n := range w.header.Namespaces {
+		all = append(all, n.Left...)
+	}
+	return all
+}
+
+// snippets returns how many have run.
+func (w *written) snippets() (n int) {
+	for _, namespace := range w.header.Namespaces {
+		n += namespace.Snippet
+	}
+	return n
+}
+
+// writeSnapshot writes the variables of a session to a file, whole or not at all.
+func writeSnapshot(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	if err != nil {
+		return w, err
+	}
+
+	w, err = writeTo(ctx, session, file)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return w, errors.Join(err, os.Remove(file.Name()))
+	}
+	return w, nil
+}
+
+func writeTo(ctx context.Context, session *rlm.Session, file *os.File) (w written, err error) {
+	limited := &limitedWriter{to: file, left: maxState}
+	if err := session.Snapshot(ctx, limited); err != nil {
+		return w, err
+	}
+
+	w.bytes = maxState - limited.left
+	if w.header, err = snapshot.ReadHeader(io.NewSectionReader(file, 0, w.bytes)); err != nil {
+		return w, err
+	}
+	return w, file.Sync()
+}
+
+// limitedWriter fails beyond a number of bytes.
+type limitedWriter struct {
+	to   io.Writer
+	left int64
+}
+
+// Write implements [io.Writer].
+func (w *limitedWriter) Write(data []byte) (int, error) {
+	if int64(len(data)) > w.left {
+		return 0, fmt.Errorf("the variables have more than %s: delete some", humanize.IBytes(maxState))
+	}
+	n, err := w.to.Write(data)
+	w.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,297 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/results"
+	"github.com/rlmhq/rlm/internal/wirevalue"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Exec runs a snippet in a session of a tenant.
+func (m *Manager) Exec(
+	ctx context.Context, tenant, id string, snippet *results.Snippet,
+) (result *results.Result, err error) {
+	begun := time.Now()
+	err = m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) (err error) {
+		if result, err = m.run(ctx, l, snippet); err != nil {
+			return err
+		}
+		if l.lost != "" && result.Lost == nil {
+			result.Lost = &results.Loss{Snippets: []int{}, Reason: l.lost}
+		}
+		l.lost = ""
+		return nil
+	})
+	if m.Ran != nil && result != nil {
+		m.Ran(string(result.Status), time.Since(begun))
+	}
+
+	return result, err
+}
+
+// run runs a snippet, and takes note of the variables. The caller holds using.
+func (m *Manager) run(ctx context.Context, l *live, snippet *results.Snippet) (*results.Result, error) {
+	result, err := snippet.Run(ctx, m.Engine, l.session)
+	m.noteVariables(l)
+	return result, err
+}
+
+func (m *Manager) noteVariables(l *live) {
+	if known := l.session.Variables(); known != nil {
+		l.variables.Store(&known)
+	}
+}
+
+// Variables returns the variables of a session after its last snippet that ended normally.
+func (m *Manager) Variables(ctx context.Context, tenant, id string) ([]tiers.Variable, error) {
+	r, err := m.Get(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+
+	if l := m.find(id); l != nil {
+		if known := l.variables.Load(); known != nil {
+			return *known, nil
+		}
+	}
+	return r.Standing.Variables, nil
+}
+
+// GetVariable returns the value of a variable, in the form of package wirevalue.
+func (m *Manager) GetVariable(ctx context.Context, tenant, id, name string) (value wirevalue.Value, err error) {
+	err = m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
+		return badRequest("name", l.session.Get(ctx, name, &value))
+	})
+	return value, err
+}
+
+// SetVariable sets a variable to a value in the form of package wirevalue.
+func (m *Manager) SetVariable(ctx context.Context, tenant, id, name string, value jsontext.Value) error {
+	return m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
+		defer m.noteVariables(l)
+		return badRequest("value", l.session.Set(ctx, name, wirevalue.Value(value)))
+	})
+}
+
+// DeleteVariable deletes a variable.
+func (m *Manager) DeleteVariable(ctx context.Context, tenant, id, name string) error {
+	return m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
+		if err := protocol.CheckName(name); err != nil {
+			return problem.Bad("name", "%.100q cannot be deleted: it is reserved, or no identifier", name)
+		}
+		result, err := m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: "del " + name})
+		switch {
+		case err != nil:
+			return err
+		case result.Exception != nil:
+			return problem.NotFound("variable", name)
+		}
+		return nil
+	})
+}
+
+// badRequest returns an error of a value or a name as one of the client. An error of the session
+// stays as it is.
+func badRequest(param string, err error) error {
+	if err == nil || isOurs(err) {
+		return err
+	}
+	return problem.Bad(param, "%v", err)
+}
+
+// isOurs reports whether an error is not about what the client has sent.
+func isOurs(err error) bool {
+	var broken *tiers.BrokenError
+	return errors.As(err, &broken) || slices.ContainsFunc(
+		[]error{rlm.ErrBusy, rlm.ErrClosed, rlm.ErrInUse, rlm.ErrNoTier, context.Canceled, context.DeadlineExceeded},
+		func(known error) bool { return errors.Is(err, known) })
+}
+
+// AddContexts adds contexts for the next snippets of a session of the key's tenant.
+func (m *Manager) AddContexts(ctx context.Context, k access.Key, id string, list []Content) (r Record, err error) {
+	err = m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) error {
+		err := m.add(ctx, k, l, list)
+		r = l.record
+		return err
+	})
+	return r, err
+}
+
+// add adds contexts to an open session, all of them or none. The caller holds using.
+func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content) error {
+	before := len(l.record.Spec.Contexts)
+	if err := checkContents(list, before); err != nil {
+		return err
+	}
+	more := int64(0)
+	for _, c := range list {
+		more += int64(len(c.Text))
+	}
+
+	err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, more)
+	if err == nil {
+		err = m.addContexts(ctx, l, list)
+	}
+	if err != nil {
+		for i := range list {
+			_ = os.Remove(m.contextFile(l.id, before+i)) // some may not be there
+		}
+	}
+	return err
+}
+
+func (m *Manager) addContexts(ctx context.Context, l *live, list []Content) error {
+	r := l.record
+	before := len(r.Spec.Contexts)
+	r.Spec.Contexts = slices.Clip(r.Spec.Contexts)
+	bytes, err := m.saveContents(&r, list)
+	if err != nil {
+		return err
+	}
+	contexts, closeFiles, err := m.openContexts(&r, before)
+	if err != nil {
+		return err
+	}
+
+	defer closeFiles()
+	if err := m.setSpec(ctx, &r, bytes); err != nil {
+		return err
+	}
+	if err := l.session.AddContext(ctx, contexts...); err != nil {
+		return errors.Join(badRequest("contexts", err), m.setSpec(ctx, &l.record, -bytes))
+	}
+	l.record = r
+	return nil
+}
+
+// Fork makes a session with a copy of the variables, and with the same contexts.
+func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string) (fork Record, err error) {
+	request := Request{Name: name, Idempotency: word}
+	if err := request.check(); err != nil {
+		return fork, err
+	}
+	digest := []byte("fork of " + id + " as " + name)
+	if word != "" {
+		known, err := m.repeated(ctx, k.Tenant, &Request{Idempotency: word}, digest, true)
+		if err != nil || known.ID != "" {
+			return known, err
+		}
+	}
+
+	err = m.use(ctx, k.Tenant, id, false, func(ctx context.Context, l *live) error {
+		fork = m.newRecord(k, name, l.record.Spec)
+		fork.digest = digest
+		return m.adopt(ctx, k, fork, func(ctx context.Context, f *live) (err error) {
+			bytes, err := m.copyContexts(&l.record, fork.ID)
+			if err == nil {
+				err = m.checkQuota(ctx, k.Tenant, k.Limits.Files, bytes)
+			}
+			if err != nil {
+				return err
+			}
+			if f.session, err = l.session.Fork(ctx); err != nil {
+				return err
+			}
+			f.variables.Store(l.variables.Load())
+			f.lost = l.lost
+			return m.insert(ctx, &f.record, bytes, word)
+		})
+	})
+	return fork, err
+}
+
+// copyContexts keeps the contexts of a session for another one.
+func (m *Manager) copyContexts(r *Record, to string) (bytes int64, err error) {
+	copied := Record{ID: to}
+	var list []Content
+	for i, c := range r.Spec.Contexts {
+		content := Content{Variable: c.Variable, IsValue: c.IsValue}
+		content.Name, content.Path = c.Name, m.contextFile(r.ID, i)
+		list = append(list, content)
+	}
+	return m.saveContents(&copied, list)
+}
+
+// Files copies what snippets have written below /out into an empty folder of this machine.
+func (m *Manager) Files(ctx context.Context, tenant, id, dir string) (got tiers.Collected, err error) {
+	err = m.use(ctx, tenant, id, false, func(ctx context.Context, l *live) (err error) {
+		if !l.record.Spec.Out {
+			return problem.New(http.StatusConflict, "no_out",
+				`the session has no folder /out: make one with "out": true`)
+		}
+		got, err = l.session.Files(ctx, dir)
+		return err
+	})
+	return got, err
+}
+
+// asProblem returns an error of a session for the client, nil for none.
+func (m *Manager) asProblem(ctx context.Context, err error) error {
+	var known *problem.Error
+	var refused *router.NoTierError
+	var broken *tiers.BrokenError
+	why := context.Cause(ctx)
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.Is(why, errInterrupted):
+		return problem.New(http.StatusConflict, "interrupted", "the snippet was interrupted; the session goes on%s",
+			describeLoss(err))
+	case errors.Is(why, errDeleted):
+		return problem.New(http.StatusConflict, "deleted", "the session was deleted while the snippet ran")
+	case errors.Is(why, errStopping) || errors.Is(err, rlm.ErrClosed):
+		return errDraining()
+	case ctx.Err() != nil:
+		return problem.New(http.StatusRequestTimeout, "client_gone", "the client went away")
+	case errors.Is(err, results.ErrLanguage):
+		return problem.Bad("language", "%v", err)
+	case errors.Is(err, results.ErrVariables) && !isOurs(err):
+		return problem.Bad("variables", "%v", err)
+	case errors.As(err, &refused):
+		return problem.New(http.StatusUnprocessableEntity, "no_tier", "%v", refused)
+	case errors.Is(err, rlm.ErrBusy):
+		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second, "%v", err)
+	case errors.As(err, &broken):
+		m.Log.Error("a tier broke", "tier", broken.Tier, "error", err)
+		return problem.New(http.StatusBadGateway, "broken", "tier %s broke, %s%s: see the server's log",
+			broken.Tier, describeEffects(broken.Effects), describeLoss(err))
+	}
+
+	return err
+}
+
+func describeEffects(e tiers.Effects) string {
+	switch e {
+	case tiers.EffectsNeverRan:
+		return "before the snippet ran"
+	case tiers.EffectsRan:
+		return "after the snippet had begun"
+	case tiers.EffectsUnknown:
+	}
+	return "and the snippet may have run"
+}
+
+// describeLoss says which snippets an error has cost, empty for none.
+func describeLoss(err error) string {
+	var broken *tiers.BrokenError
+	if !errors.As(err, &broken) || broken.Lost == nil {
+		return ""
+	}
+	numbers := strings.Trim(fmt.Sprint(broken.Lost.Snippets), "[]")
+	return fmt.Sprintf("; what these snippets did is lost: %s", strings.ReplaceAll(numbers, " ", ", "))
+}
