@@ -28,8 +28,9 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTheContainerImageServes makes the image, starts it as docs/operations.md does, and lets it
-// answer a request that needs its key, its model, its data folder and a worker.
+// TestTheContainerImageServes makes the image, starts it as docs/operations.md does but in the
+// network of the machine, and lets it answer a request that needs its key, its model, its data
+// folder and a worker.
 func TestTheContainerImageServes(t *testing.T) {
 	skip.Short(t, "it makes a container image")
 	skip.WithoutTier(t, "docker", exec.Command("docker", "info").Run())
@@ -52,25 +53,25 @@ func TestTheContainerImageServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := output(t, "docker", "run", "--rm", "-v", name+":/data", name, "keys", "create", "alice")
+	key := output(t, "docker", "run", "--rm", "--network", "none", "-v", name+":/data", name,
+		"keys", "create", "alice")
 	output(t, "docker", "run", "-d", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
 		"--security-opt", "no-new-privileges", "-v", name+":/data", "-v", settings+":/etc/rlm:ro",
-		"-p", "127.0.0.1::7070", name, "serve", "--listen", "0.0.0.0:7070", "--insecure-no-tls",
+		"--network", "host", name, "serve", "--listen", "127.0.0.1:0", "--require-key",
 		"--allow-nested", "--allow-sampled", "--model", "scripted//etc/rlm/served.yaml")
 	t.Cleanup(func() { output(t, "docker", "rm", "-f", name) })
 
 	s := &serving{T: t, key: key}
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		logs, err := exec.Command("docker", "logs", name).CombinedOutput()
-		if strings.Contains(string(logs), "rlm: serves ") {
+		if _, address, ok := strings.Cut(string(logs), "rlm: serves "); ok && strings.Contains(address, "\n") {
+			s.address, _, _ = strings.Cut(address, "/v1\n")
 			break
 		}
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the container does not serve: %s, %v", logs, err)
 		}
 	}
-	address, _, _ := strings.Cut(output(t, "docker", "port", name, "7070/tcp"), "\n")
-	s.address = "http://" + address
 	var run servedRun
 	s.ask("POST", "/v1/runs", `{"question": "How many timeouts?", "contexts": [{"text": "db: timeout"}]}`, &run)
 	s.await("/v1/runs/"+run.ID, "answered", &run)
