@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -186,6 +187,7 @@ func (f *Folder) Remove(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
+	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops one that has it open
 	return f.Release(lease)
 }
 
