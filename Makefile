@@ -46,13 +46,14 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the command as one static file, bin/rlm
-	go build -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
+	go run ./scripts/lazyinit bin/lazyinit
+	go build -modfile bin/lazyinit/go.mod -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
 	go run ./scripts/attach bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
@@ -83,6 +84,13 @@ unraced: ## Run what make race skips, without the race detector
 	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 	RLM_ENGINE=wazero $(GOTEST) -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
 	RLM_ENGINE=wazero $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
+
+# The tests of the code itself, and of what a processor could change in tier wasm.
+arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/aot ./internal/cpython
+	@mkdir -p bin && rm -f bin/processors.txt
+	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
@@ -121,7 +129,7 @@ mcp-tasks: build ## Compare one call of an MCP tool in each turn with one progra
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 
-check: lint build images demo race unraced smollm bench-once wasm-check ## Check everything, as CI does
+check: lint build images demo race unraced arm64 smollm bench-once wasm-check ## Check everything, as CI does
 
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/rustmodule"
 )
 
@@ -55,10 +55,10 @@ var (
 	oleMark = []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 	// mailStart is how messages begin that lie in files of any name.
-	mailStart = regexp.MustCompile(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
-	mailField = regexp.MustCompile(`(?im)^(message-id|subject|date): ?\S`)
-	mboxStart = regexp.MustCompile(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
-	htmlStart = regexp.MustCompile(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
+	mailStart = lazyregexp.New(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
+	mailField = lazyregexp.New(`(?im)^(message-id|subject|date): ?\S`)
+	mboxStart = lazyregexp.New(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
+	htmlStart = lazyregexp.New(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
 )
 
 // findDocument returns how a file is read as a document, by its beginning and then its name;

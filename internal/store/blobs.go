@@ -11,19 +11,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // A blob is a file named after the SHA-256 of its content, which it holds compressed. It is
 // on the disk before the entry that names it.
 const blobFolder = "blobs"
 
-var validDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func (f *Folder) blobPath(digest string) string {
 	return filepath.Join(f.dir, blobFolder, digest[:2], digest)

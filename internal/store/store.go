@@ -14,8 +14,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Store keeps logs. It is safe for concurrent use.
@@ -82,7 +83,7 @@ type ID struct {
 // String is "run NAME".
 func (id ID) String() string { return string(id.Kind) + " " + id.Name }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Check refuses an ID that cannot name a log.
 func (id ID) Check() error {

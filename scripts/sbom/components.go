@@ -20,7 +20,11 @@ func goModules(binary *buildinfo.BuildInfo) []cdx.Component {
 	version, _, _ := strings.Cut(strings.TrimPrefix(binary.GoVersion, "go"), " ")
 	all := []cdx.Component{goModule(debug.Module{Path: "std", Version: version})}
 	for _, dep := range binary.Deps {
-		if dep.Replace != nil {
+		switch {
+		case dep.Replace == nil:
+		case dep.Replace.Version == "": // a changed copy, see scripts/lazyinit
+			dep.Sum = ""
+		default:
 			dep = dep.Replace
 		}
 		all = append(all, goModule(*dep))

@@ -10,12 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 )
@@ -227,7 +227,7 @@ func ID(ctx context.Context) string {
 	return id
 }
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
 // requestID is the client's, if it is one, or a new one.
 func requestID(r *http.Request) string {

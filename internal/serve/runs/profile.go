@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -34,7 +34,7 @@ type Profile struct {
 // DefaultProfile is the profile of a request that names none.
 const DefaultProfile = "default"
 
-var validProfile = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+var validProfile = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 // Check reports profiles that no run can use, before a client finds out.
 func (m *Manager) Check(ctx context.Context) error {
