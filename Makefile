@@ -52,8 +52,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the command as one static file, bin/rlm
-	go run ./scripts/lazyinit bin/lazyinit
-	go build -modfile bin/lazyinit/go.mod -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
+	go build -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
 	go run ./scripts/attach bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages

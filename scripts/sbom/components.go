@@ -20,11 +20,7 @@ func goModules(binary *buildinfo.BuildInfo) []cdx.Component {
 	version, _, _ := strings.Cut(strings.TrimPrefix(binary.GoVersion, "go"), " ")
 	all := []cdx.Component{goModule(debug.Module{Path: "std", Version: version})}
 	for _, dep := range binary.Deps {
-		switch {
-		case dep.Replace == nil:
-		case dep.Replace.Version == "": // a changed copy, see scripts/lazyinit
-			dep.Sum = ""
-		default:
+		if dep.Replace != nil {
 			dep = dep.Replace
 		}
 		all = append(all, goModule(*dep))
