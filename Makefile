@@ -46,7 +46,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,9 @@ build: ## Build the command as one static file, bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build
+
+server-image: build ## Build the container image rlm/server of rlm serve
+	deploy/image.sh bin/rlm rlm/server
 
 images-relock: ## Lock the versions that Debian offers now for the image python
 	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
@@ -147,7 +150,7 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other syst
 	go run ./scripts/crosscheck darwin/arm64 windows/amd64
 	go mod tidy -diff
 	@if command -v shellcheck >/dev/null; then \
-		set -x; find scripts .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
+		set -x; find scripts deploy .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
 
 soak: ## Put an engine under the load of 200 clients for SOAKTIME

@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	root := newRoot(e)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		completeValues(root)
+		e.completeValues(root)
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)

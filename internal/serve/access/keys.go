@@ -28,11 +28,12 @@ const (
 	Read    Scope = "read"    // look at runs, files, responses and spending
 	Run     Scope = "run"     // start and end runs, upload files, ask models
 	Approve Scope = "approve" // decide on calls that wait for a person
-	Admin   Scope = "admin"   // all of these, and the metrics of the server
+	Metrics Scope = "metrics" // the metrics of the server, which are about all tenants
+	Admin   Scope = "admin"   // all of these
 )
 
 // Scopes are all scopes.
-func Scopes() []Scope { return []Scope{Read, Run, Approve, Admin} }
+func Scopes() []Scope { return []Scope{Read, Run, Approve, Metrics, Admin} }
 
 // Key is a key without its secret.
 type Key struct {

@@ -25,6 +25,10 @@ type Profile struct {
 	// Task has the models, the budget, the policy and the tools. A run adds its question and
 	// contexts.
 	Task rlm.AnswerTask
+	// Observe, if set, returns a function that observes the events of a run before it passes them
+	// to next. Done sends what the observer has left, which may take a while.
+	Observe func(ctx context.Context, next func(ledger.Event)) (
+		progress func(ledger.Event), done func(), err error)
 }
 
 // DefaultProfile is the profile of a request that names none.
