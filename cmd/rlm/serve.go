@@ -167,7 +167,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		Sessions: f.sessions, OpenSessions: f.openSessions,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx)),
+		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx), f.openSessions),
 		Version: version(), Log: e.log,
 	})
 	if err != nil {
