@@ -29,8 +29,8 @@ GOTEST := go test -ldflags='-s -w'
 PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
-# Below these folders make race skips some tests, see internal/testing/skip.
-UNRACED := ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/workers ./internal/session/... ./internal/testing/... ./scripts/wasm/...
+# Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/workers ./internal/session/... ./internal/testing/... ./internal/texts ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -81,8 +81,6 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 # Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
 	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
-	RLM_ENGINE=wazero $(GOTEST) -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
-	RLM_ENGINE=wazero $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
 
 # The tests of the code itself, and of what a processor could change in tier wasm.
 arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
@@ -149,8 +147,7 @@ parallel: ## Measure all styles of parallel programs in the tiers, write docs/pa
 	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
 	sed -n '/^## All styles/,$$p' docs/parallel.md; exit $$status
 
-lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
-	go vet ./...
+lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format, other systems, go.mod
 	$(GOLANGCI) run ./...
 	@unformatted=$$($(GOFUMPT) -l .); if [[ -n "$$unformatted" ]]; then \
 		printf 'not formatted, run gofumpt -w on:\n%s\n' "$$unformatted"; exit 1; fi
