@@ -29,8 +29,8 @@ GOTEST := go test -ldflags='-s -w'
 PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
-# Below these folders make race skips some tests, see internal/testing/skip.
-UNRACED := ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/workers ./internal/session/... ./internal/testing/... ./scripts/wasm/...
+# Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/workers ./internal/session/... ./internal/testing/... ./internal/texts ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -46,10 +46,10 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images images-relock demo test race unraced smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the command as one static file, bin/rlm
 	go build -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
@@ -57,6 +57,9 @@ build: ## Build the command as one static file, bin/rlm
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build
+
+server-image: build ## Build the container image rlm/server of rlm serve
+	deploy/image.sh bin/rlm rlm/server
 
 images-relock: ## Lock the versions that Debian offers now for the image python
 	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
@@ -78,8 +81,13 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 # Three packages at once: tier docker waits for its daemon most of the time.
 unraced: ## Run what make race skips, without the race detector
 	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
-	RLM_ENGINE=wazero $(GOTEST) -short -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestSuite$$' ./tiers/wasm
-	RLM_ENGINE=wazero $(GOTEST) -vet=off -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^TestEscape$$' ./tiers/wasm
+
+# The tests of the code itself, and of what a processor could change in tier wasm.
+arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/aot ./internal/cpython
+	@mkdir -p bin && rm -f bin/processors.txt
+	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 
 # RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
 otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
@@ -118,7 +126,7 @@ mcp-tasks: build ## Compare one call of an MCP tool in each turn with one progra
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 
-check: lint build images demo race unraced smollm bench-once wasm-check ## Check everything, as CI does
+check: lint build images demo race unraced arm64 smollm bench-once wasm-check ## Check everything, as CI does
 
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
@@ -139,15 +147,14 @@ parallel: ## Measure all styles of parallel programs in the tiers, write docs/pa
 	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
 	sed -n '/^## All styles/,$$p' docs/parallel.md; exit $$status
 
-lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: vet, linters, format, other systems, go.mod
-	go vet ./...
+lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format, other systems, go.mod
 	$(GOLANGCI) run ./...
 	@unformatted=$$($(GOFUMPT) -l .); if [[ -n "$$unformatted" ]]; then \
 		printf 'not formatted, run gofumpt -w on:\n%s\n' "$$unformatted"; exit 1; fi
 	go run ./scripts/crosscheck darwin/arm64 windows/amd64
 	go mod tidy -diff
 	@if command -v shellcheck >/dev/null; then \
-		set -x; find scripts .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
+		set -x; find scripts deploy .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
 
 soak: ## Put an engine under the load of 200 clients for SOAKTIME

@@ -199,6 +199,28 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 	}
 }
 
+// TestASnippetTakesTheSameCourseAgain: what it asks depends on the clock and on chance.
+func TestASnippetTakesTheSameCourseAgain(t *testing.T) {
+	turns := []string{
+		"```repl\nimport os, random, time, uuid\nmark = f'{time.time()} {uuid.uuid4()} {os.urandom(4).hex()}'\n" +
+			"first = llm_query(f'first {mark} {random.random()}')\nsecond = llm_query('second ' + mark)\n```",
+		"```repl\nFINAL(llm_query(f'third {random.random()}'))\n```",
+	}
+	for most := 1; most <= 5; most++ {
+		d := &durableRun{dir: t.TempDir(), model: &counting{turns: turns, asked: map[string]int{}}}
+		if _, err := d.process(t, most, nil); most < 5 && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		outcome, err := d.process(t, 1000, nil)
+		if err != nil || outcome.Status != ledger.StatusAnswered {
+			t.Fatalf("after %d calls: %+v, %v", most, outcome, err)
+		}
+		if len(d.model.asked) != 5 {
+			t.Errorf("after %d calls, it took another course: %v", most, d.model.asked)
+		}
+	}
+}
+
 func TestARunIsRewoundAndForked(t *testing.T) {
 	d := newDurableRun(t)
 	if _, err := d.process(t, 1000, nil); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Snapshot writes the session's variables, for [Session.Restore] in another session of this
-// or a later process. It omits contexts and functions: open the other session with the same
-// ones. A placeholder replaces a value that cannot be written; it raises an exception that
-// says so when a snippet uses it.
+// Snapshot writes the session's variables, and the files of Python below /out, for
+// [Session.Restore] in another session of this or a later process. It omits contexts and
+// functions: open the other session with the same ones. A placeholder replaces a value that
+// cannot be written; it raises an exception that says so when a snippet uses it.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	header, data, err := s.export(ctx)
 	if err != nil {

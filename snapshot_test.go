@@ -6,10 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/router"
@@ -71,6 +75,74 @@ func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	prints(t, again, "print(text, text == context, both == [context, context_1])", "hello True True\n")
+}
+
+// TestASnapshotHasTheFilesBelowOut: without the folder, they are named as left behind.
+func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
+	cfg := rlm.SessionConfig{Out: true, Policy: rlm.Policy{Pin: rlm.TierWasm}}
+	session := open(t, cfg)
+	prints(t, session, "import os\nos.mkdir('/out/d')\nopen('/out/d/a.bin', 'wb').write(bytes([0, 255])); x = 1", "")
+	data := snapshotOf(t, session)
+
+	again := open(t, cfg)
+	report, err := again.Restore(t.Context(), bytes.NewReader(data))
+	if err != nil || len(report.Left) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	dir := t.TempDir()
+	if got, err := again.Files(t.Context(), dir); err != nil || got.Files != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "d", "a.bin")); err != nil || string(got) != "\x00\xff" {
+		t.Errorf("%q, %v", got, err)
+	}
+
+	cfg.Out = false
+	without := open(t, cfg)
+	report, err = without.Restore(t.Context(), bytes.NewReader(data))
+	if err != nil || len(report.Left) != 1 || report.Left[0].Name != "files below /out" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	prints(t, without, "print(x)", "1\n")
+}
+
+// TestALargeSnapshotIsRestored, for which memory is provided ahead. What comes to nothing must
+// leave no trace in later sessions.
+func TestALargeSnapshotIsRestored(t *testing.T) {
+	cfg := rlm.SessionConfig{Policy: rlm.Policy{Pin: rlm.TierWasm}}
+	session := open(t, cfg)
+	prints(t, session, "data = [bytes([i]) * (1 << 20) for i in range(9)]", "")
+	data := snapshotOf(t, session)
+	const check = "print([len(set(d)) for d in data], [d[0] for d in data], len(data[8]))"
+	const want = "[1, 1, 1, 1, 1, 1, 1, 1, 1] [0, 1, 2, 3, 4, 5, 6, 7, 8] 1048576\n"
+
+	damaged := bytes.Clone(data[:len(data)-sha256.Size/4])
+	at := bytes.Index(damaged, []byte("data"))
+	clear(damaged[at : at+1000]) // the pickle's begin
+	damaged = binary.BigEndian.AppendUint64(damaged, xxhash.Sum64(damaged))
+	for range 3 {
+		again := open(t, cfg)
+		if report, err := again.Restore(t.Context(), bytes.NewReader(data)); err != nil || len(report.Left) > 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		prints(t, again, check, want)
+		if _, err := again.Run(t.Context(), "import os; os._exit(1)"); err != nil {
+			t.Fatal(err)
+		}
+		prints(t, again, check, want) // it has returned to what was restored
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+
+		broken := open(t, cfg)
+		report, err := broken.Restore(t.Context(), bytes.NewReader(damaged))
+		if err == nil && len(report.Left) == 0 || err != nil && strings.Contains(err.Error(), "checksum") {
+			t.Errorf("a damaged stream: %+v, %v", report, err)
+		}
+		if err := broken.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestASnapshotOfNothingRestoresNothing(t *testing.T) {

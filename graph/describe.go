@@ -3,13 +3,14 @@ package graph
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of what a prompt says of a graph: names in a list, and characters of a name.
@@ -75,7 +76,7 @@ func writeList(b *strings.Builder, title string, shown []string, all int) {
 }
 
 // plain is a name that can stand between backticks.
-var plain = regexp.MustCompile(`^[\p{L}\p{N}_.:/#<>?&=+~%@…-]+$`)
+var plain = lazyregexp.New(`^[\p{L}\p{N}_.:/#<>?&=+~%@…-]+$`)
 
 // quoteName quotes a name, cut to so many characters.
 func quoteName(name string, most int) string {

@@ -3,7 +3,8 @@ package graph
 import (
 	"context"
 	"io"
-	"regexp"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Rows is the result of a Cypher query.
@@ -34,7 +35,7 @@ func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any)
 	return decodeRows(answer, g.config)
 }
 
-var constraint = regexp.MustCompile(`(?i)^\s*(CREATE|DROP)\s+(OR\s+REPLACE\s+)?CONSTRAINT\b`)
+var constraint = lazyregexp.New(`(?i)^\s*(CREATE|DROP)\s+(OR\s+REPLACE\s+)?CONSTRAINT\b`)
 
 // errConstraint is the error of a query that the engine would not enforce.
 var errConstraint = &QueryError{Message: "constraints are not supported: loads keep the id of nodes unique, " +

@@ -12,13 +12,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/internal/wheels"
 )
@@ -43,9 +43,9 @@ const maxDefaultName = 40
 
 // plainName are the names that a label holds. Others can be imported, but the router does not
 // know them.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+var plainName = lazyregexp.New(`^[A-Za-z0-9_]+$`)
 
-var validName = regexp.MustCompile(`^[a-z0-9]+(?:[._-][a-z0-9]+)*$`)
+var validName = lazyregexp.New(`^[a-z0-9]+(?:[._-][a-z0-9]+)*$`)
 
 // Extended returns the reference of the image python with further packages that has this name.
 // The error says what a name may be.
@@ -57,7 +57,7 @@ func (r Recipe) Extended(name string) (string, error) {
 	return fmt.Sprintf("rlm/%s-%s:%s", r.Kind, name, r.Hash[:12]), nil
 }
 
-var packageName = regexp.MustCompile(`^[A-Za-z0-9._-]*`)
+var packageName = lazyregexp.New(`^[A-Za-z0-9._-]*`)
 
 // nameOf returns the name in a requirement such as NAME==VERSION.
 func nameOf(text string) string {

@@ -96,6 +96,8 @@ func makeBombs(t *testing.T) map[string][]byte {
 	bombs["a.zip"] = makeZip(t, "zeros", strings.Repeat(nothing, 3))
 	bombs["a.xlsx"] = makeZip(t, "[Content_Types].xml", types, "xl/workbook.xml",
 		"<worksheet><sheetData><row><c><v>"+strings.Repeat("1", 100<<20))
+	bombs["a.xlsb"] = makeZip(t, "[Content_Types].xml", types, "xl/workbook.bin", "",
+		"xl/worksheets/sheet1.bin", "\x81\x01\x00"+nothing)
 	bombs["a.docx"] = makeZip(t, "[Content_Types].xml", nothing, "word/document.xml", "<w/>")
 	bombs["a.odt"] = makeZip(t, "mimetype", "application/vnd.oasis.opendocument.text",
 		"content.xml", nothing)

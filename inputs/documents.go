@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/documents"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/rustmodule"
 )
 
@@ -55,10 +55,10 @@ var (
 	oleMark = []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 	// mailStart is how messages begin that lie in files of any name.
-	mailStart = regexp.MustCompile(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
-	mailField = regexp.MustCompile(`(?im)^(message-id|subject|date): ?\S`)
-	mboxStart = regexp.MustCompile(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
-	htmlStart = regexp.MustCompile(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
+	mailStart = lazyregexp.New(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
+	mailField = lazyregexp.New(`(?im)^(message-id|subject|date): ?\S`)
+	mboxStart = lazyregexp.New(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
+	htmlStart = lazyregexp.New(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
 )
 
 // findDocument returns how a file is read as a document, by its beginning and then its name;
@@ -143,12 +143,7 @@ func (r *reader) convert(
 		sections = append(sections, bigtext.Section(part))
 	}
 	made.MarkDocument(found.shown, sections)
-
-	notes := describeDocument(found, about)
-	if strings.EqualFold(filepath.Ext(text.Name()), ".xlsb") {
-		notes = append(notes, "if SheetJS made it, cells are missing in the Markdown: table() has all cells")
-	}
-	return made, found, notes, nil
+	return made, found, describeDocument(found, about), nil
 }
 
 // keep leaves a document as it is, because of a problem.
@@ -294,7 +289,8 @@ func limitNotes(notes []string) []string {
 	return append(notes[:most:most], humanize.Comma(int64(len(notes)-most))+" more notes on documents")
 }
 
-// tellWhile tells the progress about every second until stop is called.
+// tellWhile tells the progress about every second until stop is called, and ever more seldom
+// while it is the same.
 func (r *reader) tellWhile(what func() string) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
@@ -304,10 +300,20 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 	group.Go(func() {
 		ticks := time.NewTicker(time.Second)
 		defer ticks.Stop()
+		told, pause, left := "", 1, 0 // in ticks
 		for {
 			select {
 			case <-ticks.C:
-				r.Progress(what())
+				text := what()
+				if left--; text == told && left > 0 {
+					continue
+				}
+				if text != told {
+					pause = 1
+				}
+				r.Progress(text)
+				pause *= 2
+				told, left = text, pause
 			case <-stopped:
 				return
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -154,6 +155,7 @@ func TestCompressedFilesAreUnpacked(t *testing.T) {
 }
 
 func TestHostileCompressedFilesEndInErrors(t *testing.T) {
+	skip.UnderRace(t)
 	zeros := packed(t, "gzip", make([]byte, 300<<20))
 	long := packed(t, "gzip", bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
 	damaged := slices.Clone(long)
@@ -269,6 +271,7 @@ func TestZipMembersThatCannotBeReadAreCounted(t *testing.T) {
 }
 
 func TestHostileZipArchivesEndInErrors(t *testing.T) {
+	skip.UnderRace(t)
 	var bomb bytes.Buffer
 	w := zip.NewWriter(&bomb)
 	zeros := make([]byte, 1<<20)

@@ -3,6 +3,7 @@ package inputs
 import (
 	"bytes"
 	"encoding/binary"
+	"regexp"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -29,8 +30,15 @@ func findKind(head []byte) bigtext.Kind {
 			return ""
 		}
 	}
-	return bigtext.Kind(strings.TrimPrefix(found.Extension(), "."))
+	kind := bigtext.Kind(strings.TrimPrefix(found.Extension(), "."))
+	if kind == "xlsx" && binaryPart.Match(head) {
+		return "xlsb"
+	}
+	return kind
 }
+
+// binaryPart is the name of a part that only xlsb has. Writers begin with different ones.
+var binaryPart = regexp.MustCompile(`xl/(_rels/workbook|workbook|worksheets/\w+)\.bin`)
 
 // The kinds of bytes that are a table.
 const (

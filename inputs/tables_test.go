@@ -83,10 +83,10 @@ func TestFilesAreTables(t *testing.T) {
 			all["book.ods"], "ods", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, `table "Köpfe & mehr"`,
 		},
 		"short.xlsb": {
-			short, "xlsx",
+			short, "xlsb",
 			[]string{"Sales", "Köpfe & more", "Odd"},
 			`{"name":"Grüße 0 漢字","count":0,`,
-			"table() has all cells",
+			"converted from xlsb to Markdown: 3 sheets",
 		},
 		"book.xls": {all["book.xls"], "xls", []string{"Sales", "Köpfe & mehr"}, `{"item":"Grüße",`, "item_2"},
 		"shop.db": {

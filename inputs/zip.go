@@ -106,7 +106,8 @@ func (a *archive) documentKind(head []byte) bigtext.Kind {
 	}
 
 	for folder, kind := range map[string]bigtext.Kind{
-		"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx",
+		"word/document.xml": "docx", "ppt/presentation.xml": "pptx",
+		"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb",
 	} {
 		if _, ok := a.members[folder]; ok {
 			return kind

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
@@ -153,7 +153,7 @@ func (t *Tools) add(tool Tool) error {
 }
 
 // parameter is one name in a signature; defaults and annotations follow it.
-var parameter = regexp.MustCompile(`^\s*\*{0,2}([A-Za-z_]\w*)`)
+var parameter = lazyregexp.New(`^\s*\*{0,2}([A-Za-z_]\w*)`)
 
 // listParameters returns the names in a signature, in order.
 func listParameters(signature string) []string {

@@ -2,9 +2,9 @@ package router
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,4 +27,4 @@ func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
 }
 
 // goFile is the snippet in the lines of an exception of the analyser for Go.
-var goFile = regexp.MustCompile(`(?m)^snippet\.go:`)
+var goFile = lazyregexp.New(`(?m)^snippet\.go:`)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
 // tower returns definitions that each apply the next one twice.
@@ -163,6 +165,7 @@ func expression(depth int, leaf string) string {
 // TestHostileWork has schemas and values that together would take too long. The check must
 // be rejected before it begins.
 func TestHostileWork(t *testing.T) {
+	skip.UnderRace(t)
 	items := "[" + strings.Repeat("1,", 150_000) + "1]"
 	for name, c := range map[string]struct{ schema, value string }{
 		"allOf tower":     {tower("allOf", 60), "1"},

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // maxDigits bounds the literal of a number. The largest float64 has 309 digits.
@@ -65,8 +66,8 @@ func parseInteger(literal string) (string, bool) {
 }
 
 var (
-	integerText = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	numberText  = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+	integerText = lazyregexp.New(`^[+-]?[0-9]+$`)
+	numberText  = lazyregexp.New(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 )
 
 // parseNumber returns the JSON literal of a number in a text. It returns false for a

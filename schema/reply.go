@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
@@ -164,7 +165,7 @@ func (c *Contract) findCandidates(text string) candidates {
 }
 
 // codeFence is a fenced block of code in a language. The values in it are none of the reply's.
-var codeFence = regexp.MustCompile("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
+var codeFence = lazyregexp.New("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
 	"(?:repl|python3?|py|ipython|tool_code|go|golang|javascript|js|typescript|ts|" +
 	"bash|sh|shell|sql|r|ruby|java|c|cpp|rust)\\b[^\n]*\n.*?" +
 	"(?:\n[ \t]*(?:```+|~~~+)[ \t]*(?:\n|$)|$)")
@@ -279,7 +280,7 @@ type embedded struct {
 }
 
 // assigned stands before a value that code gives a name.
-var assigned = regexp.MustCompile(`([A-Za-z_]\w*)[ \t]*=[ \t]*$`)
+var assigned = lazyregexp.New(`([A-Za-z_]\w*)[ \t]*=[ \t]*$`)
 
 // maxName bounds the name of a value in code, in bytes.
 const maxName = 100
@@ -291,7 +292,7 @@ func (e embedded) isUsed(text string) bool {
 }
 
 // label is what models write before an answer.
-var label = regexp.MustCompile(
+var label = lazyregexp.New(
 	`(?i)^(the )?(final )?(answer|result|value|verdict)( is)?\s*[:=]?\s*`,
 )
 

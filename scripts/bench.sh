@@ -6,7 +6,7 @@
 #     RLM_BENCH_SIZE=1GiB           the size of the text whose words it counts; without it, 16 MiB
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=durable scripts/bench.sh  the table of runs and sessions that last alone
-#   BENCH=serve scripts/bench.sh    the table of sessions of a server alone
+#   BENCH=serve scripts/bench.sh    the table of rlm serve alone
 #   BENCH=viewer scripts/bench.sh   the table of the viewer of runs alone; it needs Chromium
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB

@@ -173,6 +173,10 @@ type Job struct {
 	// Stdout and Stderr, if set, receive the snippet's output while it runs, within the
 	// output limit. The snippet does not see their write errors.
 	Stdout, Stderr io.Writer
+	// Seed, if set, decides on the snippet's randomness, and Began is the first time that it
+	// sees, as far as the tier can give it both. A durable run repeats a snippet with them.
+	Seed  []byte
+	Began time.Time
 }
 
 // Language names a programming language.

@@ -187,6 +187,11 @@ func (e *env) askPerson(lines *bufio.Reader, function, arguments, rule string) e
 func (e *env) tellNext(ctx context.Context, engine *rlm.Engine, name string) {
 	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
 	if err != nil || len(known.Waiting) == 0 {
+		if err == nil && len(known.Begun) == 0 {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: run %s goes on by itself if rlm serve has begun it; another program "+
+				"has to continue its own\n", name)
+			return
+		}
 		e.tellResume(name)
 		return
 	}

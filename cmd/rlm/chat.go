@@ -81,7 +81,7 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 	}
 	s.in = newEditor(e, historyFile(history, "chat-history"), nil)
 	defer func() {
-		err = joinExit(errors.Join(err, s.in.Close(), talk.session.Close()), s.known.keep(ctx))
+		err = joinExit(errors.Join(err, s.in.Close(), talk.close()), s.known.keep(ctx))
 	}()
 	return s.chat(ctx)
 }

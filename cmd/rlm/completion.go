@@ -17,9 +17,9 @@ import (
 )
 
 // completeValues makes shells complete the values of all flags below a command.
-func completeValues(cmd *cobra.Command) {
+func (e *env) completeValues(cmd *cobra.Command) {
 	complete := func(flag *pflag.Flag) {
-		if suggest := suggestValues(flag); suggest != nil {
+		if suggest := e.suggestValues(flag); suggest != nil {
 			if err := cmd.RegisterFlagCompletionFunc(flag.Name, suggest); err != nil {
 				panic(fmt.Sprintf("--%s of %s: %v", flag.Name, cmd.CommandPath(), err)) // registered twice
 			}
@@ -29,12 +29,15 @@ func completeValues(cmd *cobra.Command) {
 	cmd.PersistentFlags().VisitAll(complete)
 
 	for _, child := range cmd.Commands() {
-		completeValues(child)
+		e.completeValues(child)
 	}
 }
 
 // suggestValues returns how a flag's value is completed, nil if it names a file or takes none.
-func suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
+func (e *env) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
+	if flag.Name == "session" {
+		return e.suggestSessions
+	}
 	if words := config.WordsOf(flag); words != nil {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -59,7 +62,7 @@ var (
 	fileValues = []string{"file", "program", "SRC:DST"}
 	fileFlags  = []string{
 		"record", "replay", "prices", "python", "trace", "cache-dir", "local-folder", "evidence",
-		"graph", "graph-write", "remember",
+		"graph", "graph-write", "remember", "store", "openapi",
 	}
 )
 
@@ -73,7 +76,6 @@ var suggestions = map[string]cobra.CompletionFunc{
 	"model":            suggestModels,
 	"sub-model":        suggestModels,
 	"depth-models":     suggestModels,
-	"session":          suggestSessions,
 	"image":            suggestImages,
 	"max-unpacked":     suggestSizes,
 	"memory":           suggestSizes,
@@ -106,8 +108,21 @@ func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-func suggestSessions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return sessions.Names(), cobra.ShellCompDirectiveNoFileComp
+// suggestSessions suggests the sessions that are kept, none if they cannot be read.
+func (e *env) suggestSessions(
+	cmd *cobra.Command, _ []string, _ string,
+) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	err := e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
+		list, err := k.List(cmd.Context())
+		for i := range list {
+			names = append(names, list[i].Name)
+		}
+		return err
+	})
+	if err != nil {
+		cobra.CompDebugln("--session: "+err.Error(), false)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // suggestImages suggests the images with packages that this program has built. Without a daemon

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/remote"
 )
 
@@ -90,7 +90,7 @@ type contextValue struct {
 }
 
 // variableName is the beginning of name=PATH.
-var variableName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(.+)$`)
+var variableName = lazyregexp.New(`^([A-Za-z_][A-Za-z0-9_]*)=(.+)$`)
 
 // Set implements pflag.Value.
 func (v *contextValue) Set(value string) error {

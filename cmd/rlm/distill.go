@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -225,7 +225,7 @@ func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources i
 }
 
 // unnamed matches the IDs of traces that have none.
-var unnamed = regexp.MustCompile(`^(line|trace) \d+$`)
+var unnamed = lazyregexp.New(`^(line|trace) \d+$`)
 
 // describeCorpus says which formats the traces have, what was left out, and how many of them
 // do not say whether they failed.

@@ -128,7 +128,7 @@ func withEngine(
 	f *execFlags,
 	args []string,
 	use func(*rlm.Session, []tiers.Job) error,
-) error {
+) (err error) {
 	ctx := mcptools.NewAllowance(e.settings.MaxToolCalls).In(cmd.Context())
 	cmd.SetContext(ctx)
 	jobs, err := f.readJobs(e, args)
@@ -161,6 +161,7 @@ func withEngine(
 		return err
 	}
 	defer session.Close()
+	defer func() { err = joinExit(err, kept.release()) }()
 
 	for i := range jobs {
 		if jobs[i].Language == "" {
@@ -187,7 +188,7 @@ func (f *execFlags) openSession(
 		return nil, nil, err
 	}
 	if err := tools.load(ctx, kept.session); err != nil {
-		return nil, nil, errors.Join(err, kept.session.Close())
+		return nil, nil, errors.Join(err, kept.close())
 	}
 	return kept.session, kept, nil
 }

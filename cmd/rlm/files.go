@@ -131,7 +131,10 @@ func (f *files) tell(got tiers.Collected, note func(string, ...any)) {
 		note("not collected: %s", got.Lost)
 	}
 	if got.Files == 0 {
-		note("no files below %s to collect", tiers.OutFolder)
+		made, err := os.ReadDir(f.out) // figures are saved when they are made
+		if err != nil || len(made) == 0 {
+			note("no files below %s to collect", tiers.OutFolder)
+		}
 		return
 	}
 	note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),

@@ -99,7 +99,7 @@ func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&key.Tenant, "tenant", "", "`tenant` that the key belongs to (default: the name of the key)")
 	flags.StringSliceVar(&scopes, "scope", []string{"read", "run"},
-		"`scopes` of the key, with commas: read, run, approve, admin")
+		"`scopes` of the key, with commas: read, run, approve, metrics, admin")
 	flags.StringVar(&money, "max-usd", "", "`budget` in US dollars, such as 20/month, 5/day or 100")
 	flags.IntVar(&key.Limits.Runs, "max-runs", 0, "maximum `number` of runs at the same time, 0 for no limit")
 	flags.IntVar(&key.Limits.Sessions, "max-sessions", 0, "maximum `number` of sessions, 0 for no limit")

@@ -8,10 +8,13 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
+// manual is the command that shows all others.
+const manual = "man"
+
 // newMan makes a command that writes the manual pages.
 func newMan(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man FOLDER",
+		Use:   manual + " FOLDER",
 		Short: "Write the manual pages",
 		Long: "Write a manual page for each command into a folder, which is created if necessary.\n" +
 			"man finds the pages in a folder man1 of its search path.",

@@ -125,7 +125,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 		return s.complete(ctx, line)
 	})
 	defer func() {
-		err = joinExit(errors.Join(err, s.in.Close(), s.session.Close()), s.known.keep(ctx))
+		err = joinExit(errors.Join(err, s.in.Close(), s.session.Close(), s.kept.release()), s.known.keep(ctx))
 	}()
 
 	ended := s.loop(ctx)

@@ -3,18 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/protocol"
 )
 
 // The ends of lines whose last word is an attribute, a module, or a name of a module.
 var (
-	attributeEnd = regexp.MustCompile(`(?:^|[^\w.)\]"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(\w*)$`)
-	moduleEnd    = regexp.MustCompile(`^\s*(?:import|from)\s+(?:[\w.]+\s*,\s*)*(\w*)$`)
-	memberEnd    = regexp.MustCompile(`^\s*from\s+([A-Za-z_]\w*(?:\.\w+)*)\s+import\s+(?:\w+\s*,\s*)*(\w*)$`)
+	attributeEnd = lazyregexp.New(`(?:^|[^\w.)\]"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(\w*)$`)
+	moduleEnd    = lazyregexp.New(`^\s*(?:import|from)\s+(?:[\w.]+\s*,\s*)*(\w*)$`)
+	memberEnd    = lazyregexp.New(`^\s*from\s+([A-Za-z_]\w*(?:\.\w+)*)\s+import\s+(?:\w+\s*,\s*)*(\w*)$`)
 )
 
 // complete returns a line without its last word, and the words that this one may become.

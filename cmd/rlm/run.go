@@ -216,7 +216,7 @@ func (f *runFlags) answer(
 	if err != nil {
 		return outcome, err
 	}
-	defer func() { err = errors.Join(err, talk.session.Close()) }()
+	defer func() { err = errors.Join(err, talk.close()) }()
 	outcome, err = talk.ask(ctx, task.Config.Question)
 	if f.files.out != "" {
 		got, failed := talk.session.Files(context.WithoutCancel(ctx), f.files.out)

@@ -46,13 +46,19 @@ func (e *env) storeFolder() (string, error) {
 	return filepath.Abs(e.settings.Store)
 }
 
-// withRuns calls use with an engine that has the store of the settings. Its error is one of
-// usage, unless it has an exit code.
-func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
+// needStore returns the folder of the store.
+func (e *env) needStore() (string, error) {
 	dir, err := e.storeFolder()
 	if err == nil && dir == "" {
 		err = errNoStore
 	}
+	return dir, err
+}
+
+// withRuns calls use with an engine that has the store of the settings. Its error is one of
+// usage, unless it has an exit code.
+func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
+	dir, err := e.needStore()
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

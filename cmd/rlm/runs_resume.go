@@ -116,7 +116,7 @@ func (e *env) resumeRun(ctx context.Context, name string) error {
 	}
 
 	args := spec.with(append(further, "--name="+name)...)
-	root := newRoot(e)
+	root := newRoot(e, args)
 	root.SetArgs(args)
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)

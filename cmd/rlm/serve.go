@@ -48,13 +48,15 @@ type serveFlags struct {
 	cert, key       string
 	hosts, origins  []string
 	needKey, noKeys bool
+	noTLS           bool
 	inProcess       bool
+	allowNested     bool
 
 	atOnce, queue            int
 	sessions, openSessions   int
 	maxBody, maxFile, maxCtx sizeValue
 	long                     sizeValue
-	drain                    time.Duration
+	drain, keep              time.Duration
 	check                    bool
 	quiet                    bool
 }
@@ -101,6 +103,10 @@ func newServe(e *env) *cobra.Command {
 		"`origin` of web pages that may use the server, such as https://chat.example.org; repeatable")
 	flags.BoolVar(&f.needKey, "require-key", false, "ask for keys on this machine, too, such as behind a proxy")
 	flags.BoolVar(&f.noKeys, "insecure-no-keys", false, "serve any address without keys and TLS")
+	flags.BoolVar(&f.noTLS, "insecure-no-tls", false,
+		"serve any address with keys, but without TLS: for a container behind a proxy")
+	flags.BoolVar(&f.allowNested, "allow-nested", false,
+		"accept workers without namespaces, as in most containers: Landlock and seccomp stand around them")
 	flags.BoolVar(&f.inProcess, "insecure-no-workers", false,
 		"run snippets of tier wasm in the process of the server, which holds the keys")
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
@@ -112,6 +118,8 @@ func newServe(e *env) *cobra.Command {
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
 	flags.Var(&f.long, "long", "`size` from which messages become the context of a run")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "`time` for runs to end when the server stops")
+	flags.DurationVar(&f.keep, "keep-runs", 0,
+		"`time` after which runs that have ended are deleted, such as 720h (default: never)")
 	flags.BoolVar(&f.check, "check", false, "check settings, models and data, and serve nothing")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	config.AddFlags(flags,
@@ -134,7 +142,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	e.settings.Store = server.StoreFolder(dir)
 	engine, err := e.engine(ctx, note, func(o *rlm.Options) {
 		if !f.inProcess {
-			o.ChangeTiers = func(all []tiers.Tier) ([]tiers.Tier, error) { return e.useWorkers(ctx, all) }
+			o.ChangeTiers = func(all []tiers.Tier) ([]tiers.Tier, error) { return f.useWorkers(ctx, e, all) }
 		}
 	})
 	if err != nil {
@@ -158,8 +166,8 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
 		Sessions: f.sessions, OpenSessions: f.openSessions,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
-		Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx)),
+		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
+		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx), f.openSessions),
 		Version: version(), Log: e.log,
 	})
 	if err != nil {
@@ -170,13 +178,14 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 }
 
 // useWorkers puts tier wasm into workers.
-func (e *env) useWorkers(ctx context.Context, all []tiers.Tier) ([]tiers.Tier, error) {
+func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) ([]tiers.Tier, error) {
 	for i, tier := range all {
 		if tier.Info().Name != rlm.TierWasm {
 			continue
 		}
 		inWorkers, err := workers.New(tier, workers.Options{
-			Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled, Log: e.log,
+			Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
+			AllowNested: f.allowNested, Log: e.log,
 		})
 		if err == nil {
 			err = inWorkers.Probe(ctx)
@@ -202,13 +211,15 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	switch {
 	case (f.cert == "") != (f.key == ""):
 		return false, nil, errors.New("give both --tls-cert and --tls-key")
-	case !isLocal && f.cert == "" && !f.noKeys:
+	case !isLocal && f.cert == "" && !f.noKeys && !f.noTLS:
 		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
 			"their way: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
 	case f.atOnce < 1 || f.queue < 0:
 		return false, nil, errors.New("give a positive --max-runs, and a --max-queue of at least 0")
+	case f.keep < 0:
+		return false, nil, errors.New("give a positive time to --keep-runs, or 0 to keep them")
 	}
 	for _, origin := range f.origins {
 		if !strings.HasPrefix(origin, "https://") && !strings.HasPrefix(origin, "http://") ||

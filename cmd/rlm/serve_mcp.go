@@ -41,6 +41,7 @@ type mcpEndpoint struct {
 	files      *uploads.Files
 	inputs     inputs.Options
 	maxContext int64
+	places     *mcpserver.Places
 
 	mu     sync.Mutex
 	byKey  map[string]*mcpOfKey
@@ -56,7 +57,7 @@ type mcpOfKey struct {
 // newMCPEndpoint returns what makes the endpoint. Its sessions and runs have the profile default,
 // or the first one if there is no default.
 func newMCPEndpoint(
-	e *env, engine *rlm.Engine, tools *tools, known *profiles, in inputs.Options, maxContext int64,
+	e *env, engine *rlm.Engine, tools *tools, known *profiles, in inputs.Options, maxContext int64, handles int,
 ) func(*runs.Manager, *uploads.Files) server.Endpoint {
 	profile := &known.list[0]
 	for i := range known.list {
@@ -67,7 +68,8 @@ func newMCPEndpoint(
 	return func(manager *runs.Manager, known *uploads.Files) server.Endpoint {
 		return &mcpEndpoint{
 			e: e, engine: engine, tools: tools, profile: profile, runs: manager, files: known,
-			inputs: in, maxContext: maxContext, byKey: map[string]*mcpOfKey{},
+			inputs: in, maxContext: maxContext, places: mcpserver.NewPlaces(handles),
+			byKey: map[string]*mcpOfKey{},
 		}
 	}
 }
@@ -151,13 +153,13 @@ func (m *mcpEndpoint) configure(k access.Key) mcpserver.Config {
 			return m.answer(ctx, k, question, given, progress)
 		},
 		Record: func(ctx context.Context, id string) (json.RawMessage, error) {
-			return m.record(ctx, k.Tenant, id)
+			return m.record(ctx, &k, id)
 		},
 		Work: func(ctx context.Context, work func(context.Context) error) error {
 			return m.runs.Work(ctx, k, work)
 		},
 		NoQuestions: !k.May(access.Approve), IsGuarded: true,
-		Handles: mcpHandles, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,
+		Handles: mcpHandles, Places: m.places, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,
 		Log: m.e.log,
 	}
 }
@@ -225,9 +227,12 @@ func (m *mcpEndpoint) answer(
 	return out, nil
 }
 
-// record returns the record of a tenant's run, nil for none.
-func (m *mcpEndpoint) record(ctx context.Context, tenant, id string) (json.RawMessage, error) {
-	record, err := m.runs.Get(ctx, tenant, id)
+// record returns the record of a run of a key's tenant, nil for none.
+func (m *mcpEndpoint) record(ctx context.Context, k *access.Key, id string) (json.RawMessage, error) {
+	if err := access.Need(access.With(ctx, *k), access.Read); err != nil {
+		return nil, err
+	}
+	record, err := m.runs.Get(ctx, k.Tenant, id)
 	if err != nil {
 		if problem.Of(err).Status == http.StatusNotFound {
 			err = nil

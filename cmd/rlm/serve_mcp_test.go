@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -95,9 +98,12 @@ func (s *served) connect(key, version string, options *mcp.ClientOptions) host {
 // do sends a request with a key and headers, and returns the status and the body.
 func (s *served) do(method, path, key string, header http.Header, body any) (int, string) {
 	s.t.Helper()
-	data, err := json.Marshal(body)
-	if err != nil {
-		s.t.Fatal(err)
+	data, isRaw := body.(json.RawMessage)
+	if !isRaw {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.address+path, bytes.NewReader(data))
 	if err != nil {
@@ -207,6 +213,156 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 }
 
+// TestKeysAreNothingToEachOther: what belongs to one key is unknown to another, also if the other
+// key knows its name.
+func TestKeysAreNothingToEachOther(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	ann, bob := newKey(t, folder, "ann"), newKey(t, folder, "bob")
+	blind := newKey(t, folder, "blind", "--tenant", "ann", "--scope", "run")
+	s := serveMCP(t, folder, "--require-key")
+
+	h := s.connect(ann, "2025-06-18", nil)
+	handle := h.want("rlm_open", arguments{"texts": []string{"secret"}})["handle"]
+	snippet := h.want("rlm_exec", arguments{"handle": handle, "code": "1"})["run"]
+	run := h.want("rlm_ask", arguments{"handle": handle, "question": "how many lines?"})["run"]
+	file := s.upload(ann, "secret")
+	if got := h.want("rlm_open", arguments{"paths": []string{file}}); got["handle"] == nil {
+		t.Errorf("got %v", got)
+	}
+	task := s.requestOf(ann, "tools/call", "rlm_exec", object{
+		"name": "rlm_exec", "arguments": object{"code": "import time\nwhile True: time.sleep(1)"},
+	})["taskId"]
+	if task == nil {
+		t.Fatal("a long call is no task")
+	}
+
+	other := s.connect(bob, "", nil)
+	for tool, args := range map[string]arguments{
+		"rlm_exec":  {"handle": handle, "code": "context"},
+		"rlm_ask":   {"handle": handle, "question": "how many lines?"},
+		"rlm_files": {"handle": handle},
+		"rlm_close": {"handle": handle},
+		"rlm_open":  {"paths": []string{file}},
+	} {
+		if got, failed := other.call(tool, args); !strings.Contains(failed, "there is no ") {
+			t.Errorf("%s: %v, %q", tool, got, failed)
+		}
+	}
+	for _, id := range []any{snippet, run} {
+		uri := fmt.Sprint("rlm://runs/", id)
+		if _, err := h.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil {
+			t.Errorf("its own key cannot read %s: %v", uri, err)
+		}
+		if got, err := other.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("another tenant reads %v", got.Contents[0].Text)
+		}
+	}
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if got := s.requestOf(bob, method, fmt.Sprint(task), object{"taskId": task}); got["code"] != -32602.0 {
+			t.Errorf("%s: %v", method, got)
+		}
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		header := http.Header{"Mcp-Session-Id": {h.ID()}}
+		if status, body := s.do(method, "/mcp", bob, header, nil); status != http.StatusNotFound {
+			t.Errorf("%s of another's session: %d %s", method, status, body)
+		}
+	}
+	if got := h.want("rlm_exec", arguments{"handle": handle, "code": "print(context)"}); got["stdout"] != "secret\n" {
+		t.Errorf("the handle has %v", got)
+	}
+	if got := s.requestOf(ann, "tasks/get", fmt.Sprint(task), object{"taskId": task}); got["status"] != "working" {
+		t.Errorf("the task became %v", got)
+	}
+
+	// The scope read holds here, too.
+	same := s.connect(blind, "", nil)
+	uri := fmt.Sprint("rlm://runs/", run)
+	if _, err := same.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil ||
+		!strings.Contains(err.Error(), "the key lacks the scope read") {
+		t.Errorf("a key without the scope read gets %v", err)
+	}
+
+	log, err := os.ReadFile(filepath.Join(folder, "data", "audit.jsonl"))
+	if err != nil || !strings.Contains(string(log), `"key":"bob"`) || strings.Contains(string(log), ann) {
+		t.Errorf("the audit log: %v %s", err, log)
+	}
+}
+
+// TestClientsAreBounded: what a client sends is bounded before it is decoded, and so is what it
+// opens.
+func TestClientsAreBounded(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	keys := []string{newKey(t, folder, "ann"), newKey(t, folder, "bob", "--max-runs", "1"), newKey(t, folder, "eve")}
+	s := serveMCP(t, folder, "--require-key", "--max-open-sessions", "2", "--max-body", "32MB")
+
+	call := func(values string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rlm_open","arguments":` +
+			`{"values":[` + values + `0]}}}`
+	}
+	for _, version := range []string{"2025-06-18", "2026-07-28"} {
+		header := http.Header{"Mcp-Protocol-Version": {version}}
+		for text, want := range map[string]int{
+			call(strings.Repeat("[],", 1<<20)):                http.StatusBadRequest,
+			call(`"` + strings.Repeat("x", 17<<20) + `",`):    http.StatusRequestEntityTooLarge,
+			call(`"` + strings.Repeat("x", 33<<20) + `",`):    http.StatusRequestEntityTooLarge,
+			call(strings.Repeat("[", 1<<19)):                  http.StatusBadRequest,
+			`[` + strings.Repeat(`{"jsonrpc":"2.0"},`, 1<<19): http.StatusBadRequest,
+		} {
+			if status, body := s.do("POST", "/mcp", keys[0], header, json.RawMessage(text)); status != want {
+				t.Errorf("%s: %.80s: %d %.300s", version, text, status, body)
+			}
+		}
+	}
+
+	// All keys share the places for handles.
+	ann, bob := s.connect(keys[0], "", nil), s.connect(keys[1], "", nil)
+	first := ann.want("rlm_open", arguments{})["handle"]
+	ann.want("rlm_open", arguments{})
+	const full = "the server has 2 handles open"
+	if _, failed := bob.call("rlm_exec", arguments{"code": "1"}); !strings.Contains(failed, full) {
+		t.Errorf("got %q", failed)
+	}
+	ann.want("rlm_close", arguments{"handle": first})
+	for range 3 { // each call gives its place back
+		if _, failed := bob.call("rlm_exec", arguments{"code": "1 +"}); failed == "" || strings.Contains(failed, full) {
+			t.Errorf("got %q", failed)
+		}
+	}
+
+	// The key's limit of runs holds for snippets.
+	running := make(chan string)
+	for range 2 {
+		go func() {
+			_, failed := bob.call("rlm_exec", arguments{"code": "import time\ntime.sleep(3)"})
+			running <- failed
+		}()
+	}
+	if failed := <-running; !strings.Contains(failed, "the key allows 1 runs at the same time") {
+		t.Errorf("got %q", failed)
+	}
+	if failed := <-running; failed != "" {
+		t.Errorf("got %q", failed)
+	}
+
+	// A key cannot open sessions of the protocol without an end.
+	hello := object{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": object{
+		"protocolVersion": "2025-06-18", "capabilities": object{}, "clientInfo": object{"name": "x", "version": "1"},
+	}}
+	refused := 0
+	for range 110 {
+		if status, _ := s.do("POST", "/mcp", keys[2], nil, hello); status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused != 10 {
+		t.Errorf("%d of 110 sessions were refused", refused)
+	}
+	ann.want("rlm_close", arguments{"handle": ann.want("rlm_open", arguments{})["handle"]})
+}
+
 // checkSchemas fails for schemas of results that the official SDK of TypeScript refuses: a
 // property is an object there, never true.
 func checkSchemas(t *testing.T, h host) {
@@ -232,28 +388,39 @@ func allowAll(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: "accept", Content: object{"allow": true}}, nil
 }
 
-// TestFilesAreContextsOverMCP: an uploaded file is named by its ID.
-func TestFilesAreContextsOverMCP(t *testing.T) {
-	t.Parallel()
-	s := serveMCP(t, t.TempDir())
+// upload uploads a file with a key, and returns its ID.
+func (s *served) upload(key, content string) string {
+	s.t.Helper()
 	var body bytes.Buffer
-	const bound = "xxx"
-	fmt.Fprintf(&body, "--%s\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n"+
-		"--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\none\ntwo\nthree\r\n"+
-		"--%s--\r\n",
-		bound, bound, bound)
-	response, err := http.Post(s.address+"/v1/files", "multipart/form-data; boundary="+bound, &body)
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "a.txt")
+	if err == nil {
+		_, err = part.Write([]byte(content))
+	}
+	if err = errors.Join(err, form.WriteField("purpose", "user_data"), form.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+
+	client := http.Client{Transport: keyed{key}}
+	response, err := client.Post(s.address+"/v1/files", form.FormDataContentType(), &body)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	var file struct{ ID string }
 	if err := json.NewDecoder(response.Body).Decode(&file); err != nil || file.ID == "" {
-		t.Fatalf("%v, %+v", err, file)
+		s.t.Fatalf("%v, %+v", err, file)
 	}
+	return file.ID
+}
 
+// TestFilesAreContextsOverMCP: an uploaded file is named by its ID.
+func TestFilesAreContextsOverMCP(t *testing.T) {
+	t.Parallel()
+	s := serveMCP(t, t.TempDir())
+	file := s.upload("", "one\ntwo\nthree")
 	h := s.connect("", "", nil)
-	handle := h.want("rlm_open", arguments{"paths": []string{file.ID}})["handle"]
+	handle := h.want("rlm_open", arguments{"paths": []string{file}})["handle"]
 	got := h.want("rlm_exec", arguments{"handle": handle, "code": "len(context.splitlines())"})
 	if got["stdout"] != "3\n" {
 		t.Errorf("got %v", got)
@@ -296,20 +463,29 @@ func TestOnlyKeysThatApproveDecide(t *testing.T) {
 // result or the error.
 func (s *served) request(method, name string, params object) object {
 	s.t.Helper()
-	return s.requestAs(object{
-		"elicitation": object{}, "extensions": object{"io.modelcontextprotocol/tasks": object{}},
-	}, method, name, params)
+	return s.requestOf("", method, name, params)
 }
 
-// requestAs is request of a client with capabilities.
-func (s *served) requestAs(capabilities object, method, name string, params object) object {
+// knowsTasks are the capabilities of a client.
+var knowsTasks = object{
+	"elicitation": object{}, "extensions": object{"io.modelcontextprotocol/tasks": object{}},
+}
+
+// requestOf is request with a key.
+func (s *served) requestOf(key, method, name string, params object) object {
+	s.t.Helper()
+	return s.requestAs(key, knowsTasks, method, name, params)
+}
+
+// requestAs is request with a key, of a client with capabilities.
+func (s *served) requestAs(key string, capabilities object, method, name string, params object) object {
 	s.t.Helper()
 	params["_meta"] = object{
 		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
 		"io.modelcontextprotocol/clientInfo":         object{"name": "test", "version": "1"},
 		"io.modelcontextprotocol/clientCapabilities": capabilities,
 	}
-	_, body := s.do("POST", "/mcp", "", http.Header{
+	_, body := s.do("POST", "/mcp", key, http.Header{
 		"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {method}, "Mcp-Name": {name},
 	}, object{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	for line := range strings.Lines(body) {
@@ -341,7 +517,8 @@ func (s *served) until(id any, status string) object {
 func TestLongCallsBecomeTasks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	s := serveMCP(t, folder, "--mcp", servers(t, folder, "mail"), "--approve", "ask mail__send")
+	s := serveMCP(t, folder, "--mcp", servers(t, folder, "mail"), "--approve", "ask mail__send",
+		"--max-runs", "2")
 	exec := func(code string) object {
 		return s.request("tools/call", "rlm_exec", object{"name": "rlm_exec", "arguments": object{"code": code}})
 	}
@@ -390,10 +567,23 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 
+	// A task that asks is canceled, and its snippet ends: it gives its place back.
+	for range 2 {
+		asking := exec("import time\ntime.sleep(3)\nmail.send(text='ann')")
+		s.until(asking["taskId"], "working")
+		s.request("tasks/cancel", fmt.Sprint(asking["taskId"]), object{"taskId": asking["taskId"]})
+		if got := s.until(asking["taskId"], "input_required"); got["status"] != "cancelled" {
+			t.Errorf("got %v", got)
+		}
+	}
+	if got := exec("6*7"); got["resultType"] != "complete" {
+		t.Errorf("the snippets of canceled tasks go on: %v", got)
+	}
+
 	if got := s.request("tasks/get", "none", object{"taskId": "none"}); got["code"] != -32602.0 {
 		t.Errorf("got %v", got)
 	}
-	if got := s.requestAs(object{}, "tasks/get", "x", object{"taskId": first["taskId"]}); got["code"] != -32021.0 {
+	if got := s.requestAs("", object{}, "tasks/get", "x", object{"taskId": first["taskId"]}); got["code"] != -32021.0 {
 		t.Errorf("a client that has not declared tasks gets %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/serve/runs"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 // profileGroups are the groups whose settings a profile may have, and profileKeys further ones.
@@ -73,6 +75,14 @@ func (p *profiles) add(e *env, flags *pflag.FlagSet, tools *tools, name, file st
 	p.models = append(p.models, models)
 
 	made := runs.Profile{Name: name}
+	made.Observe = func(ctx context.Context, next func(ledger.Event)) (func(ledger.Event), func(), error) {
+		return observe(ctx, &own, "run", "", next)
+	}
+	_, done, err := made.Observe(context.Background(), nil) // settings that are wrong fail at once
+	if err != nil {
+		return err
+	}
+	done()
 	if err := configure(&own, &made.Task, models); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
@@ -20,41 +19,64 @@ questions of a session, and continues it in the next command.`
 
 func newSessions(e *env) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "List, copy and delete named sessions", Long: sessionsLong}
-	cmd.AddCommand(newSessionsList(e), newSessionsOpen(e), newSessionsFork(), newSessionsExport(e),
-		newSessionsImport(e), newSessionsRemove())
+	cmd.AddCommand(newSessionsList(e), newSessionsOpen(e), newSessionsFork(e), newSessionsExport(e),
+		newSessionsImport(e), newSessionsRemove(e))
 	return cmd
+}
+
+// withSessions calls use with the sessions in the store of the settings.
+func (e *env) withSessions(
+	open func(dir string) (*sessions.Keeper, error), use func(*sessions.Keeper) error,
+) (err error) {
+	dir, err := e.needStore()
+	if err != nil {
+		return err
+	}
+	keeper, err := open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, keeper.Close()) }()
+	return use(keeper)
 }
 
 func newSessionsList(e *env) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the named sessions", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			list, err := sessions.List()
-			if err != nil {
-				return err
-			}
-			table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-			if !asJSON {
-				_, _ = fmt.Fprintln(table, "NAME\tCHANGED\tSIZE\tCONTEXTS\tQUESTIONS\tDAMAGE")
-			}
-			for i := range list {
-				if asJSON {
-					if err := printLine(e.stdout, list[i]); err != nil {
-						return err
-					}
-					continue
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
+				list, err := k.List(cmd.Context())
+				if err != nil {
+					return err
 				}
-				s := &list[i]
-				size := humanize.IBytes(uint64(s.Bytes)) //nolint:gosec // of a file
-				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", s.Name, humanize.Time(s.Changed), size,
-					len(s.Contexts), s.Questions, escape(s.Damage))
-			}
-			return table.Flush()
+				return e.listSessions(list, asJSON)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each session")
 	return cmd
+}
+
+func (e *env) listSessions(list []sessions.Info, asJSON bool) error {
+	if asJSON {
+		for i := range list {
+			if err := printLine(e.stdout, list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+
+	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tCHANGED\tSIZE\tCONTEXTS\tQUESTIONS\tDAMAGE")
+	for i := range list {
+		s := &list[i]
+		size := humanize.IBytes(uint64(max(s.Bytes, 0))) //nolint:gosec // not negative
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", s.Name, humanize.Time(s.Changed), size,
+			len(s.Contexts), s.Questions, escape(s.Damage))
+	}
+	return table.Flush()
 }
 
 // oneSession takes the name of a session.
@@ -72,8 +94,15 @@ func newSessionsOpen(e *env) *cobra.Command {
 	cmd.Use, cmd.Short, cmd.Args = "open NAME [flags of rlm repl]", "Continue a named session in rlm repl", oneSession
 	cmd.Long, cmd.Example = `Continue a named session in rlm repl.`, "  rlm sessions open notes"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(sessions.Names(), args[0]) {
-			return fmt.Errorf("there is no session %q: rlm sessions list shows them", args[0])
+		err := e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
+			exists, err := k.Exists(cmd.Context(), args[0])
+			if err == nil && !exists {
+				err = fmt.Errorf("there is no session %q: rlm sessions list shows them", args[0])
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		if err := cmd.Flags().Set("session", args[0]); err != nil {
 			return err
@@ -83,15 +112,17 @@ func newSessionsOpen(e *env) *cobra.Command {
 	return cmd
 }
 
-func newSessionsFork() *cobra.Command {
+func newSessionsFork(e *env) *cobra.Command {
 	as := ""
 	cmd := &cobra.Command{
 		Use: "fork NAME --as NEW", Short: "Copy a named session", Args: oneSession,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if as == "" {
 				return errors.New("name the new session with --as")
 			}
-			return sessions.Fork(args[0], as)
+			return e.withSessions(sessions.Use, func(k *sessions.Keeper) error {
+				return k.Fork(cmd.Context(), args[0], as)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "`name` of the new session")
@@ -102,16 +133,18 @@ func newSessionsExport(e *env) *cobra.Command {
 	out := ""
 	cmd := &cobra.Command{
 		Use: "export NAME [-o FILE]", Short: "Write a named session to a file, for another machine", Args: oneSession,
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			if out == "" {
-				return sessions.Export(args[0], e.stdout)
-			}
-			file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, file.Close()) }()
-			return sessions.Export(args[0], file)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.withSessions(sessions.Look, func(k *sessions.Keeper) (err error) {
+				if out == "" {
+					return k.Export(cmd.Context(), args[0], e.stdout)
+				}
+				file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, file.Close()) }()
+				return k.Export(cmd.Context(), args[0], file)
+			})
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "new `file` to write, in place of stdout")
@@ -131,19 +164,21 @@ of the machine is refused without --allow-paths, because its code would read the
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if as == "" {
 				return errors.New("name the session with --as")
 			}
-			if args[0] == "-" {
-				return sessions.Import(e.stdin, as, allowPaths)
-			}
-			file, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			return sessions.Import(file, as, allowPaths)
+			return e.withSessions(sessions.Use, func(k *sessions.Keeper) error {
+				if args[0] == "-" {
+					return k.Import(cmd.Context(), e.stdin, as, allowPaths)
+				}
+				file, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				return k.Import(cmd.Context(), file, as, allowPaths)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "`name` of the session")
@@ -151,16 +186,18 @@ of the machine is refused without --allow-paths, because its code would read the
 	return cmd
 }
 
-func newSessionsRemove() *cobra.Command {
+func newSessionsRemove(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME...", Short: "Delete named sessions", Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			for _, name := range args {
-				if err := sessions.Remove(name); err != nil {
-					return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.withSessions(sessions.Use, func(k *sessions.Keeper) error {
+				for _, name := range args {
+					if err := k.Remove(cmd.Context(), name); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 }

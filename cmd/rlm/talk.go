@@ -16,7 +16,7 @@ import (
 type talk struct {
 	session *rlm.Session
 	kept    sessions.Conversation
-	file    *sessions.File // nil without a name
+	stored  *sessions.Kept // nil without a name
 }
 
 // openTalk opens the session of a task, whose questions continue each other.
@@ -42,12 +42,15 @@ func (e *env) openKept(
 		return nil, &exitError{exitUsage, err}
 	}
 	t := &talk{}
+	defer func() {
+		if err != nil {
+			err = joinExit(err, t.release())
+		}
+	}()
 	if name != "" {
-		if t.file, err = sessions.Open(name); err != nil {
+		if err := t.open(ctx, e, name); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
-		t.kept = t.file.Conversation
-		defer func() { err = errors.Join(err, t.file.Close()) }()
 	}
 	if err := t.restore(ctx, e, engine, cfg, note); err != nil {
 		return nil, &exitError{exitUsage, t.explain(err, name)}
@@ -65,6 +68,30 @@ func (e *env) openKept(
 	return t, nil
 }
 
+// open takes what is kept under a name, which no other process can use before release.
+func (t *talk) open(ctx context.Context, e *env, name string) error {
+	dir, err := e.needStore()
+	if err != nil {
+		return err
+	}
+	if t.stored, err = sessions.Open(ctx, dir, name); err != nil {
+		return err
+	}
+	t.kept = t.stored.Conversation
+	return nil
+}
+
+// release lets other processes continue what is kept under the name.
+func (t *talk) release() error {
+	if t == nil || t.stored == nil {
+		return nil
+	}
+	return t.stored.Close()
+}
+
+// close ends the session.
+func (t *talk) close() error { return errors.Join(t.session.Close(), t.release()) }
+
 // restore opens the session as it was kept.
 func (t *talk) restore(
 	ctx context.Context, e *env, engine *rlm.Engine, cfg rlm.SessionConfig, note func(string, ...any),
@@ -75,11 +102,11 @@ func (t *talk) restore(
 	if t.session, err = engine.Open(ctx, t.addContexts(e, cfg, note)); err != nil {
 		return err
 	}
-	if t.file == nil || t.file.Snapshot() == nil {
+	if t.stored == nil || t.stored.IsNew() {
 		return nil
 	}
 
-	report, err := t.session.Restore(ctx, t.file.Snapshot())
+	report, err := t.session.Restore(ctx, t.stored.Snapshot())
 	if err != nil {
 		return errors.Join(err, t.session.Close())
 	}
@@ -103,20 +130,19 @@ func (t *talk) addContexts(e *env, cfg rlm.SessionConfig, note func(string, ...a
 
 // save keeps the session for the next command, if it has a name.
 func (t *talk) save(ctx context.Context) error {
-	if t == nil || t.file == nil {
+	if t == nil || t.stored == nil {
 		return nil
 	}
-	return t.file.Save(t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
+	return t.stored.Save(ctx, t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
 }
 
 // explain says what to do about a session that cannot go on.
 func (t *talk) explain(err error, name string) error {
-	if t.file == nil || t.file.Snapshot() == nil {
+	if t.stored == nil || t.stored.IsNew() {
 		return err
 	}
-	path, pathErr := sessions.Path(name)
-	return errors.Join(fmt.Errorf("cannot continue session %s: %w; its contexts must not change: "+
-		"use another name, or delete %s", name, err, path), pathErr)
+	return fmt.Errorf("cannot continue session %s: %w; its contexts must not change: "+
+		"use another name, or delete it: rlm sessions rm %s", name, err, name)
 }
 
 // makeContext returns a kept context for a session.
@@ -142,7 +168,7 @@ func (e *env) makeContext(c *sessions.Context, note func(string, ...any)) rlm.Co
 // ask asks a question, and keeps what the next run needs.
 func (t *talk) ask(ctx context.Context, question string) (rlm.AnswerOutcome, error) {
 	outcome, err := t.session.Ask(ctx, question)
-	if err != nil || t.file == nil {
+	if err != nil || t.stored == nil {
 		return outcome, err
 	}
 	t.kept.Histories = append(slices.Clip(t.kept.Histories), outcome.Messages)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/views"
 	"github.com/rlmhq/rlm/internal/viewer"
 )
 
@@ -75,7 +74,7 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 		return asUsage(use(viewer.Join(sources...)))
 	}
 	return e.withRuns(func(engine *rlm.Engine) error {
-		stored := &storedRuns{engine, names}
+		stored := &views.Stored{Engine: engine, Names: names}
 		if _, err := stored.List(context.Background()); err != nil {
 			return err
 		}
@@ -139,80 +138,4 @@ func (e *env) serveView(ctx context.Context, s viewer.Source, address string) er
 		return err
 	}
 	return nil
-}
-
-// storedRuns is the source of the runs in the store: of those with these names, or of all.
-type storedRuns struct {
-	engine *rlm.Engine
-	names  []string
-}
-
-// List implements [viewer.Source].
-func (s *storedRuns) List(ctx context.Context) (items []viewer.Item, err error) {
-	var runs []rlm.Run
-	if len(s.names) == 0 {
-		runs, err = s.engine.Runs(ctx, rlm.RunFilter{Limit: 10_000})
-	}
-	for _, name := range s.names {
-		run, err := s.engine.ShowRun(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("%s is neither a stored run nor a file or folder: %w", name, err)
-		}
-		runs = append(runs, run)
-	}
-
-	for i := range runs {
-		r := &runs[i]
-		items = append(items, viewer.Item{
-			ID: r.Name, Title: r.Question, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
-		})
-	}
-	return items, err
-}
-
-// find returns a run that is in the list.
-func (s *storedRuns) find(ctx context.Context, name string) (run rlm.Run, err error) {
-	items, err := s.List(ctx)
-	if err != nil {
-		return run, err
-	}
-	for i := range items {
-		if items[i].ID == name {
-			return s.engine.ShowRun(ctx, name)
-		}
-	}
-	return run, fmt.Errorf("%w: %s", viewer.ErrNotFound, name)
-}
-
-// Open implements [viewer.Source].
-func (s *storedRuns) Open(ctx context.Context, name string) (*viewer.Run, error) {
-	known, err := s.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(s.engine.ExportRun(ctx, name, w)) }()
-	run, err := viewer.ReadJournal(r)
-	_ = r.Close() // frees the writer
-	if err != nil {
-		return nil, err
-	}
-
-	run.Title, run.Status = cmp.Or(known.Question, name), known.Status
-	run.Nodes[0].Status = known.Status
-	run.Stamp = stampOf(&known)
-	if known.Reason != "" {
-		run.Notes = append(run.Notes, known.Reason)
-	}
-	return run, nil
-}
-
-func stampOf(run *rlm.Run) string { return fmt.Sprint(run.Updated.UnixNano(), run.Status) }
-
-// Wait implements [viewer.Source].
-func (s *storedRuns) Wait(ctx context.Context, name string, run *viewer.Run) error {
-	return viewer.Poll(ctx, run, func() (bool, error) {
-		now, err := s.find(ctx, name)
-		return err == nil && stampOf(&now) != run.Stamp, err
-	})
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 #include "textflag.h"
 
 // func enter(context unsafe.Pointer, target uintptr)

@@ -4,8 +4,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,6 +93,43 @@ func TestDocumentsOfLibreOffice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBinaryWorkbooksHaveAllCells reads files that SheetJS has made: see scripts/documents/xlsb.js.
+// Its versions write cells in different ways.
+func TestBinaryWorkbooksHaveAllCells(t *testing.T) {
+	sales := []string{"## Sheet 1: Sales", "name", "count", "share", "day", "note", "ok"}
+	for i := range 20 {
+		sales = append(sales, fmt.Sprintf("| Grüße %d 漢字 | %d | %v | 2024-03-%02d |", i, i, float64(i)/8, i+1))
+		if i%2 == 1 {
+			sales = append(sales, fmt.Sprintf(" x%d |", i))
+		}
+		sales = append(sales, strings.ToUpper(strconv.FormatBool(i%3 == 0)))
+	}
+	more := slices.Concat(sales, []string{"## Sheet 2: Köpfe & more", "| a | 1000000000 |", "| b | -2.5 |"})
+	odd := slices.Concat(more, []string{"## Sheet 3: Odd", "| a | b | c | d |", "| 1 | #N/A |", "| 4 |"})
+
+	for name, texts := range map[string][]string{"book.xlsb": more, "short.xlsb": odd, "shared.xlsb": odd} {
+		t.Run(name, func(t *testing.T) {
+			text, about, err := convert(t, documents.Zip, binaryWorkbook(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkOrder(t, text, texts)
+			if len(about.Warnings) > 0 {
+				t.Errorf("warnings %q", about.Warnings)
+			}
+		})
+	}
+}
+
+func binaryWorkbook(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("../tablefiles/testdata", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
 }
 
 func member(tb testing.TB, files *zip.Reader, name string) []byte {

@@ -80,6 +80,7 @@ func FuzzConvert(f *testing.F) {
 	} {
 		f.Add(kind, member(f, &files.Reader, name))
 	}
+	f.Add(byte(1), binaryWorkbook(f, "short.xlsb"))
 	f.Add(byte(4), []byte(message))
 	f.Add(byte(5), []byte("From a Mon Mar  2 10:00:00 2026\nSubject: s\n\nbody\n"))
 	f.Add(byte(6), []byte("<html><title>t</title><table><tr><td>1<ul><li>x"))

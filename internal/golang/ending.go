@@ -2,12 +2,12 @@ package golang
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
@@ -69,7 +69,7 @@ func exitException(code int) *tiers.Exception {
 }
 
 // suffix marks the names of older declarations. Only a snippet that runs again can print it.
-var suffix = regexp.MustCompile(`__[0-9]+(_[0-9]+)?\b`)
+var suffix = lazyregexp.New(`__[0-9]+(_[0-9]+)?\b`)
 
 func stripSuffixes(text []byte) []byte { return suffix.ReplaceAll(text, nil) }
 
@@ -96,7 +96,7 @@ func traceSnippets(last, line string) string {
 }
 
 // place is a line of a snippet in a traceback.
-var place = regexp.MustCompile(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
+var place = lazyregexp.New(`(?m)^\tsnippet_([0-9]{1,6}):?\.go:([0-9]{1,7})$`)
 
 // quoteLines adds the quoted lines of snippets to a traceback. running is the source of the
 // last snippet.

@@ -28,6 +28,7 @@ const (
 	kindStep   = "step"   // how a step ended
 	kindLost   = "lost"   // what a step has cost that has no ending
 	kindCommit = "commit" // a turn
+	kindStart  = "start"  // what a snippet begins with
 
 	kindQuestion = "question" // of a step that waits for a person
 	kindDecision = "decision" // the answer to it
@@ -54,6 +55,7 @@ type Journal struct {
 	from    int // the first turn whose steps are done again
 	steps   map[string]*step
 	byWhat  map[string][]*step // the same, by their digests
+	starts  map[string]Start
 	counted Counts
 
 	inFlight  int // steps between Begin and Leave that no ending was known for

@@ -137,10 +137,15 @@ const longPath = 1 << 10
 
 // key returns the key of the next step at a place.
 func (p place) key(what string) string {
-	path := p.path + "/" + what
-	if len(path) > longPath {
-		sum := sha256.Sum256([]byte(path))
-		path = path[:longPath/2] + "…" + hex.EncodeToString(sum[:])
-	}
+	path := shortenPath(p.path + "/" + what)
 	return fmt.Sprintf("%s %d", path, p.journal.count(path))
+}
+
+// shortenPath bounds a path, which stays the only one of its name.
+func shortenPath(path string) string {
+	if len(path) <= longPath {
+		return path
+	}
+	sum := sha256.Sum256([]byte(path))
+	return path[:longPath/2] + "…" + hex.EncodeToString(sum[:])
 }

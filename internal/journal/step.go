@@ -108,41 +108,50 @@ func (j *Journal) load(ctx context.Context) error {
 		return j.stopped
 	}
 	entries, err := j.store.Entries(ctx, j.lease.ID,
-		store.Query{Kinds: []string{kindBegun, kindStep, kindDecision}, From: j.from})
+		store.Query{Kinds: []string{kindBegun, kindStep, kindStart, kindDecision}, From: j.from})
 	if err != nil {
 		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
 	}
 
 	j.steps, j.byWhat = map[string]*step{}, map[string][]*step{}
-	j.decisions = map[string]*Decision{}
-	for _, e := range entries {
-		if e.Kind == kindDecision {
-			d := &Decision{}
-			if err := decodeStrictly(e.Data, d); err != nil {
-				return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
-			}
-			j.decisions[e.Key] = d
-			continue
+	j.decisions, j.starts = map[string]*Decision{}, map[string]Start{}
+	for i := range entries {
+		if err := j.take(&entries[i]); err != nil {
+			return fmt.Errorf("cannot read the journal of %s: %s: %w", j.lease.ID, entries[i].Key, err)
 		}
-
-		c, err := decodeContent(e.Data)
-		if err != nil {
-			return fmt.Errorf("cannot read the journal of %s: %s: %w", j.lease.ID, e.Key, err)
-		}
-
-		known := j.steps[e.Key]
-		if known == nil {
-			known = &step{key: e.Key}
-			j.steps[e.Key] = known
-		}
-		known.content = c
-		known.ended = known.ended || e.Kind == kindStep
 	}
 	for _, known := range j.steps {
 		j.byWhat[known.Digest] = append(j.byWhat[known.Digest], known)
 	}
 
 	j.loaded = true
+	return nil
+}
+
+// take takes what an entry says. j.mu is held.
+func (j *Journal) take(e *store.Entry) (err error) {
+	switch e.Kind {
+	case kindDecision:
+		d := &Decision{}
+		err = decodeStrictly(e.Data, d)
+		j.decisions[e.Key] = d
+		return err
+	case kindStart:
+		j.starts[e.Key], err = decodeStart(e.Data)
+		return err
+	}
+
+	c, err := decodeContent(e.Data)
+	if err != nil {
+		return err
+	}
+	known := j.steps[e.Key]
+	if known == nil {
+		known = &step{key: e.Key}
+		j.steps[e.Key] = known
+	}
+	known.content = c
+	known.ended = known.ended || e.Kind == kindStep
 	return nil
 }
 

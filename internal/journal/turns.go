@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/rlmhq/rlm/internal/store"
 )
@@ -31,7 +32,7 @@ func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	open := map[string]bool{}
 	var order []int
 	for _, e := range entries {
-		if e.Kind == kindPin || e.Kind == kindQuestion || e.Kind == kindDecision {
+		if slices.Contains([]string{kindPin, kindStart, kindQuestion, kindDecision}, e.Kind) {
 			continue
 		}
 		t := turns[e.Turn]

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // The bounds that tiers.Config.Labels states.
@@ -18,7 +19,7 @@ const (
 	maxLabelValue = 256 // bytes
 )
 
-var labelName = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`)
+var labelName = lazyregexp.New(`^[a-z][a-z0-9_.-]{0,62}$`)
 
 // Check reports the first label that breaks a rule: at most 16 labels, names of lower
 // case letters, digits and "_.-", values of at most 256 bytes that print on one line.

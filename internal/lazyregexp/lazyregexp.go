@@ -26,6 +26,16 @@ func (re *Regexp) Match(b []byte) bool {
 	return re.compiled().Match(b)
 }
 
+// FindIndex is that of [regexp.Regexp].
+func (re *Regexp) FindIndex(b []byte) []int {
+	return re.compiled().FindIndex(b)
+}
+
+// FindSubmatch is that of [regexp.Regexp].
+func (re *Regexp) FindSubmatch(b []byte) [][]byte {
+	return re.compiled().FindSubmatch(b)
+}
+
 // FindString is that of [regexp.Regexp].
 func (re *Regexp) FindString(s string) string {
 	return re.compiled().FindString(s)
@@ -64,6 +74,11 @@ func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 // FindAllStringSubmatchIndex is that of [regexp.Regexp].
 func (re *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return re.compiled().FindAllStringSubmatchIndex(s, n)
+}
+
+// ReplaceAll is that of [regexp.Regexp].
+func (re *Regexp) ReplaceAll(b, by []byte) []byte {
+	return re.compiled().ReplaceAll(b, by)
 }
 
 // ReplaceAllString is that of [regexp.Regexp].

@@ -2,9 +2,9 @@ package pykernel
 
 import (
 	"context"
-	"regexp"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -12,7 +12,7 @@ import (
 // reaching matches source that may reach into the interpreter's or the runtime's own
 // parts. A check-up follows such a snippet. It is not a boundary: a snippet that hides
 // its reach harms its own session, which then finds out later.
-var reaching = regexp.MustCompile(
+var reaching = lazyregexp.New(
 	`_getframe|f_back|f_globals|f_locals|f_builtins|tb_frame|gi_frame|cr_frame|\bgc\b|` +
 		`__globals__|__code__|__builtins__|\bbuiltins\b|__class__|__subclasses__|\bvars\(|setattr|_rlm|` +
 		`settrace|setprofile|audithook|unraisablehook|excepthook|meta_path|path_hooks|sys\.modules|` +

@@ -52,6 +52,7 @@ type Accounts struct {
 	broken     error  // why the host cannot serve the snippet
 	missing    string // what the snippet needs at run time and the tier lacks
 	rejectable bool
+	seed       []byte // of the snippet's randomness, empty for none
 }
 
 // exception is the guest's word on the exception that left a snippet.
@@ -247,7 +248,7 @@ func (a *Accounts) Begin(ctx context.Context, job tiers.Job) error {
 	}
 
 	a.ordinal++
-	a.language, a.rejectable = job.Language, job.Rejectable
+	a.language, a.rejectable, a.seed = job.Language, job.Rejectable, job.Seed
 	a.reset(ctx, a.cfg.Limits)
 	a.output.sinks = sinks{job.Stdout, job.Stderr}
 

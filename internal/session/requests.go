@@ -60,6 +60,7 @@ import (
 //	k<name>                              the data of a time zone; without a name, all names, one a line
 //	m                                    the paths of all files of the session's packages
 //	m<path>                              one of these files
+//	u                                    the seed of the snippet's randomness, empty for none
 //	n, n., n!                            a variable of a state begins, ends, was interrupted: see state.go
 func (a *Accounts) Handle(request []byte) Reply {
 	if len(request) == 0 || len(request) > wire.MaxRequest {
@@ -98,22 +99,31 @@ func (a *Accounts) Handle(request []byte) Reply {
 		return a.directory(body)
 	case 't':
 		return a.text(body)
-	case 'p':
-		return a.takeState(body)
-	case 'g':
-		return a.giveState(body)
-	case 'l':
-		return a.takeLeft(body)
-	case 'n':
-		return a.nextVariable(body)
+	case 'p', 'g', 'l', 'n':
+		return a.moveState(operation, body)
 	case 'r':
 		return a.noteMissing(body)
+	case 'u':
+		return Reply{Data: a.seed}
 	case 'k':
 		return readZone(string(body))
 	case 'm':
 		return a.readPackages(string(body))
 	}
 	return fail(errRequest)
+}
+
+// moveState answers a request about a state that comes or goes.
+func (a *Accounts) moveState(operation byte, body []byte) Reply {
+	switch operation {
+	case 'p':
+		return a.takeState(body)
+	case 'g':
+		return a.giveState(body)
+	case 'l':
+		return a.takeLeft(body)
+	}
+	return a.nextVariable(body)
 }
 
 // Reply is the answer to one request.

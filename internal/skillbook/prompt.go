@@ -2,9 +2,10 @@ package skillbook
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // columns are the members of a skill that an agent sees.
@@ -30,7 +31,7 @@ func (b *Book) Prompt() string {
 }
 
 // number matches texts that a reader of TOON would take for a number.
-var number = regexp.MustCompile(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
+var number = lazyregexp.New(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
 
 // quoted returns a text of a table: in quotes if it would mean something else without them.
 func quoted(text string) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/rlmhq/rlm/internal/prefault"
 	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -115,10 +116,9 @@ func Read(r io.Reader) (*Header, [][]byte, error) {
 	_, _ = sum.Write(begin) // it never fails
 	data := make([][]byte, len(header.Namespaces))
 	for i, n := range header.Namespaces {
-		if data[i], err = readExactly(r, n.Bytes); err != nil {
+		if data[i], err = readExactly(io.TeeReader(r, sum), n.Bytes); err != nil {
 			return nil, nil, err
 		}
-		_, _ = sum.Write(data[i])
 	}
 
 	return header, data, checkEnd(r, sum)
@@ -216,17 +216,29 @@ const believed = 16 << 20
 // readExactly reads n bytes. Beyond what is believed, the buffer grows only with the data that
 // arrives, because n is untrusted.
 func readExactly(r io.Reader, n int64) ([]byte, error) {
-	var buffer bytes.Buffer
-	buffer.Grow(int(min(n, believed)) + bytes.MinRead) // ReadFrom wants the room for a last look
-	read, err := io.Copy(&buffer, io.LimitReader(r, n))
-	if err != nil {
-		return nil, err
+	data := make([]byte, 0, min(n, believed))
+	end := prefault.Begin(data[:cap(data)])
+	defer end()
+	for int64(len(data)) < n {
+		if len(data) == cap(data) {
+			data = append(make([]byte, 0, min(n, 2*int64(cap(data)))), data...)
+		}
+		// A part is small enough to be in the processor's cache when it is used.
+		part := data[len(data):min(len(data)+onePart, cap(data))]
+		read, err := io.ReadFull(r, part)
+		data = data[:len(data)+read]
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("it ends early: %w", io.ErrUnexpectedEOF)
+		case err != nil:
+			return nil, err
+		}
 	}
-	if read < n {
-		return nil, fmt.Errorf("it ends early: %w", io.ErrUnexpectedEOF)
-	}
-	return buffer.Bytes(), nil
+	return data, nil
 }
+
+// onePart is how much of a snapshot is read at once, in bytes.
+const onePart = 256 << 10
 
 // checkEnd compares the checksum that follows, and refuses further data.
 func checkEnd(r io.Reader, sum hash.Hash) error {

@@ -11,20 +11,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // A blob is a file named after the SHA-256 of its content, which it holds compressed. It is
 // on the disk before the entry that names it.
 const blobFolder = "blobs"
 
-var validDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 func (f *Folder) blobPath(digest string) string {
 	return filepath.Join(f.dir, blobFolder, digest[:2], digest)
@@ -156,20 +156,30 @@ const leftOver = 24 * time.Hour
 
 // Collect implements [Store].
 func (f *Folder) Collect(ctx context.Context) (collected Collected, err error) {
-	err = f.write(ctx, func(c *conn) error {
-		used := map[string]bool{}
-		err := c.query("SELECT DISTINCT digest FROM entries WHERE digest <> ''", nil,
-			func(row *sqlite3.Stmt) error {
-				used[row.ColumnText(0)] = true
-				return nil
-			})
+	err = f.change(ctx, write{clean: func(c *conn) error {
+		digests, err := readDigests(c, "SELECT DISTINCT digest FROM entries WHERE digest <> ''")
 		if err != nil {
 			return err
 		}
+		used := make(map[string]bool, len(digests))
+		for _, digest := range digests {
+			used[digest] = true
+		}
 		collected, err = f.deleteUnused(used)
 		return err
-	})
+	}})
 	return collected, err
+}
+
+// deleteUnreferenced deletes those of some blobs that no entry refers to. A blob that stays by an
+// error is for Collect. No change runs meanwhile.
+func (f *Folder) deleteUnreferenced(c *conn, digests []string) {
+	for _, digest := range digests {
+		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)
+		if err == nil && len(used) == 0 && validDigest.MatchString(digest) {
+			_ = os.Remove(f.blobPath(digest))
+		}
+	}
 }
 
 // deleteUnused deletes the blobs that are not in use, and what writers have left behind. No

@@ -21,6 +21,46 @@ func (f *Folder) Append(ctx context.Context, lease Lease, entries ...Entry) erro
 	return f.write(ctx, func(c *conn) error { return f.append(c, lease, entries) })
 }
 
+// Replace implements [Store].
+func (f *Folder) Replace(ctx context.Context, lease Lease, entries ...Entry) error {
+	for i := range entries {
+		if err := f.setAside(&entries[i]); err != nil {
+			return err
+		}
+	}
+
+	var old []string
+	return f.change(ctx, write{
+		do: func(c *conn) error {
+			log, err := lease.check(c)
+			if err != nil {
+				return err
+			}
+			old, err = readDigests(c, "SELECT DISTINCT digest FROM entries WHERE log = ? AND digest <> ''", log)
+			if err != nil {
+				return err
+			}
+			if err := c.do("DELETE FROM entries WHERE log = ?", log); err != nil {
+				return err
+			}
+			return f.append(c, lease, entries)
+		},
+		clean: func(c *conn) error {
+			f.deleteUnreferenced(c, old)
+			return nil
+		},
+	})
+}
+
+// readDigests returns the digests that a statement gives.
+func readDigests(c *conn, sql string, args ...any) (digests []string, err error) {
+	err = c.query(sql, args, func(row *sqlite3.Stmt) error {
+		digests = append(digests, row.ColumnText(0))
+		return nil
+	})
+	return digests, err
+}
+
 // Note implements [Store].
 func (f *Folder) Note(lease Lease, entry Entry) {
 	do := func(c *conn) error { return f.append(c, lease, []Entry{entry}) }
@@ -97,7 +137,7 @@ func (c *Cost) Add(other Cost) {
 
 // Entries implements [Store].
 func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, err error) {
-	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return nil, err
 	}
 	err = f.read(func(c *conn) error {

@@ -425,6 +425,44 @@ func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
+// TestReplaceDeletesAtOnce: what a session has changed must not wait for the next Collect.
+func TestReplaceDeletesAtOnce(t *testing.T) {
+	dir, digest := fill(t)
+	f := openTest(t, dir)
+	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Replace(t.Context(), lease, Entry{Blob: []byte("the next state")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.blobPath(digest)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old content: %v", err)
+	}
+	expectEntriesHave(t, f, "the next state")
+
+	// A change that failed deletes nothing.
+	lease.Epoch--
+	if err := f.Replace(t.Context(), lease, Entry{Blob: []byte("of a former owner")}); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	expectEntriesHave(t, f, "the next state")
+}
+
+// expectEntriesHave compares the contents of the run a.
+func expectEntriesHave(t *testing.T, f *Folder, want ...string) {
+	t.Helper()
+	entries, err := f.Entries(t.Context(), ID{Run, "a"}, Query{})
+	if err != nil || len(entries) != len(want) {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	for i, e := range entries {
+		if content, err := f.Blob(t.Context(), e.Digest); err != nil || string(content) != want[i] {
+			t.Errorf("entry %d has %q, %v; want %q", i, content, err, want[i])
+		}
+	}
+}
+
 // FuzzReadBlob: whatever a file of a blob holds, reading it ends with an error or a content.
 func FuzzReadBlob(f *testing.F) {
 	compress, err := encoder()

@@ -27,7 +27,7 @@ const lockFolder = "locks"
 
 // Acquire implements [Store].
 func (f *Folder) Acquire(ctx context.Context, id ID) (Lease, error) {
-	if err := id.check(); err != nil {
+	if err := id.Check(); err != nil {
 		return Lease{}, err
 	}
 	if f.readOnly {
@@ -103,7 +103,7 @@ func describeProcess() string {
 
 // Owner implements [Store].
 func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
-	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return "", err
 	}
 	f.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ func (f *Folder) Create(ctx context.Context, log Log) error {
 }
 
 func create(c *conn, log Log) error {
-	if err := log.check(); err != nil {
+	if err := log.Check(); err != nil {
 		return err
 	}
 	if len(log.Spec) > maxSpec {
@@ -70,7 +71,7 @@ func scanCost(row *sqlite3.Stmt, at int) Cost {
 
 // Log implements [Store].
 func (f *Folder) Log(ctx context.Context, id ID) (log Log, err error) {
-	if err := errors.Join(ctx.Err(), id.check()); err != nil {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return log, err
 	}
 
@@ -150,7 +151,7 @@ func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
 
 // Copy implements [Store].
 func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
-	if err := from.check(); err != nil {
+	if err := from.Check(); err != nil {
 		return err
 	}
 	to.Parent, to.ParentTurn, to.Turn = from.Name, turn, turn
@@ -186,6 +187,7 @@ func (f *Folder) Remove(ctx context.Context, lease Lease) error {
 	if err != nil {
 		return err
 	}
+	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops one that has it open
 	return f.Release(lease)
 }
 

@@ -14,8 +14,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Store keeps logs. It is safe for concurrent use.
@@ -36,6 +37,9 @@ type Store interface {
 	// Append adds entries, all or none. When it returns, they survive the end of the process
 	// and of the machine. Calls at the same time share the wait for the disk.
 	Append(ctx context.Context, lease Lease, entries ...Entry) error
+	// Replace puts entries in the place of all entries of a log, as Append adds them. It
+	// deletes contents that only the old entries had, or leaves them to Collect.
+	Replace(ctx context.Context, lease Lease, entries ...Entry) error
 	// Note adds an entry, which is durable with the next Append at the latest. An error
 	// comes from that Append.
 	Note(lease Lease, entry Entry)
@@ -79,10 +83,10 @@ type ID struct {
 // String is "run NAME".
 func (id ID) String() string { return string(id.Kind) + " " + id.Name }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// check refuses an ID that cannot name a log.
-func (id ID) check() error {
+// Check refuses an ID that cannot name a log.
+func (id ID) Check() error {
 	if id.Kind != Run && id.Kind != Session {
 		return fmt.Errorf("unknown kind of log %q", id.Kind)
 	}

@@ -10,8 +10,11 @@ import (
 
 // write is a change on its way to the disk.
 type write struct {
-	do   func(*conn) error // nil for none
-	done chan error        // gets the outcome; nil if nobody waits
+	do func(*conn) error // nil for none
+	// clean deletes files, nil for none. It runs in a later transaction: what do has changed is
+	// on the disk then, and no other change is under way.
+	clean func(*conn) error
+	done  chan error // gets the outcome; nil if nobody waits
 }
 
 // maxGroup bounds the changes that share a transaction.
@@ -32,11 +35,16 @@ var errClosed = errors.New("the store is closed")
 
 // write makes a change and waits until it is on the disk.
 func (f *Folder) write(ctx context.Context, do func(*conn) error) error {
-	done := make(chan error, 1)
-	if err := f.send(ctx, write{do, done}); err != nil {
+	return f.change(ctx, write{do: do})
+}
+
+// change is write for a change that may delete files, too.
+func (f *Folder) change(ctx context.Context, w write) error {
+	w.done = make(chan error, 1)
+	if err := f.send(ctx, w); err != nil {
 		return err
 	}
-	return explain(<-done) // not earlier: the caller must know whether the change counts
+	return explain(<-w.done) // not earlier: the caller must know whether the change counts
 }
 
 // send gives a change to the writer.
@@ -85,6 +93,9 @@ func (f *Folder) serveWrites(c *conn) {
 		watched()
 
 		for i, w := range group {
+			if w.clean != nil && outcomes[i] == nil {
+				outcomes[i] = c.within(func() error { return w.clean(c) })
+			}
 			if w.done == nil {
 				noted = cmp.Or(noted, outcomes[i])
 				continue

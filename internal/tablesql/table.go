@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/tables"
 )
 
@@ -268,7 +268,7 @@ func (t *table) declare() string {
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // showName quotes a name that is no plain one.
 func showName(name string) string {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
@@ -59,6 +60,7 @@ func TestDropThoughts(t *testing.T) {
 
 // TestAFloodOfTagsIsReadOnce fails by its time limit if the work grows with the square.
 func TestAFloodOfTagsIsReadOnce(t *testing.T) {
+	skip.UnderRace(t)
 	for _, part := range []string{
 		"<think>", "</think>", "```\n<think>\n", "```\n<think>\n```\n", "~~~~\n<think>\n```\n", "<|channel|>",
 		"```\n</think>",

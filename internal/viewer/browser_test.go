@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,81 +14,20 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/rlmhq/rlm/internal/testing/browser"
 	"github.com/rlmhq/rlm/internal/viewer"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// requireBrowser makes a missing browser a failure in place of a skip.
-const requireBrowser = "RLM_REQUIRE_BROWSER"
-
-// browser is a page in a real Chromium.
-type browser struct {
-	tb  testing.TB
-	ctx context.Context //nolint:containedctx // it is the page, as chromedp has it
-}
-
-// openBrowser starts Chromium. Errors of the page's program fail the test.
-func openBrowser(tb testing.TB, flags ...chromedp.ExecAllocatorOption) *browser {
-	tb.Helper()
-	path, err := exec.LookPath("chromium")
-	switch {
-	case err != nil && os.Getenv(requireBrowser) != "":
-		tb.Fatal(err)
-	case err != nil:
-		tb.Skip("there is no chromium: install Debian's package")
-	}
-
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 800),
-		chromedp.WSURLReadTimeout(time.Minute))
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(options, flags...)...)
-	ctx, end := chromedp.NewContext(ctx)
-	tb.Cleanup(func() { end(); stop(); cancel() })
-
-	chromedp.ListenTarget(ctx, func(event any) {
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			tb.Errorf("the page failed: %v", e.ExceptionDetails)
-		case *runtime.EventConsoleAPICalled:
-			tb.Errorf("the page wrote: %v", e.Args)
-		}
-	})
-	b := &browser{tb, ctx}
-	b.do(runtime.Enable())
-	return b
-}
-
-func (b *browser) do(actions ...chromedp.Action) {
-	b.tb.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.tb.Fatal(err)
-	}
-}
-
-// eval returns the value of an expression of the page.
-func eval[T any](b *browser, expression string) (value T) {
-	b.tb.Helper()
-	b.do(chromedp.Evaluate(expression, &value))
-	return value
-}
-
-// wait waits until an expression of the page is true.
-func (b *browser) wait(expression string) {
-	b.tb.Helper()
-	b.do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(time.Minute)))
-}
-
-// open opens an address and waits until its run is shown.
-func (b *browser) open(address string) {
-	b.tb.Helper()
-	b.do(chromedp.Navigate(address))
-	b.wait(`performance.getEntriesByName('shown').length > 0`)
-}
-
 // rows returns the titles of the rows in view.
 const rows = `[...document.querySelectorAll('.row:not([hidden])')].sort((a, b) => a.place - b.place)` +
 	`.map((r) => r.querySelector('.title').textContent)`
+
+// open opens an address and waits until its run is shown.
+func open(b *browser.Page, address string) {
+	b.Do(chromedp.Navigate(address))
+	b.Wait(`performance.getEntriesByName('shown').length > 0`)
+}
 
 func serveDir(tb testing.TB, paths ...string) string {
 	tb.Helper()
@@ -102,59 +40,60 @@ func serveDir(tb testing.TB, paths ...string) string {
 
 func TestAPersonReadsARun(t *testing.T) {
 	t.Parallel()
-	b := openBrowser(t)
-	b.open(serveDir(t, "testdata/record")) // the only run is opened
+	b := browser.Open(t)
+	open(b, serveDir(t, "testdata/record")) // the only run is opened
 
-	if got := eval[[]string](b, rows); len(got) != 20 || got[0] != "which place?" {
+	if got := browser.Eval[[]string](b, rows); len(got) != 20 || got[0] != "which place?" {
 		t.Errorf("rows %q", got)
 	}
 	active := `document.activeElement.id + ' ' + document.activeElement.getAttribute('aria-activedescendant')`
-	if got := eval[string](b, active); got != "scroll row0" {
+	if got := browser.Eval[string](b, active); got != "scroll row0" {
 		t.Errorf("at first, %q is active", got)
 	}
 
-	b.do(chromedp.KeyEvent("jjj")) // the first snippet
-	b.wait(`document.querySelector('#part h2').textContent === 'Snippet'`)
-	b.wait(`document.querySelectorAll('#part pre').length === 2`)
-	if got := eval[string](b, `document.querySelectorAll('#part pre')[1].textContent`); got != "⟨1B⟩[31mboom\n" {
-		t.Errorf("output %q", got)
+	b.Do(chromedp.KeyEvent("jjj")) // the first snippet
+	b.Wait(`document.querySelector('#part h2').textContent === 'Snippet'`)
+	b.Wait(`document.querySelectorAll('#part pre').length === 2`)
+	output := browser.Eval[string](b, `document.querySelectorAll('#part pre')[1].textContent`)
+	if output != "⟨1B⟩[31mboom\n" {
+		t.Errorf("output %q", output)
 	}
-	if got := eval[string](b, `location.hash`); !strings.HasSuffix(got, "node=3") {
+	if got := browser.Eval[string](b, `location.hash`); !strings.HasSuffix(got, "node=3") {
 		t.Errorf("address %q", got)
 	}
 	role := `(() => { const r = document.getElementById('row3'); return [r.role, r.ariaLevel, r.ariaSelected, ` +
 		`r.ariaExpanded, r.getAttribute('aria-label')].join('|'); })()`
-	if got := eval[string](b, role); !strings.HasPrefix(got, "treeitem|3|true|true|snippet, flags = ") {
+	if got := browser.Eval[string](b, role); !strings.HasPrefix(got, "treeitem|3|true|true|snippet, flags = ") {
 		t.Errorf("row %q", got)
 	}
 
-	b.do(chromedp.KeyEvent("h")) // folds it
-	b.wait(rows + `.length === 12`)
-	b.do(chromedp.KeyEvent("/"))
-	if got := eval[string](b, `document.activeElement.id`); got != "search" {
+	b.Do(chromedp.KeyEvent("h")) // folds it
+	b.Wait(rows + `.length === 12`)
+	b.Do(chromedp.KeyEvent("/"))
+	if got := browser.Eval[string](b, `document.activeElement.id`); got != "search" {
 		t.Errorf("after /, %q is active", got)
 	}
-	b.do(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // chromedp types what a page prevents
-	b.do(chromedp.KeyEvent("zerodivision"))
-	b.wait(`document.getElementById('hits').textContent === '1 of 1'`)
-	b.wait(`document.querySelector('.row.chosen .title')?.textContent === "1/0"`)
+	b.Do(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // chromedp types what a page prevents
+	b.Do(chromedp.KeyEvent("zerodivision"))
+	b.Wait(`document.getElementById('hits').textContent === '1 of 1'`)
+	b.Wait(`document.querySelector('.row.chosen .title')?.textContent === "1/0"`)
 
-	b.do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("e"))
-	b.wait(rows + `.join() === "which place?,Turn 2 · 1/0,1/0"`)
+	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("e"))
+	b.Wait(rows + `.join() === "which place?,Turn 2 · 1/0,1/0"`)
 }
 
 func TestAListLeadsToRuns(t *testing.T) {
 	t.Parallel()
-	b := openBrowser(t)
-	b.do(chromedp.Navigate(serveDir(t, "testdata")), chromedp.WaitVisible(".runlink"))
-	if n := eval[int](b, `document.querySelectorAll('.runlink').length`); n != 2 {
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate(serveDir(t, "testdata")), chromedp.WaitVisible(".runlink"))
+	if n := browser.Eval[int](b, `document.querySelectorAll('.runlink').length`); n != 2 {
 		t.Errorf("%d runs", n)
 	}
 
-	b.do(chromedp.Click(`//a[contains(., "journal")]`), chromedp.WaitVisible(".row"))
-	b.do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"))
-	b.do(chromedp.SendKeys("#filter", "record"))
-	b.wait(`document.querySelectorAll('.runlink').length === 1`)
+	b.Do(chromedp.Click(`//a[contains(., "journal")]`), chromedp.WaitVisible(".row"))
+	b.Do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"))
+	b.Do(chromedp.SendKeys("#filter", "record"))
+	b.Wait(`document.querySelectorAll('.runlink').length === 1`)
 }
 
 func TestARunGrowsOnThePage(t *testing.T) {
@@ -173,16 +112,16 @@ func TestARunGrowsOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b := openBrowser(t)
-	b.open(serveDir(t, dir))
-	if got := eval[string](b, `document.getElementById('status').textContent`); got != "running" {
+	b := browser.Open(t)
+	open(b, serveDir(t, dir))
+	if got := browser.Eval[string](b, `document.getElementById('status').textContent`); got != "running" {
 		t.Errorf("status %q", got)
 	}
 	if err := os.WriteFile(name, all, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(`document.getElementById('status').textContent === 'answered'`)
-	b.wait(rows + `.length === 20`)
+	b.Wait(`document.getElementById('status').textContent === 'answered'`)
+	b.Wait(rows + `.length === 20`)
 }
 
 // TestAHostileRunIsText: everything that a trace can hold is hostile here. None of it becomes an
@@ -201,24 +140,24 @@ func TestAHostileRunIsText(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b := openBrowser(t)
-	b.do(chromedp.Navigate("about:blank"))
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate("about:blank"))
 	asFile := &url.URL{Scheme: "file", Path: file}
 	for _, address := range []string{serve(t, oneRun{hostileRun()}).URL + "/secret/", asFile.String()} {
-		b.open(address)
+		open(b, address)
 		for range 8 {
-			b.wait(`!document.querySelector('#part').textContent.includes('Loading')`)
-			bad := eval[int](b, `document.querySelectorAll('img, iframe, object, embed, svg, `+
+			b.Wait(`!document.querySelector('#part').textContent.includes('Loading')`)
+			bad := browser.Eval[int](b, `document.querySelectorAll('img, iframe, object, embed, svg, `+
 				`form:not([method=dialog]), [onerror], [onload], `+
 				`body script ~ script ~ script, a[href^="javascript:"]').length`)
-			title := eval[string](b, `document.title + String(window.owned)`)
+			title := browser.Eval[string](b, `document.title + String(window.owned)`)
 			if bad != 0 || strings.HasPrefix(title, "owned") || !strings.HasSuffix(title, "undefined") {
 				t.Fatalf("%d hostile elements, title %q", bad, title)
 			}
-			b.do(chromedp.KeyEvent("j"))
+			b.Do(chromedp.KeyEvent("j"))
 		}
 
-		text := eval[string](b, `document.getElementById('panes').textContent`)
+		text := browser.Eval[string](b, `document.getElementById('panes').textContent`)
 		if !strings.Contains(text, "<img src=x") || strings.ContainsAny(text, "\u202e\x1b\x00") {
 			t.Errorf("%.500q", text)
 		}
@@ -295,26 +234,26 @@ func largeRun(nodes int) *viewer.Run {
 
 func TestALargeRunScrolls(t *testing.T) {
 	t.Parallel()
-	b := openBrowser(t)
+	b := browser.Open(t)
 	run := largeRun(100_000)
-	b.open(serve(t, oneRun{run}).URL + "/secret/")
-	b.do(chromedp.Click("#unfold"), chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
-	b.wait(fmt.Sprintf(`document.querySelector('.row.chosen') && document.querySelector('.row.chosen').row >= %d`,
+	open(b, serve(t, oneRun{run}).URL+"/secret/")
+	b.Do(chromedp.Click("#unfold"), chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
+	b.Wait(fmt.Sprintf(`document.querySelector('.row.chosen') && document.querySelector('.row.chosen').row >= %d`,
 		len(run.Nodes)-12))
-	if n := eval[int](b, `document.querySelectorAll('.row').length`); n > 100 {
+	if n := browser.Eval[int](b, `document.querySelectorAll('.row').length`); n > 100 {
 		t.Errorf("%d rows are in the page for %d nodes", n, len(run.Nodes))
 	}
 }
 
 // BenchmarkFirstPaint measures from the request of the page to the frame that shows the run.
 func BenchmarkFirstPaint(b *testing.B) {
-	page := openBrowser(b)
+	page := browser.Open(b)
 	address := serve(b, oneRun{largeRun(10_000)}).URL + "/secret/"
 	var sum float64
 	for b.Loop() {
-		page.do(chromedp.Navigate("about:blank"))
-		page.open(address)
-		sum += eval[float64](page, `performance.getEntriesByName('shown')[0].startTime`)
+		page.Do(chromedp.Navigate("about:blank"))
+		open(page, address)
+		sum += browser.Eval[float64](page, `performance.getEntriesByName('shown')[0].startTime`)
 	}
 	b.ReportMetric(sum/float64(b.N), "ms/paint")
 }
@@ -337,15 +276,15 @@ const scroll = `new Promise((done) => {
 // BenchmarkScroll measures the median frame without a limit on their rate, so that a frame
 // takes what it costs.
 func BenchmarkScroll(b *testing.B) {
-	page := openBrowser(b,
+	page := browser.Open(b,
 		chromedp.Flag("disable-frame-rate-limit", true), chromedp.Flag("disable-gpu-vsync", true))
-	page.open(serve(b, oneRun{largeRun(100_000)}).URL + "/secret/")
-	page.do(chromedp.Click("#unfold"))
+	open(page, serve(b, oneRun{largeRun(100_000)}).URL+"/secret/")
+	page.Do(chromedp.Click("#unfold"))
 	var sum float64
 	for b.Loop() {
-		page.do(chromedp.Evaluate(`document.getElementById('scroll').scrollTop = 0`, nil))
+		page.Do(chromedp.Evaluate(`document.getElementById('scroll').scrollTop = 0`, nil))
 		var median float64
-		page.do(chromedp.Evaluate(scroll, &median, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+		page.Do(chromedp.Evaluate(scroll, &median, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
 			return p.WithAwaitPromise(true)
 		}))
 		sum += median

@@ -32,6 +32,7 @@ type Builder struct {
 
 // loop is where the next events of a loop belong. Numbers of nodes are -1 for none.
 type loop struct {
+	begun               bool
 	node, turn, snippet int
 	open                []int // calls in flight
 }
@@ -121,6 +122,9 @@ func (b *Builder) span(e *ledger.Event) (start, elapsed float64) {
 // Event adds what an event tells. Ran, Call, Request and Response have the whole texts, if the
 // event has them.
 func (b *Builder) Event(e *ledger.Event) {
+	if l := b.loops[shorten(e.Node)]; l != nil && l.begun && e.Kind == ledger.EventLoopStarted {
+		delete(b.loops, shorten(e.Node)) // a turn that runs again has its sub-loops again
+	}
 	l := b.loop(e)
 	if l == nil {
 		return
@@ -198,27 +202,6 @@ func (b *Builder) place(l *loop, at time.Time) int {
 		return l.turn
 	}
 	return l.snippet
-}
-
-func (b *Builder) beginLoop(l *loop, e *ledger.Event) {
-	n := &b.run.Nodes[l.node]
-	n.Title, n.Model, n.Agent, n.Start = shorten(e.Text), shorten(e.Model), shorten(e.Agent), b.at(e.Time)
-	b.addText(l.node, "question", FormText, e.Text)
-	if l.node == 0 {
-		b.run.Title, b.run.Status = n.Title, StatusRunning
-	}
-}
-
-func (b *Builder) endLoop(l *loop, e *ledger.Event) {
-	b.endTurn(l, e.Time)
-	n := &b.run.Nodes[l.node]
-	n.Start, n.Elapsed = b.span(e)
-	n.Status = shorten(e.Status)
-	b.addText(l.node, "answer", FormText, e.Text)
-	b.addText(l.node, "reason", FormText, e.Error)
-	if l.node == 0 {
-		b.run.Status = n.Status
-	}
 }
 
 func (b *Builder) beginTurn(l *loop, e *ledger.Event) {

@@ -26,8 +26,9 @@ const (
 
 // The statuses of nodes. The others are those of loops. Empty means that all is well.
 const (
-	StatusRunning = "running"
-	StatusFailed  = "failed"
+	StatusRunning     = "running"
+	StatusFailed      = "failed"
+	StatusInterrupted = "interrupted" // the process ended first; a later one did it again
 )
 
 // Node is a part of a run. It comes after its parent and keeps its number.

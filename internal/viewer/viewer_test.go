@@ -144,6 +144,33 @@ loop "q" (running) question="q"
 	}
 }
 
+// TestARunThatGoesOnIsOneTree: a process has ended in the midst of a turn, and the next one runs
+// the turn again.
+func TestARunThatGoesOnIsOneTree(t *testing.T) {
+	var b viewer.Builder
+	begin := []ledger.Event{
+		{Kind: ledger.EventRunStarted, Node: "0", Text: "q"},
+		{Kind: ledger.EventTurnStarted, Node: "0", Turn: 1},
+		{Kind: ledger.EventLoopStarted, Node: "0.1", Text: "sub"},
+	}
+	end := []ledger.Event{
+		{Kind: ledger.EventLoopEnded, Node: "0.1", Status: "answered"},
+		{Kind: ledger.EventRunEnded, Node: "0", Status: "answered"},
+	}
+	for _, e := range slices.Concat(begin, begin, end) {
+		e.Time = time.Now()
+		b.Event(&e)
+	}
+	check(t, outline(b.Run()), `
+loop "q" (answered) question="q"
+ turn "Turn 1" (interrupted)
+  snippet "" (interrupted)
+   loop "sub" (interrupted) question="sub"
+ turn "Turn 1"
+  snippet ""
+   loop "sub" (answered) question="sub"`)
+}
+
 func TestAHostileRunHasBounds(t *testing.T) {
 	var b viewer.Builder
 	b.Event(&ledger.Event{Kind: ledger.EventRunStarted, Node: "0", Text: strings.Repeat("é", 1<<20)})

@@ -67,6 +67,15 @@ var serveRows = []goRow{
 		"%.0f MiB", 1024, 0,
 	},
 	{"BenchmarkIdleSessions", "ms/p99", "a snippet that brings one of them back, p99", "%.0f ms", 50, 0},
+	{
+		"BenchmarkServedRuns", "ideal",
+		"100 runs at once over HTTP, each with 22 model calls of 50 ms, one after the other", "%.2f x the ideal time",
+		1.1, 0,
+	},
+	{
+		"BenchmarkWatchers", "events/s", "500 watchers of one run: events that reach them, none lost", "%.0f a second",
+		0, 0,
+	},
 }
 
 // serve has a server with workers measured.

@@ -8,11 +8,11 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
 python=$("$here/../venv.sh" serve | tail -n 1)
 
-wanted="openai@7.57.0 ws@8.23.0"
+wanted=(openai@7.57.0 ws@8.23.0)
 modules=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/serve-modules
-if [[ $(cat "$modules/wanted" 2>/dev/null) != "$wanted" ]]; then
-	npm install --silent --no-audit --no-fund --prefix "$modules" $wanted # two words
-	printf '%s\n' "$wanted" >"$modules/wanted"
+if [[ $(cat "$modules/wanted" 2>/dev/null) != "${wanted[*]}" ]]; then
+	npm install --silent --no-audit --no-fund --prefix "$modules" "${wanted[@]}"
+	printf '%s\n' "${wanted[*]}" >"$modules/wanted"
 fi
 
 work=$(mktemp -d)
@@ -32,13 +32,18 @@ done
 address=$(grep -o 'http://.*' "$work/notes")
 
 "$python" "$here/client.py" "$address"
+# lines FILE LANGUAGE prints the code blocks of a page, with the mark behind each.
+lines() { awk -v begin='```'"$2" '$0 == begin { on = 1; next } on; on && $0 == "```" { on = 0 }' "$1"; }
+
+lines "$here/../../README.md" python | grep -v '^```' | sed "s|http://127.0.0.1:7070/v1|$address|" |
+	"$python" - | grep -q . # the lines of the README
 cp "$here/client.mjs" "$here/socket.mjs" "$modules" # modules are found from where a file stands
 node "$modules/client.mjs" "$address"
 node "$modules/socket.mjs" "$address"
 
 # The lines of docs/serve.md that use curl.
 echo 'curl() { command curl -sS "$@"; echo; }' >"$work/lines.sh"
-sed -n '/^```sh$/,/^```$/p' "$here/../../docs/serve.md" | sed -n '/^curl/,/^```$/p' |
+lines "$here/../../docs/serve.md" sh | sed -n '/^curl/,/^```$/p' |
 	grep -v '^```' | sed "s#http://127.0.0.1:7070/v1#$address#" >>"$work/lines.sh"
 bash -euo pipefail "$work/lines.sh" | tee "$work/answers"
 for want in 'Hello from the model' '"name":"triage"' '"echo":"1"' '"status":"queued"'; do

@@ -15,7 +15,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 REPO=$(cd -- "$SCRIPTS/../.." && pwd)
 AOT=$SCRIPTS/aot
 LOCK=$AOT/inputs.sha256
-ARCHITECTURES=(amd64)
+ARCHITECTURES=(amd64 arm64)
 
 TOOLS=(
   clang-19/bookworm llvm-19/bookworm lld-19/bookworm libclang-cpp19/bookworm
@@ -36,9 +36,18 @@ FLAGS=(
   -DWASM_RT_MEMCHECK_BOUNDS_CHECK=1 -DWASM_RT_USE_MMAP=0
   -DWASM_RT_NONCONFORMING_UNCHECKED_STACK_EXHAUSTION=1 # the rewritten code checks it
 )
-PROFILED=(-fprofile-use=/build/profile -Werror=backend-plugin) # an error if the code has changed
-declare -A TARGET=([amd64]="--target=x86_64-unknown-linux -march=x86-64-v2")
-declare -A EMULATION=([amd64]=elf_x86_64)
+PROFILED=(-fprofile-use=/build/profile)
+# It is an error if the code has changed since the training. For arm64, clang changes single
+# functions before it reads the profile, and compiles these without it.
+STRICT=(-Werror=backend-plugin)
+# On arm64, x28 is Go's even while a guest runs, and x18 belongs to some systems. Processors of
+# the kind Cortex-A53 make mistakes, which code can avoid.
+declare -A TARGET=(
+  [amd64]="--target=x86_64-unknown-linux -march=x86-64-v2"
+  [arm64]="--target=aarch64-unknown-linux -march=armv8-a -ffixed-x18 -ffixed-x28 \
+-fomit-frame-pointer -mfix-cortex-a53-835769"
+)
+declare -A LINK=([amd64]="-m elf_x86_64" [arm64]="-m aarch64linux --fix-cortex-a53-843419")
 
 # ---- tools ------------------------------------------------------------------------
 
@@ -116,10 +125,19 @@ link() {
   while read -r entry; do
     keep+=(-u "$entry")
   done < <(sed -n 's/^void \(aot_export_[0-9]*\)(.*/\1/p' "$dir/c/glue.c")
-  llvm lld -flavor gnu -m "${EMULATION[$arch]}" -static --image-base=0 --emit-relocs \
+  # shellcheck disable=SC2086 # the options are words
+  llvm lld -flavor gnu ${LINK[$arch]} -static --image-base=0 --emit-relocs \
     --gc-sections -z noexecstack -z separate-code -z max-page-size=4096 -e aot_begin \
     -u aot_resume -u aot_start -u aot_offsets "${keep[@]}" -o "$out/code.elf" "$out"/*.o
+  [[ $arch != arm64 ]] || check_registers "$out/code.elf"
   tool pack "$out/code.elf" "$dir/c" "$4"
+}
+
+# check_registers ELF: the code for arm64 has two registers less, see TARGET.
+check_registers() {
+  if llvm llvm-objdump -d --no-show-raw-insn "$1" | grep -E '[^a-z0-9_][xw](18|28)\b' >&2; then
+    die "$1 uses a register that is not the guest's"
+  fi
 }
 
 # ---- profile --------------------------------------------------------------------------
@@ -144,14 +162,17 @@ train() {
 flags() {
   local arch
   printf 'compile=%s\n' "${FLAGS[*]}"
-  printf 'profile=%s\n' "${PROFILED[*]}"
+  printf 'profile=%s\n' "${PROFILED[*]} ${STRICT[*]}"
   for arch in "${ARCHITECTURES[@]}"; do
     printf 'target_%s=%s\n' "$arch" "${TARGET[$arch]}"
+    printf 'link_%s=%s\n' "$arch" "${LINK[$arch]}"
   done
 }
 
 python_code() { # ARCH
-  compile "$1" "$WORK/python" "$WORK/python-$1" "${PROFILED[@]/\/build/$WORK}"
+  local options=("${PROFILED[@]/\/build/$WORK}")
+  [[ $1 != amd64 ]] || options+=("${STRICT[@]}")
+  compile "$1" "$WORK/python" "$WORK/python-$1" "${options[@]}"
   link "$1" "$WORK/python" "$WORK/python-$1" "$WORK/code_$1.blob"
 }
 

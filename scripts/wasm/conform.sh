@@ -6,19 +6,36 @@
 # Sends many modules through the recipe of aot.sh and compares the machine code with wazero,
 # see aot/conform. spec takes WebAssembly's own tests, which lie in wazero's source. random
 # takes modules of wasm-smith, which needs cargo, and ends after that many minutes. python runs
-# random Python in the two engines of tier wasm. WORKDIR can be one of aot.sh.
+# random Python in the two engines of tier wasm. WORKDIR can be one of aot.sh. ARCH=arm64 makes
+# code for arm64 and runs both engines in QEMU (Debian's qemu-user).
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=aot.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/aot.sh"
 
+ARCH=${ARCH:-amd64}
+
 conform() { "$WORK/bin/conform" "$@"; }
+
+# run_both COMMAND...: conform on the processor of the code.
+run_both() {
+  if [[ $ARCH == amd64 ]]; then
+    conform "$@"
+  else
+    qemu-aarch64 "$WORK/bin/conform-$ARCH" "$@"
+  fi
+}
 
 tool() { "$WORK/bin/aot" "$@"; }
 
 build_tools() {
   mkdir -p "$WORK/bin"
-  (cd "$REPO" && go build -o "$WORK/bin/" ./scripts/wasm/aot ./scripts/wasm/aot/conform)
+  (
+    cd "$REPO"
+    go build -o "$WORK/bin/" ./scripts/wasm/aot ./scripts/wasm/aot/conform
+    [[ $ARCH == amd64 ]] ||
+      GOARCH=$ARCH go build -o "$WORK/bin/conform-$ARCH" ./scripts/wasm/aot/conform
+  )
 }
 
 # make_blob BASE: machine code of BASE.wasm in BASE.blob, or why there is none in BASE.refused.
@@ -35,15 +52,15 @@ make_blob() {
     return
   fi
   rm "$base.refused"
-  compile amd64 "$dir" "$dir/out"
-  link amd64 "$dir" "$dir/out" "$base.blob"
+  compile "$ARCH" "$dir" "$dir/out"
+  link "$ARCH" "$dir" "$dir/out" "$base.blob"
   rm -rf "$dir"
 }
 
 # spec: the tests of version 2 of the standard, but those of vectors and of the links between
 # modules, which no guest has. In version 1, the tests of indirect calls have one table, as guests do.
 spec() {
-  local suite script name dir=$WORK/spec
+  local suite script name dir=$WORK/spec-$ARCH
   suite=$(cd "$REPO" && go list -m -f '{{.Dir}}' github.com/tetratelabs/wazero)
   suite+=/internal/integration_test/spectest
   mkdir -p "$dir"/{v1,v2}
@@ -56,7 +73,7 @@ spec() {
       [[ -e $name.blob || -e $name.refused ]] || make_blob "$name"
     done < <(sed -n "s|.*\"type\": \"module\",.*\"filename\": \"\(.*\)\.wasm\".*|$dir/${name%/*}/\1|p" "$dir/$name.json")
   done
-  conform spec "$dir"
+  run_both spec "$dir"
 }
 
 # random MINUTES: batches of modules, each with a seed of its own.
@@ -72,7 +89,7 @@ random() {
       conform fuel "$base"
       make_blob "${base%.wasm}"
     done
-    conform random "$dir" "$seed" || die "a difference: see $dir"
+    run_both random "$dir" "$seed" || die "a difference: see $dir"
     rm -rf "$dir"
   done
 }
@@ -86,6 +103,8 @@ conform_main() {
   esac || die "usage: conform.sh spec [WORKDIR] | random MINUTES [WORKDIR] | python MINUTES [WORKDIR]"
   need_debian
   need_tools go
+  [[ -n ${TARGET[$ARCH]-} ]] || die "unknown ARCH $ARCH"
+  [[ $ARCH == amd64 ]] || need_tools qemu-aarch64
   WORK=${1:-${TMPDIR:-/tmp}/rlm-aot}
   mkdir -p "$WORK"
   WORK=$(cd -- "$WORK" && pwd)
@@ -94,7 +113,7 @@ conform_main() {
   case $what in
   spec) spec ;;
   random) random "$minutes" ;;
-  python) conform python $((RANDOM * 32768 + RANDOM)) "$minutes" ;;
+  python) run_both python $((RANDOM * 32768 + RANDOM)) "$minutes" ;;
   esac
 }
 

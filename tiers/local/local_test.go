@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/tiersuite"
+	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
@@ -64,6 +65,30 @@ func TestSuite(t *testing.T) {
 func TestLongTexts(t *testing.T) {
 	skip.Short(t, "it reads long texts")
 	tiersuite.LongTexts(t, usual(t))
+}
+
+// TestAJobDecidesOnRandom: the other randomness is the system's.
+func TestAJobDecidesOnRandom(t *testing.T) {
+	tier := usual(t)
+	outs := map[string]bool{}
+	for _, seed := range []string{"one", "one", "two"} {
+		box, err := tier.Open(t.Context(), tiers.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := tiers.Job{Source: "import random; print(random.random())", Seed: []byte(seed)}
+		result, err := box.Run(t.Context(), job)
+		if err != nil || result.Exception != nil {
+			t.Fatal(err, result.Exception)
+		}
+		outs[result.Stdout] = true
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(outs) != 2 {
+		t.Errorf("two seeds gave %v", outs)
+	}
 }
 
 // TestOlderPythons runs what does not depend on the version of Python on all

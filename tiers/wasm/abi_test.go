@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -170,6 +171,7 @@ func hostileConfig() tiers.Config {
 // memory. The host stops the guest, and neither reads nor writes there. Each row has a control
 // that differs by its numbers only.
 func TestAddressesOutsideTheMemory(t *testing.T) {
+	skip.UnderRace(t)
 	const size = hostileMemory
 	g := newHostileGuest(t, hostileConfig())
 	for _, args := range [][2]uint64{

@@ -1,10 +1,9 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package wasm
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -105,7 +104,7 @@ func (p *aotProgram) start(_ context.Context, in *instance) (machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &aotMachine{in: in, program: p, random: rand.Reader, clocks: systemClocks{}}
+	m := &aotMachine{in: in, program: p, random: &in.course, clocks: systemClocks{&in.course}}
 	if in.deterministic {
 		m.random, m.clocks = mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}), newFixedClocks()
 	}
@@ -257,7 +256,7 @@ type clocks interface {
 	monotonic() int64
 }
 
-type systemClocks struct{}
+type systemClocks struct{ course *course }
 
 // The monotonic clock is the host's, as in wazero and in the other tiers: sessions move between
 // guests, and between tiers. Since is faster than a system call.
@@ -272,7 +271,7 @@ func hostMonotonic() int64 {
 	return now.Nano()
 }
 
-func (systemClocks) wall() int64      { return time.Now().UnixNano() }
+func (c systemClocks) wall() int64    { return c.course.wall().UnixNano() }
 func (systemClocks) monotonic() int64 { return hostBegun + int64(time.Since(processBegun)) }
 
 // fixedClocks go on by a millisecond with each look, as wazero's do.

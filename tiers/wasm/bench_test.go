@@ -17,11 +17,17 @@ import (
 // testEngine is the engine under test: RLM_ENGINE, or the default.
 var testEngine = os.Getenv("RLM_ENGINE")
 
-// warmTier shares its cache between the package's tests, so that the
-// interpreter is compiled once.
+// warmTier is [warmTierOf] the engine under test.
 func warmTier(tb testing.TB) tiers.Tier {
 	tb.Helper()
-	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: testEngine})
+	return warmTierOf(tb, testEngine)
+}
+
+// warmTierOf shares its cache between the package's tests, so that the
+// interpreter is compiled once.
+func warmTierOf(tb testing.TB, engine string) tiers.Tier {
+	tb.Helper()
+	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: engine})
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {
 			tb.Error(err)

@@ -15,6 +15,13 @@ func TestEscape(t *testing.T) {
 	escapes.Run(t, warmTier(t))
 }
 
+// TestEscapeOnWazero is for systems where the default engine is another one.
+func TestEscapeOnWazero(t *testing.T) {
+	skip.Short(t, "make unraced runs it")
+	skip.UnderRace(t)
+	escapes.Run(t, warmTierOf(t, "wazero"))
+}
+
 // TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls:
 // where the limit is lifted and the function is offered, too many calls arrive.
 func TestEscapeByHostCallsWithoutALimit(t *testing.T) {

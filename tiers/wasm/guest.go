@@ -142,7 +142,9 @@ func (g *guest) save() error {
 // Run runs a snippet.
 func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	g.in.watch.peak, g.in.watch.refused = g.in.mem.own(), false
+	g.in.course = newCourse(s.Job)
 	code, err := g.runConfigured(ctx, s.Source, s.Ordinal<<wire.OrdinalShift)
+	g.in.course = course{}
 	if g.in.watch.refused {
 		g.accounts.Refuse(tiers.LimitMemory)
 	}
@@ -249,7 +251,9 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		return tiers.Report{}, session.ErrClosed
 	}
 
+	end := g.in.mem.expect(uint64(len(state.Data)))
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
+	end()
 	switch {
 	case err != nil:
 	case state.Format == session.FormatPickle:

@@ -33,6 +33,7 @@ type instance struct {
 	texts    []mappedText
 
 	deterministic bool
+	course        course // of the snippet that runs
 	pending       session.Reply
 	stack         [3]uint64
 	threads       threads
@@ -74,7 +75,7 @@ func (e *engine) instantiate(
 		}
 	}
 
-	in.accounts = accounts
+	in.accounts, in.course = accounts, course{}
 	in.mem.prefault()
 	if from != nil {
 		if err := in.restoreTexts(from.texts); err != nil {

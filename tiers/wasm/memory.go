@@ -29,6 +29,8 @@ type linearMemory interface {
 	reset(watch *memoryWatch) bool
 	// prefault prepares the pages that every snippet writes.
 	prefault()
+	// expect prepares the memory to grow by so many bytes, until end is called.
+	expect(bytes uint64) (end func())
 }
 
 // memoryWatch records the growth of a sandbox's memory.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/internal/pagemap"
+	"github.com/rlmhq/rlm/internal/prefault"
 )
 
 const (
@@ -26,8 +27,9 @@ type mapping struct {
 	limit uint64 // of what is not texts
 	texts []span
 	watch *memoryWatch
-	// warm reports whether the hot pages are private already.
-	warm bool
+	// warm reports whether the hot pages are private already, ahead whether there may be pages
+	// beyond used.
+	warm, ahead bool
 }
 
 // allocate maps memory of size bytes, at least the image's, that can grow to limit, and by
@@ -67,6 +69,16 @@ func (m *mapping) prefault() {
 	}
 }
 
+// expect has the kernel provide pages where the memory will grow, while it does.
+func (m *mapping) expect(bytes uint64) (end func()) {
+	last := min(m.used+bytes, m.limit, uint64(len(m.data)))
+	if last < m.used+prefault.Least {
+		return func() {}
+	}
+	m.ahead = true
+	return prefault.Begin(m.data[m.used:last])
+}
+
 // resetBytes bounds the private pages that reset keeps.
 const resetBytes = 512 * pageSize
 
@@ -74,7 +86,7 @@ const resetBytes = 512 * pageSize
 // that a small snippet has changed and keeps them private. Dropping them instead would flush
 // their address translations on all processors of this process, page by page.
 func (m *mapping) reset(watch *memoryWatch) bool {
-	if m.used != m.img.size {
+	if m.used != m.img.size || m.ahead {
 		return false
 	}
 	runs, err := m.privatePages()

@@ -47,6 +47,8 @@ type mapping struct {
 	watch *memoryWatch
 }
 
+func (m *mapping) expect(uint64) (end func()) { return func() {} }
+
 func (img *image) allocate(
 	size, limit, _ uint64, watch *memoryWatch,
 ) (linearMemory, error) {

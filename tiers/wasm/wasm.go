@@ -37,9 +37,9 @@ type Options struct {
 	// prepares for about two seconds.
 	CacheDir string
 	// Engine runs the interpreter's WebAssembly. "aot" runs machine code that is part of the
-	// program; it exists for linux/amd64. "wazero" compiles the WebAssembly on this machine and
-	// caches the code, which then takes about twice the time. "auto", as is empty, means aot if
-	// its code works here, else wazero.
+	// program; it exists for Linux on amd64 and arm64. "wazero" compiles the WebAssembly on this
+	// machine and caches the code, which then takes about twice the time. "auto", as is empty,
+	// means aot if its code works here, else wazero.
 	Engine string
 	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
 	// start with the modules that it leaves in sys.modules.

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
@@ -20,4 +21,11 @@ func TestMain(m *testing.M) {
 
 func TestSuite(t *testing.T) {
 	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
+}
+
+// TestSuiteOnWazero is for systems where the default engine is another one.
+func TestSuiteOnWazero(t *testing.T) {
+	skip.Short(t, "make unraced runs it")
+	skip.UnderRace(t)
+	tiertest.Run(t, warmTierOf(t, "wazero"), tiertest.Options{Patience: 10 * time.Minute})
 }

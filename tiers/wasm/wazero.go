@@ -2,11 +2,11 @@ package wasm
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"reflect"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -63,7 +63,11 @@ func wazeroConfig(in *instance) wazero.ModuleConfig {
 		return c.WithRandSource(mathrand.NewChaCha8([32]byte{'r', 'l', 'm'}))
 	}
 
-	return c.WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime()
+	wall := func() (int64, int32) {
+		now := in.course.wall()
+		return now.Unix(), int32(now.Nanosecond()) //nolint:gosec // less than a second
+	}
+	return c.WithRandSource(&in.course).WithWalltime(wall, sys.ClockResolution(time.Microsecond)).WithSysNanotime()
 }
 
 // importForWazero provides the guest's only imports: WASI without files, and the requests of

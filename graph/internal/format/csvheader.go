@@ -4,8 +4,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // role is what a column of CSV is for.
@@ -109,7 +110,7 @@ func parseHeader(row []string) (columns []column, isEdges bool, err error) {
 
 // typed is a field of the header: name:type[](space){options}. Neo4j's options have no
 // meaning here.
-var typed = regexp.MustCompile(`(?s)^(.*):([A-Za-z_]+)(\[\])?(?:\(([^()]*)\))?(?:\{[^{}]*\})?$`)
+var typed = lazyregexp.New(`(?s)^(.*):([A-Za-z_]+)(\[\])?(?:\(([^()]*)\))?(?:\{[^{}]*\})?$`)
 
 // parseColumn parses a field of the header.
 func parseColumn(field string) (column, error) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Format is a format of files.
@@ -112,11 +114,11 @@ func Detect(name string, head []byte) (Format, error) {
 }
 
 var (
-	functional = regexp.MustCompile(`^(Prefix\(|Ontology\(|Prefix:|Ontology:)`)
-	turtle     = regexp.MustCompile(`(?im)^(@prefix|@base|prefix|base|_:\S+)\s`)
-	iri        = regexp.MustCompile(`^<[a-zA-Z][a-zA-Z0-9+.-]*:[^\s<>"]*>\s`)
-	jsonLD     = regexp.MustCompile(`"@(context|graph|id|type)"\s*:`)
-	nodeList   = regexp.MustCompile(`"(nodes|links|edges|rels)"\s*:\s*\[`)
+	functional = lazyregexp.New(`^(Prefix\(|Ontology\(|Prefix:|Ontology:)`)
+	turtle     = lazyregexp.New(`(?im)^(@prefix|@base|prefix|base|_:\S+)\s`)
+	iri        = lazyregexp.New(`^<[a-zA-Z][a-zA-Z0-9+.-]*:[^\s<>"]*>\s`)
+	jsonLD     = lazyregexp.New(`"@(context|graph|id|type)"\s*:`)
+	nodeList   = lazyregexp.New(`"(nodes|links|edges|rels)"\s*:\s*\[`)
 )
 
 // startsWithIRI reports whether a text begins as N-Triples does.

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // encodings are the encodings of XML documents besides UTF-8. ASCII is a part of Latin-1.
@@ -40,7 +41,7 @@ const (
 	maxEntity   = 512 // bytes
 )
 
-var entity = regexp.MustCompile(`^<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"]*)"|'([^']*)')\s*>`)
+var entity = lazyregexp.New(`^<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"]*)"|'([^']*)')\s*>`)
 
 var errDoctype = errors.New("its DOCTYPE declares more than short entities without references: " +
 	"remove the DOCTYPE")

@@ -315,7 +315,7 @@ def _enter(flags):
     if sys.modules.get("__main__") is not _main:
         sys.modules["__main__"] = _main
     if flags & RESEED:
-        random.seed()
+        random.seed(wire.call(b"u") or None)
     if flags & CONFIGURE or _is_outdated:
         _configure()
     if not output.installed():

@@ -30,12 +30,14 @@ except ImportError:  # before CPython 3.13
 
 INPUT = OUTPUT = 3  # the connection: one socket, or a pipe for each way
 _private = {3}  # descriptors that only the session's own processes have
-_read, _write, _fstat, _pread, _dup2 = os.read, os.write, os.fstat, os.pread, os.dup2
+_read, _readv, _write, _fstat, _pread, _dup2 = os.read, os.readv, os.write, os.fstat, os.pread, os.dup2
 _random = random._inst
 _forked = False  # this process is a snippet's own child
 _keeping = False  # the fork under way is ours
 _HEAD = struct.Struct("<IB")
 _NUMBER = struct.Struct("<I")
+_ANSWER = struct.Struct("<IB")  # the head of an answer: its number, and 1 if the host failed
+_ROOM = 1 << 20  # bytes of memory that is kept for long frames: new pages take longer than a copy
 _RUN = struct.Struct("<iB16s16s")
 
 
@@ -60,6 +62,7 @@ class Connection:
 
     def __init__(self):
         self.buffer = bytearray()
+        self.room = bytearray()
         self.renew()
 
     def renew(self):
@@ -174,31 +177,57 @@ class Connection:
         return bool(poll.poll(timeout))
 
     def take(self):
-        """Reads the next frame. An interrupt cannot cut it short, because half a frame is useless."""
+        """Reads the next frame: its kind, the head of an answer, and the rest. An interrupt cannot cut it short,
+        because half a frame is useless."""
         main = threading.current_thread() is threading.main_thread()
         self.critical += main
         try:
-            while True:
-                if self.whole():
-                    size, kind = _HEAD.unpack_from(self.buffer)
-                    payload = bytes(self.buffer[_HEAD.size : _HEAD.size + size])
-                    del self.buffer[: _HEAD.size + size]
-                    return kind, payload
-                data = _read(INPUT, 1 << 18)
-                if not data:
-                    os._exit(0)  # the host is gone
-                self.buffer += data
+            self.fill(_HEAD.size)
+            size, kind = _HEAD.unpack_from(self.buffer)
+            begin, end = _HEAD.size + (_ANSWER.size if kind == 97 else 0), _HEAD.size + size
+            self.fill(begin)
+            return kind, bytes(self.buffer[_HEAD.size : begin]), self.cut(begin, end)
         finally:
             if main:
                 self.leave_critical()
 
-    def deliver(self, kind, payload):
+    def fill(self, size):
+        """Reads until the buffer has so many bytes."""
+        while len(self.buffer) < size:
+            data = _read(INPUT, 1 << 12)
+            if not data:
+                os._exit(0)  # the host is gone
+            self.buffer += data
+
+    def cut(self, begin, end):
+        """Returns the bytes from begin to end of the frame in the buffer, which may have their first ones only."""
+        size, first = end - begin, self.buffer[begin:end]
+        if len(first) < size:
+            room = self.room if size <= len(self.room) else bytearray(size)
+            if size <= _ROOM:
+                self.room = room
+        del self.buffer[:end]
+        if len(first) == size:
+            return bytes(first)
+
+        at = len(first)
+        room[:at] = first
+        with memoryview(room) as view:
+            while at < size:
+                with view[at:size] as rest:
+                    count = _readv(INPUT, [rest])
+                if not count:
+                    os._exit(0)
+                at += count
+            return bytes(view[:size])
+
+    def deliver(self, kind, head, payload):
         if kind != 97:
             with self.state:
                 self.orders.append((kind, payload))
             return
-        number = _NUMBER.unpack_from(payload)[0]
-        answer = payload[4] == 1, payload[5:]
+        number, failed = _ANSWER.unpack(head)
+        answer = failed == 1, payload
         callback = self.callbacks.pop(number, None)
         if callback is not None:
             callback(*answer)

@@ -29,8 +29,9 @@ type Door struct {
 	Open bool
 }
 
-// Enter returns the key of a request, after it was counted. The page of the viewer sends the
-// key as the password of HTTP's basic authentication, for which browsers ask.
+// Enter returns the key of a request, after it was counted. It takes keys from the header
+// Authorization alone, which a browser sends for no page but the server's own: not as cookies or
+// passwords, which it would also send for links of others.
 func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	secret, given := secretOf(r)
 	switch {
@@ -65,9 +66,6 @@ func (d *Door) Again(ctx context.Context, id string) error {
 }
 
 func secretOf(r *http.Request) (secret string, given bool) {
-	if _, password, ok := r.BasicAuth(); ok {
-		return password, true
-	}
 	kind, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(kind, "Bearer") {
 		return strings.TrimSpace(rest), true

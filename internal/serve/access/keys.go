@@ -11,11 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 )
@@ -28,11 +28,12 @@ const (
 	Read    Scope = "read"    // look at runs, files, responses and spending
 	Run     Scope = "run"     // start and end runs, upload files, ask models
 	Approve Scope = "approve" // decide on calls that wait for a person
-	Admin   Scope = "admin"   // all of these, the metrics of the server, and the keys of all tenants
+	Metrics Scope = "metrics" // the metrics of the server, which are about all tenants
+	Admin   Scope = "admin"   // all of these, and the keys of all tenants
 )
 
 // Scopes are all scopes.
-func Scopes() []Scope { return []Scope{Read, Run, Approve, Admin} }
+func Scopes() []Scope { return []Scope{Read, Run, Approve, Metrics, Admin} }
 
 // Key is a key without its secret.
 type Key struct {
@@ -65,7 +66,7 @@ type Keys struct{ db *sql.DB }
 // OpenKeys returns the keys of a database.
 func OpenKeys(db *sql.DB) *Keys { return &Keys{db} }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // check refuses a key that makes no sense.
 func (k *Key) check() error {

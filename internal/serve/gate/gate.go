@@ -10,12 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 )
@@ -147,21 +147,25 @@ func (g *gate) checkHost(host string) error {
 // checkOrigin refuses requests of pages that are not allowed.
 func (g *gate) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(g.Origins, origin) || isOwn(origin, r) {
+	if origin == "" && !isLoadedByOther(r) || slices.Contains(g.Origins, origin) || isOwn(origin, r) {
 		return nil
 	}
 	return problem.New(http.StatusForbidden, "unknown_origin",
 		"the page %.100q may not use this server: start rlm serve with --allow-origin", origin)
 }
 
-// isOwn reports whether an origin is the server itself.
+// isLoadedByOther reports whether a page of others loads something of this server, such as a
+// picture, for which a browser names no origin. A link may lead here.
+func isLoadedByOther(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return (site == "cross-site" || site == "same-site") && !isLink
+}
+
+// isOwn reports whether an origin is the server itself. A proxy in front of it may add TLS.
 func isOwn(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return err == nil && u.Host == r.Host && u.Scheme == scheme
+	return err == nil && u.Host == r.Host && (u.Scheme == "https" || u.Scheme == "http" && r.TLS == nil)
 }
 
 // answerPreflight sets the headers of CORS for allowed pages, and answers their questions.
@@ -228,7 +232,7 @@ func ID(ctx context.Context) string {
 	return id
 }
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
 // requestID is the client's, if it is one, or a new one.
 func requestID(r *http.Request) string {

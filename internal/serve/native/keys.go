@@ -60,7 +60,7 @@ type createKeyInput struct {
 	Body struct {
 		Name   string         `json:"name" maxLength:"64"`
 		Tenant string         `json:"tenant,omitempty" maxLength:"64" doc:"the name if it is not given"`
-		Scopes []access.Scope `json:"scopes,omitempty" maxItems:"10" enum:"read,run,approve,admin" doc:"default: both of read and run"`
+		Scopes []access.Scope `json:"scopes,omitempty" maxItems:"10" enum:"read,run,approve,metrics,admin" doc:"default: both of read and run"`
 		Limits keyLimits      `json:"limits,omitempty" doc:"of the use of the key; a missing one is no bound"`
 	}
 }

@@ -64,6 +64,10 @@ func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
 	add(h, a, http.MethodGet, "/v1/runs", "list-runs", "List runs, the latest first", access.Read, a.list)
 	add(h, a, http.MethodGet, "/v1/runs/{id}", "get-run", "Show a run", access.Read, a.get)
 	add(h, a, http.MethodPost, "/v1/runs/{id}/cancel", "cancel-run", "End a run", access.Run, a.cancel)
+	add(h, a, http.MethodDelete, "/v1/runs/{id}", "delete-run",
+		"End a run and delete it, its events and contexts", access.Run, a.remove)
+	add(h, a, http.MethodPost, "/v1/runs/{id}/continue", "continue-run",
+		"Let a run go on after a turn, or make a new run of its turns", access.Run, a.goOn)
 	add(h, a, http.MethodPost, "/v1/runs/{id}/approvals", "decide",
 		"Decide on a call that waits; the run goes on when no other call does", access.Approve, a.decide)
 	add(h, a, http.MethodGet, "/v1/runs/{id}/events", "watch-run",
@@ -195,6 +199,8 @@ type run struct {
 	Turns    int             `json:"turns"`
 	Spent    spent           `json:"spent"`
 	Waiting  []waiting       `json:"waiting,omitempty" doc:"calls that wait for a decision"`
+	Parent   string          `json:"parent,omitempty" doc:"the run that this one was forked from"`
+	Turn     int             `json:"parent_turn,omitempty" doc:"the turn of the parent after which this run began"`
 	Created  time.Time       `json:"created"`
 	Ended    *time.Time      `json:"ended,omitempty"`
 }
@@ -224,7 +230,7 @@ func describe(r *runs.Record, calls []rlm.Approval) run {
 	out := run{
 		ID: r.ID, Profile: r.Spec.Profile, Question: r.Spec.Question, Contexts: r.Spec.Contexts, Status: r.Status,
 		Reason: r.Reason, Answer: r.Outcome.Answer, Partial: r.Outcome.Partial, Turns: r.Outcome.Turns,
-		Spent: describeSpent(r.Charged), Created: r.Created,
+		Spent: describeSpent(r.Charged), Created: r.Created, Parent: r.Spec.Parent, Turn: r.Spec.ParentTurn,
 	}
 	if out.Contexts == nil {
 		out.Contexts = []string{}
@@ -280,6 +286,13 @@ type budgetInput struct {
 	Seconds   int64   `json:"seconds,omitempty" minimum:"0" maximum:"1000000"`
 }
 
+func (b *budgetInput) read() ledger.Budget {
+	return ledger.Budget{
+		USD: b.USD, Calls: b.Calls, ToolCalls: b.ToolCalls, Tokens: b.Tokens,
+		Wall: time.Duration(b.Seconds) * time.Second,
+	}
+}
+
 // start answers POST /v1/runs.
 func (a *api) start(ctx context.Context, in *startInput) (*one, error) {
 	k, b := access.Caller(ctx), &in.Body
@@ -287,10 +300,7 @@ func (a *api) start(ctx context.Context, in *startInput) (*one, error) {
 		Question: b.Question, Profile: b.Profile, System: b.System, Schema: b.Schema, MaxTurns: b.MaxTurns,
 	}}
 	if b.Budget != nil {
-		r.Budget = ledger.Budget{
-			USD: b.Budget.USD, Calls: b.Budget.Calls, ToolCalls: b.Budget.ToolCalls, Tokens: b.Budget.Tokens,
-			Wall: time.Duration(b.Budget.Seconds) * time.Second,
-		}
+		r.Budget = b.Budget.read()
 	}
 
 	for _, c := range b.Contexts {

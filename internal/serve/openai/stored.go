@@ -143,7 +143,7 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if row.run != "" {
-		if err := a.Runs.Cancel(ctx, tenant, row.run); err != nil {
+		if err := a.Runs.Delete(ctx, tenant, row.run); err != nil {
 			return err
 		}
 	} else if err := a.directs.cancel(ctx, row.ID); err != nil {

@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS runs (
 );
 
 CREATE INDEX IF NOT EXISTS runs_by_tenant ON runs (tenant, created DESC, id);
+CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status);
 
 CREATE TABLE IF NOT EXISTS idempotency (
 	tenant  TEXT NOT NULL,

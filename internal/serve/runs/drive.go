@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -42,13 +41,41 @@ func (m *Manager) drive(l *live, profile *Profile) {
 	close(l.done)
 }
 
-// answer lets the engine answer.
+// maxOwned bounds the time for which another process may hold a run that begins.
+const maxOwned = 5 * time.Second
+
+// answer lets the engine answer. It waits for another process that holds the run, such as rlm
+// runs approve, which has decided and is about to end.
 func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, err error) {
+	for deadline := time.Now().Add(maxOwned); ; {
+		outcome, err = m.tryAnswer(l, profile)
+		var owned *store.OwnedError
+		if !errors.As(err, &owned) || time.Now().After(deadline) {
+			return outcome, err
+		}
+
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-l.ctx.Done():
+			return outcome, context.Cause(l.ctx)
+		}
+	}
+}
+
+func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, err error) {
 	task, closeContexts, err := m.task(l, profile)
 	if err != nil {
 		return outcome, err
 	}
 	defer closeContexts()
+	if profile.Observe != nil {
+		progress, done, err := profile.Observe(l.ctx, task.Config.Progress)
+		if err != nil {
+			return outcome, err
+		}
+		task.Config.Progress = progress
+		defer m.work.Go(done)
+	}
 	return m.Engine.Answer(l.ctx, task)
 }
 
@@ -84,7 +111,7 @@ func (m *Manager) task(l *live, profile *Profile) (task rlm.AnswerTask, closeCon
 		}
 	}
 	for i, name := range spec.Contexts {
-		file, err := os.Open(filepath.Join(m.folder(l.record.ID), "contexts", strconv.Itoa(i)))
+		file, err := os.Open(m.contextFile(l.record.ID, i))
 		if err != nil {
 			closeContexts()
 			return task, nil, fmt.Errorf("cannot read context %q: %w", name, err)
@@ -219,8 +246,8 @@ func (m *Manager) Waiting(ctx context.Context, tenant, id string) ([]rlm.Approva
 
 // Decide answers a call that waits, and continues the run when no other call does.
 func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm.Decision) error {
-	m.deciding.Lock() // decisions at the same time would keep each other from the run
-	defer m.deciding.Unlock()
+	m.changing.Lock() // decisions at the same time would keep each other from the run
+	defer m.changing.Unlock()
 	waiting, err := m.Waiting(ctx, tenant, id)
 	if err != nil {
 		return err
@@ -236,7 +263,7 @@ func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm
 	if len(waiting) > 1 {
 		return nil
 	}
-	r, err := m.Get(ctx, tenant, id)
+	r, err := m.Wait(ctx, tenant, id) // a run that is parked just now may not have ended yet
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -22,6 +23,28 @@ type Event struct {
 	Code   string `json:"code,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
+	// Prompt is what a snippet asked a model, shortened. Reply is the whole reply of a model
+	// call, if Text is shortened.
+	Prompt string `json:"prompt,omitempty"`
+	Reply  string `json:"reply,omitempty"`
+}
+
+// maxPrompt bounds the prompt of an event, in characters. A prompt may be a part of a context.
+const maxPrompt = 4_000
+
+// complete returns an event with the texts of it that are only in this process.
+func complete(e ledger.Event) Event {
+	event := Event{Event: e}
+	if ran := e.Ran; ran != nil && e.Kind == ledger.EventSnippet {
+		event.Code, event.Stdout, event.Stderr = ran.Source, ran.Stdout, ran.Stderr
+	}
+	if e.Call != nil {
+		event.Prompt = texts.Truncate(e.Call.Prompt, maxPrompt)
+	}
+	if r := e.Response; r != nil && len(r.Text) > len(e.Text) {
+		event.Reply = r.Text
+	}
+	return event
 }
 
 // eventLog is the file of a run's events, one a line. Its readers wait for lines that come, so
@@ -79,11 +102,7 @@ func countLines(r io.Reader) (lines, size int64, err error) {
 
 // add appends an event. After an error, it takes no further ones.
 func (l *eventLog) add(e ledger.Event) error {
-	event := Event{Event: e}
-	if ran := e.Ran; ran != nil && e.Kind == ledger.EventSnippet {
-		event.Code, event.Stdout, event.Stderr = ran.Source, ran.Stdout, ran.Stderr
-	}
-	line, err := json.Marshal(event)
+	line, err := json.Marshal(complete(e))
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,4 +205,45 @@ func pastEvents(path string) (*eventLog, error) {
 	defer file.Close()
 	l.count, l.size, err = countLines(file)
 	return l, err
+}
+
+// copyEvents begins the log of a fork with the events of its parent, up to the end of a turn of
+// the root.
+func copyEvents(from, to string, turn int) (err error) {
+	source, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+
+	w := bufio.NewWriter(target)
+	for lines := bufio.NewReaderSize(source, 64<<10); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return w.Flush() // the rest of a line comes yet
+		}
+		var e ledger.Event
+		if err == nil {
+			err = json.Unmarshal(line, &e)
+		}
+		isRoot := e.Node == "0"
+		if err == nil && isRoot && e.Turn > turn {
+			return w.Flush()
+		}
+		isEnd := isRoot && e.Kind == ledger.EventRunEnded
+		if err == nil && !isEnd {
+			_, err = w.Write(line)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot copy the events of the run: %w", err)
+		}
+	}
 }

@@ -55,7 +55,7 @@ type Manager struct {
 	lives   map[string]*live
 	work    sync.WaitGroup
 
-	deciding sync.Mutex // held by a decision
+	changing sync.Mutex // held while a run that has ended is changed
 
 	life context.Context //nolint:containedctx // of direct answers, ends with Drain
 	kill context.CancelCauseFunc
@@ -185,10 +185,14 @@ func (m *Manager) admit(ctx context.Context, k access.Key, record Record, prepar
 	if err := m.enlist(); err != nil {
 		return err
 	}
-	usd, release, err := m.Meter.Begin(ctx, &k, profile.budget(&record.Spec).USD)
+	wants := profile.budget(&record.Spec).USD
+	usd, release, err := m.Meter.Begin(ctx, &k, wants)
 	if err != nil {
 		m.delist()
 		return err
+	}
+	if usd != wants { // the rest of the key's budget
+		usd += m.kept(ctx, &record)
 	}
 
 	l, err := m.open(record, usd, prepare)

@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -25,12 +25,16 @@ type Profile struct {
 	// Task has the models, the budget, the policy and the tools. A run adds its question and
 	// contexts.
 	Task rlm.AnswerTask
+	// Observe, if set, returns a function that observes the events of a run before it passes them
+	// to next. Done sends what the observer has left, which may take a while.
+	Observe func(ctx context.Context, next func(ledger.Event)) (
+		progress func(ledger.Event), done func(), err error)
 }
 
 // DefaultProfile is the profile of a request that names none.
 const DefaultProfile = "default"
 
-var validProfile = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+var validProfile = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 // Check reports profiles that no run can use, before a client finds out.
 func (m *Manager) Check(ctx context.Context) error {

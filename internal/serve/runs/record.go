@@ -36,6 +36,10 @@ type Spec struct {
 	MaxTurns int `json:"max_turns,omitempty"`
 	// Loop answers with the loop also if the contexts are small.
 	Loop bool `json:"loop,omitempty"`
+	// Parent is the run whose first turns a fork has, up to ParentTurn. They have cost ParentUSD.
+	Parent     string  `json:"parent,omitempty"`
+	ParentTurn int     `json:"parent_turn,omitempty"`
+	ParentUSD  float64 `json:"parent_usd,omitempty"`
 }
 
 // Record is what a server knows of a run.

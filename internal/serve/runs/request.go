@@ -138,7 +138,7 @@ func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run 
 func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(m.folder(record.ID)))
+			err = errors.Join(err, m.removeContent(ctx, record.ID))
 		}
 	}()
 
@@ -152,6 +152,11 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 		}
 	}
 
+	if record.Spec.Parent != "" {
+		if err := m.branch(ctx, record); err != nil {
+			return err
+		}
+	}
 	digest, err := r.digest()
 	if err != nil {
 		return err

@@ -158,6 +158,10 @@ func TestPagesOfStrangersAreRefused(t *testing.T) {
 		{[]string{"Origin", "null"}, 403},
 		{[]string{"Origin", s.web.URL}, 200},
 		{[]string{"Origin", "https://chat.example.org"}, 200},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403}, // such as a picture, which has no origin
+		{[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		{[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
 	} {
 		if got := s.do("GET", "/v1/models", "", nil, c.header...); got.status != c.status {
 			t.Errorf("%q gets %d %s, want %d", c.header, got.status, got.body, c.status)

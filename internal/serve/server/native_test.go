@@ -92,6 +92,7 @@ func TestTenantsHaveTheirOwnResources(t *testing.T) {
 
 	bodies := map[string]any{
 		"decide": object{"approval": "x", "allow": true}, "exec": object{"source": "1"},
+		"continue-run": object{"turn": 1, "fork": true},
 		"set-variable": object{"value": 1}, "add-contexts": object{"contexts": []object{{"text": "x"}}},
 	}
 	reader := s.key(access.Key{Name: "reader", Tenant: "alice", Scopes: []access.Scope{access.Read}})
@@ -140,17 +141,17 @@ func TestTenantsHaveTheirOwnResources(t *testing.T) {
 	s.want(decided, 403, "scope approve")
 }
 
-// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
-func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
-	first := 0
-	ask := "```repl\nimport asyncio\nsent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\n" +
-		"FINAL(str(sent))\n```"
+// startMailing starts a server whose snippets send mails with some code, which waits for a
+// decision.
+func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64) {
+	t.Helper()
+	first, ask := 0, "```repl\n"+code+"\n```"
 	model, err := scripted.New(scripted.Rule{When: scripted.When{Said: &first}, Reply: &ask})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sent atomic.Int64
-	s := start(t, t.TempDir(), model, func(o *Options) {
+	sent = &atomic.Int64{}
+	return start(t, dir, model, func(o *Options) {
 		task := &o.Profiles[0].Task
 		task.Config.Bypass = -1
 		task.Config.Approve = func(context.Context, tiers.Call, ledger.Spending) error {
@@ -161,7 +162,13 @@ func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 				sent.Add(1)
 				return tiers.Value(`"sent"`), nil
 			})}
-	})
+	}), sent
+}
+
+// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
+func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
+	s, sent := startMailing(t, t.TempDir(), "import asyncio\n"+
+		"sent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\nFINAL(str(sent))")
 	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{
 		"question": "mail them", "budget": object{"tool_calls": 2},
 	}), "id")

@@ -32,6 +32,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
+	"github.com/rlmhq/rlm/internal/serve/views"
 )
 
 // Options configure a server. Sizes are in bytes.
@@ -50,6 +51,8 @@ type Options struct {
 	// it is unpacked. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
 	Long                         int
+	// Keep is how long runs stay that have ended, 0 for ever.
+	Keep time.Duration
 	// Open lets requests without a key in. Hosts and Origins are those of package gate.
 	Open           bool
 	Hosts, Origins []string
@@ -135,12 +138,12 @@ func (s *Server) open(ctx context.Context) (err error) {
 		s.mcp = s.MCP(s.manager, uploads)
 		mux.Handle("/mcp", s.mcp)
 	}
-
+	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
 	s.handler = gate.New(gate.Options{
 		Door: door, Audit: s.audit, Hosts: s.Hosts,
-		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Public: []string{"/healthz", "/readyz"},
-		Log: s.Log, Seen: measured.seen, Fail: writeError,
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files",
+		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
 }
@@ -172,7 +175,7 @@ func (s *Server) addOperation(mux *http.ServeMux, measured *metrics) {
 
 	shown := measured.handler()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		if err := access.Need(r.Context(), access.Admin); err != nil {
+		if err := access.Need(r.Context(), access.Metrics); err != nil {
 			problem.Write(w, err)
 			return
 		}
@@ -245,12 +248,45 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, 
 		ended <- web.Serve(l)
 	}()
 
+	tending, stop := context.WithCancel(ctx)
+	var tended sync.WaitGroup
+	tended.Go(func() { s.tend(tending) })
+	defer tended.Wait()
+	defer stop()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("cannot serve: %w", err)
 	case <-ctx.Done():
 	}
 	return s.stop(web, drain)
+}
+
+// How often a server looks for decisions of other processes, and for runs that expire.
+const (
+	wakeEvery   = 2 * time.Second
+	expireEvery = 10 * time.Minute
+)
+
+// tend does what no request asks for, until the context ends.
+func (s *Server) tend(ctx context.Context) {
+	ticker := time.NewTicker(wakeEvery)
+	defer ticker.Stop()
+	for expire := time.Now(); ; {
+		err := s.manager.Wake(ctx)
+		if now := time.Now(); err == nil && s.Keep > 0 && now.After(expire) {
+			expire = now.Add(expireEvery)
+			err = s.manager.Expire(ctx, now.Add(-s.Keep))
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("cannot look after the runs", "error", err)
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // stop drains the server. Requests still get answers: new ones get a refusal.

@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
@@ -44,7 +44,7 @@ type Content struct {
 // maxValue bounds a context that is a value, in bytes: it is in memory.
 const maxValue = 8 << 20
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // check refuses a request that no session could serve.
 func (r *Request) check() error {

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/results"
@@ -30,7 +30,7 @@ type Snapshot struct {
 // maxSnapshots bounds the snapshots of a session.
 const maxSnapshots = 100
 
-var validSnapshot = regexp.MustCompile(`^snap_[a-z0-9]{1,60}$`)
+var validSnapshot = lazyregexp.New(`^snap_[a-z0-9]{1,60}$`)
 
 func (m *Manager) snapshots(id string) string { return filepath.Join(m.folder(id), "snapshots") }
 

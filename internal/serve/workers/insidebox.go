@@ -166,7 +166,10 @@ func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answ
 }
 
 func (b *box) run(ctx context.Context, p runParams) (*result, error) {
-	job := tiers.Job{Language: p.Language, Source: string(p.Source), Rejectable: p.Rejectable}
+	job := tiers.Job{
+		Language: p.Language, Source: string(p.Source), Rejectable: p.Rejectable,
+		Seed: p.Seed, Began: p.Began,
+	}
 	if p.Stream {
 		job.Stdout, job.Stderr = output{b, false}, output{b, true}
 	}

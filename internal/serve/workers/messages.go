@@ -140,6 +140,8 @@ type runParams struct {
 	Language   tiers.Language `json:"language"`
 	Source     []byte         `json:"source"`
 	Rejectable bool           `json:"rejectable,omitempty"`
+	Seed       []byte         `json:"seed,omitempty"`
+	Began      time.Time      `json:"began,omitzero"`
 	Stream     bool           `json:"stream,omitempty"`
 }
 

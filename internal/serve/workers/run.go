@@ -60,6 +60,7 @@ func (s *sandbox) runIn(ctx context.Context, turn *turns.Turn, job tiers.Job) (t
 
 	p := runParams{
 		ofSession: ofSession{id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
+		Seed: job.Seed, Began: job.Began,
 		Stream: job.Stdout != nil || job.Stderr != nil,
 	}
 	var answer result

@@ -3,6 +3,8 @@ package storetest
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +29,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() store.Store)) {
 		{"Leases", testLeases},
 		{"Blobs", testBlobs},
 		{"CutAndCopy", testCutAndCopy},
+		{"Replace", testReplace},
 		{"Concurrency", testConcurrency},
 		{"Bounds", testBounds},
 	} {
@@ -180,6 +183,7 @@ func testLeases(t *testing.T, open func() store.Store) {
 	wants(t, s.Append(t.Context(), lease, store.Entry{}), store.ErrLost)
 	wants(t, s.SetState(t.Context(), lease, store.State{}), store.ErrLost)
 	wants(t, s.Cut(t.Context(), lease, 0), store.ErrLost)
+	wants(t, s.Replace(t.Context(), lease, store.Entry{}), store.ErrLost)
 	wants(t, s.Remove(t.Context(), lease), store.ErrLost)
 
 	check(t, s.Append(t.Context(), next, store.Entry{}))
@@ -265,6 +269,58 @@ func testCutAndCopy(t *testing.T, open func() store.Store) {
 	check(t, err)
 	if content, err := s.Blob(t.Context(), entries[0].Digest); err != nil || string(content) != "state" {
 		t.Errorf("the shared content: %q, %v", content, err)
+	}
+}
+
+func testReplace(t *testing.T, open func() store.Store) {
+	t.Helper()
+	s, lease := begin(t, open)
+	check(t, s.Append(t.Context(), lease,
+		store.Entry{Data: []byte("0"), Blob: []byte("kept"), Cost: store.Cost{Calls: 1}},
+		store.Entry{Data: []byte("1"), Blob: []byte("shared")},
+		store.Entry{Data: []byte("2"), Blob: []byte("old")}))
+	check(t, s.Copy(t.Context(), runA, 0, store.Log{ID: store.ID{Kind: store.Run, Name: "copy"}}))
+	old, err := s.Entries(t.Context(), runA, store.Query{})
+	check(t, err)
+	check(t, s.Append(t.Context(), lease, store.Entry{Turn: 1, Blob: []byte("only here")}))
+
+	tooLarge := store.Entry{Data: make([]byte, store.MaxData+1)}
+	if err := s.Replace(t.Context(), lease, store.Entry{Data: []byte("new")}, tooLarge); err == nil {
+		t.Error("an entry of any size is taken")
+	}
+	check(t, s.Replace(t.Context(), lease,
+		store.Entry{Data: []byte("new"), Digest: old[0].Digest, Cost: store.Cost{Calls: 2}},
+		store.Entry{Data: []byte("er"), Blob: []byte("now")}))
+	_, err = s.Collect(t.Context())
+	check(t, err)
+
+	check(t, s.Close())
+	s = open()
+	defer func() { check(t, s.Close()) }()
+	expectContents(t, s, runA, "new:kept er:now")
+	expectContents(t, s, store.ID{Kind: store.Run, Name: "copy"}, "0:kept 1:shared 2:old")
+	only := sha256.Sum256([]byte("only here"))
+	if _, err := s.Blob(t.Context(), hex.EncodeToString(only[:])); err == nil {
+		t.Error("the content of a replaced entry is there")
+	}
+	if log, err := s.Log(t.Context(), runA); err != nil || log.Spent.Calls != 3 {
+		t.Errorf("the log: %+v, %v", log, err)
+	}
+}
+
+// expectContents compares the data and the content of each entry of a log.
+func expectContents(t *testing.T, s store.Store, id store.ID, want string) {
+	t.Helper()
+	entries, err := s.Entries(t.Context(), id, store.Query{})
+	check(t, err)
+	var got []string
+	for _, e := range entries {
+		content, err := s.Blob(t.Context(), e.Digest)
+		check(t, err)
+		got = append(got, fmt.Sprintf("%s:%s", e.Data, content))
+	}
+	if all := strings.Join(got, " "); all != want {
+		t.Errorf("%s has %q, want %q", id, all, want)
 	}
 }
 

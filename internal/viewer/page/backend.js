@@ -4,27 +4,59 @@ function openBackend() {
   return data ? embedded(JSON.parse(data.textContent)) : remote();
 }
 
+// KeyNeeded is the error of a server that wants a key first, or another one.
+class KeyNeeded extends Error {}
+
+const keyPlace = 'rlm-key'; // in the storage of this tab, which other servers of the machine do not see
+
 function remote() {
-  const get = async (name, query) => {
-    const reply = await fetch('api/' + name + '?' + new URLSearchParams(query || {}));
-    if (!reply.ok) throw new Error((await reply.text()).trim() || 'the server failed');
-    return reply.json();
+  const ask = async (name, query, signal) => {
+    const key = sessionStorage.getItem(keyPlace);
+    const reply = await fetch('api/' + name + '?' + new URLSearchParams(query || {}),
+      {headers: key ? {Authorization: 'Bearer ' + key} : {}, credentials: 'omit', signal});
+    if (reply.ok) return reply;
+    const text = (await reply.text()).trim();
+    const isProblem = (reply.headers.get('Content-Type') || '').includes('problem+json'); // RFC 9457
+    const why = (isProblem ? JSON.parse(text).detail : text) || 'the server failed';
+    throw reply.status === 401 ? new KeyNeeded(key ? why : '') : new Error(why);
   };
+  const get = async (name, query) => (await ask(name, query)).json();
 
   return {
     runs: () => get('runs'),
     run: (id) => get('run', {id}),
     texts: (id, node) => get('texts', {id, node}),
     search: (id, text) => get('search', {id, text}),
+    hasKey: () => sessionStorage.getItem(keyPlace) !== null,
+    useKey: (key) => sessionStorage.setItem(keyPlace, key),
+    forgetKey: () => sessionStorage.removeItem(keyPlace),
     // follow calls changed for each change, until the returned function is called.
     follow(id, version, changed, lost) {
-      const events = new EventSource('api/changes?' + new URLSearchParams({id, version}));
-      events.addEventListener('change', (e) => changed(JSON.parse(e.data)));
-      events.addEventListener('ended', (e) => { events.close(); changed(JSON.parse(e.data)); });
-      events.onerror = () => { events.close(); lost(); };
-      return () => events.close();
+      const end = new AbortController();
+      ask('changes', {id, version}, end.signal)
+        .then((reply) => readEvents(reply.body, changed))
+        .catch(() => { if (!end.signal.aborted) lost(); });
+      return () => end.abort();
     },
   };
+}
+
+// readEvents calls take with the data of each server-sent event, until the one named ended. An
+// EventSource would do the same, but sends no key.
+async function readEvents(body, take) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let pieces = [];;) {
+    const {value, done} = await reader.read();
+    if (done) throw new Error('the connection is lost');
+    pieces.push(value);
+    if (!value.includes('\n\n') && !value.startsWith('\n')) continue;
+    const events = pieces.join('').split('\n\n');
+    pieces = [events.pop()];
+    for (const event of events) {
+      take(JSON.parse(event.slice(event.indexOf('\ndata: ') + 7)));
+      if (event.startsWith('event: ended\n')) return;
+    }
+  }
 }
 
 function embedded(run) {

@@ -13,7 +13,43 @@ function note(texts) {
   byId('notes').replaceChildren(...texts.slice(0, 20).map((text) => make('p', '', visible(text))));
 }
 
-const fail = (error) => note([error.message || String(error)]);
+function fail(error) {
+  if (error instanceof KeyNeeded) askForKey(error.message);
+  else note([error.message || String(error)]);
+}
+
+// askForKey shows a field for the key that the server wants, and then goes on.
+function askForKey(why) {
+  leave();
+  const form = make('form'); // the policy lets no form be sent; the program reads this one
+  const field = make('input');
+  Object.assign(field, {type: 'password', id: 'key', autocomplete: 'off', required: true,
+    pattern: '\\s*rlm_[A-Za-z0-9]+\\s*', title: 'a key begins with rlm_'});
+  const label = make('label', '', 'Key ');
+  label.append(field);
+  form.append(make('p', '', 'This server needs a key, such as rlm_… of "rlm keys create", with the scope read. ' +
+    'It stays in this tab alone.'), label, make('button', '', 'Show runs'));
+  form.addEventListener('submit', (e) => {
+    e.preventDefault();
+    backend.useKey(field.value.trim());
+    byId('entry').hidden = true;
+    navigate();
+  });
+  byId('entry').replaceChildren(form);
+  byId('entry').hidden = false;
+  field.focus();
+  note(why ? [why] : []);
+}
+
+// leave ends all that is shown.
+function leave() {
+  stop();
+  model = id = null;
+  for (const part of ['run', 'runs', 'all', 'leave']) byId(part).hidden = true;
+  byId('title').textContent = document.title = 'rlm runs';
+  byId('status').textContent = '';
+  byId('sums').replaceChildren();
+}
 
 // place is what the address says: the run and its node.
 function place() {
@@ -32,23 +68,19 @@ async function navigate() {
   id = run;
   try {
     const data = await backend.run(run);
-    openRun(data, node);
+    if (run === id) openRun(data, node);
   } catch (error) {
     fail(error);
   }
 }
 
 async function openList() {
-  stop();
-  model = id = null;
-  byId('run').hidden = true;
-  byId('all').hidden = true;
-  byId('runs').hidden = false;
-  byId('title').textContent = document.title = 'rlm runs';
-  byId('status').textContent = '';
-  byId('sums').replaceChildren();
+  leave();
   try {
     const items = await backend.runs();
+    if (!byId('entry').hidden) return; // the key was forgotten meanwhile
+    byId('runs').hidden = false;
+    byId('leave').hidden = !backend.hasKey();
     if (items.length === 1 && isFirst) {
       location.replace('#' + new URLSearchParams({run: items[0].id}));
       return;
@@ -67,6 +99,7 @@ function openRun(data, node) {
   byId('run').hidden = false;
   byId('runs').hidden = true;
   byId('all').hidden = !backend.runs;
+  byId('leave').hidden = !(backend.hasKey && backend.hasKey());
   rows.hits = new Set();
   showRun();
   choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
@@ -269,6 +302,7 @@ byId('fold').addEventListener('click', () => { model.foldAll(true); choose(0); r
 byId('theme').addEventListener('click', nextTheme);
 byId('help').addEventListener('click', () => byId('keys').showModal());
 byId('all').addEventListener('click', () => { isFirst = false; });
+byId('leave').addEventListener('click', () => { backend.forgetKey(); askForKey(''); });
 addEventListener('hashchange', navigate);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => overview.draw());
 

@@ -1,8 +1,9 @@
 package agenttrace
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // output is an agent's output for a task.
@@ -17,8 +18,8 @@ const blanks = " \t\r\n"
 
 // speakerMark begins a line of a conversation, number a line of a list of steps.
 var (
-	speakerMark = regexp.MustCompile(`(?mi)^[ \t]*\[(assistant|user)\]`)
-	numberMark  = regexp.MustCompile(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
+	speakerMark = lazyregexp.New(`(?mi)^[ \t]*\[(assistant|user)\]`)
+	numberMark  = lazyregexp.New(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
 )
 
 // fromAgent makes a trace of an agent's output: a step for each line of its reasoning
@@ -67,7 +68,7 @@ type piece struct{ mark, text string }
 // pieces splits a text before each mark; the first piece may have none. It leaves out
 // empty pieces. A text without a mark has no pieces, and the last piece keeps everything
 // beyond the bound on steps.
-func pieces(mark *regexp.Regexp, text string) []piece {
+func pieces(mark *lazyregexp.Regexp, text string) []piece {
 	var all []piece
 	last := piece{}
 	from := 0

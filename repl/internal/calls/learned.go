@@ -3,11 +3,11 @@ package calls
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -90,7 +90,7 @@ func (c *Caller) learnWindow(a *Ask, err error) bool {
 //	This model's maximum context length is 8192 tokens. However, you requested …
 //	request (9031 tokens) exceeds the available context size (2048 tokens)
 //	prompt is too long: 215000 tokens > 200000 maximum
-var windowWords = regexp.MustCompile(
+var windowWords = lazyregexp.New(
 	`(?i)(?:context (?:length|size|window)|model length|tokens allowed)[^\d.;]{0,20}([\d,]+)|> ([\d,]+)`)
 
 // leastWindow is smaller than any useful window, in tokens.

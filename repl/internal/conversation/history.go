@@ -3,10 +3,10 @@ package conversation
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -21,21 +21,21 @@ func CountTokens(messages []llm.Message) int64 {
 // keeping. They are those of the Recursive Reflector.
 var signals = []struct {
 	role    llm.Role
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	score   float64
 }{
 	{llm.RoleUser, failureSigns, 3},
-	{llm.RoleUser, regexp.MustCompile(`(?i)found|pattern|insight|discovered`), 2},
-	{llm.RoleAssistant, regexp.MustCompile(`FINAL\(`), 2},
-	{llm.RoleAssistant, regexp.MustCompile(`ask_llm|llm_query`), 1},
-	{llm.RoleUser, regexp.MustCompile(`\(no output\)`), -1},
+	{llm.RoleUser, lazyregexp.New(`(?i)found|pattern|insight|discovered`), 2},
+	{llm.RoleAssistant, lazyregexp.New(`FINAL\(`), 2},
+	{llm.RoleAssistant, lazyregexp.New(`ask_llm|llm_query`), 1},
+	{llm.RoleUser, lazyregexp.New(`\(no output\)`), -1},
 }
 
 // failureSigns tell that a turn's code failed.
-var failureSigns = regexp.MustCompile(`Error|Exception|Traceback|stderr:`)
+var failureSigns = lazyregexp.New(`Error|Exception|Traceback|stderr:`)
 
 // told reports whether what a model was told in a turn has a sign.
-func told(turn []llm.Message, sign *regexp.Regexp) bool {
+func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	return slices.ContainsFunc(
 		turn,
 		func(m llm.Message) bool { return m.Role == llm.RoleUser && sign.MatchString(m.Content) },

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	minijinja "github.com/mitsuhiko/minijinja/minijinja-go/v2"
 	"github.com/mitsuhiko/minijinja/minijinja-go/v2/filters"
 	"github.com/mitsuhiko/minijinja/minijinja-go/v2/value"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of a template that end in an error of the engine. The jail bounds the rest, such as a
@@ -61,7 +62,7 @@ func checkTemplates(texts []string) []Mistake {
 }
 
 // parserLine matches the position in an error of the engine's parser.
-var parserLine = regexp.MustCompile(`\s*\(line (\d+)\)$`)
+var parserLine = lazyregexp.New(`\s*\(line (\d+)\)$`)
 
 // explained returns the line and the message of an engine's error.
 func explained(err error) (line int, message string) {
@@ -86,7 +87,7 @@ func explained(err error) (line int, message string) {
 }
 
 // whole matches a text that consists of one expression.
-var whole = regexp.MustCompile(`(?s)\A\s*\{\{-?(.*?)-?\}\}\s*\z`)
+var whole = lazyregexp.New(`(?s)\A\s*\{\{-?(.*?)-?\}\}\s*\z`)
 
 // renderer renders the texts in a value.
 type renderer struct {

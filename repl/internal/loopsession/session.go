@@ -156,7 +156,12 @@ func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 
 	begun := time.Now()
 	ctx = journal.AtNext(ctx, "snippet")
-	result, err := s.runner.Run(ctx, tiers.Job{Language: b.Language, Source: b.Source})
+	start, err := journal.StartSnippet(ctx)
+	if err != nil {
+		return ledger.Snippet{Language: b.Language, Source: b.Source}, err
+	}
+	job := tiers.Job{Language: b.Language, Source: b.Source, Seed: start.Seed, Began: start.Time}
+	result, err := s.runner.Run(ctx, job)
 	ran := ledger.Snippet{
 		Language: b.Language,
 		Source:   b.Source,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -209,7 +210,7 @@ func findGroups(
 
 // placeholder is a name in a text to expand: ${name}, or ${json:name} for the value as a
 // JSON string, which is also a string literal in Python.
-var placeholder = regexp.MustCompile(`\$\{(json:)?(\w+)\}`)
+var placeholder = lazyregexp.New(`\$\{(json:)?(\w+)\}`)
 
 // expand replaces the names in a text by their values.
 func expand(text string, names map[string]string) (string, error) {

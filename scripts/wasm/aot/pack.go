@@ -22,6 +22,17 @@ var machines = map[elf.Machine]struct {
 		uint32(elf.R_X86_64_PC32): true, uint32(elf.R_X86_64_PLT32): true,
 		uint32(elf.R_X86_64_PC64): true,
 	}},
+	// The last ones are of the low 12 bits, which are those of the offset: code begins with a page.
+	elf.EM_AARCH64: {"arm64", map[uint32]bool{
+		uint32(elf.R_AARCH64_CALL26): true, uint32(elf.R_AARCH64_JUMP26): true,
+		uint32(elf.R_AARCH64_CONDBR19): true, uint32(elf.R_AARCH64_TSTBR14): true,
+		uint32(elf.R_AARCH64_PREL32): true, uint32(elf.R_AARCH64_PREL64): true,
+		uint32(elf.R_AARCH64_ADR_PREL_LO21): true, uint32(elf.R_AARCH64_LD_PREL_LO19): true,
+		uint32(elf.R_AARCH64_ADR_PREL_PG_HI21): true, uint32(elf.R_AARCH64_ADD_ABS_LO12_NC): true,
+		uint32(elf.R_AARCH64_LDST8_ABS_LO12_NC): true, uint32(elf.R_AARCH64_LDST16_ABS_LO12_NC): true,
+		uint32(elf.R_AARCH64_LDST32_ABS_LO12_NC): true, uint32(elf.R_AARCH64_LDST64_ABS_LO12_NC): true,
+		uint32(elf.R_AARCH64_LDST128_ABS_LO12_NC): true,
+	}},
 }
 
 // packFile reads a linked program and the folder of rewrite, and writes a blob.

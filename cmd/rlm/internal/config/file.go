@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of a file. A complete one has two levels and some kilobytes.
@@ -123,7 +124,7 @@ func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 	}
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
 // syntaxError says where the library found a mistake. It quotes nothing of the file,
 // which may hold keys.

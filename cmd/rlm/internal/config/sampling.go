@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -68,7 +68,7 @@ func checkInteger(text string) error {
 	return nil
 }
 
-var plainWord = regexp.MustCompile(`^[a-z][a-z_-]{0,31}$`)
+var plainWord = lazyregexp.New(`^[a-z][a-z_-]{0,31}$`)
 
 func checkWord(text string) error {
 	if !plainWord.MatchString(text) {

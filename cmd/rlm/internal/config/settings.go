@@ -362,7 +362,7 @@ func programSettings(c *Config) []Setting {
 		row(Program, "log_level", choice{&c.LogLevel, logLevels}, "warn",
 			"lowest level to log on stderr: trace, debug, info, warn, error"),
 		row(Program, "store", text{&c.Store}, "",
-			"folder that keeps named runs, or none (default: rlm/store in the user's folder for state)"),
+			"folder that keeps named runs and sessions, or none (default: rlm/store in the user's folder for state)"),
 		row(Program, "pictures", choice{&c.Pictures, pictureWays}, "auto",
 			"how to draw pictures on a terminal: auto, kitty, iterm, sixel, none"),
 	}

@@ -58,6 +58,7 @@ type callKey struct{}
 type calls struct {
 	mu     sync.Mutex
 	parked map[string]*parked
+	closed bool
 }
 
 type parked struct {
@@ -110,6 +111,10 @@ func run[Out any](
 func (cs *calls) park(c *call, q *question) (*mcp.CallToolResult, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	if cs.closed {
+		c.cancel(errServerClosed)
+		return nil, errServerClosed
+	}
 	if len(cs.parked) >= maxParked {
 		q.answer <- repl.ErrLater
 		return nil, errors.New("too many calls wait for a decision: answer some of them first")
@@ -156,10 +161,19 @@ func (cs *calls) resume(ctx context.Context, state string, req *mcp.CallToolRequ
 	return p.call, nil
 }
 
+// abandon ends a call whose answer nobody brings any more.
+func (cs *calls) abandon(state string, cause error) {
+	if p := cs.take(state); p != nil {
+		p.expiry.Stop()
+		p.call.cancel(cause)
+	}
+}
+
 // close ends the calls that wait.
 func (cs *calls) close() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	cs.closed = true
 	for _, p := range cs.parked {
 		p.expiry.Stop()
 		p.call.cancel(errServerClosed)

@@ -52,12 +52,39 @@ func (h *handle) keep(more []tiers.Artefact) {
 
 // handles are the open handles.
 type handles struct {
-	most int
-	idle time.Duration
+	most   int
+	idle   time.Duration
+	places *Places // of all servers, nil for any number
 
 	mu     sync.Mutex
 	open   map[string]*handle // a nil one is being opened
 	closed bool
+}
+
+// Places bound the open handles of several servers together.
+type Places struct {
+	most  int
+	taken atomic.Int64
+}
+
+// NewPlaces returns places for so many handles.
+func NewPlaces(most int) *Places { return &Places{most: most} }
+
+func (p *Places) take() bool {
+	if p == nil {
+		return true
+	}
+	if p.taken.Add(1) > int64(p.most) {
+		p.taken.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (p *Places) free() {
+	if p != nil {
+		p.taken.Add(-1)
+	}
 }
 
 var errServerClosed = errors.New("the server ends")
@@ -73,6 +100,10 @@ func (hs *handles) reserve() (name string, err error) {
 		return "", fmt.Errorf("%s open, which is the limit: end one with rlm_close, or use one of yours",
 			english.Plural(len(hs.open), "handle is", "handles are"))
 	}
+	if !hs.places.take() {
+		return "", fmt.Errorf("the server has %s open, which is its limit: try again later",
+			english.Plural(hs.places.most, "handle", "handles"))
+	}
 	if hs.open == nil {
 		hs.open = map[string]*handle{}
 	}
@@ -87,7 +118,7 @@ func (hs *handles) put(name string, h *handle) error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h == nil {
-		delete(hs.open, name)
+		hs.remove(name)
 		return nil
 	}
 	if hs.closed {
@@ -131,10 +162,19 @@ func (hs *handles) has(h *handle) bool {
 
 // forget removes a handle whose turn the caller has, and closes its session.
 func (hs *handles) forget(h *handle) error {
+	err := h.session.Close()
 	hs.mu.Lock()
-	delete(hs.open, h.name)
-	hs.mu.Unlock()
-	return h.session.Close()
+	defer hs.mu.Unlock()
+	hs.remove(h.name)
+	return err
+}
+
+// remove frees the place of a handle. hs.mu is held.
+func (hs *handles) remove(name string) {
+	if _, ok := hs.open[name]; ok {
+		delete(hs.open, name)
+		hs.places.free()
+	}
 }
 
 // endIdle ends a handle that no call uses.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,8 +58,10 @@ type Config struct {
 	NoQuestions bool
 	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
 	IsGuarded bool
-	// Handles bounds the open handles. Idle ends a handle that nobody uses for so long.
+	// Handles bounds the open handles, and Places, if set, those of several servers together. Idle
+	// ends a handle that nobody uses for so long.
 	Handles int
+	Places  *Places
 	Idle    time.Duration
 	// ToolCalls bounds the calls of tools by the snippets of a handle, and those that hosts make
 	// themselves.
@@ -74,6 +78,8 @@ type Server struct {
 	calls   calls
 	tasks   tasks
 	runs    runs
+
+	requests atomic.Int64 // over HTTP that go on
 }
 
 // Given is a context that a client has given.
@@ -107,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Work = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
 	}
 	s := &Server{cfg: cfg, direct: mcptools.NewAllowance(cfg.ToolCalls)}
-	s.handles.most, s.handles.idle = cfg.Handles, cfg.Idle
+	s.handles.most, s.handles.idle, s.handles.places = cfg.Handles, cfg.Idle, cfg.Places
 	var err error
 	s.server, err = s.protocol()
 	return s, err
@@ -177,15 +183,21 @@ func (s *Server) addGateway(server *mcp.Server) {
 
 // ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	err := s.server.Run(ctx, &mcp.IOTransport{
+		Reader: mcptools.BoundLines(in), Writer: out, MaxLineLength: maxMessage,
+	})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-// sessionTime ends an idle session of the protocol over HTTP. Handles outlive it.
-const sessionTime = 10 * time.Minute
+// Bounds over HTTP.
+const (
+	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
+	maxSessions = 100              // of the protocol, each of which takes memory
+	maxRequests = 100              // at the same time, streams included
+)
 
 // Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
 // ones. It refuses the pages of browsers.
@@ -199,6 +211,15 @@ func (s *Server) Handler() http.Handler {
 	}
 	now, earlier := mcp.NewStreamableHTTPHandler(one, options(true)), mcp.NewStreamableHTTPHandler(one, options(false))
 	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.requests.Add(-1)
+		if s.requests.Add(1) > maxRequests || s.isFull(r) {
+			w.Header().Set("Retry-After", "10")
+			http.Error(w, fmt.Sprintf("at most %d requests and %d sessions at the same time: end some of yours",
+				maxRequests, maxSessions), http.StatusTooManyRequests)
+			return
+		}
+
+		r.Body = mcptools.BoundValues(r.Body)
 		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
 			now.ServeHTTP(w, r)
 			return
@@ -209,6 +230,19 @@ func (s *Server) Handler() http.Handler {
 		return both
 	}
 	return refuseForeign(both)
+}
+
+// isFull reports whether a request begins a session of the protocol beyond the bound.
+func (s *Server) isFull(r *http.Request) bool {
+	if r.Header.Get("Mcp-Session-Id") != "" {
+		return false
+	}
+
+	open := 0
+	for range s.server.Sessions() {
+		open++
+	}
+	return open >= maxSessions
 }
 
 // firstStateless is the first version of the protocol that has no sessions.

@@ -60,6 +60,8 @@ type task struct {
 
 // tasks are the tasks of a server.
 type tasks struct {
+	abandon func(requestState string, cause error) // ends a call that asks
+
 	mu     sync.Mutex
 	all    map[string]*task
 	closed bool
@@ -115,7 +117,7 @@ func (ts *tasks) intercept(next mcp.MethodHandler) mcp.MethodHandler {
 		go func() {
 			defer ts.work.Done()
 			defer cancel(nil)
-			t.follow(inner, <-done, call, func(again *mcp.CallToolRequest) ending {
+			t.follow(inner, <-done, call, ts.abandon, func(again *mcp.CallToolRequest) ending {
 				result, err := next(inner, method, again)
 				return ending{result, err}
 			})
@@ -191,7 +193,8 @@ func (ts *tasks) close() {
 
 // follow brings a task to its end. A call that asks goes on with the answers.
 func (t *task) follow(
-	ctx context.Context, end ending, call *mcp.CallToolRequest, again func(*mcp.CallToolRequest) ending,
+	ctx context.Context, end ending, call *mcp.CallToolRequest,
+	abandon func(requestState string, cause error), again func(*mcp.CallToolRequest) ending,
 ) {
 	for {
 		result, _ := end.result.(*mcp.CallToolResult)
@@ -204,6 +207,7 @@ func (t *task) follow(
 		select {
 		case <-t.whole:
 		case <-ctx.Done():
+			abandon(result.RequestState, context.Cause(ctx))
 			t.finish(ctx, ending{err: context.Cause(ctx)})
 			return
 		}
@@ -342,6 +346,7 @@ type taskDone struct {
 
 // addTasks adds tasks to a server.
 func (s *Server) addTasks(server *mcp.Server) error {
+	s.tasks.abandon = s.calls.abandon
 	server.AddReceivingMiddleware(s.tasks.intercept)
 	acknowledge := func(method string, use func(*task, *taskParams)) error {
 		return mcp.AddReceivingCustomMethod(server, method, func(

@@ -168,7 +168,7 @@ func (r *request) send(ctx context.Context, args map[string]json.RawMessage) (ti
 	if err != nil {
 		return nil, errors.New(hide(err.Error(), hidden))
 	}
-	response.Body = &bounded{ReadCloser: response.Body, isOpaque: true}
+	response.Body = &bounded{what: theReply, ReadCloser: response.Body, isOpaque: true}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {

@@ -24,12 +24,29 @@ const (
 type bounded struct {
 	io.ReadCloser
 
+	what     string // the message, in words
 	framing  framing
 	isOpaque bool // the content is not decoded, so that its values do not count
+	anyBytes bool // the bytes are bounded elsewhere
 	failed   atomic.Pointer[error]
 
 	bytes, values            int // of the message that arrives
 	isText, isEscaped, isEnd bool
+}
+
+// theReply is what a server says.
+const theReply = "the server's reply"
+
+// BoundValues passes on the message of a client with the bound of a server's values. Its bytes are
+// bounded elsewhere.
+func BoundValues(r io.ReadCloser) io.ReadCloser {
+	return &bounded{ReadCloser: r, what: "the message", anyBytes: true}
+}
+
+// BoundLines passes on the messages of a client, which are lines, with the bounds of a server's
+// replies.
+func BoundLines(r io.ReadCloser) io.ReadCloser {
+	return &bounded{ReadCloser: r, what: "a message", framing: lines}
 }
 
 // Read implements [io.Reader].
@@ -77,11 +94,11 @@ func (b *bounded) count(part []byte) error {
 		case c == ',' || c == '[' || c == '{':
 			b.values++
 		}
-		if b.bytes > maxMessage {
-			return fmt.Errorf("the server's reply has more than %d MiB", maxMessage>>20)
+		if b.bytes > maxMessage && !b.anyBytes {
+			return fmt.Errorf("%s has more than %d MiB", b.what, maxMessage>>20)
 		}
 		if b.values > maxValues && !b.isOpaque {
-			return fmt.Errorf("the server's reply has more than %d values", maxValues)
+			return fmt.Errorf("%s has more than %d values", b.what, maxValues)
 		}
 	}
 	return nil

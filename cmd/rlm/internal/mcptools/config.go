@@ -9,9 +9,10 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of a file.
@@ -113,7 +114,7 @@ func (c *config) check() error {
 }
 
 // variable is ${NAME}, ${env:NAME} of VS Code, or ${NAME:-default} of Claude Code.
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+var variable = lazyregexp.New(`\$\{([^}]*)\}`)
 
 // expand puts variables of the environment into the texts.
 func (c *config) expand(getenv func(string) (string, bool)) error {

@@ -265,6 +265,26 @@ func TestHarmIsBounded(t *testing.T) {
 			t.Errorf("a description has lines: %s", notes)
 		}
 	})
+	t.Run("a tool that changes", func(t *testing.T) {
+		t.Parallel()
+		_, tools := start(t, file(t, "changing"))
+		_, before := tools.Prompt()
+		for _, c := range []struct{ function, named, want string }{
+			{"changing__change", `{"text": ""}`, `"changed"`},
+			{"changing__say", `{"to": "x"}`, `error: changing.say has no parameter "to"`},
+			{"changing__say", `{"text": "x"}`, "error: changing.say: "}, // the server refuses the old arguments
+			{"changing__add_numbers", `{"a": 1, "b": 2}`, `["not","a total"]`},
+			{"mcp__describe", `{"server": "changing", "name": "say"}`, `"changing.say(text: str)\n\nSays hello."`},
+			{"mcp__search", `{"query": "password"}`, "[]"},
+		} {
+			if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s(%s): got %s", c.function, c.named, got)
+			}
+		}
+		if _, after := tools.Prompt(); after != before {
+			t.Errorf("the prompt became %s", after)
+		}
+	})
 	for _, mode := range []string{"silence", "chatter"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -402,6 +422,137 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	if _, err := Start(t.Context(), Options{Files: []string{path}, Version: "1"}); err == nil ||
 		!strings.Contains(err.Error(), "the server redirects to "+web.URL) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// endless is a server over HTTP that answers the method in its query without an end.
+type endless struct {
+	method, part string
+	reached      chan struct{} // closed when the client has taken many parts
+	left         chan struct{} // closed when the client has gone away
+}
+
+// ServeHTTP implements [http.Handler].
+func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.NewDecoder(r.Body).Decode(&request) != nil || request.ID == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if request.Method == e.method {
+		e.flood(w, r)
+		return
+	}
+
+	answer := `"error":{"code":-32601,"message":"unknown method"}`
+	switch request.Method {
+	case "initialize":
+		answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"endless","version":"1"}}`
+	case "tools/list":
+		answer = `"result":{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, request.ID, answer)
+}
+
+// flood writes the part until the client goes away, or once if nobody waits for that.
+func (e *endless) flood(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if e.left == nil {
+		fmt.Fprint(w, e.part)
+		return
+	}
+
+	defer close(e.left)
+	for i := 0; r.Context().Err() == nil; i++ {
+		if _, err := fmt.Fprint(w, e.part); err != nil {
+			return
+		}
+		if i == 50_000 {
+			close(e.reached)
+		}
+	}
+}
+
+// TestStreamsWithoutAnEnd: a call over HTTP ends, whatever the server streams.
+func TestStreamsWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	const note = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	open := func(t *testing.T, e *endless) string {
+		t.Helper()
+		web := httptest.NewServer(e)
+		t.Cleanup(web.Close)
+		return write(t, map[string]any{"mcpServers": map[string]any{"web": map[string]any{"url": web.URL}}})
+	}
+	flood := func(method, part string) *endless {
+		return &endless{method, part, make(chan struct{}), make(chan struct{})}
+	}
+
+	for name, part := range map[string]string{
+		"notifications":   "data: " + note + "\n\n",
+		"events with IDs": "id: 1\ndata: " + note + "\n\n",
+		"comments":        ": still here\n\n",
+		"empty lines":     "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := flood("tools/call", part)
+			path := open(t, e)
+			_, tools := start(t, path)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				<-e.reached
+				cancel(fmt.Errorf("no time is left"))
+			}()
+			if got, err := tools.Call(ctx, tiers.Call{Function: "web__say"}); err == nil {
+				t.Errorf("got %s", got)
+			}
+			<-e.left // the connection is not kept
+		})
+	}
+
+	t.Run("the list of tools", func(t *testing.T) {
+		t.Parallel()
+		e := flood("tools/list", "data: "+note+"\n\n")
+		path := open(t, e)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-e.reached
+			cancel(fmt.Errorf("no time is left"))
+		}()
+		_, err := Start(ctx, Options{Files: []string{path}, Version: "1"})
+		if err == nil || !strings.Contains(err.Error(), "no time is left") {
+			t.Errorf("got %v", err)
+		}
+		<-e.left
+	})
+
+	t.Run("one event", func(t *testing.T) {
+		t.Parallel()
+		e := flood("tools/call", strings.Repeat("data: x", 1_000))
+		path := open(t, e)
+		_, tools := start(t, path)
+		if got := call(t, tools, "web__say", "{}"); !strings.HasPrefix(got, "error: web.say: ") {
+			t.Errorf("got %s", got)
+		}
+		<-e.left
+	})
+
+	for name, part := range map[string]string{
+		"nothing": "", "a note": "id: 1\ndata: " + note + "\n\n", "half an event": "data: {",
+	} {
+		t.Run("a stream that ends after "+name, func(t *testing.T) {
+			t.Parallel()
+			path := open(t, &endless{method: "tools/call", part: part})
+			_, tools := start(t, path)
+			if got := call(t, tools, "web__say", "{}"); !strings.HasPrefix(got, "error: web.say: ") {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
 

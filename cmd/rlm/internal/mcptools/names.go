@@ -2,9 +2,9 @@ package mcptools
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/protocol"
 )
 
@@ -29,7 +29,7 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+var notInNames = lazyregexp.New(`[^A-Za-z0-9_]+`)
 
 // makeName makes a Python identifier of a name, which differs from those that are taken. It
 // adds the suffix to a name that Python or the protocol has.

@@ -11,13 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/remote"
 )
 
@@ -34,7 +34,7 @@ type api struct {
 }
 
 // namedAddress is NAME=ADDRESS.
-var namedAddress = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]*)=(.+)$`)
+var namedAddress = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_]*)=(.+)$`)
 
 // describeAPI reads an OpenAPI document, and returns a server whose tools are its operations. The
 // address is a file or a URL, with NAME= before it to name the class.

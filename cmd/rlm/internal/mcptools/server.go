@@ -148,7 +148,7 @@ func startProcess(c config) (p *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.stdout, p.cmd.Stdout = &bounded{ReadCloser: stdout, framing: lines}, writer
+	p.stdout, p.cmd.Stdout = &bounded{what: theReply, ReadCloser: stdout, framing: lines}, writer
 
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start %s: %w", c.Command, err),
@@ -208,7 +208,7 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &bounded{ReadCloser: response.Body}
+	body := &bounded{what: theReply, ReadCloser: response.Body}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		body.framing = events
 	}

@@ -1,61 +1,69 @@
-package sessions_test
+package sessions
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"os"
-	"path/filepath"
+	"errors"
 	"testing"
 
-	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/store"
 )
 
-// encode returns a file with a header and no snapshot.
-func encode(tb testing.TB, header string) []byte {
+// encodeFile returns a file of the old version, with a header and no snapshot.
+func encodeFile(tb testing.TB, header string) []byte {
 	tb.Helper()
 	sum := sha256.Sum256([]byte(header))
-	out := binary.BigEndian.AppendUint32([]byte("rlm-session\n"), uint32(len(header)))
+	out := binary.BigEndian.AppendUint32([]byte(magic), uint32(len(header)))
 	return append(append(out, header...), sum[:]...)
 }
 
-// FuzzOpen opens files with any header. What opens can be saved, and opens again.
-func FuzzOpen(f *testing.F) {
+// keepBlobs returns the function that returns the contents of entries.
+func keepBlobs(entries []store.Entry) func(string) ([]byte, error) {
+	return func(digest string) ([]byte, error) {
+		for _, e := range entries {
+			if e.Digest == digest {
+				return bytes.Clone(e.Blob), nil
+			}
+		}
+		return nil, errors.New("there is no such content")
+	}
+}
+
+// FuzzHeader reads any header, of a file and of a store. What can be read can be kept, and read
+// again.
+func FuzzHeader(f *testing.F) {
 	for _, header := range []string{
 		`{"version":1,"contexts":[{"path":"/a"},{"name":"n","text":"aGk="},{"json":[1]}],` +
 			`"histories":[[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]]}`,
 		`{"version":1,"contexts":[{"text":""}]}`, `{"version":1}`, `{"version":1,"contexts":null}{}`, `null`, `[]`, ``,
+		`{"version":3,"contexts":[{"name":"n","apart":"text"},{"paths":["/a","https://h/b"]}],` +
+			`"histories":[],"bytes":-1}`,
 	} {
-		f.Add(header)
+		f.Add(header, "0", []byte("content"))
 	}
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, header string) {
-		t.Setenv("XDG_STATE_HOME", dir)
-		path, err := sessions.Path("x")
+	f.Fuzz(func(t *testing.T, header, key string, content []byte) {
+		c, state, err := readFile(bytes.NewReader(encodeFile(t, header)))
 		if err != nil {
-			t.Fatal(err)
+			entries := []store.Entry{
+				{Kind: kindConversation, Data: []byte(header)}, newContent(kindContext, key, content),
+			}
+			c, state, err = decode(entries, keepBlobs(entries))
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, encode(t, header), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file, err := sessions.Open("x")
 		if err != nil {
 			return
 		}
-		defer file.Close()
 
-		if err := file.Save(file.Conversation, write("")); err != nil {
-			t.Fatalf("%q opens, and cannot be saved: %v", header, err)
-		}
-		again, err := sessions.Open("x")
+		entries, err := encode(c, state)
 		if err != nil {
-			t.Fatalf("%q was saved, and does not open: %v", header, err)
+			t.Fatalf("%q can be read, and cannot be kept: %v", header, err)
 		}
-		defer again.Close()
-		if len(again.Contexts) != len(file.Contexts) || len(again.Histories) != len(file.Histories) {
-			t.Errorf("%q became %+v", header, again.Conversation)
+		again, _, err := decode(entries, keepBlobs(entries))
+		if err != nil {
+			t.Fatalf("%q was kept, and cannot be read: %v", header, err)
+		}
+		if len(again.Contexts) != len(c.Contexts) || len(again.Histories) != len(c.Histories) {
+			t.Errorf("%q became %+v", header, again)
 		}
 	})
 }

@@ -1,147 +1,200 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/store"
 )
 
 // Info describes a session that is kept.
 type Info struct {
-	Name      string    `json:"name"`
-	Changed   time.Time `json:"changed"`
-	Bytes     int64     `json:"bytes"` // on the disk
-	Contexts  []string  `json:"contexts"`
-	Questions int       `json:"questions"`
-	// Damage says why the session cannot be continued, empty if it can.
+	Name    string    `json:"name"`
+	Changed time.Time `json:"changed"`
+	// Bytes is the size of all that is kept; of the file of an earlier version, that on the disk.
+	Bytes     int64    `json:"bytes"`
+	Contexts  []string `json:"contexts"`
+	Questions int      `json:"questions"`
+	// Damage says why the session cannot be continued, empty if nothing is known.
 	Damage string `json:"damage,omitempty"`
 }
 
+// describe adds what a conversation says of itself, or why it cannot be read.
+func (i *Info) describe(c *Conversation, err error) {
+	if err != nil {
+		i.Damage = err.Error()
+		return
+	}
+	for at := range c.Contexts {
+		i.Contexts = append(i.Contexts, c.Contexts[at].String())
+	}
+	i.Questions, i.Bytes = len(c.Histories), i.Bytes+c.Bytes
+}
+
 // List describes the sessions that are kept, sorted by name.
-func List() ([]Info, error) {
-	var list []Info
-	for _, name := range Names() {
-		path, err := Path(name)
-		if err != nil {
-			return nil, err
+func (k *Keeper) List(ctx context.Context) ([]Info, error) {
+	list, err := k.listStored(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	files, _ := os.ReadDir(k.files) // without a folder, there are none
+	for _, file := range files {
+		isStored := slices.ContainsFunc(list, func(i Info) bool { return i.Name == file.Name() })
+		isSession := file.Type().IsRegular() && k.id(file.Name()).Check() == nil
+		if isSession && !isStored {
+			list = append(list, k.describeFile(file))
 		}
-		state, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was just deleted
-		}
-		if err != nil {
-			return nil, err
+	}
+	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// listStored describes the sessions in the store.
+func (k *Keeper) listStored(ctx context.Context) (list []Info, err error) {
+	if k.store == nil {
+		return nil, nil
+	}
+	logs, err := k.store.Logs(ctx, store.Filter{Kind: store.Session})
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range logs {
+		info := Info{Name: logs[i].Name, Changed: logs[i].Updated, Contexts: []string{}}
+		entries, err := k.entries(ctx, info.Name, kindConversation)
+		if err == nil && len(entries) == 0 {
+			continue // a process has just begun it, or ended before the first Save
 		}
 
-		info := Info{Name: name, Changed: state.ModTime(), Bytes: state.Size(), Contexts: []string{}}
-		f, err := Open(name)
-		if err != nil {
-			info.Damage = err.Error()
-			list = append(list, info)
-			continue
+		var c Conversation
+		if err == nil {
+			info.Bytes = int64(len(entries[0].Data))
+			c, err = decodeHead(entries)
 		}
-
-		for i := range f.Contexts {
-			info.Contexts = append(info.Contexts, f.Contexts[i].String())
-		}
-		info.Questions = len(f.Histories)
+		info.describe(&c, err)
 		list = append(list, info)
-		if err := f.Close(); err != nil {
-			return nil, err
-		}
 	}
 	return list, nil
 }
 
-// String names the context.
-func (c *Context) String() string {
-	switch {
-	case c.Path != "":
-		return c.Path
-	case len(c.Paths) > 0:
-		return strings.Join(c.Paths, ", ")
+// describeFile describes the file of a session.
+func (k *Keeper) describeFile(entry os.DirEntry) Info {
+	info := Info{Name: entry.Name(), Contexts: []string{}}
+	if state, err := entry.Info(); err == nil {
+		info.Changed, info.Bytes = state.ModTime(), state.Size()
 	}
-	return "a copy of " + c.Name
+
+	file, err := k.openFile(entry.Name())
+	if err == nil && file == nil {
+		err = errors.New("it was just deleted")
+	}
+
+	var c Conversation
+	if err == nil {
+		c, err = readHeader(file)
+		err = errors.Join(err, file.Close())
+	}
+	info.describe(&c, err)
+	return info
 }
 
-// Fork copies a session to a new name.
-func Fork(name, as string) error {
-	path, err := Path(name)
-	if err != nil {
-		return err
+// Exists reports whether a session is kept.
+func (k *Keeper) Exists(ctx context.Context, name string) (bool, error) {
+	entries, err := k.entries(ctx, name, kindConversation)
+	switch {
+	case len(entries) > 0, errors.Is(err, store.ErrDamaged):
+		return true, nil
+	case err != nil:
+		return false, err
 	}
-	file, err := os.Open(path)
+	file, err := k.openFile(name)
+	if file == nil || err != nil {
+		return false, err
+	}
+	return true, file.Close()
+}
+
+// load returns a session as it is kept, also while another process continues it.
+func (k *Keeper) load(ctx context.Context, name string) (c Conversation, state []byte, err error) {
+	entries, err := k.entries(ctx, name)
+	for err == nil && len(entries) > 0 {
+		if c, state, err = k.read(ctx, entries); err == nil {
+			return c, state, nil
+		}
+		// Another process may have replaced the entries, and with them the contents.
+		now, failed := k.entries(ctx, name)
+		if failed != nil || isSame(now, entries) {
+			return c, nil, err
+		}
+		entries, err = now, nil
+	}
+	if err != nil {
+		return c, nil, err
+	}
+
+	file, err := k.openFile(name)
+	if err == nil && file == nil {
+		err = fmt.Errorf("there is no session %s", name)
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	defer file.Close()
+	return readFile(file)
+}
+
+// Fork copies a session to a new name. The contents are shared.
+func (k *Keeper) Fork(ctx context.Context, name, as string) error {
+	err := k.fork(ctx, name, as)
 	if err != nil {
 		return fmt.Errorf("cannot fork session %s: %w", name, err)
 	}
-	defer file.Close()
-
-	return Import(file, as, true)
+	return nil
 }
 
-// Export writes the file of a session.
-func Export(name string, w io.Writer) error {
-	f, err := Open(name) // not a damaged one
+func (k *Keeper) fork(ctx context.Context, name, as string) error {
+	c, state, err := k.load(ctx, name) // not a damaged one
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-
-	if f.file == nil {
-		return fmt.Errorf("there is no session %s", name)
-	}
-	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f.file)
-	return err
+	return k.add(ctx, as, c, state)
 }
 
-// maxFile bounds the file of a session, in bytes.
-const maxFile = maxHeader + MaxState + 1<<20
+// Export writes a session as a file.
+func (k *Keeper) Export(ctx context.Context, name string, w io.Writer) error {
+	c, state, err := k.load(ctx, name)
+	if err == nil {
+		err = writeFile(w, c, state)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot export session %s: %w", name, err)
+	}
+	return nil
+}
 
 // Import keeps what Export has written under a new name. The file may come from someone else, who
 // must not choose which files of this machine snippets read: without allowPaths, a session
 // whose contexts are files is refused.
-func Import(r io.Reader, name string, allowPaths bool) (err error) {
-	path, err := Path(name)
-	if err != nil {
+func (k *Keeper) Import(ctx context.Context, r io.Reader, name string, allowPaths bool) error {
+	if err := k.id(name).Check(); err != nil {
 		return err
 	}
-
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	c, state, err := readFile(r)
+	if err == nil {
+		err = checkSnapshot(state)
 	}
-	temp, err := os.CreateTemp(dir, ".new-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
-
-	n, err := io.Copy(temp, io.LimitReader(r, maxFile+1))
-	if err == nil && n > maxFile {
-		err = fmt.Errorf("it has more than %d MiB", maxFile>>20)
+	if err == nil && !allowPaths {
+		err = c.checkPaths()
 	}
 	if err == nil {
-		err = checkImport(temp, allowPaths)
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err == nil {
-		err = os.Link(temp.Name(), path)
-	}
-
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("there is a session %s already: choose another name", name)
+		err = k.add(ctx, name, c, state)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep session %s: %w", name, err)
@@ -149,20 +202,8 @@ func Import(r io.Reader, name string, allowPaths bool) (err error) {
 	return nil
 }
 
-// checkImport refuses a file that is no session, or whose contexts are files.
-func checkImport(file *os.File, allowPaths bool) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	f := &File{file: file}
-	if err := f.load(); err != nil {
-		return err
-	}
-	if err := f.checkSnapshot(); err != nil || allowPaths {
-		return err
-	}
-
-	c := f.Conversation
+// checkPaths refuses a conversation whose contexts are files.
+func (c *Conversation) checkPaths() error {
 	for i := range c.Contexts {
 		if c.Contexts[i].Path != "" || len(c.Contexts[i].Paths) > 0 {
 			return fmt.Errorf("its code would read %s of this machine: pass --allow-paths if it may",
@@ -172,27 +213,49 @@ func checkImport(file *os.File, allowPaths bool) error {
 	return nil
 }
 
-// checkSnapshot reads the snapshot to its end. No session can be restored from a damaged one.
-func (f *File) checkSnapshot() error {
-	if f.expand != nil {
-		defer f.expand.Close()
-	}
-	_, _, err := snapshot.Read(io.LimitReader(f.Snapshot(), MaxState+1))
-	if err != nil {
-		return fmt.Errorf("cannot read its variables: %w", err)
-	}
-	return nil
-}
-
-// Remove deletes a session.
-func Remove(name string) error {
-	path, err := Path(name)
+// add keeps a conversation under a new name.
+func (k *Keeper) add(ctx context.Context, name string, c Conversation, state []byte) error {
+	entries, err := encode(c, state)
 	if err != nil {
 		return err
 	}
-	err = os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
+
+	lease, err := k.claim(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	exists, err := k.Exists(ctx, name)
+	switch {
+	case err != nil:
+	case exists:
+		err = fmt.Errorf("there is a session %s already: choose another name", name)
+	default:
+		if err = k.store.Append(ctx, lease, entries...); err != nil {
+			err = errors.Join(err, k.store.Remove(ctx, lease)) // it is empty
+		}
+	}
+	return errors.Join(err, k.store.Release(lease))
+}
+
+// Remove deletes a session, and the contents that only it had.
+func (k *Keeper) Remove(ctx context.Context, name string) error {
+	exists, err := k.Exists(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !exists {
 		return fmt.Errorf("there is no session %s", name)
 	}
-	return err
+
+	lease, err := k.claim(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	if err := k.store.Remove(ctx, lease); err != nil {
+		return errors.Join(err, k.store.Release(lease))
+	}
+	_, err = k.store.Collect(ctx)
+	return errors.Join(err, k.removeFile(name))
 }

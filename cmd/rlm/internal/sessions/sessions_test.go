@@ -1,19 +1,19 @@
-package sessions_test
+package sessions
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -25,14 +25,59 @@ func write(text string) func(io.Writer) error {
 	}
 }
 
-func open(t *testing.T, name string) *sessions.File {
+// useKeeper opens the keeper of a new folder.
+func useKeeper(t *testing.T) *Keeper {
 	t.Helper()
-	f, err := sessions.Open(name)
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	return useFolder(t, filepath.Join(dir, "store"))
+}
+
+func useFolder(t *testing.T, dir string) *Keeper {
+	t.Helper()
+	k, err := Use(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+// with continues a session of a store's folder, and ends it.
+func with(t *testing.T, dir, name string, use func(*Kept)) {
+	t.Helper()
+	kept, err := Open(t.Context(), dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(kept)
+	if err := kept.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// save keeps a conversation.
+func save(t *testing.T, dir, name string, c Conversation, snapshot string) {
+	t.Helper()
+	with(t, dir, name, func(k *Kept) {
+		if err := k.Save(t.Context(), c, write(snapshot)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// expectSnapshot compares the snapshot of a session.
+func expectSnapshot(t *testing.T, dir, name, want string) {
+	t.Helper()
+	with(t, dir, name, func(k *Kept) {
+		if data, err := io.ReadAll(k.Snapshot()); err != nil || string(data) != want {
+			t.Errorf("the snapshot of %s is %q, %v; want %q", name, data, err, want)
+		}
+	})
 }
 
 func said(texts ...string) []llm.Message {
@@ -44,138 +89,195 @@ func said(texts ...string) []llm.Message {
 }
 
 func TestAConversationIsKept(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("XDG_STATE_HOME", dir)
-	first := open(t, "my.talk-1")
-	if first.Snapshot() != nil || len(first.Contexts) > 0 {
-		t.Fatalf("a new session has %+v", first.Conversation)
-	}
-	want := sessions.Conversation{
-		Version: 2,
-		Contexts: []sessions.Context{
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	dir := filepath.Join(state, "store")
+	want := Conversation{
+		Contexts: []Context{
 			{Path: filepath.Join(dir, "a")},
+			{Paths: []string{"/a", "https://example.org/b"}},
 			{Name: "stdin", Text: []byte("\xff\x00")},
 			{Name: "empty", Text: []byte{}},
+			{Name: "long", Text: bytes.Repeat([]byte("\xff"), mostInline+1)},
 			{Name: "b", JSON: json.RawMessage(`[1e400,"é"]`)},
+			{Name: "c", JSON: json.RawMessage("[" + strings.Repeat("1, ", mostInline) + "1]")},
 			{Name: "null", JSON: json.RawMessage(`null`)},
 		},
 		Histories: [][]llm.Message{said("q", "a"), said("q2", "x", "y", "a2")},
 	}
-	for _, snapshot := range []string{"the snapshot", "another"} { // a session may be saved twice
-		if err := first.Save(want, write(snapshot)); err != nil {
-			t.Fatal(err)
+	with(t, dir, "my.talk-1", func(k *Kept) {
+		if !k.IsNew() || len(k.Contexts) > 0 {
+			t.Errorf("a new session has %+v", k.Conversation)
 		}
+		for _, snapshot := range []string{"the snapshot", "another"} { // a session may be saved twice
+			if err := k.Save(t.Context(), want, write(snapshot)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := k.Save(t.Context(), want, func(io.Writer) error { return errors.New("no snapshot") }); err == nil {
+			t.Error("a failed snapshot was kept")
+		}
+	})
+
+	with(t, dir, "my.talk-1", func(k *Kept) {
+		if k.IsNew() || !reflect.DeepEqual(k.Contexts, want.Contexts) ||
+			!reflect.DeepEqual(k.Histories, want.Histories) {
+			t.Errorf("kept %+v, want %+v", k.Conversation, want)
+		}
+	})
+	expectSnapshot(t, dir, "my.talk-1", "another")
+}
+
+// TestASessionHasOneUser: the second one learns who the first is, before it does anything.
+func TestASessionHasOneUser(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	dir := filepath.Join(state, "store")
+	with(t, dir, "a", func(*Kept) {
+		var owned *store.OwnedError
+		if k, err := Open(t.Context(), dir, "a"); !errors.As(err, &owned) || owned.Owner == "" {
+			t.Errorf("a second user: %v, %v", k, err)
+		}
+	})
+	keeper := useFolder(t, dir)
+	if list, err := keeper.List(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("a session that was not saved is there: %+v, %v", list, err)
+	}
+	if logs, err := keeper.store.Logs(t.Context(), store.Filter{}); err != nil || len(logs) > 0 {
+		t.Errorf("it left %+v, %v", logs, err)
 	}
 
-	second := open(t, "my.talk-1")
-	if !reflect.DeepEqual(second.Conversation, want) {
-		t.Errorf("kept %+v, want %+v", second.Conversation, want)
-	}
-	if data, err := io.ReadAll(second.Snapshot()); err != nil || string(data) != "another" {
-		t.Errorf("the snapshot is %q, %v", data, err)
-	}
-	folder := filepath.Join(dir, "rlm", "sessions")
-	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("the folder has %v, %v", entries, err)
-	}
-	for path, mode := range map[string]os.FileMode{folder: 0o700, filepath.Join(folder, "my.talk-1"): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
+	save(t, dir, "a", Conversation{}, emptySnapshot(t))
+	with(t, dir, "a", func(*Kept) {
+		var exported bytes.Buffer
+		if err := keeper.Export(t.Context(), "a", &exported); err != nil || exported.Len() == 0 {
+			t.Errorf("it cannot be read meanwhile: %v", err)
 		}
-	}
+		if err := keeper.Remove(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "in use by") {
+			t.Errorf("it was removed meanwhile: %v", err)
+		}
+	})
+}
 
-	// A file that changed meanwhile, or could not be written, stays as it is.
-	if err := second.Save(want, func(io.Writer) error { return errors.New("no snapshot") }); err == nil {
-		t.Error("a failed snapshot was kept")
-	}
-	if err := second.Save(want, write("theirs")); err != nil {
+// TestAnUnsavedNameCanBeTaken: a process was killed before it saved anything.
+func TestAnUnsavedNameCanBeTaken(t *testing.T) {
+	k := useKeeper(t)
+	lease, err := k.claim(t.Context(), "a")
+	if err := errors.Join(err, k.store.Release(lease)); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Save(want, write("mine")); err == nil || !strings.Contains(err.Error(), "another run") {
-		t.Errorf("a session of others was overwritten: %v", err)
-	}
-	if data, err := io.ReadAll(open(t, "my.talk-1").Snapshot()); err != nil || string(data) != "theirs" {
-		t.Errorf("the snapshot is %q, %v", data, err)
+	if err := k.add(t.Context(), "a", Conversation{}, []byte(emptySnapshot(t))); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestOldHistoriesKeepTheirAnswer(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	long := said("q", strings.Repeat("x", 60_000), "told", "a")
-	c := sessions.Conversation{}
+	c := Conversation{}
 	for range 400 {
 		c.Histories = append(c.Histories, long)
 	}
-	f := open(t, "long")
-	if err := f.Save(c, write("")); err != nil {
+	entries, err := encode(c, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := open(t, "long").Histories
-	if !reflect.DeepEqual(got[0], said("q", "a")) || len(got) != 400 || len(got[399]) != 4 ||
+	c, _, err = decode(entries, nil)
+	got := c.Histories
+	if err != nil || !reflect.DeepEqual(got[0], said("q", "a")) || len(got) != 400 || len(got[399]) != 4 ||
 		len(got[399][1].Content) > 51_000 {
-		t.Errorf("%d kept, the first %v, the last with %d messages", len(got), got[0], len(got[399]))
+		t.Errorf("%d kept, the first %v, the last with %d messages, %v", len(got), got[0], len(got[399]), err)
 	}
 }
 
 func TestNamesCannotLeaveTheFolder(t *testing.T) {
+	k := useKeeper(t)
 	names := []string{"", ".", "..", "../x", "a/b", `a\b`, ".hidden", "-x", "a b", "é", strings.Repeat("a", 65)}
 	for _, name := range names {
-		if path, err := sessions.Path(name); err == nil {
-			t.Errorf("%q has the file %s", name, path)
+		for what, err := range map[string]error{
+			"exported": k.Export(t.Context(), name, io.Discard),
+			"removed":  k.Remove(t.Context(), name),
+			"imported": k.Import(t.Context(), strings.NewReader(""), name, true),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "cannot name a session") {
+				t.Errorf("%q was %s: %v", name, what, err)
+			}
 		}
 	}
 }
 
-// TestOldFilesAreRead: their snapshots are not compressed.
-func TestOldFilesAreRead(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	path, err := sessions.Path("old")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	data := append(encode(t, `{"version":1,"contexts":[],"histories":[]}`), "the snapshot"...)
-	if err := errors.Join(err, os.WriteFile(path, data, 0o600)); err != nil {
+// keepOld writes the file of a session, as an earlier version did.
+func keepOld(t *testing.T, k *Keeper, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(k.files, name)
+	if err := errors.Join(os.MkdirAll(k.files, 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	old := open(t, "old")
-	if data, err := io.ReadAll(old.Snapshot()); err != nil || string(data) != "the snapshot" {
-		t.Errorf("%q, %v", data, err)
-	}
-	if err := old.Save(old.Conversation, write("another")); err != nil {
+	return path
+}
+
+// TestFilesOfEarlierVersionsAreRead: the first version did not compress the snapshot. The first
+// Save moves a session into the store.
+func TestFilesOfEarlierVersionsAreRead(t *testing.T) {
+	var second bytes.Buffer
+	if err := writeFile(&second, Conversation{}, []byte("the snapshot")); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := io.ReadAll(open(t, "old").Snapshot()); err != nil || string(data) != "another" {
-		t.Errorf("%q, %v", data, err)
+	first := append(encodeFile(t, `{"version":1,"contexts":[],"histories":[]}`), "the snapshot"...)
+	for version, data := range map[string][]byte{"first": first, "second": second.Bytes()} {
+		t.Run(version, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("XDG_STATE_HOME", dir)
+			k := useFolder(t, dir)
+			path := keepOld(t, k, "old", data)
+			if list, err := k.List(t.Context()); err != nil || len(list) != 1 || list[0].Damage != "" {
+				t.Errorf("%+v, %v", list, err)
+			}
+			expectSnapshot(t, dir, "old", "the snapshot")
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("it was moved before it was saved: %v", err)
+			}
+
+			save(t, dir, "old", Conversation{}, "another")
+			expectSnapshot(t, dir, "old", "another")
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the file: %v", err)
+			}
+			if list, err := k.List(t.Context()); err != nil || len(list) != 1 {
+				t.Errorf("%+v, %v", list, err)
+			}
+		})
 	}
 }
 
-func TestStatesAreCompressedAndBounded(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	f := open(t, "large")
-	if err := f.Save(sessions.Conversation{}, write(strings.Repeat("x", 1<<20))); err != nil {
-		t.Fatal(err)
-	}
-	path, err := sessions.Path("large")
+func TestStatesAreBoundedAndWrittenOnce(t *testing.T) {
+	k := useKeeper(t)
+	lease, err := k.claim(t.Context(), "large")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Stat(path)
-	if err != nil || before.Size() > 10_000 {
-		t.Errorf("%d bytes, %v", before.Size(), err)
+	kept := &Kept{keeper: k, lease: lease}
+	c := Conversation{Contexts: []Context{{Name: "t", Text: bytes.Repeat([]byte("y"), 1<<20)}}}
+	seqs := map[int64]bool{}
+	for _, snapshot := range []string{"x", "x", "z"} {
+		if err := kept.Save(t.Context(), c, write(strings.Repeat(snapshot, 1<<20))); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := k.entries(t.Context(), "large")
+		if err != nil || len(entries) != 3 {
+			t.Fatal(entries, err)
+		}
+		seqs[entries[0].Seq] = true
+	}
+	if len(seqs) != 2 {
+		t.Errorf("what had not changed was written again: %v", seqs)
+	}
+	if collected, err := k.store.Collect(t.Context()); err != nil || collected.Blobs != 0 {
+		t.Errorf("left behind: %+v, %v", collected, err)
 	}
 
-	// The same again is not written again.
-	if err := f.Save(sessions.Conversation{}, write(strings.Repeat("x", 1<<20))); err != nil {
-		t.Fatal(err)
-	}
-	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
-		t.Errorf("it was written again, %v", err)
-	}
-
-	err = f.Save(sessions.Conversation{}, func(w io.Writer) error {
+	err = kept.Save(t.Context(), c, func(w io.Writer) error {
 		part := make([]byte, 1<<20)
-		for range sessions.MaxState>>20 + 1 {
+		for range MaxState>>20 + 1 {
 			if _, err := w.Write(part); err != nil {
 				return err
 			}
@@ -198,7 +300,7 @@ func emptySnapshot(t *testing.T) string {
 }
 
 func TestADamagedSnapshotIsNotImported(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	k := useKeeper(t)
 	whole := emptySnapshot(t)
 	for want, text := range map[string]string{
 		"ends early":   whole[:len(whole)-1],
@@ -206,97 +308,131 @@ func TestADamagedSnapshotIsNotImported(t *testing.T) {
 		"trailing":     whole + "x",
 		"not a snapsh": "",
 	} {
-		from := open(t, "from")
-		if err := from.Save(sessions.Conversation{}, write(text)); err != nil {
-			t.Fatal(err)
-		}
 		var exported bytes.Buffer
-		if err := sessions.Export("from", &exported); err != nil {
+		if err := writeFile(&exported, Conversation{}, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		err := sessions.Import(&exported, "to", true)
-		if err == nil || !strings.Contains(err.Error(), want) || slices.Contains(sessions.Names(), "to") {
-			t.Errorf("%v, want %s; there are %v", err, want, sessions.Names())
+		err := k.Import(t.Context(), &exported, "to", true)
+		exists, failed := k.Exists(t.Context(), "to")
+		if err == nil || !strings.Contains(err.Error(), want) || exists || failed != nil {
+			t.Errorf("%v, want %s; it exists: %t, %v", err, want, exists, failed)
 		}
 	}
 }
 
 func TestSessionsAreListedCopiedAndDeleted(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	c := sessions.Conversation{
-		Contexts: []sessions.Context{{Path: "/etc/hosts"}}, Histories: [][]llm.Message{said("q", "a")},
+	ctx, k := t.Context(), useKeeper(t)
+	c := Conversation{
+		Contexts: []Context{{Path: "/etc/hosts"}}, Histories: [][]llm.Message{said("q", "a")},
 	}
 	kept := emptySnapshot(t)
-	if err := open(t, "a").Save(c, write(kept)); err != nil {
+	if err := errors.Join(k.add(ctx, "a", c, []byte(kept)), k.Fork(ctx, "a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	if err := sessions.Fork("a", "b"); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := io.ReadAll(open(t, "b").Snapshot()); err != nil || string(data) != kept {
+	if _, data, err := k.load(ctx, "b"); err != nil || string(data) != kept {
 		t.Errorf("the copy has %q, %v", data, err)
 	}
 
 	var exported bytes.Buffer
-	if err := sessions.Export("a", &exported); err != nil {
+	if err := k.Export(ctx, "a", &exported); err != nil {
 		t.Fatal(err)
 	}
 	for want, err := range map[string]error{
-		"already":              sessions.Fork("a", "b"),
-		"cannot fork":          sessions.Fork("none", "c"),
-		"there is no session":  sessions.Export("none", io.Discard),
-		"would read /etc/host": sessions.Import(bytes.NewReader(exported.Bytes()), "c", false),
-		"contains no session":  sessions.Import(strings.NewReader("x"), "c", true),
-		"cannot name":          sessions.Import(strings.NewReader("x"), "../c", true),
+		"already":              k.Fork(ctx, "a", "b"),
+		"cannot fork":          k.Fork(ctx, "none", "c"),
+		"there is no session":  k.Export(ctx, "none", io.Discard),
+		"no session none":      k.Remove(ctx, "none"),
+		"would read /etc/host": k.Import(ctx, bytes.NewReader(exported.Bytes()), "c", false),
+		"contains no session":  k.Import(ctx, strings.NewReader("x"), "c", true),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 
-	if err := errors.Join(sessions.Import(&exported, "c", true), sessions.Remove("a")); err != nil {
+	if err := errors.Join(k.Import(ctx, &exported, "c", true), k.Remove(ctx, "a")); err != nil {
 		t.Fatal(err)
 	}
-	list, err := sessions.List()
+	list, err := k.List(ctx)
 	if err != nil || len(list) != 2 || list[1].Name != "c" || list[1].Questions != 1 ||
-		list[1].Contexts[0] != "/etc/hosts" {
+		list[1].Contexts[0] != "/etc/hosts" || list[1].Bytes < int64(len(kept)) {
 		t.Errorf("%+v, %v", list, err)
+	}
+
+	keepOld(t, k, "old", encodeFile(t, `{"version":1,"contexts":[],"histories":[]}`))
+	err = errors.Join(k.Fork(ctx, "old", "new"), k.Remove(ctx, "old"))
+	if exists, failed := k.Exists(ctx, "old"); err != nil || failed != nil || exists {
+		t.Errorf("%v; the old file exists: %t, %v", err, exists, failed)
 	}
 }
 
-func TestAFileThatIsNoSessionIsRefused(t *testing.T) {
+// TestWithoutAStoreOnlyFilesAreThere, and none is made.
+func TestWithoutAStoreOnlyFilesAreThere(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
-	path, err := sessions.Path("x")
+	k, err := Look(filepath.Join(dir, "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := encode(t, `{"version":1,"contexts":[],"histories":[]}`)
-	for want, data := range map[string][]byte{
-		"contains no session":              []byte("hello"),
-		"is damaged":                       bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
-		"has version 3":                    encode(t, `{"version":3,"more":1}`),
-		"unknown field":                    encode(t, `{"version":1,"more":1}`),
-		"neither a path nor a text":        encode(t, `{"version":1,"contexts":[{"path":"a"}],"histories":[]}`),
-		`a message with the role "system"`: encode(t, `{"version":1,"histories":[[{"role":"system","content":""}]]}`),
-		"more than 268435456":              append([]byte("rlm-session\n"), 0xff, 0xff, 0xff, 0xff),
-		"if you do not need it, delete":    good[:len(good)-1],
-	} {
-		if err := os.WriteFile(path, data, 0o600); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		} else if err != nil {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if f, err := sessions.Open("x"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %+v, %v", want, f, err)
-		}
+	defer k.Close()
+	keepOld(t, k, "old", encodeFile(t, `{"version":1,"contexts":[],"histories":[]}`))
+	if list, err := k.List(t.Context()); err != nil || len(list) != 1 || list[0].Name != "old" {
+		t.Errorf("%+v, %v", list, err)
 	}
+	if err := k.Export(t.Context(), "old", io.Discard); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "store")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store: %v", err)
+	}
+}
+
+func TestADamagedSessionIsRefused(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	dir := filepath.Join(state, "store")
+	k := useFolder(t, dir)
+	good := encodeFile(t, `{"version":1,"contexts":[],"histories":[]}`)
+	for want, data := range map[string][]byte{
+		"contains no session":       []byte("hello"),
+		"is damaged":                bytes.Replace(good, []byte("contexts"), []byte("Contexts"), 1),
+		"has version 3":             encodeFile(t, `{"version":3,"more":1}`),
+		"unknown field":             encodeFile(t, `{"version":1,"more":1}`),
+		"is not an absolute path":   encodeFile(t, `{"version":1,"contexts":[{"path":"a"}],"histories":[]}`),
+		"neither a path nor a text": encodeFile(t, `{"version":1,"contexts":[{}],"histories":[]}`),
+		`a message with the role "system"`: encodeFile(t,
+			`{"version":1,"histories":[[{"role":"system","content":""}]]}`),
+		"more than 268435456":              append([]byte(magic), 0xff, 0xff, 0xff, 0xff),
+		"if you do not need it, delete it": good[:len(good)-1],
+	} {
+		keepOld(t, k, "x", data)
+		expectRefused(t, dir, "x", want)
+	}
+	path := filepath.Join(k.files, "x")
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sessions.Open("x"); err == nil || !strings.Contains(err.Error(), "it is not a file") {
-		t.Errorf("a folder: %v", err)
+	expectRefused(t, dir, "x", "is not a file")
+
+	// In the store, the content is damaged.
+	save(t, dir, "y", Conversation{}, "the snapshot")
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
+	if err != nil || len(blobs) != 1 {
+		t.Fatal(blobs, err)
+	}
+	if err := os.WriteFile(blobs[0], []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expectRefused(t, dir, "y", store.ErrDamaged.Error())
+	if err := k.Remove(t.Context(), "y"); err != nil {
+		t.Errorf("it cannot be deleted: %v", err)
+	}
+}
+
+// expectRefused opens a session that is damaged.
+func expectRefused(t *testing.T, dir, name, want string) {
+	t.Helper()
+	if k, err := Open(t.Context(), dir, name); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%+v, %v; want %s", k, err, want)
 	}
 }

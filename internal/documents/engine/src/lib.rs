@@ -18,6 +18,8 @@ mod pdf;
 mod problem;
 mod rtf;
 mod text;
+#[path = "../../../rustmodule/xlsb.rs"]
+mod xlsb;
 
 use std::io::{BufReader, Read};
 

@@ -1,13 +1,14 @@
 //! Documents that are zip archives: of Office, OpenDocument and EPUB.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 
+use office_oxide::DocumentFormat;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use crate::problem::Problem;
 use crate::text::Text;
-use crate::{epub, office, opendocument};
+use crate::{epub, office, opendocument, xlsb};
 
 /// A zip archive in memory.
 pub type Package = ZipArchive<Cursor<Vec<u8>>>;
@@ -15,7 +16,11 @@ pub type Package = ZipArchive<Cursor<Vec<u8>>>;
 pub fn read(data: Vec<u8>, text: &mut Text) -> Result<(), Problem> {
     let mut package = ZipArchive::new(Cursor::new(data)).map_err(explain)?;
     if let Some(format) = office::find_format(&package) {
-        return office::read(package.into_inner().into_inner(), format, text);
+        let data = match format {
+            DocumentFormat::Xlsx => xlsb::spell_out(package, text.room).map_err(explain)?,
+            _ => package.into_inner().into_inner(),
+        };
+        return office::read(data, format, text);
     }
 
     let kind = read_member(&mut package, "mimetype", text).unwrap_or_default();
@@ -51,6 +56,7 @@ pub fn read_member(
 fn explain(error: ZipError) -> Problem {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Problem::encrypted(),
+        ZipError::Io(error) if error.kind() == ErrorKind::FileTooLarge => Problem::too_large(),
         other => Problem::damaged(other),
     }
 }

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/spelling"
 )
 
 // The decoder's words for mistakes, which name types of Go.
 var (
-	unknownKey = regexp.MustCompile(`^(line \d+: )field (.+) not found in type \S+$`)
-	wrongKind  = regexp.MustCompile("(?s)^(line \\d+: )cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
+	unknownKey = lazyregexp.New(`^(line \d+: )field (.+) not found in type \S+$`)
+	wrongKind  = lazyregexp.New("(?s)^(line \\d+: )cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
 )
 
 // explain says what is wrong in a file in the words of its author.

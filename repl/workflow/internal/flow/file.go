@@ -1,8 +1,9 @@
 package flow
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // maxNodes bounds the nodes of a file.
@@ -134,7 +135,7 @@ func (p *parsing) text(tree *Tree, key string) string {
 	return value.Text
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
 // node reads one node.
 func (p *parsing) node(i int, tree *Tree) {

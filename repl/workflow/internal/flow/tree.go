@@ -8,12 +8,13 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // Bounds of a file. The value of an alias counts each time.
@@ -147,7 +148,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 	return (&planter{}).plant(document.Content[0], 0)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
 // yamlProblem translates an error of the YAML library.
 func yamlProblem(err error) *Problem {

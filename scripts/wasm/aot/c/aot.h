@@ -13,9 +13,9 @@
 
 enum { AOT_STATE = 4096, AOT_CONTEXT_AT = 2048, AOT_SLOTS = 16 };
 
-/* The assembly code in enter_amd64.S has these offsets as well. */
+/* The assembly code in enter_*.S has these offsets as well. */
 struct aot_context {
-    uint64_t go_sp, go_fp, spare;   /* 0 8 16: where Go's stack was left */
+    uint64_t go_sp, go_fp, go_lr;   /* 0 8 16: where Go was left; go_lr on arm64 */
     uint64_t guest_sp;              /* 24: where the guest's stack was left */
     uint64_t stack_limit;           /* 32: functions below it trap */
     uint64_t function;              /* 40: to begin with */
@@ -43,7 +43,11 @@ AOT_HIDDEN void aot_exit(struct aot_context *, uint64_t code);
  * the address of the context, by which a trap finds out. */
 #define AOT_STACK (UINT64_C(64) << 20)
 
+#if defined(__aarch64__)
+register uint64_t aot_stack_pointer __asm__("sp");
+#else
 register uint64_t aot_stack_pointer __asm__("rsp");
+#endif
 
 /* The table of functions is constant. An entry has the distance of its function
  * from the table, so the code runs at any address. */

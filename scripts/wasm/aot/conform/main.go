@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 // Command conform compares machine code made by scripts/wasm with wazero, over many modules.
 //

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/traefik/yaegi/interp"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
@@ -127,7 +127,7 @@ func locate(message string, number, line int) string {
 	return fileOf(number) + ":" + message
 }
 
-var position = regexp.MustCompile(`^\d+:\d+: `)
+var position = lazyregexp.New(`^\d+:\d+: `)
 
 // explainPanic describes a panic. The interpreter knows where the panicking function begins,
 // but not the line. The statement of the snippet is exact.

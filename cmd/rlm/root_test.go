@@ -1,0 +1,28 @@
+package main
+
+import (
+	"io"
+	"testing"
+)
+
+// TestCommandsHaveTheirNames: the table finds a command by the name that the command gives itself.
+func TestCommandsHaveTheirNames(t *testing.T) {
+	e := &env{stdout: io.Discard, stderr: io.Discard}
+	commands := listCommands()
+	for _, c := range commands {
+		cmd := c.make(e)
+		if cmd.Name() != c.name || len(cmd.Aliases) > 0 {
+			t.Errorf("%q is %q, %q", c.name, cmd.Name(), cmd.Aliases)
+		}
+		made := len(makeCommands(e, []string{c.name}))
+		if c.name != manual && made != 1 {
+			t.Errorf("%s makes %d commands", c.name, made)
+		}
+	}
+
+	for _, args := range [][]string{nil, {"help", "exec"}, {"--log-level=info", "exec"}, {manual, "x"}, {"exce"}} {
+		if got := len(makeCommands(e, args)); got != len(commands) {
+			t.Errorf("%q makes %d of %d commands", args, got, len(commands))
+		}
+	}
+}

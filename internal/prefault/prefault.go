@@ -1,0 +1,33 @@
+// Package prefault has the kernel provide the pages of memory in the background, while the first
+// of them are already written. The first accesses to new memory can take longer than the work
+// with it.
+package prefault
+
+import "sync/atomic"
+
+const (
+	// Least is the size of memory, in bytes, below which Begin gains nothing and does nothing.
+	Least = 4 << 20
+	// step is how much the kernel provides before Begin's goroutine looks whether it should end.
+	step = 256 << 10
+)
+
+// Begin provides memory in the background. The memory must stay mapped until end has returned.
+func Begin(memory []byte) (end func()) {
+	if len(memory) < Least {
+		return func() {}
+	}
+	var isOver atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for len(memory) > 0 && !isOver.Load() {
+			part := memory[:min(step, len(memory))]
+			if !provide(part) {
+				return
+			}
+			memory = memory[len(part):]
+		}
+	}()
+	return func() { isOver.Store(true); <-ended }
+}

@@ -1,0 +1,46 @@
+package wasm
+
+import (
+	"crypto/rand"
+	"io"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// course is the part of a snippet's course that no code decides: its randomness and the time.
+// The zero value has those of the system. A job may name others.
+type course struct {
+	random io.Reader     // nil for the system's
+	began  time.Time     // what the next look at the wall clock shows, zero for the time
+	ahead  time.Duration // of the wall clock
+}
+
+// newCourse returns the course that a job names.
+func newCourse(job tiers.Job) course {
+	c := course{began: job.Began}
+	if len(job.Seed) > 0 {
+		var seed [32]byte
+		copy(seed[:], job.Seed)
+		c.random = mathrand.NewChaCha8(seed)
+	}
+	return c
+}
+
+// Read returns random bytes.
+func (c *course) Read(p []byte) (int, error) {
+	if c.random == nil {
+		return rand.Read(p)
+	}
+	return c.random.Read(p)
+}
+
+// wall returns the time of the wall clock. It goes on from the first look.
+func (c *course) wall() time.Time {
+	now := time.Now()
+	if !c.began.IsZero() {
+		c.ahead, c.began = c.began.Sub(now), time.Time{}
+	}
+	return now.Add(c.ahead)
+}
