@@ -60,7 +60,7 @@ type createKeyInput struct {
 	Body struct {
 		Name   string         `json:"name" maxLength:"64"`
 		Tenant string         `json:"tenant,omitempty" maxLength:"64" doc:"the name if it is not given"`
-		Scopes []access.Scope `json:"scopes,omitempty" maxItems:"10" enum:"read,run,approve,metrics,admin" doc:"default: both of read and run"`
+		Scopes []access.Scope `json:"scopes,omitempty" maxItems:"5" enum:"read,run,approve,metrics,admin" default:"read,run"`
 		Limits keyLimits      `json:"limits,omitempty" doc:"of the use of the key; a missing one is no bound"`
 	}
 }
@@ -75,9 +75,6 @@ type oneKey struct {
 func (a *api) createKey(ctx context.Context, in *createKeyInput) (*oneKey, error) {
 	b := &in.Body
 	k := access.Key{Name: b.Name, Tenant: b.Tenant, Scopes: b.Scopes, Limits: access.Limits(b.Limits)}
-	if len(k.Scopes) == 0 {
-		k.Scopes = []access.Scope{access.Read, access.Run}
-	}
 	if k.Limits.USD > 0 && k.Limits.Period == "" {
 		k.Limits.Period = access.Total
 	}

@@ -56,7 +56,7 @@ func TestABodyThatBreaksOffIsAnErrorOfTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer got.Body.Close()
-	if got.StatusCode != 400 {
+	if got.StatusCode != http.StatusBadRequest {
 		t.Errorf("the answer is %s", got.Status)
 	}
 }

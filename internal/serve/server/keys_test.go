@@ -48,7 +48,8 @@ func TestAdminsMakeKeys(t *testing.T) {
 			Keys []struct{ ID, Secret string }
 			Next string
 		}
-		if err := json.Unmarshal([]byte(page.body), &got); err != nil || len(got.Keys) != 1 || got.Keys[0].Secret != "" {
+		err := json.Unmarshal([]byte(page.body), &got)
+		if err != nil || len(got.Keys) != 1 || got.Keys[0].Secret != "" {
 			t.Fatalf("%v: %s", err, page.body)
 		}
 		ids = append(ids, got.Keys[0].ID)
