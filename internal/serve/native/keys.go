@@ -56,12 +56,15 @@ func describeKey(k *access.Key, secret string) key {
 	return out
 }
 
+// scopes are what a key allows.
+type scopes = []access.Scope
+
 type createKeyInput struct {
 	Body struct {
-		Name   string         `json:"name" maxLength:"64"`
-		Tenant string         `json:"tenant,omitempty" maxLength:"64" doc:"the name if it is not given"`
-		Scopes []access.Scope `json:"scopes,omitempty" maxItems:"5" enum:"read,run,approve,metrics,admin" default:"read,run"`
-		Limits keyLimits      `json:"limits,omitempty" doc:"of the use of the key; a missing one is no bound"`
+		Name   string    `json:"name" maxLength:"64"`
+		Tenant string    `json:"tenant,omitempty" maxLength:"64" doc:"the name if it is not given"`
+		Scopes scopes    `json:"scopes,omitempty" maxItems:"5" enum:"read,run,approve,metrics,admin" default:"read,run"`
+		Limits keyLimits `json:"limits,omitempty" doc:"of the use of the key; a missing one is no bound"`
 	}
 }
 
