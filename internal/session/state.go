@@ -183,6 +183,8 @@ func (a *Accounts) transfer(ctx context.Context, run Runner, flag int) error {
 	switch {
 	case err != nil:
 		return err
+	case ctx.Err() != nil: // what was interrupted is missing
+		return context.Cause(ctx)
 	case r.Status != tiers.StatusOK && r.Exception != nil:
 		return fmt.Errorf("%s: %s", r.Exception.Type, r.Exception.Message)
 	case r.Status != tiers.StatusOK:
@@ -215,12 +217,13 @@ func (a *Accounts) restartMeter(time time.Duration) {
 // nextVariable handles what the guest says of its variables. Without a body, the next one
 // begins, and the reply says "over" if there is no time left for it. With ".", it has ended. With
 // "!", it was interrupted, and the reply says why it is left behind, or nothing if the time of
-// all variables is over.
+// all variables is over. It is over, too, when nobody waits for them any more: each further
+// variable would be interrupted at once.
 func (a *Accounts) nextVariable(body []byte) Reply {
 	if a.moving.until.IsZero() {
 		return fail(errRequest)
 	}
-	isOver := time.Now().After(a.moving.until)
+	isOver := a.IsCanceled() || time.Now().After(a.moving.until)
 	switch string(body) {
 	case "":
 		if isOver {

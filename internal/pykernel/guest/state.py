@@ -460,9 +460,16 @@ def _begin(name, losses):
         _tell()
 
 
+class _Over(TimeoutError):
+    """No time is left for further variables. It is not about one of them."""
+
+    def __init__(self):
+        super().__init__("all variables together take too long to copy")
+
+
 def _tell():
     if wire.text("n"):
-        raise TimeoutError("all variables together take too long to copy")
+        raise _Over
 
 
 def _copy(work, *args):
@@ -481,7 +488,7 @@ def _overdue():
     _told = 0.0
     reason = wire.text("n!")
     if not reason:
-        raise TimeoutError("all variables together take too long to copy") from None
+        raise _Over from None
     return reason
 
 
@@ -528,7 +535,7 @@ def _dump_all(pickler, file, names, changes, lost, ends):
             value = pickler.lose(value, lost[part, name])
         try:
             _copy(pickler.dump, value)
-        except MemoryError:
+        except (MemoryError, _Over):
             raise
         except KeyboardInterrupt:
             _hold()
@@ -617,7 +624,7 @@ def load(stream):
             _begin(name, losses)
             try:
                 moved += _copy(lambda: _put(part, name, reader.load()))
-            except MemoryError:
+            except (MemoryError, _Over):
                 raise
             except (Exception, KeyboardInterrupt) as error:
                 _hold()

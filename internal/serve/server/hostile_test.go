@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/access"
 )
@@ -189,6 +190,22 @@ func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s.exec(path, other, "1", "1")
 }
 
+// TestASnapshotIsInterrupted takes one of a variable that takes for ever to copy.
+func TestASnapshotIsInterrupted(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), nil)
+	path := s.open("", object{})
+	s.exec(path, "", "class X:\n    def __reduce__(self):\n        while True: pass\nx, y = X(), 1\ny", "1")
+	answers := make(chan answer, 1)
+	go func() { answers <- s.do("POST", path+"/snapshots", "", nil) }()
+	for s.text(s.do("GET", path, "", nil), "status") != "running" {
+		time.Sleep(time.Millisecond)
+	}
+	s.want(s.do("POST", path+"/interrupt", "", nil), 204, "")
+	s.want(<-answers, 409, `"code":"interrupted"`)
+	s.exec(path, "", "y", "1")
+	s.want(s.do("DELETE", path, "", nil), 204, "")
+}
+
 // TestSessionsAreUsedByManyAtOnce mixes all requests that change sessions. None breaks the server,
 // and it counts right when all sessions are gone.
 func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
@@ -219,7 +236,7 @@ func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 					}
 				}
 				if got.status >= 500 && got.status != 503 {
-					t.Errorf("an answer is %d %s", got.status, got.body)
+					t.Errorf("an answer is %d %s: %s", got.status, got.body, s.logs)
 				}
 			}
 		})

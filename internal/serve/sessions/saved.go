@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -101,35 +102,50 @@ func (m *Manager) giveBack(l *live) {
 	}
 }
 
-// lookAfter saves and closes sessions that rest, until the manager ends.
+// lookAfter saves and closes sessions that rest, until the manager ends. No tenant waits for the
+// saves of another one, which may be slow.
 func (m *Manager) lookAfter() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	var underWay sync.Map // tenants
 	for {
 		select {
 		case <-m.life.Done():
 			return
 		case <-ticker.C:
 		}
-		for _, l := range m.listOpen() {
-			if m.life.Err() != nil {
-				return
+		for tenant, list := range m.listOpen() {
+			if _, is := underWay.LoadOrStore(tenant, true); is {
+				continue
 			}
-			if l.using.TryLock() {
-				m.rest(l, closeAfter)
-				l.using.Unlock()
-			}
+			m.janitor.Go(func() {
+				defer underWay.Delete(tenant)
+				m.restAll(list)
+			})
 		}
 	}
 }
 
-// listOpen returns the sessions that have a place and that no request uses.
-func (m *Manager) listOpen() (all []*live) {
+func (m *Manager) restAll(list []*live) {
+	for _, l := range list {
+		if m.life.Err() != nil {
+			return
+		}
+		if l.using.TryLock() {
+			m.rest(l, closeAfter)
+			l.using.Unlock()
+		}
+	}
+}
+
+// listOpen returns, by tenants, the sessions that have a place and that no request uses.
+func (m *Manager) listOpen() map[string][]*live {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	all := map[string][]*live{}
 	for _, l := range m.lives {
 		if l.hasPlace && (!l.isBusy || l.isHeld) {
-			all = append(all, l)
+			all[l.tenant] = append(all[l.tenant], l)
 		}
 	}
 	return all
@@ -160,7 +176,7 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !l.isBusy && m.lives[l.id] == l {
+	if !l.isBusy && !l.isDeleted && m.lives[l.id] == l {
 		delete(m.lives, l.id)
 	}
 }

@@ -271,19 +271,27 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	m.stop(id, errDeleted)
 	l.using.Lock() // after the request that was stopped
 	defer l.using.Unlock()
-	err = m.close(l)
-	_, failed := m.DB.ExecContext(context.WithoutCancel(ctx), `DELETE FROM sessions WHERE id = ?`, id)
-	if failed != nil {
-		err = errors.Join(err, failed)
-	} else {
-		err = errors.Join(err, os.RemoveAll(m.folder(id)))
-		m.unreserve(r.Key)
-	}
+	err = errors.Join(m.close(l), m.forget(context.WithoutCancel(ctx), &r))
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.lives, id)
 	return err
+}
+
+// forget deletes the row and the folder of a session. Another request may have done so before this
+// one had condemned it.
+func (m *Manager) forget(ctx context.Context, r *Record) error {
+	done, err := m.DB.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, r.ID)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return cmp.Or(err, errNotFound(r.ID))
+	}
+
+	m.unreserve(r.Key)
+	return os.RemoveAll(m.folder(r.ID))
 }
 
 // condemn makes sure that no further request gets the session. The caller ends the request that
@@ -351,7 +359,13 @@ func (m *Manager) Drain(ctx context.Context) {
 	m.holders.Wait()
 	m.janitor.Wait()
 
-	for _, l := range m.listOpen() {
-		m.putAway(l)
+	var saves sync.WaitGroup
+	for _, list := range m.listOpen() {
+		saves.Go(func() {
+			for _, l := range list {
+				m.putAway(l)
+			}
+		})
 	}
+	saves.Wait()
 }
