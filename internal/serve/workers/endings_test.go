@@ -82,6 +82,31 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	}
 }
 
+// TestALossIsSaidAfterOtherUses: an export and a fork bring a session back, too.
+func TestALossIsSaidAfterOtherUses(t *testing.T) {
+	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
+	runSnippet(t, box, "n = 41")
+	box.worker.end("a test")
+	<-box.worker.gone
+
+	state, err := box.Export(t.Context())
+	if err != nil || len(state.Left) != 1 || state.Left[0].Name != "*" || !strings.Contains(state.Left[0].Reason, "a test") {
+		t.Errorf("the state lacks %+v, %v", state.Left, err)
+	}
+	fork, err := box.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fork.Close()
+	for _, one := range []tiers.Sandbox{box, fork} {
+		r := runSnippet(t, one, "print('n' in globals())")
+		if r.Stdout != "False\n" || r.Lost == nil || len(r.Lost.Snippets) != 1 {
+			t.Errorf("the session came back with %q, %+v", r.Stdout, r.Lost)
+		}
+		mustPrint(t, one, "print(1)", "1\n")
+	}
+}
+
 // saveNow saves the session as its rest would.
 func (s *sandbox) saveNow(t *testing.T) {
 	t.Helper()

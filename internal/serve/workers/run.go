@@ -28,10 +28,11 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	if err := s.checkInputs(); err != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 	}
-	lost, err := s.revive(ctx)
-	if err != nil {
+	if err := s.revive(ctx); err != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 	}
+	lost := s.lost
+	s.lost = nil
 
 	turn, err := turns.Wait(ctx)
 	if err != nil {

@@ -35,11 +35,12 @@ type sandbox struct {
 	cfg         tiers.Config // with all that Extend has added
 
 	// Guarded by using.
-	worker   *worker // nil: only saved
-	id       int64   // in the worker
-	ordinal  int     // of the last snippet
-	saved    *saved  // nil before the first save
-	isAway   bool    // evicted, and counted as saved
+	worker   *worker     // nil: only saved
+	id       int64       // in the worker
+	ordinal  int         // of the last snippet
+	saved    *saved      // nil before the first save
+	lost     *tiers.Loss // what no result has said yet
+	isAway   bool        // evicted, and counted as saved
 	enforced []tiers.Enforcement
 	saving   *time.Timer
 	isClosed bool
@@ -132,10 +133,11 @@ func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) 
 	return err
 }
 
-// revive makes sure that the sandbox lives in a worker. It returns what its session has lost.
-func (s *sandbox) revive(ctx context.Context) (*tiers.Loss, error) {
+// revive makes sure that the sandbox lives in a worker. It notes what its session has lost, for
+// the next result.
+func (s *sandbox) revive(ctx context.Context) error {
 	if s.worker != nil && !s.worker.isGone() {
-		return nil, nil //nolint:nilnil // nothing is lost
+		return nil
 	}
 	var why string
 	if s.worker != nil {
@@ -144,13 +146,13 @@ func (s *sandbox) revive(ctx context.Context) (*tiers.Loss, error) {
 	}
 
 	if err := s.open(ctx, s.saved); err != nil {
-		return nil, fmt.Errorf("cannot bring the session back: %w", err)
+		return fmt.Errorf("cannot bring the session back: %w", err)
 	}
 	s.setAway(false)
-	if why == "" {
-		return nil, nil //nolint:nilnil // it was evicted, after its last snippet
+	if why != "" { // else it was evicted, after its last snippet
+		s.lost = session.JoinLosses(s.lost, s.lossSince(s.saved, why))
 	}
-	return s.lossSince(s.saved, why), nil
+	return nil
 }
 
 // lossSince describes what a session has lost that went back to a state, nil for nothing.
@@ -178,13 +180,13 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 		return nil, err
 	}
 	defer leave()
-	if _, err := s.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return nil, err
 	}
 
 	fork := &sandbox{
 		pool: s.pool, tier: s.tier, tenant: s.tenant, limits: s.limits, cfg: s.cfg, ordinal: s.ordinal,
-		worker: s.worker, enforced: s.enforced,
+		worker: s.worker, lost: s.lost, enforced: s.enforced,
 	}
 	fork.lastUse.Store(time.Now().UnixNano())
 	if fork.id, err = s.pool.join(s.worker, fork); err != nil {
@@ -220,7 +222,7 @@ func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []
 		return err
 	}
 	defer leave()
-	if _, err := s.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return err
 	}
 
@@ -278,7 +280,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		return tiers.Collected{}, err
 	}
 	defer leave()
-	if _, err := s.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return tiers.Collected{}, err
 	}
 

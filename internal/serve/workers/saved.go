@@ -218,11 +218,15 @@ func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
 		return tiers.State{}, err
 	}
 	defer leave()
-	if _, err := s.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return tiers.State{}, err
 	}
 
-	return s.export(ctx, maxMoved)
+	state, err := s.export(ctx, maxMoved)
+	if s.lost != nil {
+		state.Left = append(state.Left, tiers.Left{Name: "*", Type: "session", Reason: s.lost.Reason})
+	}
+	return state, err
 }
 
 // Import loads a state into a sandbox that has not run a snippet yet.
@@ -232,7 +236,7 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 		return tiers.Report{}, err
 	}
 	defer leave()
-	if _, err := s.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return tiers.Report{}, err
 	}
 
