@@ -46,7 +46,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol serve-clients graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +116,9 @@ mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conf
 
 serve-clients: build ## Use rlm serve with the official clients of OpenAI; needs python3 and npm
 	scripts/serve/check.sh
+
+serve-openapi: build ## Compare rlm serve with its OpenAPI document, by Schemathesis; needs python3
+	scripts/openapi/check.sh
 
 mcp-servers: build ## Call five real MCP servers in one snippet; needs python3, git and npm
 	scripts/mcp/check.sh servers
