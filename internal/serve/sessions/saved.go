@@ -160,7 +160,7 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !l.isBusy && m.lives[l.id] == l {
+	if !l.isBusy && !l.isDeleted && m.lives[l.id] == l {
 		delete(m.lives, l.id)
 	}
 }

@@ -272,10 +272,12 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	l.using.Lock() // after the request that was stopped
 	defer l.using.Unlock()
 	err = m.close(l)
-	_, failed := m.DB.ExecContext(context.WithoutCancel(ctx), `DELETE FROM sessions WHERE id = ?`, id)
-	if failed != nil {
+	switch gone, failed := m.deleteRow(context.WithoutCancel(ctx), id); {
+	case failed != nil:
 		err = errors.Join(err, failed)
-	} else {
+	case !gone:
+		err = errNotFound(id) // another request has deleted it since Get
+	default:
 		err = errors.Join(err, os.RemoveAll(m.folder(id)))
 		m.unreserve(r.Key)
 	}
