@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 	// LargePath.
 	MaxBody   int64
 	LargePath string
+	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
+	Patience time.Duration
 	// Public are paths that need no key.
 	Public []string
 	Log    *slog.Logger
@@ -44,7 +47,10 @@ type Options struct {
 }
 
 // New returns a handler that lets requests through to next.
-func New(o Options, next http.Handler) http.Handler { return &gate{o, next} }
+func New(o Options, next http.Handler) http.Handler {
+	o.Patience = cmp.Or(o.Patience, anyPatience)
+	return &gate{o, next}
+}
 
 type gate struct {
 	Options
@@ -55,7 +61,7 @@ type gate struct {
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	id := requestID(r)
-	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w)}
+	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w), patience: g.Patience}
 	head := w.Header()
 	head.Set("X-Request-Id", id)
 	head.Set("X-Content-Type-Options", "nosniff")
@@ -71,6 +77,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.note(r, seen, &caller, id, time.Since(begun))
 	}()
 
+	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
+	body := newBody(seen, r.Body, isLarge)
+	defer body.leave()
 	if g.answerPreflight(seen, r) {
 		return
 	}
@@ -79,9 +88,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Fail(seen, r, err)
 		return
 	}
-	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
-	body := newBody(seen, r.Body, isLarge)
-	defer body.endReading()
 	if r.Body = body; !isLarge {
 		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
 	}
