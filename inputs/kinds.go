@@ -3,12 +3,12 @@ package inputs
 import (
 	"bytes"
 	"encoding/binary"
-	"regexp"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
 // findKind returns the kind of bytes that are no text by their beginning, such as "png" or
@@ -38,7 +38,7 @@ func findKind(head []byte) bigtext.Kind {
 }
 
 // binaryPart is the name of a part that only xlsb has. Writers begin with different ones.
-var binaryPart = regexp.MustCompile(`xl/(_rels/workbook|workbook|worksheets/\w+)\.bin`)
+var binaryPart = lazyregexp.New(`xl/(_rels/workbook|workbook|worksheets/\w+)\.bin`)
 
 // The kinds of bytes that are a table.
 const (

@@ -29,7 +29,7 @@ const (
 	Run     Scope = "run"     // start and end runs, upload files, ask models
 	Approve Scope = "approve" // decide on calls that wait for a person
 	Metrics Scope = "metrics" // the metrics of the server, which are about all tenants
-	Admin   Scope = "admin"   // all of these
+	Admin   Scope = "admin"   // all of these, and the keys of all tenants
 )
 
 // Scopes are all scopes.
@@ -98,7 +98,7 @@ func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 		k.Tenant = k.Name
 	}
 	if err := k.check(); err != nil {
-		return k, "", err
+		return k, "", problem.Bad("", "%v", err)
 	}
 
 	secret := prefix + rand.Text()
@@ -117,7 +117,8 @@ func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 		`INSERT INTO keys (id, name, tenant, hash, scopes, limits, created) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Name, k.Tenant, sum[:], string(scopes), string(limits), records.Time(k.Created))
 	if err != nil && strings.Contains(err.Error(), "UNIQUE") {
-		err = fmt.Errorf("there is a key %q: revoke it first, or choose another name", k.Name)
+		err = problem.New(http.StatusConflict, "name_taken",
+			"there is a key %q: revoke it first, or choose another name", k.Name)
 	}
 	return k, secret, err
 }
@@ -162,7 +163,8 @@ func (ks *Keys) Revoke(ctx context.Context, name string) error {
 	}
 
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, fmt.Errorf("there is no key %.80q in use: rlm keys list shows them", name))
+		return errors.Join(err, problem.New(http.StatusNotFound, "not_found",
+			"there is no key %.80q in use: rlm keys list shows them", name))
 	}
 	return nil
 }

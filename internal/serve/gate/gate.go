@@ -49,12 +49,13 @@ type Options struct {
 // New returns a handler that lets requests through to next.
 func New(o Options, next http.Handler) http.Handler {
 	o.Patience = cmp.Or(o.Patience, anyPatience)
-	return &gate{o, next}
+	return &gate{o, next, newBodies(bodiesAtOnce * o.MaxBody)}
 }
 
 type gate struct {
 	Options
-	next http.Handler
+	next   http.Handler
+	bodies *bodies
 }
 
 // ServeHTTP implements [http.Handler].
@@ -89,6 +90,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Body = body; !isLarge {
+		body.held = &share{of: g.bodies, tenant: caller.Tenant}
+		defer body.held.release()
 		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
 	}
 	r = r.WithContext(access.With(r.Context(), caller))

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -49,6 +50,7 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // body is the body of a request, whose parts have to arrive in time.
 type body struct {
 	io.ReadCloser
+	held     *share // nil for a body that nobody keeps in memory
 	flow     *http.ResponseController
 	patience time.Duration
 	end      time.Time
@@ -71,14 +73,21 @@ func newBody(a *answer, r io.ReadCloser, isLarge bool) *body {
 
 // Read implements [io.Reader].
 func (b *body) Read(into []byte) (int, error) {
-	b.begun = true
-	b.limit()
+	if !b.whole {
+		b.begun = true
+		b.limit()
+	}
 
 	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF && !b.whole {
+	if errors.Is(err, io.EOF) && !b.whole {
 		// With a deadline, the server would take a quiet client for one that has gone away.
 		b.whole = true
 		_ = b.flow.SetReadDeadline(time.Time{})
+	}
+	if b.held != nil {
+		if full := b.held.add(int64(n)); full != nil {
+			n, err = 0, full
+		}
 	}
 	return n, err
 }

@@ -59,18 +59,22 @@ func TestQuietClientsAreKept(t *testing.T) {
 		MaxBody: 1 << 20, Patience: patience, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
+		_, _ = r.Body.Read(make([]byte, 1)) // nothing is left
 		time.Sleep(5 * patience)
 		if r.Context().Err() == nil {
 			_, _ = io.WriteString(w, "done")
 		}
 	})))
 	defer web.Close()
-	response, err := http.Post(web.URL, "text/plain", strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); string(text) != "done" {
-		t.Errorf("got %q, %v", text, err)
+	for _, sent := range []string{"x", ""} {
+		response, err := http.Post(web.URL, "text/plain", strings.NewReader(sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if string(text) != "done" {
+			t.Errorf("sent %q: got %q, %v", sent, text, err)
+		}
+		_ = response.Body.Close()
 	}
 }

@@ -231,7 +231,7 @@ func (a *api) exec(ctx context.Context, in *execInput) (*execOutput, error) {
 		snippet.Variables[name] = jsontext.Value(value)
 	}
 
-	result, err := a.Sessions.Exec(ctx, access.Caller(ctx).Tenant, in.ID, snippet)
+	result, err := a.Sessions.Exec(ctx, access.Caller(ctx), in.ID, snippet)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ type setVariableInput struct {
 
 // setVariable answers PUT /v1/sessions/{id}/variables/{name}.
 func (a *api) setVariable(ctx context.Context, in *setVariableInput) (*struct{}, error) {
-	return nil, a.Sessions.SetVariable(ctx, access.Caller(ctx).Tenant, in.ID, in.Name, jsontext.Value(in.Body.Value))
+	return nil, a.Sessions.SetVariable(ctx, access.Caller(ctx), in.ID, in.Name, jsontext.Value(in.Body.Value))
 }
 
 // deleteVariable answers DELETE /v1/sessions/{id}/variables/{name}.

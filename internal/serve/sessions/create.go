@@ -78,8 +78,10 @@ func (r *Request) digest() ([]byte, error) {
 	if err := json.NewEncoder(sum).Encode(r.Spec); err != nil {
 		return nil, err
 	}
+	_, _ = fmt.Fprintf(sum, "%q\n", r.Name)
 	for _, c := range r.Contents {
-		_, _ = fmt.Fprintf(sum, "%q %q %v %q %q\n", c.Variable, c.Name, c.IsValue, c.Text, c.Path)
+		text := sha256.Sum256([]byte(c.Text))
+		_, _ = fmt.Fprintf(sum, "%q %q %v %x %q\n", c.Variable, c.Name, c.IsValue, text, c.Path)
 	}
 	return sum.Sum(nil), nil
 }
@@ -130,12 +132,15 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	return record, notes, m.asProblem(ctx, err)
 }
 
+// idPrefix begins the ID of each session.
+const idPrefix = "sess_"
+
 // newRecord returns the record of a new session. It counts as unsaved: its first snippet need not
 // say so.
 func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	now := time.Now().UTC()
 	return Record{
-		ID: runs.NewID("sess_"), Tenant: k.Tenant, Key: k.ID, Name: name, Spec: spec, Unsaved: true,
+		ID: runs.NewID(idPrefix), Tenant: k.Tenant, Key: k.ID, Name: name, Spec: spec, Unsaved: true,
 		Created: now, Used: now,
 	}
 }

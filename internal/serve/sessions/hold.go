@@ -28,7 +28,7 @@ func (h *Holder) Reserve() (release func(), err error) {
 	if err := h.reserve(&h.Key); err != nil {
 		return nil, err
 	}
-	l := &live{}
+	l := &live{tenant: h.Key.Tenant}
 	if err := h.takePlace(l); err != nil {
 		h.unreserve(h.Key.ID)
 		return nil, err
@@ -147,7 +147,10 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 		cancel(nil)
 		h.requests.Done()
 	}
-	if err = h.wake(ctx, l); err == nil {
+	if err = h.checkQuota(ctx, l.tenant, h.Key.Limits.Files, 0); err == nil {
+		err = h.wake(ctx, l)
+	}
+	if err == nil {
 		err = h.noteChange(ctx, l)
 	}
 	if err != nil {

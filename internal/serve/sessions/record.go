@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -189,6 +192,52 @@ func (m *Manager) count(ctx context.Context) (err error) {
 		m.total += n
 	}
 	return rows.Err()
+}
+
+// sweep deletes folders without a row: a process was killed while it made or deleted a session.
+func (m *Manager) sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return err
+	}
+
+	for _, entry := range entries {
+		id := entry.Name()
+		if !strings.HasPrefix(id, idPrefix) {
+			continue
+		}
+		var has bool
+		row := m.DB.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id)
+		if err := row.Scan(&has); err != nil {
+			return err
+		}
+		if has {
+			err = removeUnfinished(m.folder(id), m.snapshots(id))
+		} else {
+			err = os.RemoveAll(m.folder(id))
+		}
+		if err != nil {
+			m.Log.Warn("cannot delete what a killed server has left", "session", id, "error", err)
+		}
+	}
+	return nil
+}
+
+// removeUnfinished deletes snapshots that were not written whole.
+func removeUnfinished(folders ...string) error {
+	var errs []error
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), unfinished) {
+				errs = append(errs, os.Remove(filepath.Join(folder, entry.Name())))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // setSpec changes the spec of a session, whose folder grows by so many bytes.

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/snapshot"
@@ -26,21 +27,32 @@ import (
 const maxState = 256 << 20
 
 // takePlace gives a session a place among the open ones. If all are taken, the session that has
-// rested longest leaves its own.
+// rested longest leaves its own. A tenant that has its share of the places takes one of its own.
 func (m *Manager) takePlace(l *live) error {
 	tried := map[*live]bool{}
 	for {
 		m.mu.Lock()
-		if m.open < m.Open {
+		taken, most := m.places[l.tenant], m.share(l.tenant)
+		if m.open < m.Open && taken < most {
 			m.open++
+			m.places[l.tenant]++
 			l.hasPlace = true
 			m.mu.Unlock()
 			return nil
 		}
-		oldest := m.oldest(tried)
+		among := ""
+		if taken >= most {
+			among = l.tenant
+		}
+		oldest := m.oldest(among, tried)
 		m.mu.Unlock()
 
-		if oldest == nil {
+		switch {
+		case oldest != nil:
+		case among != "" && most < m.Open:
+			return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+				"%d sessions of this tenant are in use, and the other places are for other tenants: try again", taken)
+		default:
 			return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
 				"%d sessions are in use, and no more can be: try again", m.Open)
 		}
@@ -52,10 +64,22 @@ func (m *Manager) takePlace(l *live) error {
 	}
 }
 
-// oldest returns the session that has rested longest and may leave its place, nil for none. The
-// caller holds mu.
-func (m *Manager) oldest(tried map[*live]bool) (oldest *live) {
+// share returns how many open sessions a tenant may have: a quarter of the places is for others,
+// because sessions can keep their places for long. Without keys there are no others.
+func (m *Manager) share(tenant string) int {
+	if tenant == access.Local.Tenant {
+		return m.Open
+	}
+	return m.Open - m.Open/4
+}
+
+// oldest returns the session that has rested longest and may leave its place, nil for none. Among,
+// if it is set, is the tenant of the sessions. The caller holds mu.
+func (m *Manager) oldest(among string, tried map[*live]bool) (oldest *live) {
 	for _, l := range m.lives {
+		if among != "" && l.tenant != among {
+			continue
+		}
 		if l.hasPlace && !l.isBusy && !l.pinned.Load() && !tried[l] &&
 			(oldest == nil || l.lastUse.Before(oldest.lastUse)) {
 			oldest = l
@@ -71,6 +95,9 @@ func (m *Manager) giveBack(l *live) {
 	if l.hasPlace {
 		l.hasPlace = false
 		m.open--
+		if m.places[l.tenant]--; m.places[l.tenant] == 0 {
+			delete(m.places, l.tenant)
+		}
 	}
 }
 
@@ -275,9 +302,12 @@ func (w *written) snippets() (n int) {
 	return n
 }
 
+// unfinished begins the names of snapshots that are not whole yet.
+const unfinished = "new-"
+
 // writeSnapshot writes the variables of a session to a file, whole or not at all.
 func writeSnapshot(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	file, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return w, err
 	}

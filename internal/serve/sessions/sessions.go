@@ -69,6 +69,7 @@ type Manager struct {
 	mu     sync.Mutex
 	lives  map[string]*live // by ID: in use, or open
 	open   int              // places for open sessions that are taken
+	places map[string]int   // those by tenants
 	counts map[string]int   // sessions by keys
 	total  int
 	closed bool
@@ -118,12 +119,15 @@ var (
 // New returns a manager, which Drain ends.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	o.SaveAfter = cmp.Or(o.SaveAfter, 2*time.Second)
-	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}}
+	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, places: map[string]int{}}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
 
 	if err := m.count(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.sweep(ctx); err != nil {
 		return nil, err
 	}
 	m.life, m.end = context.WithCancelCause(context.Background())

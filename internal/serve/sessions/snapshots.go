@@ -106,10 +106,7 @@ func (m *Manager) snapshotFile(id, snapshot string) (string, fs.FileInfo, error)
 
 	path := filepath.Join(m.snapshots(id), snapshot)
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, problem.NotFound("snapshot", snapshot)
-	}
-	return path, info, err
+	return path, info, asMissing(err, snapshot)
 }
 
 // OpenSnapshot returns the file of a snapshot of a session of a tenant.
@@ -121,7 +118,16 @@ func (m *Manager) OpenSnapshot(ctx context.Context, tenant, id, snapshot string)
 	if err != nil {
 		return nil, err
 	}
-	return os.Open(path)
+	file, err := os.Open(path)
+	return file, asMissing(err, snapshot)
+}
+
+// asMissing returns the error for a snapshot that another request has deleted just now.
+func asMissing(err error, snapshot string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return problem.NotFound("snapshot", snapshot)
+	}
+	return err
 }
 
 // DeleteSnapshot deletes a snapshot of a session of a tenant.
@@ -135,9 +141,9 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, tenant, id, snapshot strin
 	}
 
 	if err := os.Remove(path); err != nil {
-		return err
+		return asMissing(err, snapshot)
 	}
-	return m.addBytes(ctx, id, -info.Size())
+	return m.addBytes(context.WithoutCancel(ctx), id, -info.Size())
 }
 
 // Restore brings a session back to one of its snapshots. It needs the contexts of that time.

@@ -22,12 +22,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Exec runs a snippet in a session of a tenant.
+// Exec runs a snippet in a session of the key's tenant.
 func (m *Manager) Exec(
-	ctx context.Context, tenant, id string, snippet *results.Snippet,
+	ctx context.Context, k access.Key, id string, snippet *results.Snippet,
 ) (result *results.Result, err error) {
+	if err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
+		return nil, err
+	}
+
 	begun := time.Now()
-	err = m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) (err error) {
+	err = m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) (err error) {
 		if result, err = m.run(ctx, l, snippet); err != nil {
 			return err
 		}
@@ -81,8 +85,11 @@ func (m *Manager) GetVariable(ctx context.Context, tenant, id, name string) (val
 }
 
 // SetVariable sets a variable to a value in the form of package wirevalue.
-func (m *Manager) SetVariable(ctx context.Context, tenant, id, name string, value jsontext.Value) error {
-	return m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
+func (m *Manager) SetVariable(ctx context.Context, k access.Key, id, name string, value jsontext.Value) error {
+	if err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
+		return err
+	}
+	return m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) error {
 		defer m.noteVariables(l)
 		return badRequest("value", l.session.Set(ctx, name, wirevalue.Value(value)))
 	})
@@ -190,6 +197,17 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 		known, err := m.repeated(ctx, k.Tenant, &Request{Idempotency: word}, digest, true)
 		if err != nil || known.ID != "" {
 			return known, err
+		}
+	}
+
+	if name != "" {
+		known, err := m.named(ctx, k.Tenant, name)
+		if err == nil && known.ID != "" {
+			err = problem.New(http.StatusConflict, "name_taken",
+				"there is a session %q: delete it, or choose another name", name)
+		}
+		if err != nil {
+			return fork, err
 		}
 	}
 
