@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 	// LargePath.
 	MaxBody   int64
 	LargePath string
+	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
+	Patience time.Duration
 	// Public are paths that need no key.
 	Public []string
 	Log    *slog.Logger
@@ -45,6 +48,7 @@ type Options struct {
 
 // New returns a handler that lets requests through to next.
 func New(o Options, next http.Handler) http.Handler {
+	o.Patience = cmp.Or(o.Patience, anyPatience)
 	return &gate{o, next, newBodies(bodiesAtOnce * o.MaxBody)}
 }
 
@@ -58,7 +62,7 @@ type gate struct {
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	id := requestID(r)
-	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w)}
+	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w), patience: g.Patience}
 	head := w.Header()
 	head.Set("X-Request-Id", id)
 	head.Set("X-Content-Type-Options", "nosniff")
@@ -74,6 +78,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.note(r, seen, &caller, id, time.Since(begun))
 	}()
 
+	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
+	body := newBody(seen, r.Body, isLarge)
+	defer body.leave()
 	if g.answerPreflight(seen, r) {
 		return
 	}
@@ -82,9 +89,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Fail(seen, r, err)
 		return
 	}
-	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
-	body := newBody(seen, r.Body, isLarge)
-	defer body.endReading()
 	if r.Body = body; !isLarge {
 		body.held = &share{of: g.bodies, tenant: caller.Tenant}
 		defer body.held.release()

@@ -240,6 +240,16 @@ func removeUnfinished(folders ...string) error {
 	return errors.Join(errs...)
 }
 
+// deleteRow deletes the row of a session, and reports whether there was one.
+func (m *Manager) deleteRow(ctx context.Context, id string) (bool, error) {
+	result, err := m.DB.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
 // setSpec changes the spec of a session, whose folder grows by so many bytes.
 func (m *Manager) setSpec(ctx context.Context, r *Record, more int64) error {
 	spec, err := json.Marshal(r.Spec)

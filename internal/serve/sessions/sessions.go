@@ -271,27 +271,21 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	m.stop(id, errDeleted)
 	l.using.Lock() // after the request that was stopped
 	defer l.using.Unlock()
-	err = errors.Join(m.close(l), m.forget(context.WithoutCancel(ctx), &r))
+	err = m.close(l)
+	switch gone, failed := m.deleteRow(context.WithoutCancel(ctx), id); {
+	case failed != nil:
+		err = errors.Join(err, failed)
+	case !gone:
+		err = errNotFound(id) // another request has deleted it since Get
+	default:
+		err = errors.Join(err, os.RemoveAll(m.folder(id)))
+		m.unreserve(r.Key)
+	}
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.lives, id)
 	return err
-}
-
-// forget deletes the row and the folder of a session. Another request may have done so before this
-// one had condemned it.
-func (m *Manager) forget(ctx context.Context, r *Record) error {
-	done, err := m.DB.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, r.ID)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return cmp.Or(err, errNotFound(r.ID))
-	}
-
-	m.unreserve(r.Key)
-	return os.RemoveAll(m.folder(r.ID))
 }
 
 // condemn makes sure that no further request gets the session. The caller ends the request that

@@ -1,0 +1,80 @@
+package gate
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSlowClientsAreCutOff: a client that stops within a body holds nothing, whether the server
+// reads the body, leaves it, or refuses the request.
+func TestSlowClientsAreCutOff(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/read", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, "the body is incomplete", http.StatusBadRequest)
+		}
+	})
+	mux.HandleFunc("/leave", func(http.ResponseWriter, *http.Request) {})
+	web := httptest.NewServer(New(Options{
+		MaxBody: 1 << 20, Patience: 50 * time.Millisecond, Public: []string{"/read", "/leave"},
+		Hosts: []string{"known"}, Log: slog.New(slog.DiscardHandler),
+		Fail: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
+		},
+	}, mux))
+	defer web.Close()
+
+	for _, c := range []struct{ path, host, want string }{
+		{"/read", "known", "HTTP/1.1 400"},
+		{"/leave", "known", ""}, // the answer may come, or not
+		{"/read", "unknown", ""},
+	} {
+		conn, err := net.Dial("tcp", web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n{", c.path, c.host)
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(answer), c.want) {
+			t.Errorf("%+v: %q, %v", c, answer, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestQuietClientsAreKept: a client that has sent its whole body may wait for the answer.
+func TestQuietClientsAreKept(t *testing.T) {
+	t.Parallel()
+	const patience = 20 * time.Millisecond
+	web := httptest.NewServer(New(Options{
+		MaxBody: 1 << 20, Patience: patience, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
+	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		_, _ = r.Body.Read(make([]byte, 1)) // nothing is left
+		time.Sleep(5 * patience)
+		if r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "done")
+		}
+	})))
+	defer web.Close()
+	for _, sent := range []string{"x", ""} {
+		response, err := http.Post(web.URL, "text/plain", strings.NewReader(sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if string(text) != "done" {
+			t.Errorf("sent %q: got %q, %v", sent, text, err)
+		}
+		_ = response.Body.Close()
+	}
+}
