@@ -20,7 +20,7 @@ import (
 func (s *tested) runToEnd(key string) (id, path string) {
 	s.Helper()
 	made := s.do("POST", "/v1/runs", key, object{"question": "how many?", "contexts": []object{{"text": hay}}})
-	s.want(made, 200, `"status":"queued"`)
+	s.want(made, 200, `"id":"run_`)
 	path = "/v1/runs/" + s.text(made, "id")
 	s.do("GET", path+"/events", key, nil)
 	s.want(s.do("GET", path, key, nil), 200, `"answer":"200"`)
@@ -50,7 +50,7 @@ func TestARunGoesOnAfterATurn(t *testing.T) {
 	}
 
 	again := object{"turn": 1, "budget": object{"calls": 20}}
-	s.want(s.do("POST", path+"/continue", "", again), 200, `"status":"queued"`)
+	s.want(s.do("POST", path+"/continue", "", again), 200, `"id":"run_`)
 	events := s.do("GET", path+"/events", "", nil).body
 	if n := strings.Count(events, `"kind":"run_ended"`); n != 2 {
 		t.Errorf("the run has ended %d times: %s", n, events)
@@ -89,7 +89,7 @@ func TestAForkHasTheTurnsOfItsParent(t *testing.T) {
 	}
 
 	s.want(s.do("DELETE", path, "", nil), 204, "") // the fork keeps its contexts and turns
-	s.want(s.do("POST", forked+"/continue", "", object{"turn": 1}), 200, `"status":"queued"`)
+	s.want(s.do("POST", forked+"/continue", "", object{"turn": 1}), 200, `"id":"run_`)
 	s.do("GET", forked+"/events", "", nil)
 	s.want(s.do("GET", forked, "", nil), 200, `"answer":"200"`)
 }

@@ -225,14 +225,16 @@ func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 				got := s.do("POST", "/v1/sessions", "", object{"name": name})
 				if got.status == 200 {
 					path := "/v1/sessions/" + s.text(got, "id")
-					switch random.IntN(6) {
+					switch random.IntN(7) {
 					case 0:
 						got = s.do("DELETE", path, "", nil)
 					case 1:
 						got = s.do("POST", path+"/fork", "", object{"name": names[random.IntN(len(names))]})
 					case 2:
-						got = s.do("POST", path+"/interrupt", "", nil)
+						got = s.do("POST", path+"/snapshots", "", nil)
 					case 3:
+						got = s.do("POST", path+"/interrupt", "", nil)
+					case 4:
 						got = s.do("POST", path+"/contexts", "", object{"contexts": []object{{"text": "x"}}})
 					default:
 						got = s.do("POST", path+"/exec", "", object{"source": "n = 1"})

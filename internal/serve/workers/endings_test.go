@@ -90,7 +90,8 @@ func TestALossIsSaidAfterOtherUses(t *testing.T) {
 	<-box.worker.gone
 
 	state, err := box.Export(t.Context())
-	if err != nil || len(state.Left) != 1 || state.Left[0].Name != "*" || !strings.Contains(state.Left[0].Reason, "a test") {
+	if err != nil || len(state.Left) != 1 || state.Left[0].Name != "*" ||
+		!strings.Contains(state.Left[0].Reason, "a test") {
 		t.Errorf("the state lacks %+v, %v", state.Left, err)
 	}
 	fork, err := box.Fork(t.Context())
