@@ -5,7 +5,6 @@
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
 python=$("$here/../venv.sh" serve | tail -n 1)
 
 wanted=(openai@7.57.0 ws@8.23.0)
@@ -15,21 +14,8 @@ if [[ $(cat "$modules/wanted" 2>/dev/null) != "${wanted[*]}" ]]; then
 	printf '%s\n' "${wanted[*]}" >"$modules/wanted"
 fi
 
-work=$(mktemp -d)
-stop() {
-	[[ -z ${server:-} ]] || kill "$server" 2>/dev/null || true
-	wait
-	rm -rf "$work"
-}
-trap stop EXIT
-
-"$rlm" serve --listen 127.0.0.1:0 --data "$work/data" --model "scripted/$here/replies.yaml" 2>"$work/notes" &
-server=$!
-until grep -q '/v1$' "$work/notes"; do
-	kill -0 "$server" || { cat "$work/notes"; exit 1; }
-	sleep 0.1
-done
-address=$(grep -o 'http://.*' "$work/notes")
+# shellcheck source-path=SCRIPTDIR source=server.sh
+source "$here/server.sh"
 
 "$python" "$here/client.py" "$address"
 # lines FILE LANGUAGE prints the code blocks of a page, with the mark behind each.
