@@ -47,6 +47,13 @@ var seeds = []string{
 		{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"},
 		{"type":"input_file","file_id":"file-1"}]}],"text":{"format":{"type":"json_schema","schema":{}}},
 		"tools":[{"type":"code_interpreter"}],"max_output_tokens":9,"max_tool_calls":2,"background":true}`,
+	`{"model":"rlm/x","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
+		"tool_choice":{"type":"function","function":{"name":"f"}},"messages":[{"role":"assistant","tool_calls":[
+		{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"d"}]}`,
+	`{"model":"rlm/x","tools":[{"type":"function","name":"f","strict":true}],"parallel_tool_calls":false,
+		"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]},
+		"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+		{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"d"}]}]}`,
 	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
 }
 
