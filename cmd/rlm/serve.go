@@ -25,8 +25,8 @@ import (
 const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
 http://127.0.0.1:7070/v1 and the model rlm/default. Hosts of MCP use /mcp.
 
-A short message is answered by the model directly. A long message, a file or the tool
-code_interpreter becomes a run, whose snippets read what is long.
+A short message is answered by the model directly. A request with a long message, a file
+or the tool code_interpreter starts a run, whose snippets read the long texts and files.
 
 The settings of models, budgets and tiers make the profile default. --profile adds others,
 each from a configuration file whose settings win over all others.
@@ -65,7 +65,7 @@ type serveFlags struct {
 type dataFlag struct{ dir string }
 
 func (d *dataFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: serve beside the store)")
+	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: the folder serve beside the store)")
 }
 
 // find returns the data folder.
