@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -180,14 +181,12 @@ func (f *functions) schema() (json.RawMessage, error) {
 		calls["maxItems"] = 1
 	}
 
-	members, required := fields{"calls": calls}, []string{"calls"}
 	if f.must {
 		calls["minItems"] = 1
-	} else {
-		members["answer"], required = fields{"type": "string"}, append(required, "answer")
 	}
 	return marshal(fields{
-		"type": "object", "properties": members, "required": required, "additionalProperties": false,
+		"type": "object", "additionalProperties": false, "required": []string{"calls", "answer"},
+		"properties": fields{"calls": calls, "answer": fields{"type": "string"}},
 	})
 }
 
@@ -208,7 +207,7 @@ func (f *functions) instructions() (string, error) {
 
 	switch {
 	case f.must:
-		b.WriteString(" Call at least one function.")
+		b.WriteString(` Call at least one function, and leave "answer" empty.`)
 	case len(f.format) > 0:
 		b.WriteString(` If no call is needed, "calls" is empty and "answer" is a text: JSON that meets the schema `)
 		b.Write(f.format)
@@ -259,7 +258,13 @@ func (f *functions) check(c *call) error {
 	if err == nil && len(violations) > 0 {
 		err = fmt.Errorf("the arguments of %s: %s", c.Name, violations[0])
 	}
-	c.Arguments = string(value)
+	if err != nil {
+		return err
+	}
+
+	var b bytes.Buffer
+	err = json.Compact(&b, value)
+	c.Arguments = b.String()
 	return err
 }
 
