@@ -71,7 +71,9 @@ func startNames(t *testing.T) (address string) {
 	go func() { ended <- server.ActivateAndServe() }()
 	t.Cleanup(func() {
 		_ = l.Close() // ends the server
-		<-ended
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
 	})
 	return l.Addr().String()
 }
@@ -118,7 +120,9 @@ func serve(t *testing.T, dir string, seconds uint64) *served {
 	go func() { ended <- web.ServeTLS(l, "", "") }()
 	t.Cleanup(func() {
 		_ = web.Close() // nothing is under way
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return &served{t, l.Addr().String(), a.roots, o, certs}
 }

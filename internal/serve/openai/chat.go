@@ -114,7 +114,8 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	if err := q.check("messages"); err != nil {
 		return nil, err
 	}
-	return q, q.offer(&c.shared)
+	err := q.offer(&c.shared)
+	return q, err
 }
 
 // chunk is a chat completion, whole or a part of it.

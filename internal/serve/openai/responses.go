@@ -130,7 +130,8 @@ func (c *responseRequest) read(r *http.Request) (q *asked, fresh []turn, err err
 	if err := q.readText(c.Text.Format); err != nil {
 		return nil, nil, err
 	}
-	return q, fresh, q.offer(&c.shared)
+	err = q.offer(&c.shared)
+	return q, fresh, err
 }
 
 // resource returns the resource of a response that has not begun.
