@@ -104,7 +104,7 @@ func newServe(e *env) *cobra.Command {
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate and its chain, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key, in PEM")
 	flags.StringVar(&f.acme, "acme", "",
-		"`authority` that makes the certificates of each --host: letsencrypt, letsencrypt-staging or a directory's address")
+		"`authority` that certifies each --host: letsencrypt, letsencrypt-staging or a directory's address")
 	flags.BoolVar(&f.acceptTerms, "acme-accept-terms", false, "accept the terms of the authority")
 	flags.StringVar(&f.email, "acme-email", "", "`address` to which the authority sends warnings")
 	flags.StringArrayVar(&f.hosts, "host", nil, "`name` by which clients call the server; repeatable")
@@ -233,11 +233,12 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	case f.acme != "" && f.cert != "":
 		return false, nil, errors.New("give --tls-cert or --acme, not both")
 	case f.acme != "" && !f.acceptTerms:
-		return false, nil, errors.New("--acme needs --acme-accept-terms: the authority makes certificates for those alone " +
-			"that accept its terms, such as https://letsencrypt.org/repository")
+		return false, nil, errors.New("--acme needs --acme-accept-terms: read the terms of the authority first, " +
+			"such as https://letsencrypt.org/repository")
 	case !isLocal && f.cert == "" && f.acme == "" && !f.noKeys && !f.noTLS:
 		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
-			"their way: give --tls-cert and --tls-key, give --acme, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
+			"their way: give --tls-cert and --tls-key, or --acme, or listen on 127.0.0.1 behind a proxy with TLS",
+			f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
 	case f.atOnce < 1 || f.queue < 0:

@@ -166,6 +166,7 @@ func (ks *Keys) Any(ctx context.Context) (found bool, err error) {
 // its revocation.
 func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	sum := sha256.Sum256([]byte(secret)) // an attacker who times the search learns nothing of it
+
 	k, err := scanKey(ks.db.QueryRowContext(ctx, selectKeys+`WHERE hash = ? AND revoked = 0`, sum[:]))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, problem.New(http.StatusUnauthorized, "invalid_key",

@@ -224,6 +224,7 @@ func (m *Meter) Usage(ctx context.Context, tenant, since string) ([]Usage, error
 	if all == nil {
 		all = []Usage{}
 	}
+
 	return all, err
 }
 

@@ -151,7 +151,8 @@ func (got *answered) say(id string, isStream, wasSent bool) *chatAnswer {
 		a.Content = &got.text
 	}
 	for i, c := range got.calls {
-		one := chatCall{ID: fmt.Sprintf("call_%s_%d", strings.TrimPrefix(id, "chatcmpl-"), i), Type: kindFunction, Function: c}
+		one := chatCall{Type: kindFunction, Function: c}
+		one.ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(id, "chatcmpl-"), i)
 		if isStream {
 			one.Index = &i
 		}

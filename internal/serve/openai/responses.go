@@ -80,7 +80,8 @@ func (in input) turns() (turns []turn, err error) {
 		case kindCode, "reasoning":
 			continue
 		default:
-			return nil, problem.Bad("input", "an item has the type %.40q: give messages, calls and their results", one.Type)
+			return nil, problem.Bad("input",
+				"an item has the type %.40q: give messages, calls and their results", one.Type)
 		}
 		if err == nil && t.Call != nil && t.Call.ID == "" {
 			err = problem.Bad(param, "a %s has no call_id", one.Type)

@@ -18,10 +18,14 @@ func calling(t *testing.T, arguments string) llm.Provider {
 	}
 	calls, plain, code := string(data), "Hello.", "NEEDS_CODE"
 	words := `{"calls": [], "answer": "It is 3."}`
-	final := "```repl\nFINAL({'calls': [{'name': 'add', 'arguments': '{\"a\": ' + str(len(context)) + '}'}], 'answer': ''})\n```"
+	final := "```repl\narguments = '{\"a\": ' + str(len(context)) + '}'\n" +
+		"FINAL({'calls': [{'name': 'add', 'arguments': arguments}], 'answer': ''})\n```"
 	isTrue := true
 	model, err := scripted.New(
-		scripted.Rule{When: scripted.When{Purpose: "direct", Schema: &isTrue, Last: "^Result of the call call_"}, Reply: &words},
+		scripted.Rule{
+			When:  scripted.When{Purpose: "direct", Schema: &isTrue, Last: "^Result of the call call_"},
+			Reply: &words,
+		},
 		scripted.Rule{When: scripted.When{Purpose: "direct", Schema: &isTrue, System: `"name":"add"`}, Reply: &calls},
 		scripted.Rule{When: scripted.When{Purpose: "direct"}, Reply: &plain},
 		scripted.Rule{When: scripted.When{Purpose: "bypass"}, Reply: &code},
