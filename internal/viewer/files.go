@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -175,7 +174,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 		return nil, err
 	}
 
-	if isJournal := bytes.HasPrefix(bytes.TrimSpace(begin[:n]), []byte(`{"turn":`)); isJournal {
+	if trajectory.IsJournal(begin[:n]) {
 		return ReadJournal(file)
 	}
 	return ReadTrajectory(file)
