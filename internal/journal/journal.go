@@ -181,11 +181,8 @@ func (j *Journal) Commit(ctx context.Context, c Commit) error {
 		return j.stopParked()
 	}
 
-	err := j.store.Append(ctx, j.lease,
+	err := j.store.SetState(ctx, j.lease, store.State{Status: StatusRunning, Turn: c.Turn},
 		store.Entry{Turn: c.Turn, Kind: kindCommit, Data: c.Data, Blob: c.State, Digest: c.Digest})
-	if err == nil {
-		err = j.store.SetState(ctx, j.lease, store.State{Status: StatusRunning, Turn: c.Turn})
-	}
 	if err != nil {
 		return j.stop(fmt.Errorf("cannot keep turn %d of %s: %w", c.Turn, j.lease.ID, err))
 	}

@@ -27,6 +27,8 @@ type Folder struct {
 	closed bool
 	locks  map[ID]*os.File
 	sends  sync.WaitGroup // writes on their way to the writer
+
+	lasting sync.Map // folders whose names are on the disk
 }
 
 var _ Store = (*Folder)(nil)

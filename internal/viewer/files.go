@@ -198,9 +198,10 @@ func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
 	return Poll(ctx, run, func() (bool, error) { return stampOf(id) != run.Stamp, nil })
 }
 
-// Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended.
+// Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended; one
+// that is parked has not.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
-	if run.Status != StatusRunning {
+	if run.Status != StatusRunning && run.Status != StatusParked {
 		return ErrEnded
 	}
 
