@@ -93,7 +93,7 @@ func (f *toolFlags) open(
 			return t, err
 		}
 	}
-	t.approve, err = f.readRules(e, t.names())
+	t.approve, err = f.readRules(e, t.names(), t.servers)
 	return t, err
 }
 
