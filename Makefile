@@ -46,7 +46,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -111,7 +111,7 @@ documents-native: ## Compare documents, tables and a folder of all kinds with wh
 		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
 		./internal/documents ./internal/tablefiles ./cmd/rlm
 
-mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3, git and npm
+mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3 and git
 	scripts/mcp/check.sh clients
 
 serve-clients: build ## Use rlm serve with the official clients of OpenAI; needs python3 and npm
@@ -120,16 +120,16 @@ serve-clients: build ## Use rlm serve with the official clients of OpenAI; needs
 serve-openapi: build ## Compare rlm serve with its OpenAPI document, by Schemathesis; needs python3
 	scripts/openapi/check.sh
 
-mcp-servers: build ## Call five real MCP servers in one snippet; needs python3, git and npm
+mcp-servers: build ## Call real MCP servers in one snippet; needs python3 and git
 	scripts/mcp/check.sh servers
 
-mcp-tasks: build ## Compare one call of an MCP tool in each turn with one program; needs python3, git and npm
+mcp-tasks: build ## Compare one call of an MCP tool in each turn with one program; needs python3 and git
 	scripts/mcp/check.sh tasks
 
 eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
 	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
 
-check: lint build images demo race unraced arm64 smollm bench-once wasm-check ## Check everything, as CI does
+check: lint build images demo race unraced arm64 smollm mcp-clients bench-once wasm-check ## Check everything, as CI does
 
 escape: ## Attack each usable tier, write docs/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \

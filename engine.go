@@ -22,8 +22,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,6 +34,7 @@ import (
 	"github.com/rlmhq/rlm/internal/analyser/golang"
 	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/codecache"
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/internal/runner"
@@ -86,6 +90,10 @@ type Options struct {
 	// `pip install --target` makes: os.DirFS(folder). They come before packages of the same
 	// name that a tier has. The caller keeps the folder as it is until Close.
 	Packages fs.FS
+	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT as in
+	// Policy.Hosts. Snippets do not see them: they ask for http:// addresses, and the host is
+	// asked by TLS.
+	Inject map[string]http.Header
 	// Containers is the number of containers that tier docker keeps started for the next
 	// sessions. With zero, a session waits for its container to start.
 	Containers int
@@ -147,6 +155,9 @@ func New(options Options) (*Engine, error) {
 	if options.Processors < 0 || options.Queue < 0 || options.Memory < 0 {
 		return nil, errors.New("give positive Processors, Queue and Memory, or 0 for the default")
 	}
+	if err := egress.CheckHosts(slices.Collect(maps.Keys(options.Inject))); err != nil {
+		return nil, fmt.Errorf("cannot add headers: %w", err)
+	}
 	dir, err := cacheDir(options)
 	if err != nil {
 		return nil, err
@@ -198,7 +209,7 @@ func (e *Engine) addDefaultTiers(options Options) (err error) {
 	}
 	native := local.New(local.Options{
 		Python: options.Python, Folders: options.LocalFolders, Progress: options.Progress,
-		AllowSampled: options.AllowSampled, Warm: options.Processes, Log: options.Log,
+		AllowSampled: options.AllowSampled, Warm: options.Processes, Inject: options.Inject, Log: options.Log,
 	})
 	if options.Processes > 0 {
 		e.warmed = append(e.warmed, native)
@@ -209,7 +220,7 @@ func (e *Engine) addDefaultTiers(options Options) (err error) {
 		e.wasm,
 		docker.New(docker.Options{
 			Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage,
-			Warm: warm, Log: options.Log,
+			Warm: warm, Inject: options.Inject, Log: options.Log,
 		}),
 		native,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -29,9 +30,10 @@ type rule struct {
 	tool          string         // a pattern for the name
 	matching      *regexp.Regexp // of the arguments, nil for all
 	above         float64        // US dollars that the run has spent, at least
+	hint          string         // that the tool's server gives, empty for any
 }
 
-const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP" or "above USD"; ` +
+const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP", "above USD" or "hinted HINT"; ` +
 	`VERDICT is allow, deny or ask, TOOL is a name with * and ? as wildcards`
 
 // parseRule reads a rule of --approve, such as `ask send_* matching "to":"[^"]*@example`.
@@ -58,22 +60,27 @@ func parseRule(text string) (r rule, err error) {
 		if r.above, err = strconv.ParseFloat(words[3], 64); err != nil || !(r.above >= 0) {
 			return fail(fmt.Sprintf("%q is no amount of US dollars", words[3]))
 		}
+	case words[2] == "hinted" && len(words) == 4:
+		if r.hint = words[3]; !slices.Contains(mcptools.AllHints(), r.hint) {
+			return fail(fmt.Sprintf("%q is no hint: give %s", r.hint, strings.Join(mcptools.AllHints(), ", ")))
+		}
 	default:
 		return fail(ruleForm)
 	}
 	return r, nil
 }
 
-// fits reports whether the rule decides on a call.
-func (r *rule) fits(call *tiers.Call, arguments string, spent ledger.Spending) bool {
+// fits reports whether the rule decides on a call of a tool with hints.
+func (r *rule) fits(call *tiers.Call, arguments string, spent ledger.Spending, hints []string) bool {
 	named, _ := path.Match(r.tool, call.Function) // the pattern was checked
-	return named && spent.USD >= r.above && (r.matching == nil || r.matching.MatchString(arguments))
+	return named && spent.USD >= r.above && (r.matching == nil || r.matching.MatchString(arguments)) &&
+		(r.hint == "" || slices.Contains(hints, r.hint))
 }
 
 // readRules returns what decides on the calls of tools by the rules, nil without any. A rule for
 // a tool that does not exist is an error: it was meant to protect something.
 func (f *toolFlags) readRules(
-	e *env, names []string,
+	e *env, names []string, servers *mcptools.Servers,
 ) (func(context.Context, tiers.Call, ledger.Spending) error, error) {
 	var rules []rule
 	for _, text := range f.approve {
@@ -99,7 +106,8 @@ func (f *toolFlags) readRules(
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(rules, func(r rule) bool { return r.fits(&call, arguments, spent) })
+		hints := servers.Hints(call.Function)
+		i := slices.IndexFunc(rules, func(r rule) bool { return r.fits(&call, arguments, spent, hints) })
 		switch {
 		case i < 0 || rules[i].verdict == "allow":
 			return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -29,7 +30,7 @@ func TestARuleSeesEachCharacter(t *testing.T) {
 			call.Named = map[string]tiers.Value{"cmd": tiers.Value(c.named)}
 		}
 		text, err := describeArguments(&call)
-		if err != nil || !r.fits(&call, text, ledger.Spending{}) {
+		if err != nil || !r.fits(&call, text, ledger.Spending{}, nil) {
 			t.Errorf("%s does not fit %s (%v)", c.rule, text, err)
 		}
 	}
@@ -39,5 +40,22 @@ func TestAnArgumentThatIsNotJSONIsRefused(t *testing.T) {
 	call := tiers.Call{Function: "shell", Args: []tiers.Value{tiers.Value(`"a`)}}
 	if text, err := describeArguments(&call); err == nil {
 		t.Errorf("it is %s", text)
+	}
+}
+
+func TestRulesThatCannotBeReadAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"allow":                    "want",
+		"maybe send":               "want",
+		"ask send above":           "want",
+		"ask send above x":         "no amount",
+		"ask send matching (":      "missing closing",
+		"ask send hinted":          "want",
+		"allow send hinted safe":   `"safe" is no hint: give read-only,`,
+		"allow send hinted safe 1": "want",
+	} {
+		if _, err := parseRule(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

@@ -44,7 +44,7 @@ func newChat(e *env) *cobra.Command {
 	flags := cmd.Flags()
 	f.contexts.add(flags, "`file` or directory to work on; repeatable")
 	f.addSession(flags)
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.StringVar(&history, "history", "",
 		"`file` that keeps the typed questions for the next chat, or none "+

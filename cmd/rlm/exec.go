@@ -96,7 +96,7 @@ func newExec(e *env) *cobra.Command {
 	f.files.add(flags)
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	e.addRaw(flags)
 	addSession(flags, &f.session, "`name` of a session that keeps contexts and variables for the next command")
 	flags.BoolVar(&f.explain, "explain", false,
@@ -205,8 +205,13 @@ func (e *env) newEngine(
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
+	headers, err := mcptools.Headers(e.inject)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
 	folder, _ := e.storeFolder() // without it, named runs fail before this
 	options := rlm.Options{
+		Inject:       headers,
 		Store:        folder,
 		CacheDir:     e.settings.CacheDir,
 		WasmEngine:   e.settings.Engine,

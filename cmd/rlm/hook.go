@@ -42,7 +42,7 @@ func newHook(e *env) *cobra.Command {
 	}
 
 	flags := cmd.Flags()
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that a run's answer must meet")
 	flags.StringVar(&f.kind, "output-type", "",

@@ -57,7 +57,7 @@ func newMCP(e *env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.contexts.add(flags, "`file` or directory that every session has; repeatable")
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	f.files.addMount(flags)
 	flags.StringArrayVar(&f.roots, "root", nil, "`folder` whose files clients can read; repeatable")
 	flags.StringVar(&f.address, "http", "",

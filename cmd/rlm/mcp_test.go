@@ -268,6 +268,9 @@ func TestAGatewayHidesAThousandTools(t *testing.T) {
 		}
 		text, _ := json.Marshal(tool)
 		size += len(text)
+		if hints := tool.Annotations; tool.Name == "rlm_exec" && !*hints.DestructiveHint {
+			t.Error("snippets that call tools of others are said to destroy nothing")
+		}
 	}
 	if names := h.names(); len(names) != 5 || size > 8_000 {
 		t.Errorf("the tools are %v, with %d bytes", names, size)
@@ -307,6 +310,14 @@ func TestAGatewayPassesOn(t *testing.T) {
 	if _, failed := h.call("say", arguments{"text": "secret"}); !strings.Contains(failed, "denies it") {
 		t.Errorf("a denied call says %q", failed)
 	}
+	careful := newHost(t, folder, nil, "--mcp", servers(t, folder, "kind"),
+		"--approve", "allow kind__* hinted read-only", "--approve", "deny kind__*")
+	code := "print(kind.say(text='x'))\nkind.add_numbers(a=1)"
+	if _, failed := careful.call("rlm_exec", arguments{"code": code}); !strings.Contains(failed, "hello x") ||
+		!strings.Contains(failed, "denies it") {
+		t.Errorf("by the hints: %q", failed)
+	}
+
 	got := h.want("add-numbers", arguments{"a": 1, "b": 2})
 	if got["total"] != 3.0 {
 		t.Errorf("got %v", got)

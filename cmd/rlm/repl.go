@@ -70,7 +70,7 @@ func newRepl(e *env) *cobra.Command {
 	f.contexts.add(flags,
 		"`file` or directory to work on; repeatable")
 	addSession(flags, &f.session, "`name` of a session that keeps contexts and variables for the next command")
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	f.files.addOut(flags)
 	e.addRaw(flags)
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")

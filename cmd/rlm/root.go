@@ -83,6 +83,7 @@ type env struct {
 	interrupts     *interrupts
 	view           *view    // of the loop that runs, nil for none
 	args           []string // of the command line
+	inject         []string // headers for hosts, of a flag
 }
 
 // addRaw adds the flag --raw.

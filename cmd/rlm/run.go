@@ -86,17 +86,17 @@ func newRun(e *env) *cobra.Command {
 		},
 	}
 
-	f.addTo(cmd.Flags())
+	f.addTo(cmd.Flags(), e)
 	return cmd
 }
 
 // addTo adds the flags of rlm run.
-func (f *runFlags) addTo(flags *pflag.FlagSet) {
+func (f *runFlags) addTo(flags *pflag.FlagSet, e *env) {
 	f.contexts.add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
 	f.addSession(flags)
 	f.addName(flags)
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	f.files.addOut(flags)
 	flags.StringVar(&f.schema, "output-schema", "",
 		"`file` with the JSON Schema that the answer must meet")

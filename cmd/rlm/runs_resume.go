@@ -93,7 +93,7 @@ run out.`,
 			return e.resumeRun(cmd.Context(), args[0])
 		},
 	}
-	unused.addTo(cmd.Flags()) // a new command reads them
+	unused.addTo(cmd.Flags(), &env{}) // a new command reads them
 	return cmd
 }
 
@@ -173,7 +173,7 @@ the same. "rlm runs resume NEW" continues the new run.`,
 		},
 	}
 	flags := cmd.Flags()
-	unused.addTo(flags)
+	unused.addTo(flags, &env{})
 	flags.Lookup("name").Hidden = true
 	flags.StringVar(&unused.name, "as", "", "`name` of the new run")
 	flags.IntVar(&turn, "turn", 0, "`turn` after which the new run branches, from 1")

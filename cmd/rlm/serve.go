@@ -100,7 +100,7 @@ func newServe(e *env) *cobra.Command {
 	f.data.add(flags)
 	flags.StringArrayVar(&f.profiles, "profile", nil,
 		"`NAME=FILE`: another profile, with the settings of a configuration file; repeatable")
-	f.tools.add(flags)
+	f.tools.add(flags, e)
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate and its chain, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key, in PEM")
 	flags.StringVar(&f.acme, "acme", "",

@@ -317,10 +317,21 @@ func TestClientsAreBounded(t *testing.T) {
 			call(`"` + strings.Repeat("x", 33<<20) + `",`):    http.StatusRequestEntityTooLarge,
 			call(strings.Repeat("[", 1<<19)):                  http.StatusBadRequest,
 			`[` + strings.Repeat(`{"jsonrpc":"2.0"},`, 1<<19): http.StatusBadRequest,
+			pings(101): http.StatusBadRequest,
 		} {
 			if status, body := s.do("POST", "/mcp", keys[0], header, json.RawMessage(text)); status != want {
 				t.Errorf("%s: %.80s: %d %.300s", version, text, status, body)
 			}
+		}
+	}
+
+	// Earlier generations send batches, which are answered at once.
+	session := s.connect(keys[0], "2025-03-26", nil).ID()
+	header := http.Header{"Mcp-Protocol-Version": {"2025-03-26"}, "Mcp-Session-Id": {session}}
+	for n, want := range map[int]int{100: http.StatusOK, 101: http.StatusBadRequest} {
+		status, body := s.do("POST", "/mcp", keys[0], header, json.RawMessage(pings(n)))
+		if status != want || status == http.StatusOK && strings.Count(body, `"result"`) != n {
+			t.Errorf("a batch of %d: %d %.300s", n, status, body)
 		}
 	}
 
@@ -368,6 +379,15 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("%d of 110 sessions were refused", refused)
 	}
 	ann.want("rlm_close", arguments{"handle": ann.want("rlm_open", arguments{})["handle"]})
+}
+
+// pings is a batch of so many requests.
+func pings(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+1)
+	}
+	return "[" + strings.Join(all, ",") + "]"
 }
 
 // checkSchemas fails for schemas of results that the official SDK of TypeScript refuses: a

@@ -27,14 +27,13 @@ type toolFlags struct {
 	servers  []string   // files that name MCP servers
 	apis     []string   // OpenAPI documents
 	apiHosts []string   // that they may name
-	inject   []string   // headers for them
 	approve  []string   // rules
 	known    *knowledge // if it is open already
 	// ask asks a person whether to make a call for which a rule asks. Nil asks at the terminal.
 	ask func(ctx context.Context, function, arguments, rule string) error
 }
 
-func (f *toolFlags) add(flags *pflag.FlagSet) {
+func (f *toolFlags) add(flags *pflag.FlagSet, e *env) {
 	flags.StringArrayVar(&f.files, "tool", nil,
 		"Python `file` whose functions snippets can call; it runs in the sandbox; repeatable")
 	flags.StringArrayVar(&f.commands, "tool-command", nil,
@@ -45,8 +44,8 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 		"OpenAPI `document`, FILE or URL: snippets can call its operations; NAME=FILE names it; repeatable")
 	flags.StringArrayVar(&f.apiHosts, "openapi-host", nil,
 		"`HOST` or HOST:PORT that --openapi may reach, also a private one (default: all public hosts); repeatable")
-	flags.StringArrayVar(&f.inject, "inject", nil,
-		"header for calls of --openapi to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
+	flags.StringArrayVar(&e.inject, "inject", nil, "header for calls of --openapi and requests of "+
+		"snippets to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
 	flags.StringArrayVar(&f.approve, "approve", nil,
 		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first rule that fits decides; repeatable")
 }
@@ -86,7 +85,7 @@ func (f *toolFlags) open(
 		}
 		t.programs = append(t.programs, program)
 	}
-	if err := t.startServers(ctx, f, note); err != nil {
+	if err := t.startServers(ctx, e, f, note); err != nil {
 		return t, err
 	}
 	if t.known = f.known; t.known == nil {
@@ -94,22 +93,26 @@ func (f *toolFlags) open(
 			return t, err
 		}
 	}
-	t.approve, err = f.readRules(e, t.names())
+	t.approve, err = f.readRules(e, t.names(), t.servers)
 	return t, err
 }
 
 // startServers starts the MCP servers.
-func (t *tools) startServers(ctx context.Context, f *toolFlags, note func(string, ...any)) (err error) {
+func (t *tools) startServers(
+	ctx context.Context, e *env, f *toolFlags, note func(string, ...any),
+) (err error) {
 	switch {
-	case len(f.apis) == 0 && len(f.inject)+len(f.apiHosts) > 0:
-		return errors.New("--inject and --openapi-host are for APIs: give --openapi, too")
+	case len(f.apis) == 0 && len(f.apiHosts) > 0:
+		return errors.New("--openapi-host is for APIs: give --openapi, too")
+	case len(f.apis)+len(e.settings.AllowHost) == 0 && len(e.inject) > 0:
+		return errors.New("--inject is for APIs and hosts of snippets: give --openapi or --allow-host, too")
 	case len(f.servers)+len(f.apis) == 0:
 		return nil
 	case len(f.servers) > 0:
 		note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
 	}
 	t.servers, err = mcptools.Start(ctx, mcptools.Options{
-		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: f.inject, Version: version(),
+		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: e.inject, Version: version(),
 	})
 	if err != nil {
 		return err

@@ -6,17 +6,22 @@
 // that is not public, and connects to the same address that it has checked.
 //
 // The proxy does not look into TLS. A sandbox can use a listed host to reach other names that
-// the host serves inside TLS.
+// the host serves inside TLS. For a host with credentials the proxy itself speaks TLS, and the
+// sandbox plain HTTP.
 package egress
 
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 )
 
 // Options configure a Proxy.
@@ -24,9 +29,12 @@ type Options struct {
 	// MaxBytes bounds what all connections carry in both directions, 0 means 1 GiB.
 	// Beyond it everything is refused.
 	MaxBytes int64
-	// Resolve and Dial are for tests. Nil means the host's own.
+	// Inject are headers that requests to a host carry, by HOST:PORT. No guest sees them.
+	Inject map[string]http.Header
+	// Resolve, Dial and Roots are for tests. Nil means the host's own.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Roots   *x509.CertPool
 	// Log receives what is refused.
 	Log *slog.Logger
 }
@@ -55,7 +63,12 @@ func New(hosts []string, options Options) (*Proxy, error) {
 	if err != nil || len(allow) == 0 {
 		return nil, err
 	}
-	return newProxy(allow, options.withDefaults()), nil
+	known, err := newCredentials(options.Inject)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(known, func(e endpoint, _ *credentials) bool { return !slices.Contains(allow, e) })
+	return newProxy(allow, known, options.withDefaults()), nil
 }
 
 // CheckHosts reports a host that New would refuse.

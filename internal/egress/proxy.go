@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +31,14 @@ const (
 
 // Proxy serves one session.
 type Proxy struct {
-	allow   []endpoint
-	options Options
-	server  *http.Server
-	forward *httputil.ReverseProxy
-	slots   chan struct{}
-	done    chan struct{} // closed by Close
-	end     func()
+	allow       []endpoint
+	credentials map[endpoint]*credentials
+	options     Options
+	server      *http.Server
+	forward     *httputil.ReverseProxy
+	slots       chan struct{}
+	done        chan struct{} // closed by Close
+	end         func()
 
 	mu      sync.Mutex // guards what follows
 	denials []tiers.Denial
@@ -46,14 +48,15 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-func newProxy(allow []endpoint, options Options) *Proxy {
+func newProxy(allow []endpoint, known map[endpoint]*credentials, options Options) *Proxy {
 	p := &Proxy{
-		allow:   allow,
-		options: options,
-		left:    options.MaxBytes,
-		done:    make(chan struct{}),
-		slots:   make(chan struct{}, maxConnections),
-		tunnels: map[net.Conn]struct{}{},
+		allow:       allow,
+		credentials: known,
+		options:     options,
+		left:        options.MaxBytes,
+		done:        make(chan struct{}),
+		slots:       make(chan struct{}, maxConnections),
+		tunnels:     map[net.Conn]struct{}{},
 	}
 	p.end = sync.OnceFunc(func() { close(p.done) })
 	p.forward = p.newForward()
@@ -68,13 +71,20 @@ func newProxy(allow []endpoint, options Options) *Proxy {
 	return p
 }
 
-// newForward returns what carries plain HTTP.
+// newForward returns what carries plain HTTP, by TLS to hosts with credentials.
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		ErrorLog: log.New(io.Discard, "", 0), // a server decides what would be in it
-		Rewrite:  func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Host = r.Out.URL.Host
+			if target, known := p.credentialsFor(r.Out.URL); known != nil {
+				known.addTo(r.Out, target)
+			}
+		},
 		Transport: &http.Transport{
 			DialContext:            p.dial,
+			TLSClientConfig:        &tls.Config{RootCAs: p.options.Roots}, //nolint:gosec // Go's least version
+			TLSHandshakeTimeout:    dialTime,
 			DisableCompression:     true,
 			MaxConnsPerHost:        maxConnections,
 			ResponseHeaderTimeout:  idleTime,
@@ -86,6 +96,9 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusSwitchingProtocols {
 				return p.refuse(r.Request.URL.Host, "the server switched to a protocol other than HTTP")
+			}
+			if r.Request.URL.Scheme == "https" {
+				p.credentialsOf(r.Request.URL.Host).hideIn(r)
 			}
 			return nil
 		},
@@ -193,13 +206,12 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "rlm: "+p.refuse(target, "%s", reason).Error(), http.StatusForbidden)
 	}
 	switch {
-	case r.Method == http.MethodConnect && strings.HasSuffix(r.Host, ":80"):
-		// In a tunnel the name that the server is asked for could not be checked.
-		forbid(r.Host, "ask for http:// addresses without CONNECT")
 	case r.Method == http.MethodConnect:
 		p.openTunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil:
 		forbid(r.URL.Redacted(), "this proxy takes only CONNECT requests and http:// addresses")
+	case r.Method == http.MethodTrace: // a server answers it with the headers that it got
+		forbid(r.URL.Redacted(), "this proxy passes on no TRACE request")
 	default:
 		// Without it, a connection could become one that is neither counted nor ended.
 		r.Header.Del("Upgrade")

@@ -6,13 +6,18 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 )
 
 // openTunnel joins the guest with an endpoint. A refusal is in the status line, because
 // clients show that line.
 func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
-	far, err := p.dial(r.Context(), "tcp", r.Host)
+	var far net.Conn
+	err := p.checkTunnel(r.Host)
+	if err == nil {
+		far, err = p.dial(r.Context(), "tcp", r.Host)
+	}
 	near, buffered, hijackErr := http.NewResponseController(w).Hijack()
 	if hijackErr != nil || near == nil {
 		if err == nil {
@@ -36,6 +41,17 @@ func (p *Proxy) openTunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	joinConns(near, buffered.Reader, far)
+}
+
+// checkTunnel refuses tunnels to endpoints that the guest has to ask without one.
+func (p *Proxy) checkTunnel(target string) error {
+	switch {
+	case strings.HasSuffix(target, ":80"): // the name that the server is asked for could not be checked
+		return p.refuse(target, "ask for http:// addresses without CONNECT")
+	case p.credentialsOf(target) != nil:
+		return p.refuse(target, "ask for its http:// addresses: the proxy adds the credentials and TLS")
+	}
+	return nil
 }
 
 // answerFailure sends the guest the reason why the tunnel was not opened.

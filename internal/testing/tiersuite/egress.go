@@ -2,6 +2,7 @@ package tiersuite
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -31,16 +32,25 @@ func Egress(t *testing.T, tier Reaching) {
 	}))
 
 	t.Cleanup(server.Close)
-	tier.Reach(makeWorld(server.Listener.Addr().String()))
+	known := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s knows %s at %s", r.Host, r.Header.Get("Authorization"), r.URL.Path)
+	}))
+	t.Cleanup(known.Close)
+	world := makeWorld(server.Listener.Addr().String(), known.Listener.Addr().String())
+	world.Inject = map[string]http.Header{"allowed.example.com:443": {"Authorization": {"secret"}}}
+	world.Roots = x509.NewCertPool()
+	world.Roots.AddCert(known.Certificate())
+	tier.Reach(world)
 	t.Run("Listed", s.testListed)
+	t.Run("Credentials", s.testCredentials)
 	t.Run("Restored", s.testEgressRestored)
 	t.Run("None", s.testNoEgress)
 	t.Run("BadHosts", s.testBadHosts)
 }
 
 // makeWorld knows allowed.example.com and other.example.com on one public address, which
-// is the server's, and inside.example.com on a private one.
-func makeWorld(server string) egress.Options {
+// is the server's, by TLS that of another, and inside.example.com on a private one.
+func makeWorld(server, known string) egress.Options {
 	return egress.Options{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
 			switch strings.TrimSuffix(host, ".") {
@@ -52,10 +62,11 @@ func makeWorld(server string) egress.Options {
 			return nil, errors.New("no such host")
 		},
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address != "93.184.216.34:80" {
+			actual := map[string]string{"93.184.216.34:80": server, "93.184.216.34:443": known}[address]
+			if actual == "" {
 				return nil, fmt.Errorf("nothing listens on %s", address)
 			}
-			return (&net.Dialer{}).DialContext(ctx, network, server)
+			return (&net.Dialer{}).DialContext(ctx, network, actual)
 		},
 	}
 }
@@ -107,6 +118,16 @@ except OSError as e:
 	// no rule for the port, or no route
 	if r.Stdout != "PermissionError\ngaierror\n" && r.Stdout != "OSError\ngaierror\n" {
 		t.Errorf("%q %+v", r.Stdout, r.Exception)
+	}
+}
+
+// testCredentials: a snippet asks by http, and never sees the header.
+func (s *suite) testCredentials(t *testing.T) {
+	b := s.open(t, tiers.Config{Hosts: []string{"allowed.example.com:443"}})
+	r := b.run(t, fetch+"print(fetch('http://allowed.example.com/a'))\nprint(fetch('https://allowed.example.com/a'))")
+	if !strings.HasPrefix(r.Stdout, "allowed.example.com knows ****** at /a\n") ||
+		!strings.Contains(r.Stdout, "ask for its http:// addresses") {
+		t.Errorf("%q %q %+v", r.Stdout, r.Stderr, r.Exception)
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	answerTime = 10 * time.Minute
 )
 
+var errUndecided = fmt.Errorf("nobody has decided within %v", answerTime)
+
 // call is a call of a tool. Its work may take several requests of the protocol: newer clients
 // get the question for a person as the result of one request, and send the answer by the next.
 type call struct {
@@ -126,7 +128,7 @@ func (cs *calls) park(c *call, q *question) (*mcp.CallToolResult, error) {
 	state := rand.Text()
 	cs.parked[state] = &parked{c, q, time.AfterFunc(answerTime, func() {
 		if p := cs.take(state); p != nil {
-			p.question.answer <- fmt.Errorf("nobody has decided within %v: %w", answerTime, repl.ErrLater)
+			p.question.answer <- fmt.Errorf("%w: %w", errUndecided, repl.ErrLater)
 			p.call.cancel(errors.New("the client has not come back"))
 		}
 	})}
@@ -217,7 +219,12 @@ func Ask(ctx context.Context, text string) error {
 	}
 
 	if p := req.Session.InitializeParams(); p != nil && p.ProtocolVersion < firstStateless {
+		ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errUndecided)
+		defer cancel()
 		answer, err := req.Session.Elicit(ctx, elicitation(text))
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot ask: %w: %w", err, repl.ErrLater)
 		}

@@ -76,7 +76,8 @@ type closeOut struct {
 
 // addSessionTools adds the tools about handles and snippets.
 func (s *Server) addSessionTools(server *mcp.Server) {
-	closed, isLocal := false, true
+	closed, isOpen := false, true
+	isDestructive := s.cfg.Functions != "" // functions may delete something
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "rlm_open", Title: "Open a sandbox over inputs", Description: s.describeOpen(),
 		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, DestructiveHint: &closed},
@@ -92,7 +93,7 @@ func (s *Server) addSessionTools(server *mcp.Server) {
 
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "rlm_exec", Title: "Run code in a sandbox", Description: s.describeExec(),
-		Annotations: &mcp.ToolAnnotations{DestructiveHint: &closed, OpenWorldHint: &isLocal},
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &isDestructive, OpenWorldHint: &isOpen},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in execIn) (*mcp.CallToolResult, execOut, error) {
 		return run(ctx, s, req, func(ctx context.Context, c *call) (*mcp.CallToolResult, execOut, error) {
 			return s.exec(ctx, c, in)

@@ -84,6 +84,7 @@ type Server struct {
 	runs    runs
 
 	requests atomic.Int64 // over HTTP that go on
+	values   mcptools.Values
 }
 
 // Given is a context that a client has given.
@@ -229,7 +230,9 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 
-		r.Body = mcptools.BoundValues(r.Body)
+		body, release := s.values.Bound(r.Body)
+		defer release()
+		r.Body = body
 		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
 			now.ServeHTTP(w, r)
 			return

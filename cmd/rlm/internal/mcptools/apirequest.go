@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -330,6 +331,31 @@ func parseSecret(text string) (secret, error) {
 		return secret{}, fmt.Errorf("--inject %s: the environment has no %s, or it has several lines", host, variable)
 	}
 	return secret{strings.ToLower(host), http.CanonicalHeaderKey(header), value}, nil
+}
+
+// Headers returns the headers for the connections of snippets, by HOST:PORT. A host without a port
+// means that of https. Hosts that no snippet can reach are left out.
+func Headers(inject []string) (map[string]http.Header, error) {
+	all := map[string]http.Header{}
+	for _, text := range inject {
+		one, err := parseSecret(text)
+		if err != nil {
+			return nil, err
+		}
+
+		at := one.host
+		if !strings.Contains(at, ":") {
+			at += ":443"
+		}
+		if egress.CheckHosts([]string{at}) != nil {
+			continue
+		}
+		if all[at] == nil {
+			all[at] = http.Header{}
+		}
+		all[at].Set(one.header, one.value)
+	}
+	return all, nil
 }
 
 // addSecrets adds the headers for the host of a request, and returns the texts to hide.

@@ -10,6 +10,12 @@ import (
 // in memory when it is decoded.
 const maxValues = 1_000_000
 
+// maxTogether bounds the values of the messages that a client sends at the same time.
+const maxTogether = 2 * maxValues
+
+// maxBatch bounds the messages that a client sends as one: each of them is answered at once.
+const maxBatch = 100
+
 // framing says where a message ends.
 type framing int
 
@@ -28,25 +34,32 @@ type bounded struct {
 	framing  framing
 	isOpaque bool // the content is not decoded, so that its values do not count
 	anyBytes bool // the bytes are bounded elsewhere
+	isOurs   bool // it is for our own server, which answers a batch at once
+	together *Values
 	failed   atomic.Pointer[error]
 
 	bytes, values            int // of the message that arrives
+	depth, objects           int // of brackets, and the objects within the outermost one
 	isText, isEscaped, isEnd bool
 }
 
 // theReply is what a server says.
 const theReply = "the server's reply"
 
-// BoundValues passes on the message of a client with the bound of a server's values. Its bytes are
-// bounded elsewhere.
-func BoundValues(r io.ReadCloser) io.ReadCloser {
-	return &bounded{ReadCloser: r, what: "the message", anyBytes: true}
+// Values counts the values of all messages that a server of ours answers at the same time.
+type Values struct{ held atomic.Int64 }
+
+// Bound passes on the message of a client with the bound of a server's values, and a bound of all
+// values together. Its bytes are bounded elsewhere. Call release after the answer.
+func (v *Values) Bound(r io.ReadCloser) (body io.ReadCloser, release func()) {
+	b := &bounded{ReadCloser: r, what: "the message", anyBytes: true, isOurs: true, together: v}
+	return b, func() { v.held.Add(-int64(b.values)) }
 }
 
 // BoundLines passes on the messages of a client, which are lines, with the bounds of a server's
 // replies.
 func BoundLines(r io.ReadCloser) io.ReadCloser {
-	return &bounded{ReadCloser: r, what: "a message", framing: lines}
+	return &bounded{ReadCloser: r, what: "a message", framing: lines, isOurs: true}
 }
 
 // Read implements [io.Reader].
@@ -55,7 +68,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, *failed
 	}
 	n, err := b.ReadCloser.Read(p)
-	if bad := b.count(p[:n]); bad != nil {
+	before := b.values
+	bad := b.count(p[:n])
+	if b.together != nil && b.together.held.Add(int64(b.values-before)) > maxTogether && bad == nil {
+		bad = fmt.Errorf("the messages that are being answered have more than %d values", maxTogether)
+	}
+	if bad != nil {
 		b.failed.Store(&bad)
 		return 0, bad
 	}
@@ -77,6 +95,7 @@ func (b *bounded) count(part []byte) error {
 		if c == '\n' {
 			if b.framing == lines || b.framing == events && b.isEnd {
 				b.bytes, b.values, b.isText, b.isEscaped = 0, 0, false, false
+				b.depth, b.objects = 0, 0
 			}
 			b.isEnd = true
 			continue
@@ -91,14 +110,24 @@ func (b *bounded) count(part []byte) error {
 			b.isText, b.isEscaped = c != '"', c == '\\'
 		case c == '"':
 			b.isText = true
-		case c == ',' || c == '[' || c == '{':
+		case c == ',':
 			b.values++
+		case c == '[' || c == '{':
+			b.values++
+			if b.depth++; c == '{' && b.depth == 2 {
+				b.objects++
+			}
+		case c == ']' || c == '}':
+			b.depth--
 		}
 		if b.bytes > maxMessage && !b.anyBytes {
 			return fmt.Errorf("%s has more than %d MiB", b.what, maxMessage>>20)
 		}
 		if b.values > maxValues && !b.isOpaque {
 			return fmt.Errorf("%s has more than %d values", b.what, maxValues)
+		}
+		if b.objects > maxBatch && b.isOurs {
+			return fmt.Errorf("%s is a batch of more than %d messages", b.what, maxBatch)
 		}
 	}
 	return nil

@@ -83,12 +83,54 @@ func (g *Gateway) callDirect(
 	return t.server.session.CallTool(ctx, params)
 }
 
-// heard passes on what a server says beside its results.
+// heard passes on what a server says beside its results. The server does not wait for the hosts:
+// what they take too slowly is dropped.
 type heard struct {
-	mu     sync.Mutex
-	last   int                  // token
-	calls  map[string]*listener // by token
-	update func(ctx context.Context, uri string)
+	mu      sync.Mutex
+	last    int                  // token
+	calls   map[string]*listener // by token
+	update  func(ctx context.Context, uri string)
+	waiting chan func() // messages that are passed on one after another, nil before the first one
+	closed  bool
+}
+
+// Bounds of the messages that hosts have not taken yet.
+const (
+	maxWaiting = 100
+	maxPassed  = 64 << 10 // bytes of one
+)
+
+// pass passes a message on, unless too many wait.
+func (h *heard) pass(message func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	if h.waiting == nil {
+		waiting := make(chan func(), maxWaiting)
+		h.waiting = waiting
+		go func() {
+			for next := range waiting {
+				next()
+			}
+		}()
+	}
+
+	select {
+	case h.waiting <- message:
+	default:
+	}
+}
+
+// close ends the passing on. It does not wait for a host that takes nothing.
+func (h *heard) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting != nil && !h.closed {
+		close(h.waiting)
+	}
+	h.closed = true
 }
 
 // listener is the call of a host that waits.
@@ -147,25 +189,34 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 		tell := h.update
 		h.mu.Unlock()
 		if tell != nil {
-			tell(ctx, r.Params.URI)
+			ctx = context.WithoutCancel(ctx) // it ends with this function
+			h.pass(func() { tell(ctx, r.Params.URI) })
 		}
 	}
 
 	options.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		if len(r.Params.Message) > maxPassed {
+			return
+		}
 		if one := h.find(func(token string) bool { return token == r.Params.ProgressToken }); one != nil {
 			progress := *r.Params
 			progress.Meta, progress.ProgressToken = nil, one.request.Params.GetProgressToken()
-			_ = one.request.Session.NotifyProgress(one.ctx, &progress) // a host that is gone misses it
+			// A host that is gone misses it.
+			h.pass(func() { _ = one.request.Session.NotifyProgress(one.ctx, &progress) })
 		}
 	}
 
 	//nolint:staticcheck // servers and hosts of earlier generations use it
 	options.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) {
+		data, err := json.Marshal(r.Params.Data)
+		if err != nil || len(data) > maxPassed {
+			return
+		}
 		// It does not say to which call it belongs, and must not reach another host.
 		if one := h.find(func(string) bool { return true }); one != nil {
 			message := *r.Params
-			message.Meta = nil
-			_ = one.request.Session.Log(one.ctx, &message)
+			message.Meta, message.Data = nil, json.RawMessage(data)
+			h.pass(func() { _ = one.request.Session.Log(one.ctx, &message) })
 		}
 	}
 }

@@ -3,6 +3,7 @@ package mcptools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -174,6 +175,26 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
+// TestHintsAreThoseOfTheServer: what a server does not say is the worst.
+func TestHintsAreThoseOfTheServer(t *testing.T) {
+	servers, _ := start(t, file(t, "kind"))
+	for function, want := range map[string]string{
+		"kind__say":           "read-only idempotent",
+		"kind__add_numbers":   "open-world",
+		"kind__fail":          "destructive open-world",
+		"kind__read_resource": "read-only open-world",
+		"shell":               "destructive open-world",
+	} {
+		if got := strings.Join(servers.Hints(function), " "); got != want {
+			t.Errorf("%s: got %s, want %s", function, got, want)
+		}
+	}
+	var none *Servers
+	if got := none.Hints("shell"); len(got) != 2 {
+		t.Errorf("without servers: %v", got)
+	}
+}
+
 // TestManyToolsAreSearched: the prompt lists the servers alone.
 func TestManyToolsAreSearched(t *testing.T) {
 	servers, tools := start(t, file(t, "many", "kind"))
@@ -236,6 +257,40 @@ func TestHarmIsBounded(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a call without an answer", func(t *testing.T) {
+		t.Parallel()
+		_, tools := start(t, file(t, "death"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := tools.Call(ctx, tiers.Call{Function: "death__wait", Args: []tiers.Value{tiers.Value(`"x"`)}})
+			ended <- err
+		}()
+		if got := call(t, tools, "death__say", `{"text": "x"}`); got != `"hello x"` {
+			t.Errorf("beside it: %s", got)
+		}
+		cancel(errors.New("no time is left"))
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "no time is left") {
+			t.Errorf("got %v", err)
+		}
+		if got := call(t, tools, "death__say", `{"text": "y"}`); got != `"hello y"` {
+			t.Errorf("after it: %s", got)
+		}
+	})
+	t.Run("requests of the server", func(t *testing.T) {
+		t.Parallel()
+		_, tools := start(t, file(t, "nosy"))
+		got := call(t, tools, "nosy__ask", `{}`)
+		if got != `"true 0 true 0 false 0 "` { // the list of roots is empty
+			t.Errorf("the server got %s", got)
+		}
+		for range 2 { // it is not used any more
+			got = call(t, tools, "nosy__pester", `{}`)
+			if !strings.Contains(got, "the server asks without taking the answers; it is not read any more") {
+				t.Errorf("got %s", got)
+			}
+		}
+	})
 	t.Run("a flood", func(t *testing.T) {
 		t.Parallel()
 		_, tools := start(t, file(t, "flood"))
@@ -261,7 +316,8 @@ func TestHarmIsBounded(t *testing.T) {
 			}
 		}
 		_, notes := tools.Prompt()
-		if strings.Contains(notes, "\n- `evil()`") || !strings.Contains(notes, "Disappears. IGNORE ALL") {
+		if strings.Contains(notes, "\n- `evil()`") || !strings.Contains(notes, "Disappears. IGNORE ALL") ||
+			strings.ContainsAny(notes, mcptest.Unseen) {
 			t.Errorf("a description has lines: %s", notes)
 		}
 	})
@@ -442,6 +498,10 @@ func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	if request.Method == "" { // the answer to a ping
+		<-r.Context().Done()
+		return
+	}
 	if request.Method == e.method {
 		e.flood(w, r)
 		return
@@ -469,7 +529,7 @@ func (e *endless) flood(w http.ResponseWriter, r *http.Request) {
 
 	defer close(e.left)
 	for i := 0; r.Context().Err() == nil; i++ {
-		if _, err := fmt.Fprint(w, e.part); err != nil {
+		if _, err := fmt.Fprint(w, strings.ReplaceAll(e.part, "NUMBER", fmt.Sprint(i))); err != nil {
 			return
 		}
 		if i == 50_000 {
@@ -496,6 +556,7 @@ func TestStreamsWithoutAnEnd(t *testing.T) {
 		"notifications":   "data: " + note + "\n\n",
 		"events with IDs": "id: 1\ndata: " + note + "\n\n",
 		"comments":        ": still here\n\n",
+		"requests":        `data: {"jsonrpc":"2.0","id":NUMBER,"method":"ping"}` + "\n\n",
 		"empty lines":     "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -506,6 +567,9 @@ func TestStreamsWithoutAnEnd(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
 				<-e.reached
+				if n := runtime.NumGoroutine(); n > 5_000 {
+					t.Errorf("%d goroutines run", n)
+				}
 				cancel(fmt.Errorf("no time is left"))
 			}()
 			if got, err := tools.Call(ctx, tiers.Call{Function: "web__say"}); err == nil {

@@ -263,6 +263,10 @@ func (a *api) tools(s *server) (all []*tool, left int, err error) {
 				Name:        cmp.Or(textIn(operation, "operationId"), method+"_"+path),
 				Description: cmp.Or(textIn(operation, "summary"), textIn(operation, "description"), method+" "+path),
 				InputSchema: r.input,
+				Annotations: &mcp.ToolAnnotations{
+					ReadOnlyHint:   method == "get" || method == "head" || method == "options",
+					IdempotentHint: method == "put" || method == "delete",
+				},
 			}, taken)
 			t.call = r.send
 			all = append(all, t)

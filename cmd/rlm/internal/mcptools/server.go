@@ -34,6 +34,7 @@ type server struct {
 	title   string // what it says of itself
 	session *mcp.ClientSession
 	process *process // nil if it is reached over HTTP
+	web     *headers // nil if it is a program
 	tools   []*tool
 	heard   heard
 }
@@ -48,14 +49,17 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 		}
 	}()
 
-	transport := httpTransport(c)
-	if c.Command != "" {
+	var transport mcp.Transport
+	if c.Command == "" {
+		s.web = newHeaders(c.Headers)
+		transport = httpTransport(c.URL, s.web)
+	} else {
 		if s.process, err = startProcess(c); err != nil {
 			return s, err
 		}
-		transport = &mcp.IOTransport{
+		transport = &patientTransport{&mcp.IOTransport{
 			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: -1, // stdout is bounded
-		}
+		}, s.process}
 	}
 
 	begin, cancel := context.WithTimeoutCause(ctx, beginTime,
@@ -87,7 +91,7 @@ func (s *server) explain(err error) error {
 	if s.process == nil {
 		return err
 	}
-	if broken := s.process.stdout.err(); broken != nil {
+	if broken := s.broken(); broken != nil {
 		return fmt.Errorf("%w; it is not read any more", broken)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
@@ -99,14 +103,30 @@ func (s *server) explain(err error) error {
 	return err
 }
 
-// close ends the session, and a program with all that it has started.
+// broken returns why a program is not read any more, nil if it is.
+func (s *server) broken() error {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.stdout.err()
+}
+
+// close ends the session, and a program with all that it has started. A session ends after its
+// answers to requests of the server, which the server may not take: so these end first.
 func (s *server) close() {
+	if s.process != nil {
+		_ = s.process.stdin.Close()
+	}
+	if s.web != nil {
+		s.web.end()
+	}
 	if s.session != nil {
 		_ = s.session.Close() // its error is that of a server that has ended
 	}
 	if s.process != nil {
 		s.process.close()
 	}
+	s.heard.close()
 }
 
 // process is a program that serves.
@@ -184,21 +204,43 @@ func (p *process) await() {
 }
 
 // httpTransport reaches a server over streamable HTTP.
-func httpTransport(c config) mcp.Transport {
+func httpTransport(address string, web *headers) mcp.Transport {
 	return &mcp.StreamableClientTransport{
-		Endpoint: c.URL, MaxEventSize: 2 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
+		Endpoint: address, MaxEventSize: 2 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
 		HTTPClient: &http.Client{
-			Transport:     &headers{c.Headers},
+			Transport:     web,
 			CheckRedirect: stayOnHost,
 		},
 	}
 }
 
-// headers adds the headers of the file to each request, and bounds replies.
-type headers struct{ all map[string]string }
+// headers adds the headers of the file to each request, and bounds replies, and answers that the
+// server does not take.
+type headers struct {
+	all     map[string]string
+	answers answers
+	life    context.Context //nolint:containedctx // of the answers
+	end     context.CancelFunc
+}
+
+func newHeaders(all map[string]string) *headers {
+	h := &headers{all: all}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if isAnswer(req) {
+		if err := h.answers.begin(); err != nil {
+			return nil, err
+		}
+		defer h.answers.end()
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		defer context.AfterFunc(h.life, cancel)()
+		req = req.WithContext(ctx)
+	}
 	req = req.Clone(req.Context())
 	for name, value := range h.all {
 		req.Header.Set(name, value)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -78,10 +79,20 @@ func docOf(t *mcp.Tool) string {
 	return oneLine(text)
 }
 
-// oneLine joins texts in one line of bounded length.
+// oneLine joins texts in one line of bounded length, without characters that people do not see:
+// models read what is written in them.
 func oneLine(parts ...string) string {
 	text := strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD")
-	return texts.Truncate(strings.Join(strings.Fields(text[:min(len(text), 8*maxDoc)]), " "), maxDoc)
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		}
+		return -1
+	}, text[:min(len(text), 8*maxDoc)])
+	return texts.Truncate(strings.Join(strings.Fields(text), " "), maxDoc)
 }
 
 // readSchema reads the parameters from the input schema, once. If it cannot be understood, the
@@ -198,7 +209,8 @@ func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if err == nil {
 		return value, nil
 	}
-	if err = late(ctx, err); errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) {
+	err = late(ctx, err)
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) || t.server.broken() != nil {
 		err = t.server.explain(err)
 	}
 	return nil, errors.New(t.shown() + ": " + texts.Truncate(err.Error(), maxError))

@@ -1,0 +1,176 @@
+package egress
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// minHidden is the length of the shortest text that is hidden, in bytes. A shorter one may be a
+// part of any text.
+const minHidden = 4
+
+// credentials are the headers that requests to an endpoint carry, and that no guest sees.
+//
+// The guest asks for an http:// address, and the proxy connects by TLS. So neither needs the
+// other's certificates, and the guest's request never leaves the machine without encryption.
+type credentials struct {
+	headers http.Header
+	hidden  [][]byte // the values, longest first
+}
+
+// newCredentials reads headers by HOST:PORT.
+func newCredentials(given map[string]http.Header) (map[endpoint]*credentials, error) {
+	all := map[endpoint]*credentials{}
+	for text, headers := range given {
+		list, err := parseEndpoints([]string{text})
+		if err != nil {
+			return nil, err
+		}
+
+		one := &credentials{headers: headers}
+		for _, values := range headers {
+			for _, value := range values {
+				one.hide(value)
+				if _, token, ok := strings.Cut(value, " "); ok { // behind Bearer
+					one.hide(token)
+				}
+			}
+		}
+		slices.SortFunc(one.hidden, func(a, b []byte) int { return len(b) - len(a) })
+		all[list[0]] = one
+	}
+	return all, nil
+}
+
+func (c *credentials) hide(value string) {
+	if len(value) >= minHidden {
+		c.hidden = append(c.hidden, []byte(value))
+	}
+}
+
+// credentialsFor returns the credentials for an http:// address, and the endpoint to connect to by
+// TLS. Without a port, or with that of http, this is port 443.
+func (p *Proxy) credentialsFor(u *url.URL) (endpoint, *credentials) {
+	port := u.Port()
+	if port == "" || port == "80" {
+		port = "443"
+	}
+
+	e, err := parseEndpoint(u.Hostname() + ":" + port)
+	if err != nil {
+		return endpoint{}, nil
+	}
+	return e, p.credentials[e]
+}
+
+// credentialsOf returns the credentials for HOST:PORT.
+func (p *Proxy) credentialsOf(text string) *credentials {
+	e, err := parseEndpoint(text)
+	if err != nil {
+		return nil
+	}
+	return p.credentials[e]
+}
+
+// addTo adds the headers to a request, which goes to the endpoint by TLS.
+func (c *credentials) addTo(r *http.Request, e endpoint) {
+	r.URL.Scheme, r.URL.Host, r.Host = "https", e.String(), strings.TrimSuffix(e.String(), ":443")
+	for name, values := range c.headers {
+		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	r.Header.Set("Accept-Encoding", "identity") // what is compressed could not be hidden
+}
+
+// hideIn hides the credentials in what a server echoes.
+func (c *credentials) hideIn(r *http.Response) {
+	c.hideHeaders(r.Header)
+	r.Body = &hiding{ReadCloser: r.Body, credentials: c, end: func() { c.hideHeaders(r.Trailer) }}
+}
+
+func (c *credentials) hideHeaders(headers http.Header) {
+	for _, values := range headers {
+		for i, value := range values {
+			text := []byte(value)
+			c.mask(text)
+			values[i] = string(text)
+		}
+	}
+}
+
+// mask writes asterisks over the credentials, so that a text keeps its length.
+func (c *credentials) mask(text []byte) {
+	for _, one := range c.hidden {
+		for at := 0; ; at += len(one) {
+			next := bytes.Index(text[at:], one)
+			if next < 0 {
+				break
+			}
+
+			at += next
+			copy(text[at:], bytes.Repeat([]byte("*"), len(one)))
+		}
+	}
+}
+
+// begun returns how many bytes at the end of a text may be the beginning of a credential.
+func (c *credentials) begun(text []byte) (most int) {
+	for _, one := range c.hidden {
+		for n := min(len(one)-1, len(text)); n > most; n-- {
+			if bytes.HasSuffix(text, one[:n]) {
+				most = n
+				break
+			}
+		}
+	}
+	return most
+}
+
+// hiding passes on a body without the credentials.
+type hiding struct {
+	io.ReadCloser
+	*credentials
+
+	end   func() // called by Close, which has read the trailers
+	ahead []byte // was read, and not passed on yet
+	clean int    // of these bytes, which may be passed on
+	err   error  // that follows them
+}
+
+// Read implements [io.Reader].
+func (h *hiding) Read(p []byte) (int, error) {
+	for h.clean == 0 {
+		if h.err != nil {
+			return 0, h.err
+		}
+		h.fill()
+	}
+
+	n := copy(p, h.ahead[:h.clean])
+	h.ahead = append(h.ahead[:0], h.ahead[n:]...)
+	h.clean -= n
+	return n, nil
+}
+
+// fill reads on. What may be the beginning of a credential waits for the rest.
+func (h *hiding) fill() {
+	h.ahead = slices.Grow(h.ahead, 32<<10)
+	n, err := h.ReadCloser.Read(h.ahead[len(h.ahead):cap(h.ahead)])
+	h.ahead = h.ahead[:len(h.ahead)+n]
+
+	h.mask(h.ahead)
+	h.clean = len(h.ahead)
+	if h.err = err; err == nil {
+		h.clean -= h.begun(h.ahead)
+	}
+}
+
+// Close implements [io.Closer].
+func (h *hiding) Close() error {
+	err := h.ReadCloser.Close()
+	h.end()
+	return err
+}
