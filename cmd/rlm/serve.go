@@ -58,6 +58,7 @@ type serveFlags struct {
 
 	atOnce, queue            int
 	sessions, openSessions   int
+	connections              int
 	maxBody, maxFile, maxCtx sizeValue
 	long                     sizeValue
 	drain, keep              time.Duration
@@ -122,6 +123,7 @@ func newServe(e *env) *cobra.Command {
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
+	flags.IntVar(&f.connections, "max-connections", 4096, "maximum `number` of clients' connections")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
@@ -183,7 +185,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
 	s, err := server.New(ctx, server.Options{
 		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
-		Sessions: f.sessions, OpenSessions: f.openSessions,
+		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
 		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx), f.openSessions),
@@ -241,6 +243,8 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 			f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
+	case f.connections < 8:
+		return false, nil, errors.New("give a --max-connections of at least 8")
 	case f.atOnce < 1 || f.queue < 0:
 		return false, nil, errors.New("give a positive --max-runs, and a --max-queue of at least 0")
 	case f.keep < 0:

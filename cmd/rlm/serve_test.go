@@ -100,6 +100,7 @@ func (s *serving) ask(method, path, body string, into any) {
 // servedRun is a run as the server describes it.
 type servedRun struct {
 	ID, Status string
+	Reason     string
 	Answer     json.RawMessage
 	Waiting    []struct{ ID string }
 }

@@ -58,14 +58,16 @@ type Conn struct {
 	log     *slog.Logger
 
 	maxHeld, maxWeight int
+	shared             func(n int) error // nil for none
 
 	writing sync.Mutex
 
 	mu       sync.Mutex
 	last     int64
 	calls    map[int64]chan *message            // ours
-	requests map[string]context.CancelCauseFunc // of the peer, by ID
+	requests map[string]context.CancelCauseFunc // of the peer, by ID, until their answers are written
 	held     int
+	warnings int
 	isClosed bool
 
 	running sync.WaitGroup
@@ -80,9 +82,13 @@ func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	}
 }
 
-// Bound bounds the bytes that the requests of the peer take together, and each message. Call it
-// before Serve.
-func (c *Conn) Bound(most int) { c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight) }
+// Bound bounds the bytes that the requests of the peer and the answers that it has not read take
+// together, and each message. Shared, if it is not nil, counts them with those of other
+// connections: it takes n bytes, or refuses them, and gets -n bytes back. Call Bound before Serve.
+func (c *Conn) Bound(most int, shared func(n int) error) {
+	c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight)
+	c.shared = shared
+}
 
 // Serve reads messages until the stream or the context ends, or a message is too long. It
 // cancels all requests and waits for them. The end of the stream is not an error. A context
@@ -165,7 +171,7 @@ func (c *Conn) refuse(m *message, why *Error) error {
 	case m.Method == "":
 		c.settle(&message{ID: m.ID, Error: why})
 	case m.ID == nil:
-		c.log.Warn("cannot use a notification", "method", m.Method, "error", why)
+		c.warn("cannot use a notification", "method", m.Method, "error", why)
 	default:
 		return c.write(&message{ID: m.ID, Error: why})
 	}
@@ -185,7 +191,7 @@ func (c *Conn) checkWeight(weight, size int) *Error {
 // settle hands a response to its call. One without a call is late or made up.
 func (c *Conn) settle(m *message) {
 	if m.ID.Kind() == 'n' {
-		c.log.Warn("the peer could not read a message", "error", m.Error)
+		c.warn("the peer could not read a message", "error", fmt.Sprintf("%.200q", m.Error.Message))
 		return
 	}
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
@@ -210,7 +216,7 @@ func (c *Conn) notice(m *message) {
 		err = c.handler.Notice(m.Method, m.Params)
 	}
 	if err != nil {
-		c.log.Warn("cannot use a notification", "method", m.Method, "error", err)
+		c.warn("cannot use a notification", "method", m.Method, "error", err)
 	}
 }
 
@@ -247,10 +253,9 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 
 	c.mu.Lock()
 	_, isTwice := c.requests[name]
-	isMany := len(c.requests) >= maxRequests || c.held+size > c.maxHeld
+	isMany := !isTwice && (len(c.requests) >= maxRequests || !c.hold(size))
 	if !isTwice && !isMany {
 		c.requests[name] = cancel
-		c.held += size
 	}
 	c.mu.Unlock()
 
@@ -266,14 +271,8 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 	answer, err := c.handler.Begin(ctx, m.Method, m.Params)
 	c.running.Go(func() {
 		response := respond(ctx, m.ID, answer, err)
-
-		c.mu.Lock()
-		delete(c.requests, name)
-		c.held -= size
-		c.mu.Unlock()
 		cancel(nil)
-
-		if err := c.write(response); err != nil {
+		if err := c.answer(name, response, size); err != nil {
 			c.log.Debug("cannot write an answer", "error", err)
 		}
 	})
@@ -299,37 +298,45 @@ func respond(ctx context.Context, id Raw, answer Answer, err error) *message {
 	}
 
 	var known *Error
+	isKnown := errors.As(err, &known)
 	switch {
 	case errors.Is(context.Cause(ctx), errCancelled):
-		known = NewError(CodeCancelled, nil, "%v", errCancelled)
-	case !errors.As(err, &known):
+		cancelled := NewError(CodeCancelled, nil, "%v", errCancelled)
+		if isKnown {
+			cancelled.Data = known.Data // what it has cost
+		}
+		known = cancelled
+	case !isKnown:
 		known = NewError(CodeInternal, nil, "%v", err)
 	}
 	return &message{ID: id, Error: known}
 }
 
-// write writes a message in one piece. A message that is too long becomes an error.
+// write writes a message in one piece.
 func (c *Conn) write(m *message) error {
-	line, err := encode(m)
+	line, err := c.encode(m)
 	if err != nil {
 		return err
-	}
-	if len(line) > MaxMessage {
-		long := fmt.Errorf("the message has %s, more than %s",
-			humanize.IBytes(uint64(len(line))), humanize.IBytes(MaxMessage))
-		if m.Method != "" {
-			return long
-		}
-		answer := NewError(CodeServer, kind{"too_large"}, "%v", long)
-		if line, err = encode(&message{ID: m.ID, Error: answer}); err != nil {
-			return err
-		}
 	}
 
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	_, err = c.out.Write(line)
 	return err
+}
+
+// encode returns a message as a line. An answer that is too long becomes an error for the peer.
+func (c *Conn) encode(m *message) ([]byte, error) {
+	line, err := encode(m)
+	if err != nil || len(line) <= MaxMessage {
+		return line, err
+	}
+	long := fmt.Errorf("the message has %s, more than %s",
+		humanize.IBytes(uint64(len(line))), humanize.IBytes(MaxMessage))
+	if m.Method != "" {
+		return nil, long
+	}
+	return encode(&message{ID: m.ID, Error: NewError(CodeServer, kind{"too_large"}, "%v", long)})
 }
 
 // Call asks the peer, and decodes the result into what result points to, unless it is nil. If

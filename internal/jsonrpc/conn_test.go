@@ -42,7 +42,11 @@ func (h *handler) Begin(ctx context.Context, method string, params Raw) (Answer,
 			return nil, context.Cause(ctx)
 		}, nil
 	case "large":
-		return func() (any, error) { return strings.Repeat("x", MaxMessage), nil }, nil
+		p := struct {
+			Bytes int `json:"bytes"`
+		}{MaxMessage}
+		err := Decode(params, &p)
+		return func() (any, error) { return strings.Repeat("x", p.Bytes), nil }, err
 	case "fail":
 		return func() (any, error) { return nil, NewError(7, map[string]int{"at": 3}, "no %s", "luck") }, nil
 	case "ask":

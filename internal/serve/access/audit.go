@@ -13,8 +13,9 @@ import (
 // Audit is the log of what was done with which key. It has no secrets and no contents. It is
 // safe for concurrent use.
 type Audit struct {
-	mu   sync.Mutex
-	file *os.File
+	mu    sync.Mutex
+	file  *os.File
+	isCut bool // the disk took a part of the last line
 }
 
 // Entry is a line of the audit log.
@@ -30,6 +31,8 @@ type Entry struct {
 	Action string `json:"action"`
 	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
+	// Missed counts the refused requests before this one that are not in the log.
+	Missed int64 `json:"missed,omitempty"`
 	// Outcome is that of a request within a connection: ok, or a word for why not.
 	Outcome string `json:"outcome,omitempty"`
 }
@@ -68,7 +71,12 @@ func (a *Audit) Add(e Entry) error {
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, err = a.file.Write(append(line, '\n')) // in one piece, beside other processes
+	line = append(line, '\n')
+	if a.isCut {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := a.file.Write(line) // in one piece, beside other processes
+	a.isCut = err != nil && (a.isCut || n > 0)
 	return err
 }
 

@@ -51,8 +51,9 @@ type Options struct {
 	// Labels name the client: see rlm.SessionConfig.
 	Labels map[string]string
 	// MaxHeld bounds the memory of the requests under way, in bytes; 0 is the bound of package
-	// jsonrpc.
+	// jsonrpc. Hold, if set, counts it together with that of other connections.
 	MaxHeld int
+	Hold    func(n int) error
 	Log     *slog.Logger
 }
 
@@ -110,7 +111,7 @@ func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer,
 	s := &server{engine: engine, options: o, sessions: map[string]*entry{}}
 	s.conn = jsonrpc.New(in, out, s, o.Log)
 	if o.MaxHeld > 0 {
-		s.conn.Bound(o.MaxHeld)
+		s.conn.Bound(o.MaxHeld, o.Hold)
 	}
 	err := s.conn.Serve(ctx)
 

@@ -14,7 +14,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
@@ -35,6 +38,8 @@ type Options struct {
 	// LargePath.
 	MaxBody   int64
 	LargePath string
+	// Requests bounds the requests under way. Zero means 3,000.
+	Requests int
 	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
 	Patience time.Duration
 	// Public are paths that need no key.
@@ -46,17 +51,33 @@ type Options struct {
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
+// Mux is where the parts of a server add their routes. [http.ServeMux] is one.
+type Mux interface {
+	http.Handler
+	Handle(pattern string, handler http.Handler)
+	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
+}
+
 // New returns a handler that lets requests through to next.
 func New(o Options, next http.Handler) http.Handler {
 	o.Patience = cmp.Or(o.Patience, anyPatience)
-	return &gate{o, next, newBodies(bodiesAtOnce * o.MaxBody)}
+	requests := newPool(int64(cmp.Or(o.Requests, 3_000)))
+	return &gate{
+		Options: o, next: next, bodies: newPool(bodiesAtOnce * o.MaxBody), requests: requests,
+		strangers: rate.NewLimiter(strangersNoted, 10*strangersNoted),
+	}
 }
 
 type gate struct {
 	Options
-	next   http.Handler
-	bodies *bodies
+	next             http.Handler
+	bodies, requests *pool
+	strangers        *rate.Limiter // of the audit log's lines for requests without a key in use
+	missed           atomic.Int64  // those that it does not have
 }
+
+// strangersNoted bounds the lines per second that clients without a key add to the audit log.
+const strangersNoted = 10
 
 // ServeHTTP implements [http.Handler].
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,14 +112,32 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Fail(seen, r, err)
 		return
 	}
+	place, err := g.admit(caller.Tenant)
+	if err != nil {
+		g.Fail(seen, r, err)
+		return
+	}
+	defer place.release()
+	held := &share{pool: g.bodies, tenant: caller.Tenant}
+	defer held.release()
 	if r.Body = body; !isLarge {
-		body.held = &share{of: g.bodies, tenant: caller.Tenant}
-		defer body.held.release()
+		body.held = held
 		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
 	}
-	r = r.WithContext(access.With(r.Context(), caller))
+	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
 	g.next.ServeHTTP(seen, r)
 	seen.route = r.Pattern
+}
+
+// admit counts a request of a tenant among those under way, until its place is released.
+func (g *gate) admit(tenant string) (place *share, err error) {
+	place = &share{pool: g.requests, tenant: tenant}
+
+	if all, mine, ok := place.add(1); !ok {
+		return nil, problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+			"there are %d requests under way, %d of them of this tenant: try again", all, mine)
+	}
+	return place, nil
 }
 
 // failed answers a request whose handler has panicked.
@@ -206,7 +245,8 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	if g.Seen != nil {
 		g.Seen(w.route, w.status, elapsed)
 	}
-	g.Log.Info("request", "id", id, "method", r.Method, "path", r.URL.Path, "status", w.status,
+	method := r.Method[:min(len(r.Method), 20)]
+	g.Log.Info("request", "id", id, "method", method, "path", shorten(r.URL.Path), "status", w.status,
 		"elapsed", elapsed, "key", k.Name)
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	isChange := !isRead || w.status == http.StatusSwitchingProtocols
@@ -214,10 +254,16 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 		return
 	}
 
+	if k.ID == "" && !g.strangers.Allow() {
+		g.missed.Add(1)
+		return
+	}
+
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	err := g.Audit.Add(access.Entry{
 		Request: id, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant, From: from,
-		Action: r.Method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
+		Action: method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
+		Missed: g.missed.Swap(0),
 	})
 	if err != nil {
 		g.Log.Error("cannot write the audit log", "error", err)

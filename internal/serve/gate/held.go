@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -8,13 +9,12 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 )
 
-// bodiesAtOnce bounds the bodies in memory, in bodies of the largest size. One tenant may have
-// half of them.
+// bodiesAtOnce bounds the bodies in memory, in bodies of the largest size.
 const bodiesAtOnce = 16
 
-// bodies counts the bytes of the bodies of all requests under way: many clients who send large
-// ones slowly must not fill the memory.
-type bodies struct {
+// pool is what all requests under way share: the bytes of their bodies, or their number. One
+// tenant may have half of it.
+type pool struct {
 	most int64
 
 	mu  sync.Mutex
@@ -22,40 +22,66 @@ type bodies struct {
 	of  map[string]int64 // by tenants
 }
 
-func newBodies(most int64) *bodies { return &bodies{most: most, of: map[string]int64{}} }
+func newPool(most int64) *pool { return &pool{most: most, of: map[string]int64{}} }
 
-// share is what one request holds of them. One goroutine uses it.
+// share is what one request holds of a pool. It is safe for concurrent use.
 type share struct {
-	of     *bodies
+	pool   *pool
 	tenant string
-	bytes  int64
+	taken  int64 // guarded by the pool
 }
 
-// add counts further bytes, or refuses them.
-func (s *share) add(n int64) error {
-	b := s.of
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.all+n > b.most || b.of[s.tenant]+n > b.most/2 {
-		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
-			"the requests under way have bodies of %d bytes, %d of them of this tenant: try again",
-			b.all, b.of[s.tenant])
+// add takes n more, unless it is too much; less than nothing gives some back. It returns what all
+// requests have, and those of the tenant.
+func (s *share) add(n int64) (all, mine int64, ok bool) {
+	p := s.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all, mine = p.all, p.of[s.tenant]
+	if n > 0 && (all+n > p.most || mine+n > p.most/2) {
+		return all, mine, false
 	}
 
-	b.all += n
-	b.of[s.tenant] += n
-	s.bytes += n
-	return nil
+	p.all += n
+	s.taken += n
+	if p.of[s.tenant] += n; p.of[s.tenant] == 0 {
+		delete(p.of, s.tenant)
+	}
+	return all, mine, true
 }
 
 // release gives all of it back.
 func (s *share) release() {
-	b := s.of
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.all -= s.bytes
-	if b.of[s.tenant] -= s.bytes; b.of[s.tenant] == 0 {
-		delete(b.of, s.tenant)
+	p := s.pool
+	p.mu.Lock()
+	n := s.taken
+	p.mu.Unlock()
+
+	s.add(-n)
+}
+
+// hold counts further bytes of a body, or refuses them: many clients who send large ones slowly
+// must not fill the memory.
+func (s *share) hold(n int64) error {
+	all, mine, ok := s.add(n)
+	if ok {
+		return nil
 	}
-	s.bytes = 0
+
+	return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+		"the requests under way have bodies of %d bytes, %d of them of this tenant: try again", all, mine)
+}
+
+// shareKey is where a context has the share of its request in the memory for bodies.
+type shareKey struct{}
+
+// Hold counts bytes that a request keeps in memory besides its body, such as messages of a
+// WebSocket, or refuses them. Less than nothing gives some back, and so does the end of the
+// request.
+func Hold(ctx context.Context, n int) error {
+	s, ok := ctx.Value(shareKey{}).(*share)
+	if !ok {
+		return nil // no request has passed a gate
+	}
+	return s.hold(int64(n))
 }

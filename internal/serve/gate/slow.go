@@ -85,7 +85,7 @@ func (b *body) Read(into []byte) (int, error) {
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
 	if b.held != nil {
-		if full := b.held.add(int64(n)); full != nil {
+		if full := b.held.hold(int64(n)); full != nil {
 			n, err = 0, full
 		}
 	}

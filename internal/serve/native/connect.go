@@ -33,7 +33,7 @@ const (
 const connectPath = "/v1/sessions/connect"
 
 // addConnect adds the WebSocket of the session protocol.
-func (a *api) addConnect(h huma.API, mux *http.ServeMux) {
+func (a *api) addConnect(h huma.API, mux gate.Mux) {
 	mux.HandleFunc("GET "+connectPath, a.connect)
 	h.OpenAPI().AddOperation(&huma.Operation{
 		OperationID: "connect", Method: http.MethodGet, Path: connectPath,
@@ -91,11 +91,12 @@ func (a *api) serveLine(
 	var pinging sync.WaitGroup
 	pinging.Go(func() { keepAlive(ctx, conn) })
 
-	s := &lineStream{ctx: ctx, conn: conn}
+	hold := func(n int) error { return gate.Hold(ctx, n) }
+	s := &lineStream{ctx: ctx, conn: conn, hold: hold}
 	err := connect.Serve(ctx, a.Sessions.Engine, s, s, connect.Options{
 		Version: a.Version, Limits: allowed.Limits, Policy: allowed.Policy, Deterministic: allowed.Deterministic,
 		Admit:   func(ctx context.Context) error { return a.Door.Again(ctx, holder.Key.ID) },
-		Reserve: holder.Reserve, Keeper: holder, MaxHeld: heldOfLine,
+		Reserve: holder.Reserve, Keeper: holder, MaxHeld: heldOfLine, Hold: hold,
 		Note: func(method, session, outcome string) {
 			err := a.Audit.Note(&holder.Key, gate.ID(ctx), "WS "+method, session, outcome)
 			if err != nil {
@@ -168,8 +169,10 @@ func (l *lines) leave(tenant string) {
 type lineStream struct {
 	ctx     context.Context //nolint:containedctx // of the connection
 	conn    *websocket.Conn
-	message io.Reader // what is left of the message that is read, nil for none
-	isWhole bool      // nothing is left but its end
+	hold    func(n int) error // counts bytes in memory
+	held    int               // bytes of the last message
+	message io.Reader         // what is left of the message that is read, nil for none
+	isWhole bool              // nothing is left but its end
 	late    *time.Timer
 }
 
@@ -179,6 +182,8 @@ func (s *lineStream) Read(into []byte) (int, error) {
 		return 0, nil
 	}
 	if s.message == nil {
+		_ = s.hold(-s.held) // the message before was taken
+		s.held = 0
 		kind, message, err := s.conn.Reader(s.ctx)
 		switch {
 		case err != nil && websocket.CloseStatus(err) != -1:
@@ -196,6 +201,10 @@ func (s *lineStream) Read(into []byte) (int, error) {
 	if !s.isWhole {
 		var err error
 		n, err = s.message.Read(into)
+		if full := s.hold(n); full != nil {
+			return 0, errors.Join(full, s.conn.Close(websocket.StatusTryAgainLater, "too much is under way"))
+		}
+		s.held += n
 		for i := range into[:n] {
 			if into[i] == '\n' { // white space between the parts of JSON, for its texts have none
 				into[i] = ' '

@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
+	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
@@ -43,7 +44,7 @@ type api struct {
 }
 
 // New adds the API to a mux, and returns its document of OpenAPI.
-func New(o Options, mux *http.ServeMux) *huma.OpenAPI {
+func New(o Options, mux gate.Mux) *huma.OpenAPI {
 	config := huma.DefaultConfig("rlm", o.Version)
 	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
 	config.CreateHooks = nil // no links to schemas in answers
@@ -89,7 +90,7 @@ func add[In, Out any](
 		OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: a.MaxBody,
 		BodyReadTimeout: -1, // the gate bounds the time
 		Description:     "Needs a key with the scope " + string(scope) + ".",
-		Errors:          []int{400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 500, 502, 503},
+		Errors:          []int{400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 500, 502, 503, 507},
 	}
 	huma.Register(h, operation, func(ctx context.Context, in *In) (*Out, error) {
 		if err := access.Need(ctx, scope); err != nil {
@@ -167,7 +168,7 @@ func decodeJSON(data []byte, into any) error {
 // fail returns an error for huma to send. What is not the client's goes to the log.
 func (a *api) fail(err error) error {
 	e := problem.Of(err)
-	if e.Status == http.StatusInternalServerError {
+	if e.IsOurs() {
 		a.Log.Error("a request failed", "error", err)
 	}
 	header := http.Header{}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
+	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 )
@@ -78,7 +79,7 @@ type route struct {
 }
 
 // New adds the wire to a mux.
-func New(o Options, mux *http.ServeMux) *API {
+func New(o Options, mux gate.Mux) *API {
 	a := &API{Options: o, begun: time.Now(), directs: directs{all: map[string]*direct{}}}
 	for pattern, one := range a.routes() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the client has gone away
 	}
-	if problem.Of(err).Status == http.StatusInternalServerError {
+	if problem.Of(err).IsOurs() {
 		a.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 	}
 	WriteError(w, err)

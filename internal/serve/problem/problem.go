@@ -65,7 +65,16 @@ func Of(err error) *Error {
 		return New(http.StatusRequestEntityTooLarge, "body_too_large",
 			"the body has more than %d bytes: send less, or upload a file", tooLarge.Limit)
 	}
+	if IsDisk(err) {
+		return New(http.StatusInsufficientStorage, "disk_full",
+			"the server's disk is full or cannot be written, so this was not kept; what was kept before is intact")
+	}
 	return New(http.StatusInternalServerError, "internal", "the server failed: its log has the reason")
+}
+
+// IsOurs reports whether the log has to have the reason: the client gets a part of it.
+func (e *Error) IsOurs() bool {
+	return e.Status == http.StatusInternalServerError || e.Status == http.StatusInsufficientStorage
 }
 
 // SetHeader sets the headers that belong to the error.

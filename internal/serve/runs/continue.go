@@ -192,9 +192,13 @@ func (m *Manager) contextFile(id string, i int) string {
 }
 
 // Wake lets parked runs go on for which another process has decided, such as rlm runs approve.
+// First it writes the ends of runs for which the disk had no space.
 func (m *Manager) Wake(ctx context.Context) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
+	if err := m.keepEnds(ctx); err != nil {
+		return err
+	}
 	parked, err := m.query(ctx, `status = ?`, string(ledger.StatusParked))
 	if err != nil || len(parked) == 0 {
 		return err

@@ -148,14 +148,42 @@ func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
 	if known, failed := m.Engine.ShowRun(ctx, r.ID); failed == nil {
 		spent = known.Spent // with all that earlier processes paid
 	}
-	err = errors.Join(l.events.close(), m.finish(ctx, r, spent))
-	if err != nil {
+	failed := m.finish(ctx, r, spent)
+	if err = errors.Join(l.events.close(), failed); err != nil {
 		m.Log.Error("cannot keep the end of a run", "run", r.ID, "error", err)
 	}
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.lives, r.ID)
+	if failed != nil {
+		m.unkept = append(m.unkept, unkept{*r, spent})
+	}
+}
+
+// unkept is the end of a run that the database could not take.
+type unkept struct {
+	record Record
+	spent  ledger.Spending
+}
+
+// keepEnds writes the ends of runs that the database could not take before.
+func (m *Manager) keepEnds(ctx context.Context) error {
+	m.mu.Lock()
+	left := m.unkept
+	m.unkept = nil
+	m.mu.Unlock()
+
+	var err error
+	for len(left) > 0 && err == nil {
+		if err = m.finish(ctx, &left[0].record, left[0].spent); err == nil {
+			left = left[1:]
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unkept = append(m.unkept, left...)
+	return err
 }
 
 // explain returns the reason of a failure for the client. Only an error of the setup is about

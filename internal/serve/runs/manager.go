@@ -53,6 +53,7 @@ type Manager struct {
 	waiting int   // in the queue
 	running int
 	lives   map[string]*live
+	unkept  []unkept // until the database takes them
 	work    sync.WaitGroup
 
 	changing sync.Mutex // held while a run that has ended is changed
@@ -303,6 +304,11 @@ func (m *Manager) Drain(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = errDrained
 	m.mu.Unlock()
+	defer func() {
+		if err := m.keepEnds(context.WithoutCancel(ctx)); err != nil {
+			m.Log.Error("cannot keep the ends of runs", "error", err)
+		}
+	}()
 
 	ended := make(chan struct{})
 	go func() { m.work.Wait(); close(ended) }()

@@ -27,6 +27,13 @@ func (b *lockedBuffer) Write(data []byte) (int, error) {
 	return b.Buffer.Write(data)
 }
 
+// String returns all that was written.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
 // upload uploads a file and returns its ID.
 func (s *tested) upload(key, content string) string {
 	s.Helper()

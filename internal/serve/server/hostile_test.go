@@ -262,3 +262,32 @@ func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 		t.Errorf("there are %d folders, %v", len(folders), err)
 	}
 }
+
+// TestStrangersFillNoLog sends requests with unknown keys and long paths. The logs have some of them,
+// shortened, and each change of a key.
+func TestStrangersFillNoLog(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, counting(t), locked)
+	key := s.key(access.Key{Name: "alice"})
+	const requests = 1_000
+	path := "/v1/" + strings.Repeat("x", 10_000)
+	for range requests {
+		if got := s.do("POST", path, "rlm_GUESSED", nil); got.status != 401 {
+			t.Fatalf("a stranger gets %d", got.status)
+		}
+	}
+	s.open(key, object{})
+	log, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(log), "\n"); lines < 100 || lines > requests/2 {
+		t.Errorf("the audit log has %d lines of %d requests", lines, requests)
+	}
+	if !strings.Contains(string(log), `"key":"alice"`) || !strings.Contains(string(log), `"missed":`) {
+		t.Errorf("the audit log does not have all changes, or does not say what it lacks")
+	}
+	if size := len(log) + len(s.logs.String()); size > requests*1_000 {
+		t.Errorf("the logs have %d bytes", size)
+	}
+}

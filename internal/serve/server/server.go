@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql"
@@ -47,6 +48,9 @@ type Options struct {
 	Sessions, OpenSessions int
 	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
 	Rest time.Duration
+	// Connections bounds the connections of clients, which never take more than half of the files
+	// that the process may open. Zero means 4,096.
+	Connections int
 	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext a context when
 	// it is unpacked. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
@@ -81,7 +85,9 @@ type Server struct {
 	manager *runs.Manager
 	kept    *sessions.Manager
 	handler http.Handler
-	mcp     Endpoint
+	// patterns are those of all routes.
+	patterns []string
+	mcp      Endpoint
 
 	// Document describes the native API.
 	Document *huma.OpenAPI
@@ -90,6 +96,7 @@ type Server struct {
 
 // New makes a server. It serves nothing before Serve.
 func New(ctx context.Context, o Options) (*Server, error) {
+	o.Connections = max(min(cmp.Or(o.Connections, defaultConnections), mostFiles()/2), 8)
 	s := &Server{Options: o}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -128,7 +135,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	measured.watch(s.manager, s.kept)
 
-	mux := http.NewServeMux()
+	mux := &routes{ServeMux: http.NewServeMux()}
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
 	s.Document = native.New(native.Options{
 		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Audit: s.audit,
@@ -140,9 +147,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	views.AddTo(mux, s.manager, s.Log)
 	s.addOperation(mux, measured)
+	s.patterns = mux.patterns
 	s.handler = gate.New(gate.Options{
 		Door: door, Audit: s.audit, Hosts: s.Hosts,
-		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files",
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Requests: requestsOf(s.Connections),
 		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
@@ -161,7 +169,7 @@ func (s *Server) terms(profile string) (sessions.Terms, error) {
 }
 
 // addOperation adds the routes for those who run the server.
-func (s *Server) addOperation(mux *http.ServeMux, measured *metrics) {
+func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
@@ -227,7 +235,7 @@ func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(c
 // Bounds of connections.
 const (
 	headerTime  = 10 * time.Second
-	headerBytes = 64 << 10
+	headerBytes = 32 << 10
 	idleTime    = 2 * time.Minute
 	longest     = 24 * time.Hour // of an answer; see package gate for the time of its parts
 )
@@ -235,8 +243,10 @@ const (
 // Serve serves until the context ends, with TLS if there is a configuration for it. Then it
 // lets runs and snippets end for the time of drain, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
+	l = newCrowd(l, s.Connections)
 	web := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleTime,
+		Handler: keepBusy(s.handler), ConnContext: withGuest,
+		ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleTime,
 		WriteTimeout: longest, TLSConfig: secure, ErrorLog: log.New(logWriter{s.Log}, "", 0),
 	}
 	ended := make(chan error, 1)

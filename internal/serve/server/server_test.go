@@ -85,7 +85,7 @@ type tested struct {
 	testing.TB
 	server *Server
 	web    *httptest.Server
-	logs   *bytes.Buffer
+	logs   *lockedBuffer
 }
 
 // start starts a server on loopback. Change, if set, changes its options.
@@ -133,7 +133,7 @@ func startWith(
 			tb.Error(err)
 		}
 	})
-	return &tested{tb, s, web, &logs.Buffer}
+	return &tested{tb, s, web, &logs}
 }
 
 // answer is a response that was read.
@@ -381,3 +381,6 @@ func TestAnInterruptedRunGoesOnInTheNextServer(t *testing.T) {
 	next.want(got, 200, `"delta":"200"`)
 	next.want(next.do("GET", "/v1/responses/"+id, "", nil), 200, `"status":"completed"`)
 }
+
+// quote returns a text as JSON.
+func quote(text string) string { data, _ := json.Marshal(text); return string(data) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/testing/browser"
+	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
@@ -123,5 +124,67 @@ func TestTheViewerShowsOneTenant(t *testing.T) {
 	s.want(s.do("DELETE", path, alice, nil), 204, "")
 	for _, path := range paths {
 		s.want(s.do("GET", path, alice, nil), 404, "there is no run")
+	}
+}
+
+// hostile is text that would run, or leave its place, if a page took it for anything but text.
+const hostile = `<img src=x onerror="window.owned=1"><svg onload="window.owned=1"></svg>` +
+	`<script>window.owned=1</script><iframe srcdoc="<script>parent.owned=1</script>"></iframe>` +
+	`"'--></style></textarea><a href="javascript:window.owned=1">[x](javascript:window.owned=1)</a>` +
+	"\u202e\u2028\x1b]0;owned\x07"
+
+// hostileModel is a model whose every text is hostile: its thoughts, its code and what that prints, the
+// prompts and answers of its sub-calls, and its answer.
+func hostileModel(t *testing.T) llm.Provider {
+	t.Helper()
+	quoted := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(quote(hostile))
+	asks := hostile + "\n\n```repl\n# " + strings.ReplaceAll(hostile, "\u2028", "") + "\n" +
+		"print(" + quoted + ", llm_query(" + quoted + "))\nraise ValueError(" + quoted + ")\n```"
+	final, leaf, code, first := "```repl\nFINAL("+quoted+")\n```", hostile, "NEEDS_CODE", 0
+	model, err := scripted.New(
+		scripted.Rule{When: scripted.When{Purpose: "bypass"}, Reply: &code},
+		scripted.Rule{When: scripted.When{Purpose: "leaf"}, Reply: &leaf},
+		scripted.Rule{When: scripted.When{Said: &first}, Reply: &asks},
+		scripted.Rule{Reply: &final},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+// TestAHostileRunOfTheServerIsText shows a run that was made over the API from hostile texts, and looks
+// at each of its rows. Nothing of it becomes an element or runs.
+func TestAHostileRunOfTheServerIsText(t *testing.T) {
+	s := start(t, t.TempDir(), hostileModel(t), nil)
+	made := s.do("POST", "/v1/runs", "", object{"question": hostile, "contexts": []object{
+		{"name": hostile[:80], "text": strings.Repeat(hostile, 100)},
+		{"name": strings.Repeat("long ", 50), "text": hay},
+	}})
+	s.want(made, 200, `"id":"run_`)
+	s.do("GET", "/v1/runs/"+s.text(made, "id")+"/events", "", nil) // until it ends
+	policy := s.do("GET", "/", "", nil).header.Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "require-trusted-types-for 'script'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy of the page is %q", policy)
+		}
+	}
+
+	p := browser.Open(t)
+	p.Do(chromedp.Navigate(s.web.URL), chromedp.WaitVisible(".row")) // the only run is opened
+	seen := ""
+	for range 12 {
+		p.Wait(`!document.querySelector('#part').textContent.includes('Loading')`)
+		bad := browser.Eval[int](p, `document.querySelectorAll('img, iframe, object, embed, svg, textarea, '+
+			'form:not([method=dialog]), [onerror], [onload], [srcdoc], a[href^="javascript:"]').length`)
+		state := browser.Eval[string](p, `document.title + ' ' + String(window.owned)`)
+		if bad != 0 || strings.HasPrefix(state, "owned") || !strings.HasSuffix(state, " undefined") {
+			t.Fatalf("%d hostile elements, %q", bad, state)
+		}
+		seen += browser.Eval[string](p, `document.getElementById('part').textContent`)
+		p.Do(chromedp.KeyEvent("l"), chromedp.KeyEvent("j"))
+	}
+	if strings.Count(seen, "<img src=x") < 5 || strings.ContainsAny(seen, "\u202e\x1b") {
+		t.Errorf("the page shows %.3000q", seen)
 	}
 }

@@ -165,7 +165,8 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	if l.session == nil || !isFree {
 		return
 	}
-	if l.record.Unsaved && l.tried != l.changes && (rested >= saveAfter || longest == 0) {
+	if l.record.Unsaved && l.tried != l.changes && (rested >= saveAfter || longest == 0) &&
+		time.Now().After(l.again) {
 		m.trySave(l)
 	}
 
@@ -197,8 +198,12 @@ func (m *Manager) putAway(l *live) {
 	}
 }
 
-// saveWithin bounds a save that nobody waits for.
-const saveWithin = time.Minute
+const (
+	// saveWithin bounds a save that nobody waits for.
+	saveWithin = time.Minute
+	// saveAgain is the time until the next attempt after one that the disk has failed.
+	saveAgain = 10 * time.Second
+)
 
 // trySave saves a session. One that cannot be saved whole is pinned. The caller holds using.
 func (m *Manager) trySave(l *live) {
@@ -206,6 +211,9 @@ func (m *Manager) trySave(l *live) {
 	defer cancel()
 	l.tried = l.changes
 	if err := m.save(ctx, l); err != nil {
+		if problem.IsDisk(err) { // which may have space again without a change of the session
+			l.tried, l.again = l.changes-1, time.Now().Add(saveAgain)
+		}
 		l.pinned.Store(true)
 		m.Log.Warn("a session cannot be saved, and lasts as long as the process", "session", l.id, "error", err)
 	}

@@ -104,9 +104,10 @@ type live struct {
 	// functions are those of the connection that holds it.
 	functions []rlm.Function
 	record    Record
-	changes   int    // uses that may have changed it
-	tried     int    // changes at the last attempt to save it
-	lost      string // what the client has to know of its last return
+	changes   int       // uses that may have changed it
+	tried     int       // changes at the last attempt to save it that another one would only repeat
+	again     time.Time // before it, there is no further attempt
+	lost      string    // what the client has to know of its last return
 }
 
 // The reasons for which a request is ended from outside.

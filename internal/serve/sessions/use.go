@@ -33,6 +33,9 @@ func (m *Manager) Exec(
 	begun := time.Now()
 	err = m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) (err error) {
 		if result, err = m.run(ctx, l, snippet); err != nil {
+			if isClientGone(ctx) {
+				l.lost = strings.TrimPrefix(describeLoss(err), "; ") // for the next request
+			}
 			return err
 		}
 		if l.lost != "" && result.Lost == nil {
@@ -46,6 +49,12 @@ func (m *Manager) Exec(
 	}
 
 	return result, err
+}
+
+// isClientGone reports whether nobody gets the answer to a request.
+func isClientGone(ctx context.Context) bool {
+	why := context.Cause(ctx)
+	return why != nil && !errors.Is(why, errInterrupted) && !errors.Is(why, errDeleted) && !errors.Is(why, errStopping)
 }
 
 // run runs a snippet, and takes note of the variables. The caller holds using.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/texts"
@@ -32,7 +33,7 @@ const (
 func Page() []string { return []string{"/", "/viewer.js", "/viewer.css"} }
 
 // AddTo adds the viewer to a mux: its page at the root, and the runs of the caller's tenant.
-func AddTo(mux *http.ServeMux, m *runs.Manager, log *slog.Logger) {
+func AddTo(mux gate.Mux, m *runs.Manager, log *slog.Logger) {
 	shown := viewer.New(&served{m, make(chan struct{}, maxReading)}, log)
 	mux.Handle("GET /{$}", shown)
 	mux.Handle("GET /viewer.js", shown)

@@ -113,6 +113,42 @@ var beyondTheCorpus = []beyond{
 		"tiers/wasm TestDamageEndsWithItsSandbox", "the damaged sandbox",
 	},
 	{
+		"server", "holds 10,000 connections that are idle or slow",
+		"cmd/rlm TestTenThousandSlowClientsKeepNobodyOut", "a bound above their number",
+	},
+	{
+		"server", "keeps others out by connections in the middle of a handshake, a head, a body",
+		"internal/serve/server TestSlowConnectionsMakeRoom", "none: requests that are under way stay",
+	},
+	{
+		"server", "takes all requests that can be under way",
+		"internal/serve/server TestRequestsUnderWayAreBounded", "none: the tenant itself is refused",
+	},
+	{
+		"server", "sends large bodies that do not end",
+		"internal/serve/server TestSlowBodiesTogetherAreBounded", "none: the tenant itself is refused",
+	},
+	{
+		"server", "sends messages of WebSockets that do not end",
+		"internal/serve/server TestUnfinishedMessagesTogetherAreBounded", "none: the tenant itself is refused",
+	},
+	{
+		"server", "sends requests over a WebSocket and reads no answer",
+		"internal/serve/server TestSocketsThatReadNothingAreBounded", "none: goroutines are counted",
+	},
+	{
+		"server", "sends compressed, huge and wrong frames",
+		"internal/serve/server TestFramesOfStrangersEndTheirConnection", "none: the connection ends",
+	},
+	{
+		"server", "asks for what is another tenant's, on every route",
+		"internal/serve/server TestEveryRouteKeepsTenantsApart", "the tenant itself",
+	},
+	{
+		"server", "shows a person a run of hostile texts",
+		"internal/serve/server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
+	},
+	{
 		"shown folders", "reads a key beside a linked interpreter",
 		"tiers/local TestALinkToAnInterpreterDoesNotShowItsFolder", "a plain interpreter",
 	},

@@ -46,8 +46,28 @@ const (
 // column of docs/security-matrix.md. With RLM_ESCAPE_UPDATE set it writes the
 // column instead; an escape fails the test in any case.
 func Run(t *testing.T, tier tiers.Tier) {
-	name := tier.Info().Name
-	skip.WithoutTier(t, name, tier.Probe(t.Context()))
+	column := run(t, tier, func(Case) bool { return true })
+	settleColumn(t, tier.Info().Name, column)
+}
+
+// RunThrough runs cases of the corpus on another way to a tier, such as the API of a server, and
+// compares their verdicts with the tier's column. The way may refuse a snippet before it runs.
+func RunThrough(t *testing.T, way tiers.Tier, chosen func(Case) bool) {
+	column := run(t, way, chosen)
+	for id, verdict := range column {
+		if verdict == NotRoutable {
+			delete(column, id)
+		}
+	}
+	if os.Getenv(escapeUpdate) == "" {
+		settleColumn(t, way.Info().Name, column)
+	}
+}
+
+// run runs the chosen cases on a tier, and returns their verdicts.
+func run(t *testing.T, tier tiers.Tier, chosen func(Case) bool) map[string]string {
+	t.Helper()
+	skip.WithoutTier(t, tier.Info().Name, tier.Probe(t.Context()))
 	if err := tier.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +78,24 @@ func Run(t *testing.T, tier tiers.Tier) {
 	if r, ok := tier.(reaching); ok {
 		r.Reach(e.world.options())
 	}
-	t.Run("corpus", func(t *testing.T) { e.runCorpus(t) })
-	settleColumn(t, name, e.column)
+	var cases []Case
+	for _, c := range Cases(t) {
+		if chosen(c) {
+			cases = append(cases, c)
+		}
+	}
+	t.Run("corpus", func(t *testing.T) { e.runCorpus(t, cases) })
+	return e.column
 }
 
 // reaching is a tier whose proxies a test can lead elsewhere.
 type reaching interface{ Reach(o egress.Options) }
+
+// settling is a way to a tier that keeps processes between cases. Settle replaces those that have
+// ended, so that a case does not count them as its own.
+type settling interface {
+	Settle(ctx context.Context) error
+}
 
 // Try runs one case in a sandbox of its own, and returns its verdict. It is
 // for walls with a layer left out, and a change of the configuration.
@@ -84,10 +116,9 @@ type escape struct {
 	column map[string]string
 }
 
-// runCorpus runs all cases: those of a class that leave their sandbox as it was share
+// runCorpus runs cases: those of a class that leave their sandbox as it was share
 // one. Cases whose cost for the host counts run before all others, one at a time.
-func (e *escape) runCorpus(t *testing.T) {
-	cases := Cases(t)
+func (e *escape) runCorpus(t *testing.T, cases []Case) {
 	for _, c := range cases {
 		if c.isCounted() {
 			t.Run(c.ID(), func(t *testing.T) { e.record(t, c, e.runCounted(t, c)) })
@@ -139,7 +170,15 @@ func (e *escape) record(t *testing.T, c Case, verdict string) {
 // host.
 func (e *escape) runCounted(t *testing.T, c Case) string {
 	t.Helper()
+	slack := 0
+	if s, ok := e.tier.(settling); ok {
+		slack = 16
+		if err := s.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	before := lookAtHost(t, e.tier.Info().Name)
+	before.slack = slack
 	verdict := e.runBatch(t, []Case{c})[0]
 	if cost := before.findCost(t); cost != "" && !strings.HasPrefix(verdict, Escaped) {
 		return Escaped + ": " + cost

@@ -1,0 +1,62 @@
+package jsonrpc
+
+// smallAnswer is the size up to which an answer does not count, in bytes: there are at most as
+// many of them as requests.
+const smallAnswer = 4 << 10
+
+// hold counts bytes that the peer makes us keep, and reports whether it may. The caller holds mu.
+func (c *Conn) hold(n int) bool {
+	if c.held+n > c.maxHeld || c.shared != nil && c.shared(n) != nil {
+		return false
+	}
+	c.held += n
+	return true
+}
+
+// release is the reverse of hold. The caller holds mu.
+func (c *Conn) release(n int) {
+	c.held -= n
+	if c.shared != nil {
+		_ = c.shared(-n) // never refused
+	}
+}
+
+// answer writes the answer to a request of some size. The request counts as under way until its
+// answer's turn to be written comes: a peer that reads nothing cannot make us keep any number of
+// answers.
+func (c *Conn) answer(name string, response *message, size int) error {
+	line, err := c.encode(response)
+	held := len(line)
+	if held <= smallAnswer {
+		held = 0
+	}
+	c.mu.Lock()
+	c.release(size)
+	if held > 0 && !c.hold(held) {
+		held = 0
+		refused := NewError(CodeServer, kind{"busy"}, "too many answers wait to be read: read some first")
+		line, err = c.encode(&message{ID: response.ID, Error: refused})
+	}
+	c.mu.Unlock()
+
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	delete(c.requests, name)
+	c.release(held)
+	c.mu.Unlock()
+	if err == nil {
+		_, err = c.out.Write(line)
+	}
+	return err
+}
+
+// maxWarnings bounds what a peer makes us log, in lines.
+const maxWarnings = 20
+
+// warn logs what is wrong with a message that has no answer.
+func (c *Conn) warn(text string, args ...any) {
+	if c.warnings++; c.warnings <= maxWarnings { // only the reader of messages warns
+		c.log.Warn(text, args...)
+	}
+}

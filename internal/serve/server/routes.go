@@ -1,0 +1,20 @@
+package server
+
+import "net/http"
+
+// routes is a mux that knows its patterns, so that a test can try each of them.
+type routes struct {
+	*http.ServeMux
+	patterns []string
+}
+
+// Handle adds a route.
+func (r *routes) Handle(pattern string, handler http.Handler) {
+	r.patterns = append(r.patterns, pattern)
+	r.ServeMux.Handle(pattern, handler)
+}
+
+// HandleFunc adds a route.
+func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	r.Handle(pattern, http.HandlerFunc(handler))
+}
