@@ -23,14 +23,15 @@ func (u *unread) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// sent is what a peer has sent. It notes its end.
+// sent is what a peer has sent, a bit at a time, so that answers are made meanwhile. It notes its end.
 type sent struct {
 	io.Reader
 	all chan struct{}
 }
 
 func (s *sent) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
+	time.Sleep(time.Microsecond)
+	n, err := s.Reader.Read(p[:min(len(p), 256)])
 	if errors.Is(err, io.EOF) {
 		close(s.all)
 	}
@@ -73,24 +74,23 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	for i := range requests {
 		fmt.Fprintf(&lines, `{"jsonrpc":"2.0","id":%d,"method":"large","params":{"bytes":%d}}`+"\n", i, len(text))
 	}
-	shared, peak := 0, 0 // guarded by the connection
-	in, out := &sent{strings.NewReader(lines.String()), make(chan struct{})}, &collected{reads: reads}
-	c := New(in, out, newHandler(), quiet)
-	c.Bound(most, func(n int) error {
+	shared, peak, refusals := 0, 0, 0 // guarded by the connection
+	out := &collected{reads: reads}
+	c := New(strings.NewReader(lines.String()), out, newHandler(), quiet)
+	c.Bound(1<<30, func(n int) error {
+		if shared+n > most {
+			refusals++
+			return errors.New("too much")
+		}
 		shared += n
 		peak = max(peak, shared)
 		return nil
 	})
 	go func() {
-		<-in.all
-		for { // until each answer is there or refused
+		for isFull := false; !isFull; time.Sleep(time.Millisecond) { // the answers are more than fits
 			c.mu.Lock()
-			held := c.held
+			isFull = refusals > 0
 			c.mu.Unlock()
-			if held > most-len(text) {
-				break
-			}
-			time.Sleep(time.Millisecond)
 		}
 		close(reads)
 	}()
