@@ -89,7 +89,9 @@ func (r *replayed) Append(context.Context, store.Lease, ...store.Entry) error { 
 func (r *replayed) Note(store.Lease, store.Entry) {}
 
 // SetState implements [store.Store].
-func (r *replayed) SetState(context.Context, store.Lease, store.State, ...store.Entry) error { return nil }
+func (r *replayed) SetState(context.Context, store.Lease, store.State, ...store.Entry) error {
+	return nil
+}
 
 // Blob implements [store.Store].
 func (r *replayed) Blob(context.Context, string) ([]byte, error) {
