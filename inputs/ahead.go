@@ -69,7 +69,7 @@ func (a *aheadReader) fill(ctx context.Context, r io.Reader) {
 func readBlock(r io.Reader, buffer []byte) (n int, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {
-			n, err = 0, fmt.Errorf("the data cannot be read: %v", failure)
+			n, err = 0, fmt.Errorf("the decompressor failed: %v", failure)
 		}
 	}()
 
