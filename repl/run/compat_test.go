@@ -27,9 +27,10 @@ var libraries = [][2]string{
 const compatHead = `# Compatibility
 
 This page compares five other libraries of recursive language models with ` + "`rlm`" + `. Each
-feature is the same here, different, or missing. A test proves each row that is the same.
-` + "`go test ./repl/run -run Compat -update`" + ` generates this page from
-` + "`repl/run/testdata/compat.txt`" + `.
+row names a feature of another library. The column "here" says whether ` + "`rlm`" + ` has the same
+feature, a different one, or none (missing). For each row marked "same", a test proves
+that ` + "`rlm`" + ` behaves like the other library. ` + "`go test ./repl/run -run Compat -update`" + `
+generates this page from ` + "`repl/run/testdata/compat.txt`" + `.
 `
 
 // TestTheCompatibilityPage generates docs/compat.md and checks that the tests that it names
