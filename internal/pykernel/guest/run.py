@@ -390,17 +390,16 @@ def _lines(source):
 
 
 _BALLAST = 1 << 20
-_ballast = None
+_ballast = bytearray()  # objects of the image are never freed, but what they hold is
 
 
 def _load_ballast():
     """Takes memory to give up when the snippet has used up all other, if that leaves
     as much to the snippet."""
-    global _ballast
-    if _ballast is None:
+    if not _ballast:
         try:
             bytes(2 * _BALLAST)
-            _ballast = bytes(_BALLAST)
+            _ballast.__init__(_BALLAST)
         except MemoryError:
             pass
 
@@ -431,10 +430,9 @@ def _explain(error):
 
 
 def _report(error, code):
-    global _ballast
     try:
         if isinstance(error, MemoryError):
-            _ballast = None  # room for the report, and for the snippet after it
+            _ballast.clear()  # room for the report, and for the snippet after it
         _explain(error)
         kind, message = type(error).__name__, _message(error)
         trace = "" if isinstance(error, SystemExit) else format_exception(error)
