@@ -78,7 +78,7 @@ func adviser(wanted []string) func(name string) string {
 		recipe, err := images.Find(images.Python)
 		module := strings.ReplaceAll(name, "-", "_")
 		if err == nil && slices.Contains(recipe.Modules, module) {
-			return "tier docker has it without --with"
+			return "use tier docker, which has the package, and omit --with"
 		}
 		return fmt.Sprintf("tier docker runs it in an image: "+
 			"rlm images build --name NAME --with '%s', then --image NAME", strings.Join(wanted, ","))

@@ -119,7 +119,7 @@ func (p *Process) sendOrder(ctx context.Context, o order) error {
 			return fmt.Errorf("cannot carry out an order: %w", errEnded)
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("cannot wait for an order to be carried out: %w", ctx.Err())
+		return fmt.Errorf("the init of the jail did not answer in time: %w", ctx.Err())
 	}
 }
 

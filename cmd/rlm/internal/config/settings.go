@@ -297,7 +297,7 @@ func graphSettings(c *Config) []Setting {
 		row(Graphs, "graph", list{&c.Graph}, "",
 			"knowledge graphs that snippets query: files, or folders of files; repeatable"),
 		row(Graphs, "graph_errors", choice{&c.GraphErrors, []string{"return", "raise"}}, "return",
-			"what a failed graph query does in a snippet: return the error, or raise it"),
+			"effect of a failed graph query in a snippet: return the error, or raise it"),
 		row(Graphs, "graph_write", text{&c.GraphWrite}, "",
 			"let snippets change the graph, and write all of it to this file at the end"),
 		row(Graphs, "graph_rows", whole{&c.GraphRows, 1, 10_000_000}, "10000",
