@@ -15,7 +15,7 @@ func CheckBudget(b ledger.Budget) error {
 		return errors.New("a limit of the budget is negative: give a positive value, or 0 for the default")
 	case !(b.USD >= 0) || b.USD > 1e9:
 		return fmt.Errorf("the budget is %v US dollars: "+
-			"give a positive number, or 0 for the default", b.USD)
+			"give a number from 0 (the default) to 1000000000", b.USD)
 	}
 
 	return nil
