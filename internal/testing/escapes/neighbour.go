@@ -22,6 +22,9 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 		t.Fatalf("cannot open the neighbour's sandbox: %v", err)
 	}
 
+	// The first snippet also waits for the start of an interpreter, which may take long.
+	_, _ = box.Run(t.Context(), tiers.Job{Source: "x = 1"}) // a tier that stands still is found by the next
+
 	n := &neighbour{box: box, answers: make(chan int, 1)}
 	ctx, stop := context.WithCancel(t.Context())
 	n.stop = stop
