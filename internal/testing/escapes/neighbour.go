@@ -3,6 +3,7 @@ package escapes
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -22,8 +23,11 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 		t.Fatalf("cannot open the neighbour's sandbox: %v", err)
 	}
 
-	// The first snippet also waits for the start of an interpreter, which may take long.
-	_, _ = box.Run(t.Context(), tiers.Job{Source: "x = 1"}) // a tier that stands still is found by the next
+	// The first snippet also waits for the start of an interpreter, which may take long. A tier
+	// that stands still even now is found by the next snippet.
+	first, end := context.WithTimeout(t.Context(), 5*time.Second)
+	_, _ = box.Run(first, tiers.Job{Source: "x = 1"})
+	end()
 
 	n := &neighbour{box: box, answers: make(chan int, 1)}
 	ctx, stop := context.WithCancel(t.Context())
