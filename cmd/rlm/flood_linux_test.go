@@ -219,7 +219,7 @@ func TestBigMessagesOfManySocketsAreBounded(t *testing.T) {
 	}
 	grown := s.memory("VmHWM") - begun
 	t.Logf("%d MiB more", grown>>20)
-	if grown > 3*most { // a message grows by copies
+	if grown > 4*most { // a message grows by copies, which wait for the collector
 		t.Errorf("the memory of the server grew by %d MiB", grown>>20)
 	}
 	var list struct{ Data []struct{ ID string } }
