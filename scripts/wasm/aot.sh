@@ -33,7 +33,6 @@ FLAGS=(
   -fno-optimize-sibling-calls
   # The stack's margin is for frames of at most this size: see internal/aot. -w would hide it.
   -Wframe-larger-than=65536 -Werror=frame-larger-than
-  -DWASM_RT_MEMCHECK_BOUNDS_CHECK=1 -DWASM_RT_USE_MMAP=0
   -DWASM_RT_NONCONFORMING_UNCHECKED_STACK_EXHAUSTION=1 # the rewritten code checks it
 )
 PROFILED=(-fprofile-use=/build/profile)
@@ -43,11 +42,13 @@ STRICT=(-Werror=backend-plugin)
 # On arm64, x28 is Go's even while a guest runs, and x18 belongs to some systems. Processors of
 # the kind Cortex-A53 make mistakes, which code can avoid.
 declare -A TARGET=(
-  [amd64]="--target=x86_64-unknown-linux -march=x86-64-v2"
+  [amd64]="--target=x86_64-unknown-linux -march=x86-64-v2 \
+-DWASM_RT_MEMCHECK_GUARD_PAGES=1 -DWASM_RT_USE_MMAP=1 -DWASM_RT_SKIP_SIGNAL_RECOVERY=1"
   [arm64]="--target=aarch64-unknown-linux -march=armv8-a -ffixed-x18 -ffixed-x28 \
--fomit-frame-pointer -mfix-cortex-a53-835769"
+-fomit-frame-pointer -mfix-cortex-a53-835769 \
+-DWASM_RT_MEMCHECK_BOUNDS_CHECK=1 -DWASM_RT_USE_MMAP=0"
 )
-declare -A LINK=([amd64]="-m elf_x86_64" [arm64]="-m aarch64linux --fix-cortex-a53-843419")
+declare -A LINK=([amd64]="-m elf_x86_64 -u aot_guarded" [arm64]="-m aarch64linux --fix-cortex-a53-843419")
 
 # ---- tools ------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ check_registers() {
 train() {
   local out=$WORK/train
   compile amd64 "$WORK/python" "$out" -fprofile-generate -Wno-frame-larger-than
-  llvm clang --target=x86_64-linux-gnu "${FLAGS[@]:0:3}" "${FLAGS[@]: -3}" \
+  llvm clang --target=x86_64-linux-gnu "${FLAGS[@]:0:3}" "${FLAGS[@]: -1}" \
     -isystem "$WORK/wabt/usr/include" -I"$WORK/python/c" -I"$AOT/c" -c "$AOT/train/host.c" -o "$out/host.o"
   llvm clang --target=x86_64-linux-gnu -fprofile-generate -no-pie -o "$out/host" "$out"/*.o
   (

@@ -98,7 +98,7 @@ func TestAnImageInAFile(t *testing.T) {
 
 	watch := &memoryWatch{}
 	for range 2 {
-		m, err := img.allocate(size, 2*size, 0, watch)
+		m, err := img.allocate(size, 2*size, 0, reach, watch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestHostFunctionsAgree(t *testing.T) {
 	theirs := newHostileGuest(t, cfg)
 	e := readyEngineWith(t, engineAOT)
 	program := e.program.(*aotProgram)
-	memory, err := newTestMemory()
+	memory, err := newTestMemory(program.Reach())
 	if err != nil {
 		t.Fatal(err)
 	}

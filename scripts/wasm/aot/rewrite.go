@@ -248,6 +248,17 @@ const indirectCall = `#define CALL_INDIRECT(table, t, ft, x, ...)               
 
 `
 
+// Where a fault is the check, a load must not be dropped.
+const forcedReads = `#if WASM_RT_MEMCHECK_GUARD_PAGES && !AOT_DROP_READS
+#define FORCE_READ_INT(var) __asm__ volatile("" : : "r"(var))
+#define FORCE_READ_FLOAT(var) __asm__ volatile("" : : AOT_FLOAT(var))
+#else
+#define FORCE_READ_INT(var)
+#define FORCE_READ_FLOAT(var)
+#endif
+
+`
+
 // rewriteHeader changes the macros.
 func (m *module) rewriteHeader() error {
 	text := m.files["guest-impl.h"]
@@ -280,7 +291,7 @@ func (m *module) rewriteHeader() error {
 		},
 		{depth, stackCheck + "\n"},
 		{calls, numbers.String() + indirectCall},
-		{forced, "#define FORCE_READ_INT(var)\n#define FORCE_READ_FLOAT(var)\n\n"},
+		{forced, forcedReads},
 	} {
 		if err := replace(&text, change[0], change[1]); err != nil {
 			return err
