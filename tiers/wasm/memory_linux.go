@@ -105,10 +105,10 @@ func (m *mapping) expect(bytes uint64) (end func()) {
 	if m.admit(m.used, last) != nil {
 		return func() {}
 	}
-	end = prefault.Begin(m.data[m.used:last])
+	stop := prefault.Begin(m.data[m.used:last])
 	return func() {
-		end()
-		m.hide(m.used)
+		stop()
+		m.hide(m.used) // if it cannot, an access there is no trap, but stays in this memory
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 const (
 	wasmPage = 64 << 10
 	// space is what a 32-bit address and offset could reach, and faults beyond the memory.
-	space  = 8 << 30
+	space  = 8<<30 + wasmPage
 	before = 64 << 10
 )
 
