@@ -97,7 +97,7 @@ func TestAnImageInAFile(t *testing.T) {
 	}()
 
 	watch := &memoryWatch{}
-	for range 2 {
+	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // each second one is used again
 		m, err := img.allocate(size, 2*size, 0, reach, watch)
 		if err != nil {
 			t.Fatal(err)
