@@ -18,10 +18,13 @@ const (
 	// A span has the address of code, shifted, and below it the number of its pages.
 	spanPages = 15
 	spanMask  = 1<<spanPages - 1
+)
 
-	stackMask    = stackSize - 1
-	afterContext = StateSize - contextAt
-	outOfBounds  = 1 // the trap
+// More numbers for the handler.
+const (
+	stackMask    = stackSize - 1         //nolint:unused // the assembly has it
+	afterContext = StateSize - contextAt //nolint:unused // the assembly has it
+	outOfBounds  = 1                     //nolint:unused // the assembly has it
 )
 
 // guardedCode is a program for the handler. One word has both ends of the code, so the handler
@@ -39,7 +42,7 @@ var (
 	goHandler uintptr
 )
 
-func handleFault()
+func handleFault() //nolint:unused // faultHandler returns its address
 
 // faultHandler returns the address of handleFault, as C would call it.
 func faultHandler() uintptr

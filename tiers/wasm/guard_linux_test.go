@@ -97,7 +97,7 @@ func TestAThousandMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer m.Free()
+		t.Cleanup(m.Free)
 	}
 	if n := mappings() - before; n > 6*many { // Linux allows 65,530 in a process
 		t.Errorf("%d memories take %d mappings", many, n)
