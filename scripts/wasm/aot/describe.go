@@ -17,11 +17,14 @@ import (
 // without the extension. No program embeds it.
 func profileName(arch string) string { return "profile_" + arch }
 
-// unpack writes the committed module, image and profiles to a folder.
+// unpack writes the committed module and image to a folder, and the profiles, if they are of this
+// module.
 func unpack(folder string) error {
 	all := map[string]func() ([]byte, error){"python.wasm": cpython.Module, "image.bin": cpython.Image}
 	for arch := range cpython.MachineCode().Profiles {
-		all[profileName(arch)] = func() ([]byte, error) { return committedProfile(arch) }
+		if cpython.MachineCode().Module == cpython.Manifest().Module.SHA256 {
+			all[profileName(arch)] = func() ([]byte, error) { return committedProfile(arch) }
+		}
 	}
 	for name, read := range all {
 		data, err := read()
