@@ -7,6 +7,7 @@
 #   BENCH=loops scripts/bench.sh    the table of the loop alone
 #   BENCH=durable scripts/bench.sh  the table of runs and sessions that last alone
 #   BENCH=serve scripts/bench.sh    the table of rlm serve alone
+#   BENCH=serve-peers scripts/bench.sh  rlm serve beside other servers alone; it needs python3
 #   BENCH=viewer scripts/bench.sh   the table of the viewer of runs alone; it needs Chromium
 #   BENCH=texts scripts/bench.sh    the table of operations on a long context alone
 #     RLM_BENCH_SIZE=1GiB           the size of that context; without it, 16 MiB
@@ -24,6 +25,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${BENCH:-all} in
 docker | loops | durable | serve | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
+serve-peers) exec "$(scripts/venv.sh serve-peers | tail -n 1)" scripts/serve-peers/measure.py bin/rlm ;;
 mcp) exec go test ./cmd/rlm/internal/mcptools -run '^$' -bench . -benchtime 300x ;;
 graph | documents) exec go run ./scripts/bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;
 esac

@@ -205,8 +205,8 @@ func (e *env) tellNext(ctx context.Context, engine *rlm.Engine, name string) {
 func newRunsApprove(e *env) *cobra.Command {
 	var value string
 	cmd := &cobra.Command{
-		Use: "approve ID...", Short: "Allow calls for which parked runs wait", Args: cobra.MinimumNArgs(1),
-		Long: `Allow calls for which parked runs wait. "rlm runs show NAME" shows each call and its ID.
+		Use: "approve ID...", Short: "Allow calls that parked runs wait for", Args: cobra.MinimumNArgs(1),
+		Long: `Allow calls that parked runs wait for. "rlm runs show NAME" shows each call and its ID.
 "rlm runs resume NAME" then makes the call, once.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := rlm.Decision{Allow: true}
@@ -216,15 +216,15 @@ func newRunsApprove(e *env) *cobra.Command {
 			return e.decide(cmd.Context(), args, d)
 		},
 	}
-	cmd.Flags().StringVar(&value, "value", "", "`JSON` that is the answer to the call, which is then not made")
+	cmd.Flags().StringVar(&value, "value", "", "return this `JSON` as the answer, and do not make the call")
 	return cmd
 }
 
 func newRunsDeny(e *env) *cobra.Command {
 	d := rlm.Decision{}
 	cmd := &cobra.Command{
-		Use: "deny ID...", Short: "Deny calls for which parked runs wait", Args: cobra.MinimumNArgs(1),
-		Long: `Deny calls for which parked runs wait. The snippet gets an exception in place of an answer
+		Use: "deny ID...", Short: "Deny calls that parked runs wait for", Args: cobra.MinimumNArgs(1),
+		Long: `Deny calls that parked runs wait for. The snippet gets an exception in place of an answer
 when "rlm runs resume NAME" continues the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return e.decide(cmd.Context(), args, d) },
 	}

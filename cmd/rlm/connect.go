@@ -11,9 +11,9 @@ import (
 const connectLong = `Hold sessions for a program in any language, over stdin and stdout.
 
 The program starts rlm as a child process and speaks the session protocol: JSON-RPC
-2.0, one message a line. Its sessions end with its stdin. It may use files as you
-may. The settings are the defaults of its sessions; a session never has a tier or a
-host that they do not allow.`
+2.0, one message a line. The sessions end when the stdin of rlm ends. The program may
+open the same files as you. The settings are the defaults of its sessions; no session
+gets a tier or a host that the settings do not allow.`
 
 func newConnect(e *env) *cobra.Command {
 	quiet := false

@@ -40,7 +40,7 @@ type contextFlag struct {
 // add adds the flags. The usage is that of --context.
 func (c *contextFlags) add(flags *pflag.FlagSet, usage string) {
 	flags.Var(&contextValue{c, false}, "context", usage+"; "+
-		"PATH may be a pattern; name=PATH names the variable, which can have several paths")
+		"PATH may be a pattern; name=PATH names the variable; several paths may have the same name")
 	flags.Var(&contextValue{c, true}, "context-json",
 		"JSON `file` that snippets see as a Python value, - for stdin; repeatable")
 	flags.StringArrayVar(&c.files.Include, "include", nil,

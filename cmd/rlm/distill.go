@@ -33,18 +33,17 @@ type distillFlags struct {
 }
 
 const distillLong = `Reduce many traces of failed runs to clusters of failures with a common cause.
-With a model, also propose edits that would fix them, the most promising first.
+With a model, also propose edits that would fix the failures, the most promising first.
 
-TRACES is a file, a folder with files, or - for stdin; give one or several. They have the
-formats of rlm reflect (see docs/traces.md), or one JSON object per line, a list of
-objects, or one object. With a model, one call
-clusters the failures; above trace_threshold, a run reads all of them (see rlm run).
-Without a model, rlm clusters the failures by the words of their errors.
-docs/distill.md defines a failure.
+TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
+a format of rlm reflect (see docs/traces.md), one JSON object per line, a list of
+objects, or one object. With a model, one call clusters the failures. If there are more
+failures than trace_threshold, a run reads them instead (see rlm run). Without a model,
+rlm clusters the failures by the words of their errors. docs/distill.md defines a failure.
 
 Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or
 unavailable server; 3 no tier may run snippets; 5 a failure during the run; 6 the
-budget ran out (partial findings are printed); 130 interrupted.`
+budget ran out (rlm prints the partial findings); 130 interrupted.`
 
 func newDistill(e *env) *cobra.Command {
 	var f distillFlags

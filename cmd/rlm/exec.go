@@ -55,7 +55,7 @@ but is not loaded into memory. A directory is a mapping of relative paths to tex
 In Go, the variables are Context, Context_1 and so on.
 
 A snippet's output goes to stdout, followed by the value of FINAL(...). Several
-snippets run in order in one session, up to the first that fails or calls FINAL.
+snippets run in order in one session, until one fails or calls FINAL.
 
 Exit codes: 0 success; 1 a snippet raised an exception; 2 usage or bad input; 3 no
 tier may run the snippet; 4 a limit fired (stderr names it); 5 the tier broke; 130

@@ -75,7 +75,7 @@ func (f *graphFlags) command(
 	}
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	cmd.Flags().IntVar(&f.missing, "missing", 0,
-		"accept up to `N` edges with missing nodes, and leave them out (default 0)")
+		"tolerate up to `N` edges without their nodes, and leave these edges out (default 0)")
 	config.AddFlags(cmd.Flags(), func(s config.Setting) bool {
 		return config.In(config.Graphs)(s) && !config.Named("graph_errors", "remember")(s) ||
 			config.Named("cache_dir")(s)

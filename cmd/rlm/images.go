@@ -44,8 +44,8 @@ func newImagesBuild(e *env) *cobra.Command {
 		Long: "Build all images, or the named ones. The python image consists of Debian's packages,\n" +
 			"in locked versions; --latest takes the versions that Debian offers today. The go\n" +
 			"image contains Go's official toolchain, which the go command downloads as a module.\n" +
-			"No image registry is needed, and only the daemon needs root. Existing images are\n" +
-			"kept; --again and --latest rebuild them.",
+			"You need no image registry, and only the daemon needs root. The command keeps\n" +
+			"existing images; --again and --latest rebuild them.",
 		RunE: func(cmd *cobra.Command, kinds []string) error {
 			options.Host = dockerHost()
 			options.Index = indexURL(e.settings)

@@ -18,8 +18,8 @@ import (
 
 const keysLong = `Make, list and revoke the keys of a server: see rlm serve.
 
-A key belongs to a tenant, and sees only what the keys of this tenant have made. The server
-keeps the hash of a key alone. Changes hold at once, also while the server runs.`
+A key belongs to a tenant, and sees only the data of this tenant. The server stores only
+the hash of a key. Changes take effect at once, also while the server runs.`
 
 func newKeys(e *env) *cobra.Command {
 	var data dataFlag
@@ -99,7 +99,7 @@ func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&key.Tenant, "tenant", "", "`tenant` that the key belongs to (default: the name of the key)")
 	flags.StringSliceVar(&scopes, "scope", []string{"read", "run"},
-		"`scopes` of the key, with commas: read, run, approve, metrics, admin")
+		"`scopes` of the key, separated by commas: read, run, approve, metrics, admin")
 	flags.StringVar(&money, "max-usd", "", "`budget` in US dollars, such as 20/month, 5/day or 100")
 	flags.IntVar(&key.Limits.Runs, "max-runs", 0, "maximum `number` of runs at the same time, 0 for no limit")
 	flags.IntVar(&key.Limits.Sessions, "max-sessions", 0, "maximum `number` of sessions, 0 for no limit")
@@ -168,7 +168,7 @@ func (e *env) listKeys(all []access.Key) error {
 
 func newKeysRevoke(_ *env, data *dataFlag) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke NAME", Short: "End the use of a key, by its name or its ID", Args: oneKey,
+		Use: "revoke NAME", Short: "Revoke a key, by its name or its ID", Args: oneKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return data.withKeys(cmd.Context(), func(keys *access.Keys, audit *access.Audit) error {
 				if err := keys.Revoke(cmd.Context(), args[0]); err != nil {

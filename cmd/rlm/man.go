@@ -16,7 +16,7 @@ func newMan(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   manual + " FOLDER",
 		Short: "Write the manual pages",
-		Long: "Write a manual page for each command into a folder, which is created if necessary.\n" +
+		Long: "Write a manual page for each command into a folder, and create the folder if necessary.\n" +
 			"man finds the pages in a folder man1 of its search path.",
 		Example: "  rlm man ~/.local/share/man/man1 && man rlm-exec",
 		Args:    cobra.ExactArgs(1),

@@ -40,7 +40,7 @@ is a model; and rlm_search_tools, if there are functions. With --mcp, snippets c
 tools of other MCP servers, so the host sees one rlm_exec in place of a hundred tools.
 
 The server speaks over stdin and stdout, or over HTTP on this machine with --http. It
-reads only files below --root, and --context.
+reads only the files below --root and those of --context.
 
 Exit codes: 0 the host has ended the connection; 2 usage or bad input; 5 the
 connection or the tiers broke; 130 interrupted.`

@@ -21,7 +21,7 @@ type nameFlag struct {
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
 	flags.Var((*givenName)(&n.name), "name",
-		"`name` of a run that outlives its process: it is begun, or continued; see rlm runs")
+		"begin or continue a run that outlives its process, under this `name`; see rlm runs")
 }
 
 // givenName is a flag of the name under which something is kept. An empty one, such as that of a

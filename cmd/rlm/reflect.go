@@ -83,7 +83,7 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.template, "prompt-template", "",
 		"`file` with the first message in place of the built-in one; see docs/reflect.md")
 	flags.BoolVar(&f.json, "json", false,
-		"print one JSON object: the analysis, how the run ended, its usage")
+		"print one JSON object: the analysis, the ending, the usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, isReflectSetting)
 	return cmd

@@ -92,12 +92,12 @@ func newReflexion(e *env) *cobra.Command {
 	flags.StringArrayVar(&f.evidence, "evidence", nil,
 		"`file` or folder to search for evidence; repeatable")
 	flags.StringVar(&f.embed, "embed", "",
-		"`model` for embeddings, such as openai/text-embedding-3-small: it also compares --evidence by meaning")
+		"`model` for embeddings, such as openai/text-embedding-3-small, to compare --evidence also by meaning")
 	flags.IntVar(&f.judges, "judges", defaultJudges,
 		"number of independent critiques of each draft, requested at the same time")
 	flags.IntVar(&f.iterations, "max-iterations", defaultDrafts, "maximum number of drafts")
 	flags.BoolVar(&f.json, "json", false,
-		"print one JSON object: the draft, all iterations, how the run ended, its usage")
+		"print one JSON object: the draft, all iterations, the ending, the usage")
 	flags.BoolVar(&f.stream, "stream", false, "show drafts on stderr as they are written")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	config.AddFlags(flags, reflexionSettings)

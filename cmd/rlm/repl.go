@@ -21,7 +21,7 @@ const replLong = `Start an interactive session: Python in a sandbox that keeps a
 contexts of any size.
 
 A line that begins with ? is a question for the model. The model works in a copy of
-the session, so your variables stay unchanged. Its answer is printed and bound to
+the session, so your variables stay unchanged. rlm prints its answer and stores it in
 _answer. Your own code can also call the functions that ask models, such as
 llm_query(...).
 

@@ -26,8 +26,8 @@ const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the ses
 :time                      show the time that the last snippet took
 :cost                      show what the questions have cost
 :save FILE                 write the variables to a file
-:load FILE                 start afresh with the variables of a file
-:reset                     start afresh, without variables
+:load FILE                 begin a new session with the variables of a file
+:reset                     begin a new session without variables
 :help                      show this text
 :quit, exit                end the session (or Ctrl-D)
 A block (if, for, def, ...) ends with an empty line.

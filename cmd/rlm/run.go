@@ -62,7 +62,7 @@ goes to stderr, on a terminal as a live tree.
 
 Exit codes: 0 answered; 2 usage error, missing key, unknown model or unavailable
 server; 3 no tier may run snippets; 5 a failure during the run; 6 the budget ran out
-(the partial answer is printed); 7 no answer; 8 a call waits for a decision; 130
+(rlm prints the partial answer); 7 no answer; 8 a call waits for a decision; 130
 interrupted.`
 
 func newRun(e *env) *cobra.Command {
@@ -105,7 +105,7 @@ func (f *runFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.estimate, "estimate", false,
 		"print an estimate of the run's cost, and run nothing")
 	flags.BoolVar(&f.json, "json", false,
-		"print one JSON object: the answer, how the run ended, its usage")
+		"print one JSON object: the answer, the ending, the usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false,
 		"also show the code of each snippet and its output, on stderr")

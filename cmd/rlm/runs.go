@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/texts"
 )
 
-const runsLong = `List, continue and branch the runs that were given a name.
+const runsLong = `List, continue and branch named runs.
 
 "rlm run --name NAME" stores each turn and each answer as it arrives. If the process ends
 early, "rlm runs resume NAME" continues from the last turn. It does not pay again for
@@ -178,7 +178,7 @@ func newRunsExport(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export NAME", Short: "Write the journal of a named run as lines of JSON", Args: oneName,
 		Long: `Write the journal of a named run as lines of JSON: each call with its request, reply and
-cost, and each turn. The prompts and replies of the run are in it.`,
+cost, and each turn. So the file contains the prompts and replies of the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.withRuns(func(engine *rlm.Engine) (err error) {
 				if out == "" {

@@ -87,8 +87,8 @@ func newRunsResume(e *env) *cobra.Command {
 		Short: "Continue a named run from its last turn",
 		Long: `Continue a named run from its last turn, in the directory where it was begun.
 
-Flags override those with which it was begun, such as --max-usd after a budget was used
-up.`,
+New flags override the run's first flags. For example, pass --max-usd after the budget has
+run out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.resumeRun(cmd.Context(), args[0])
 		},
@@ -165,8 +165,8 @@ func newRunsFork(e *env) *cobra.Command {
 		Use:   "fork NAME [flags of rlm run] --as NEW --turn N",
 		Short: "Branch a new run from a turn of a named run",
 		Long: `Branch a new run from a turn of a named run. The new run has the turns up to this one, and
-what its snippets have kept. Flags override those of the first run, such as --model; the
-contexts stay the same. "rlm runs resume NEW" runs it.`,
+their variables. Flags override those of the first run, such as --model; the contexts stay
+the same. "rlm runs resume NEW" continues the new run.`,
 		Args: oneName, FParseErrWhitelist: laterFlags,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.forkRun(cmd.Context(), args[0], unused.name, turn, question)

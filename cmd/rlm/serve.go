@@ -22,18 +22,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-const serveLong = `Serve runs over HTTP, with the wire of OpenAI: its clients work with the address
-http://127.0.0.1:7070/v1 and the model rlm/default. Hosts of MCP use /mcp.
+const serveLong = `Serve runs over HTTP, for the clients of OpenAI. They use the address
+http://127.0.0.1:7070/v1 and the model rlm/default. MCP hosts use /mcp.
 
-A short message is answered by the model directly. A long message, a file or the tool
-code_interpreter becomes a run, whose snippets read what is long.
+The model answers a short message directly. A request with a long message, a file
+or the tool code_interpreter starts a run, whose snippets read the long texts and files.
 
 The settings of models, budgets and tiers make the profile default. --profile adds others,
 each from a configuration file whose settings win over all others.
 
 Requests of this machine need no key. Any other address needs keys ("rlm keys create") and
-TLS. Snippets of tier wasm run in workers: jailed processes that hold no key and see one tenant
-each. SIGTERM and Ctrl-C let runs end for --drain; the next server continues the rest.
+TLS. Snippets of tier wasm run in workers: jailed processes without keys, each for one tenant.
+After SIGTERM or Ctrl-C, runs have the time of --drain to end; the next server continues the
+rest.
 
 Exit codes: 0 stopped; 2 usage, bad settings or models that cannot be asked; 5 the server
 broke.`
@@ -65,7 +66,7 @@ type serveFlags struct {
 type dataFlag struct{ dir string }
 
 func (d *dataFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: serve beside the store)")
+	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: the folder serve beside the store)")
 }
 
 // find returns the data folder.
@@ -101,26 +102,26 @@ func newServe(e *env) *cobra.Command {
 	flags.StringArrayVar(&f.hosts, "host", nil, "`name` by which clients call the server; repeatable")
 	flags.StringArrayVar(&f.origins, "allow-origin", nil,
 		"`origin` of web pages that may use the server, such as https://chat.example.org; repeatable")
-	flags.BoolVar(&f.needKey, "require-key", false, "ask for keys on this machine, too, such as behind a proxy")
+	flags.BoolVar(&f.needKey, "require-key", false, "ask for keys also on this machine, for example behind a proxy")
 	flags.BoolVar(&f.noKeys, "insecure-no-keys", false, "serve any address without keys and TLS")
 	flags.BoolVar(&f.noTLS, "insecure-no-tls", false,
 		"serve any address with keys, but without TLS: for a container behind a proxy")
 	flags.BoolVar(&f.allowNested, "allow-nested", false,
-		"accept workers without namespaces, as in most containers: Landlock and seccomp stand around them")
+		"accept workers without namespaces, as in most containers: only Landlock and seccomp confine them")
 	flags.BoolVar(&f.inProcess, "insecure-no-workers", false,
 		"run snippets of tier wasm in the process of the server, which holds the keys")
 	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
-	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, those that rest included")
-	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of sessions that are open; others rest")
+	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
+	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
 	flags.Var(&f.maxCtx, "max-context", "maximum `size` of a context, unpacked")
-	flags.Var(&f.long, "long", "`size` from which messages become the context of a run")
+	flags.Var(&f.long, "long", "`size` above which messages become contexts of a run")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "`time` for runs to end when the server stops")
 	flags.DurationVar(&f.keep, "keep-runs", 0,
 		"`time` after which runs that have ended are deleted, such as 720h (default: never)")
-	flags.BoolVar(&f.check, "check", false, "check settings, models and data, and serve nothing")
+	flags.BoolVar(&f.check, "check", false, "check the settings, models and data, then exit")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors on stderr, but no notes")
 	config.AddFlags(flags,
 		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))

@@ -110,6 +110,8 @@ func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t) // the workers of a program with the detector need more than they may have
 	skip.WithoutJail(t)
+	_, err := exec.LookPath("python3") // the tool is written in Python
+	skip.WithoutTier(t, "local", err)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"s.yaml": servedScript, "mail.py": servedTool} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

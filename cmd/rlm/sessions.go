@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 )
 
-const sessionsLong = `List, copy and delete the sessions that were given a name.
+const sessionsLong = `List, copy and delete named sessions.
 
 "--session NAME" of exec, repl, run and chat keeps the variables, the contexts and the
 questions of a session, and continues it in the next command.`
@@ -154,10 +154,11 @@ func newSessionsExport(e *env) *cobra.Command {
 func newSessionsImport(e *env) *cobra.Command {
 	as, allowPaths := "", false
 	cmd := &cobra.Command{
-		Use: "import FILE --as NAME", Short: "Keep the file of a session under a new name",
-		Long: `Keep the file of a session, from "rlm sessions export", under a new name. The file may come
-from someone else: its variables stay in the sandbox. A session whose contexts are files
-of the machine is refused without --allow-paths, because its code would read them.`,
+		Use: "import FILE --as NAME", Short: "Import a session from a file, under a new name",
+		Long: `Import a session from a file of "rlm sessions export", under a new name. The file may come
+from someone else: its variables stay in the sandbox. If the contexts of the session are
+files of this machine, its code could read them. So rlm refuses such a session without
+--allow-paths.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("give one file, or - for stdin")

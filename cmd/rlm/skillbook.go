@@ -36,7 +36,7 @@ func (f *skillbookFlags) addIn(flags *pflag.FlagSet) {
 // addOut adds the flag of the skillbook that is written.
 func (f *skillbookFlags) addOut(flags *pflag.FlagSet, what string) {
 	flags.StringVar(&f.out, "skillbook-out", "",
-		"`file` for the skillbook with "+what+": a new one, or that of --skillbook")
+		"`file` for the skillbook with "+what+": a new file, or the file of --skillbook")
 }
 
 // read reads the skillbook, and checks that the other one can be written.

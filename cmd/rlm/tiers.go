@@ -48,8 +48,8 @@ func newDiagnosis(
 
 func newTiers(e *env) *cobra.Command {
 	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
-		"List the tiers, and whether each works on this machine. A tier that does not work is\n"+
-			"listed with the reason.", showTiers)
+		"List the tiers, and whether each works on this machine. If a tier does not work, the\n"+
+			"list gives the reason.", showTiers)
 }
 
 func newDoctor(e *env) *cobra.Command {

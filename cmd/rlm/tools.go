@@ -40,15 +40,15 @@ func (f *toolFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.commands, "tool-command", nil,
 		"`program` of this host whose functions snippets can call; repeatable")
 	flags.StringArrayVar(&f.servers, "mcp", nil,
-		"JSON `file` with mcpServers, whose tools snippets can call; repeatable")
+		"JSON `file` with mcpServers: snippets can call the tools of these servers; repeatable")
 	flags.StringArrayVar(&f.apis, "openapi", nil,
-		"OpenAPI `document`, FILE or URL, whose operations snippets can call; NAME=FILE names it; repeatable")
+		"OpenAPI `document`, FILE or URL: snippets can call its operations; NAME=FILE names it; repeatable")
 	flags.StringArrayVar(&f.apiHosts, "openapi-host", nil,
-		"`HOST` or HOST:PORT that --openapi may reach, also a private one; without it, all public ones; repeatable")
+		"`HOST` or HOST:PORT that --openapi may reach, also a private one (default: all public hosts); repeatable")
 	flags.StringArrayVar(&f.inject, "inject", nil,
-		"header that calls of --openapi carry to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
+		"header for calls of --openapi to a host, `HOST=HEADER:VARIABLE` of the environment; repeatable")
 	flags.StringArrayVar(&f.approve, "approve", nil,
-		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first that fits decides; repeatable")
+		"`rule` for calls of tools on this host, such as \"ask send_*\"; the first rule that fits decides; repeatable")
 }
 
 // tools are the opened tools of a command.

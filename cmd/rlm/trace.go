@@ -20,12 +20,11 @@ import (
 )
 
 const traceLong = `Show the record of a run: the tree of loops and, for each turn, the reply, the code,
-the tier, the output, the model calls and their cost. The nodes of a workflow and the
-runs of a distillation are shown as sub-loops. The critiques of a reflexion are shown
-with their drafts.
+the tier, the output, the model calls and their cost. Nodes of a workflow and runs of a
+distillation appear as sub-loops. Critiques of a reflexion appear with their drafts.
 
-DIR is the folder that --trace wrote. A record may come from anywhere, so unprintable
-characters appear as escapes. Long texts are cut; --full shows them whole.`
+DIR is the folder that --trace wrote. A record may come from an untrusted source, so
+unprintable characters appear as escapes. rlm cuts long texts; --full shows them whole.`
 
 // traceView prints a record.
 type traceView struct {

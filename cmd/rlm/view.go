@@ -20,11 +20,11 @@ const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and
 times, tokens and cost.
 
 A RUN is the name of a stored run ("rlm run --name"), a folder that --trace wrote, a folder of
-such folders, or a file: a trajectory, or a journal of "rlm runs export". Without one, the
-viewer shows all stored runs. A run that is still going on grows on the page.
+such folders, or a file: a trajectory, or a journal of "rlm runs export". Without RUN, the
+viewer shows all stored runs. The page follows a run that has not ended.
 
-The viewer prints its address, which only this machine can reach and which has a secret part.
-It ends with Ctrl-C. --export writes one run as a single file that needs no server.`
+The viewer prints its address. Only this machine can reach the address, and a part of it is
+secret. Ctrl-C ends the viewer. --export writes one run as a single file that needs no server.`
 
 // viewSettings are the flags of rlm view.
 type viewSettings struct{ listen, export string }

@@ -32,9 +32,9 @@ code, which runs in a sandbox.`
 const workflowRunLong = `Run a workflow file over an input.
 
 The result of the last node goes to stdout: text unchanged, any other value as JSON.
-The file is checked first, and every model that the file names is looked up. The file
-may use the default model and the models of --allowed-models. --model-for replaces a
-model that the file names.
+rlm first checks the file, and looks up every model that the file names. The file may
+use the default model and the models of --allowed-models. --model-for replaces a model
+that the file names.
 
 Exit codes: 0 every node ran; 2 usage error, invalid file, missing key, unknown
 model or unavailable server; 3 no tier may run the file's Python; 5 a failure during
@@ -90,7 +90,7 @@ func newWorkflowRun(e *env) *cobra.Command {
 	flags.BoolVar(&f.watch, "watch", false,
 		"show each node, attempt and model call on stderr as it happens")
 	flags.BoolVar(&f.json, "json", false,
-		"print one JSON object: the state, the result, how the run ended, its usage")
+		"print one JSON object: the state, the result, the ending, the usage")
 	config.AddFlags(flags, config.In(config.Routing, config.Limits))
 	config.AddFlags(flags, config.Named(workflowSettings...))
 	return cmd
@@ -111,7 +111,7 @@ func newWorkflowCheck(e *env) *cobra.Command {
 		Short: "Report errors in workflow files without running them",
 		Long: `Report errors in workflow files by line and column: unknown keys, actions and
 parameters, missing parameters, schemas that do not compile, and unreadable
-templates. Nothing runs, and no model is asked.
+templates. The command runs nothing and asks no model.
 
 Exit codes: 0 no errors; 2 errors; 5 no jail works on this machine, so the templates
 cannot be checked.`,

@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/util/ioutil"
-	"github.com/ncruces/go-sqlite3/vfs/readervfs"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
@@ -31,33 +27,12 @@ const (
 	databaseTime   = 2 * time.Minute
 	databasePerMiB = time.Second
 	databaseMemory = 256 << 20
+	databaseDisk   = 1 << 30
 	maxTables      = 10_000
 )
 
 // fileSchema is the name of the database while its tables are read.
 const fileSchema = "file"
-
-// attached are the files that an engine may open.
-type attached struct{ names []string }
-
-var lastFile atomic.Int64
-
-// attach makes a file the schema with a name.
-func (a *attached) attach(db *sqlite3.Conn, schema string, file *bigtext.Text) error {
-	name := "rlm-" + strconv.FormatInt(lastFile.Add(1), 10)
-	readervfs.Create(name, ioutil.NewSizeReaderAt(io.NewSectionReader(file, 0, file.Size())))
-	a.names = append(a.names, name)
-
-	place := url.URL{Scheme: "file", Opaque: name, RawQuery: "vfs=reader&mode=ro&immutable=1"}
-	return db.Exec("ATTACH " + sqlite3.Quote(place.String()) + " AS " + quoteName(schema))
-}
-
-// forget ends the use of the files. The engine is closed.
-func (a *attached) forget() {
-	for _, name := range a.names {
-		readervfs.Delete(name)
-	}
-}
 
 // ListDatabase returns the tables and views of a database, without a way to read them. A file that
 // cannot be read is [ErrDatabase].
@@ -164,22 +139,20 @@ func withDatabase(parent context.Context, file *bigtext.Text, use func(db *sqlit
 			err = fmt.Errorf("%w: %w", ErrDatabase, asError(p))
 		}
 	}()
-	db, err := openEngine(ctx, databaseMemory)
+	e, err := openEngine(ctx, databaseMemory, databaseDisk)
 	if err != nil {
 		return err
 	}
-	var files attached
-	defer files.forget()
-	defer closeEngine(db)
+	defer e.close()
 
 	for category, value := range bounds {
 		if category != sqlite3.LIMIT_ATTACHED {
-			db.Limit(category, value)
+			e.Limit(category, value)
 		}
 	}
-	if err = files.attach(db, fileSchema, file); err == nil {
-		if err = db.SetAuthorizer(authorize); err == nil {
-			err = use(db)
+	if err = e.attach(fileSchema, file); err == nil {
+		if err = e.SetAuthorizer(authorize); err == nil {
+			err = use(e.Conn)
 		}
 	}
 	if err != nil && parent.Err() != nil {

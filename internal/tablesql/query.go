@@ -21,13 +21,14 @@ import (
 type Limits struct {
 	Time   time.Duration
 	Memory int64 // of the engine, in bytes
+	Disk   int64 // of the engine's temporary files, in bytes
 	Rows   int
 	Bytes  int // of the rows in JSON
 }
 
 // DefaultLimits are those of a session.
 func DefaultLimits() Limits {
-	return Limits{Time: 5 * time.Minute, Memory: 256 << 20, Rows: 100_000, Bytes: 32 << 20}
+	return Limits{Time: 5 * time.Minute, Memory: 256 << 20, Disk: 4 << 30, Rows: 100_000, Bytes: 32 << 20}
 }
 
 // Tables are the tables of a session.
@@ -148,12 +149,12 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 			rows, err = nil, t.explain(ctx, asError(p))
 		}
 	}()
-	db, release, err := t.open(ctx)
+	e, err := t.open(ctx)
 	if err != nil {
 		return nil, t.explain(ctx, err)
 	}
-	defer release()
-	rows, err = t.run(db, sql, params)
+	defer e.close()
+	rows, err = t.run(e.Conn, sql, params)
 	return rows, t.explain(ctx, err)
 }
 
@@ -173,78 +174,47 @@ func asError(p any) error {
 	panic(p)
 }
 
-// closeEngine frees the memory of an engine, also after a panic in it.
-func closeEngine(db *sqlite3.Conn) {
-	defer func() { _ = recover() }() // the engine is gone in any case
-	_ = db.Close()                   // nothing was written
-}
-
-// openEngine starts an engine without tables.
-func openEngine(ctx context.Context, memory int64) (*sqlite3.Conn, error) {
-	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), ":memory:")
+// open starts an engine that has the tables.
+func (t *Tables) open(ctx context.Context) (*engine, error) {
+	e, err := openEngine(ctx, t.limits.Memory, t.limits.Disk)
 	if err != nil {
-		return nil, fmt.Errorf("cannot start SQLite: %w", err)
-	}
-
-	db.SetInterrupt(ctx)
-	err = db.Exec("PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
-	if err == nil {
-		db.HardHeapLimit(memory - 4<<20)
-		_, err = db.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
-	}
-	if err != nil {
-		closeEngine(db)
 		return nil, err
 	}
-	return db, nil
+	if err := t.equip(ctx, e); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
 }
 
-// open starts an engine that has the tables.
-func (t *Tables) open(ctx context.Context) (db *sqlite3.Conn, release func(), err error) {
-	if db, err = openEngine(ctx, t.limits.Memory); err != nil {
-		return nil, nil, err
-	}
-
-	var files attached
-	release = func() {
-		closeEngine(db)
-		files.forget()
-	}
-	if err := t.equip(ctx, db, &files); err != nil {
-		release()
-		return nil, nil, err
-	}
-	return db, release, nil
-}
-
-func (t *Tables) equip(ctx context.Context, db *sqlite3.Conn, files *attached) error {
+func (t *Tables) equip(ctx context.Context, e *engine) error {
 	for _, schema := range t.schemas {
 		var err error
 		if schema.database != nil {
-			err = files.attach(db, schema.name, schema.database)
+			err = e.attach(schema.name, schema.database)
 		} else {
-			err = db.Exec("ATTACH ':memory:' AS " + quoteName(schema.name))
+			err = e.Exec("ATTACH ':memory:' AS " + quoteName(schema.name))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, table := range t.list {
-		if err := table.mount(ctx, db); err != nil {
+		if err := table.mount(ctx, e.Conn); err != nil {
 			return err
 		}
 	}
-	if err := replaceFunctions(db); err != nil {
+	if err := replaceFunctions(e.Conn); err != nil {
 		return err
 	}
 
 	for category, value := range bounds {
-		db.Limit(category, value)
+		e.Limit(category, value)
 	}
-	if _, err := db.Config(sqlite3.DBCONFIG_DEFENSIVE, true); err != nil {
+	if _, err := e.Config(sqlite3.DBCONFIG_DEFENSIVE, true); err != nil {
 		return err
 	}
-	return db.SetAuthorizer(authorize)
+	return e.SetAuthorizer(authorize)
 }
 
 // mount makes the table known by all of its names. A table that cannot be read is missing, and a
@@ -340,6 +310,14 @@ func (t *Tables) explain(ctx context.Context, err error) error {
 	case errors.Is(err, sqlite3.NOMEM):
 		return fmt.Errorf("sql: the query needs more than %s of memory: select fewer columns, group less "+
 			"finely, or add a LIMIT to ORDER BY", humanize.IBytes(uint64(t.limits.Memory))) //nolint:gosec // positive
+	case errors.Is(err, sqlite3.FULL):
+		most := humanize.IBytes(uint64(t.limits.Disk)) //nolint:gosec // positive
+		return fmt.Errorf("sql: the query sorts more than the disk has room for, or more than %s: select fewer "+
+			"columns, filter by WHERE, or sort a smaller part", most)
+	case errors.Is(err, sqlite3.IOERR_GETTEMPPATH):
+		return fmt.Errorf("sql: the query sorts more than fits in %s of memory, and the system has no folder for "+
+			"temporary files: set TMPDIR, or select fewer columns",
+			humanize.IBytes(uint64(t.limits.Memory/sortShare))) //nolint:gosec // positive
 	case errors.Is(err, sqlite3.AUTH), strings.HasSuffix(err.Error(), "may not be modified"):
 		return errors.New("sql: only SELECT is possible: the tables are read-only")
 	}

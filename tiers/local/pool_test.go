@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
+	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
 // TestAProcessIsKeptForTheNextSession fills the pool by a first session, which finds it empty.
@@ -15,6 +16,7 @@ func TestAProcessIsKeptForTheNextSession(t *testing.T) {
 	for _, row := range []struct{ warm, kept int }{{0, 1}, {1, 1}, {-1, 0}} {
 		t.Run(strconv.Itoa(row.warm), func(t *testing.T) {
 			tier := newTier(t, local.Options{Python: os.Getenv("RLM_PYTHON"), Warm: row.warm})
+			tiertest.Require(t, local.Name, tier.Probe(t.Context()))
 			box, err := tier.Open(t.Context(), tiers.Config{})
 			if err != nil {
 				t.Fatal(err)

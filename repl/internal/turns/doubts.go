@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
@@ -32,6 +33,16 @@ func RefuseWords(reply string) string {
 	}
 	return ""
 }
+
+// doubt are the words of a model that takes back what it has just said.
+var doubt = lazyregexp.New(
+	`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
+		`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
+		`(?:wrong|incorrect|mistaken|not (?:right|correct|(?:the|my) (?:final )?answer))\b` +
+		`|\bi (?:was wrong|made an? (?:error|mistake))\b` +
+		`|\b(?:let me|i(?:'ll| will)?(?: need to| should| must| have to)?) ` +
+		`(?:re-?(?:count|check|do|compute|calculate|think|consider|examine|run|verify)|` +
+		`double[- ]check|verify|check|correct|fix|redo|try again)\b`)
 
 // maxDoubt bounds the end of a reply in words in which doubts count, in bytes.
 const maxDoubt = 200

@@ -58,15 +58,6 @@ var (
 	// condition are words on the line before an answer that is not given yet.
 	condition = lazyregexp.New(
 		`(?i)\b(?:once|until|if|unless|later|formats?|examples?|templates?|such as|would|should)\b`)
-	// doubt are the words of a model that takes back what it has just said.
-	doubt = lazyregexp.New(
-		`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
-			`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
-			`(?:wrong|incorrect|mistaken|not (?:right|correct|(?:the|my) (?:final )?answer))\b` +
-			`|\bi (?:was wrong|made an? (?:error|mistake))\b` +
-			`|\b(?:let me|i(?:'ll| will)?(?: need to| should| must| have to)?) ` +
-			`(?:re-?(?:count|check|do|compute|calculate|think|consider|examine|run|verify)|` +
-			`double[- ]check|verify|check|correct|fix|redo|try again)\b`)
 )
 
 // maxTries bounds how many places of one reply are tried: a flood of them must not

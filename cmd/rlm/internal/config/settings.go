@@ -154,14 +154,14 @@ func routingSettings(c *Config) []Setting {
 		row(Routing, "min_isolation", choice{&c.MinIsolation, isolations}, "none",
 			"weakest isolation to accept: none, process, container, wasm, kernel"),
 		row(Routing, "engine", choice{&c.Engine, engines}, "auto",
-			"what runs the WebAssembly of tier wasm: auto, wazero, aot"),
+			"WebAssembly engine of tier wasm: auto, wazero, aot"),
 		row(Routing, "allow_local", toggle{&c.AllowLocal}, "false",
 			"also allow tier local: this host's Python in a jail"),
 		row(Routing, "allow_host", list{&c.AllowHost}, "",
 			"HOST:PORT that snippets may connect to, in tiers docker and local"),
 		row(Routing, "context_server", list{&c.ContextServer}, "",
-			"the only servers that --context may name by https:// and s3://, as HOST or HOST:PORT; "+
-				"these may be private (default: all public servers)"),
+			"servers that --context may name by https:// and s3://, as HOST or HOST:PORT, and no others; "+
+				"they may be private (default: all public servers)"),
 		row(Routing, "python", text{&c.Python}, "",
 			"Python of tier local, as a path or a name (default python3)"),
 		row(Routing, "local_folder", list{&c.LocalFolder}, "",

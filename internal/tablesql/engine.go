@@ -1,0 +1,77 @@
+package tablesql
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/util/ioutil"
+	"github.com/ncruces/go-sqlite3/vfs/readervfs"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
+)
+
+// engine is SQLite, the files that it may read, and the disk for what it sorts.
+type engine struct {
+	*sqlite3.Conn
+
+	files []string // their names in readervfs
+	disk  *spill
+}
+
+// sortShare is the part of the memory, one in so many, that a sort fills before it writes to the disk.
+// Its buffer doubles, so it needs up to three times as much.
+const sortShare = 4
+
+// openEngine starts an engine without tables, with bytes of memory and disk.
+func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
+	e := &engine{disk: newSpill(disk)}
+	db, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file::memory:?vfs="+e.disk.name)
+	if err != nil {
+		e.disk.forget()
+		return nil, fmt.Errorf("cannot start SQLite: %w", err)
+	}
+	e.Conn = db
+
+	db.SetInterrupt(ctx)
+	kibibytes := strconv.FormatInt(memory/sortShare>>10, 10)
+	err = db.Exec("PRAGMA temp_store = FILE; PRAGMA cache_size = -" + kibibytes + "; PRAGMA cell_size_check = ON")
+	if err == nil {
+		db.HardHeapLimit(memory - 4<<20)
+		_, err = db.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// lastFile numbers the files of all engines.
+var lastFile atomic.Int64
+
+// attach makes a file the schema with a name.
+func (e *engine) attach(schema string, file *bigtext.Text) error {
+	name := "rlm-" + strconv.FormatInt(lastFile.Add(1), 10)
+	readervfs.Create(name, ioutil.NewSizeReaderAt(io.NewSectionReader(file, 0, file.Size())))
+	e.files = append(e.files, name)
+
+	place := url.URL{Scheme: "file", Opaque: name, RawQuery: "vfs=reader&mode=ro&immutable=1"}
+	return e.Exec("ATTACH " + sqlite3.Quote(place.String()) + " AS " + quoteName(schema))
+}
+
+// close frees the memory and the files of an engine, also after a panic in it.
+func (e *engine) close() {
+	defer e.disk.forget()
+	defer func() {
+		for _, name := range e.files {
+			readervfs.Delete(name)
+		}
+	}()
+	defer func() { _ = recover() }() // the engine is gone in any case
+	_ = e.Close()                    // nothing was written
+}
