@@ -163,8 +163,10 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format,
 soak: ## Put an engine under the load of 200 clients for SOAKTIME
 	go run ./scripts/soak -for $(SOAKTIME) $(SOAKFLAGS)
 
-kills: ## Kill a run around every write and at KILLS random moments; prints a table
-	RLM_KILLS=$(KILLS) go test -count=1 -timeout 2h -v -run '^TestAKilledRun' ./cmd/rlm
+kills: ## Kill a run around every write and at KILLS random moments; prints a table, goes on after Ctrl-C
+	@mkdir -p bin
+	RLM_KILLS=$(KILLS) RLM_KILLS_FILE='$(CURDIR)/bin/kills.jsonl' go test -count=1 -timeout 2h -parallel 4 -v \
+		-run '^TestAKilledRun' ./cmd/rlm | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/images"
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// completeValues makes shells complete the values of all flags below a command.
+// completeValues makes shells complete the values of all flags below a command, and the arguments
+// that are names in the store.
 func (e *env) completeValues(cmd *cobra.Command) {
 	complete := func(flag *pflag.Flag) {
 		if suggest := e.suggestValues(flag); suggest != nil {
@@ -27,6 +27,9 @@ func (e *env) completeValues(cmd *cobra.Command) {
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(complete)
 	cmd.PersistentFlags().VisitAll(complete)
+	if suggest := e.suggestArguments(cmd); suggest != nil {
+		cmd.ValidArgsFunction = suggest
+	}
 
 	for _, child := range cmd.Commands() {
 		e.completeValues(child)
@@ -37,6 +40,9 @@ func (e *env) completeValues(cmd *cobra.Command) {
 func (e *env) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	if flag.Name == "session" {
 		return e.suggestSessions
+	}
+	if _, isKept := flag.Value.(*givenName); isKept { // of a run that goes on, or of a new one
+		return e.suggestRuns
 	}
 	if words := config.WordsOf(flag); words != nil {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -106,23 +112,6 @@ func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 		words = append(words, provider+"/")
 	}
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-}
-
-// suggestSessions suggests the sessions that are kept, none if they cannot be read.
-func (e *env) suggestSessions(
-	cmd *cobra.Command, _ []string, _ string,
-) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	err := e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
-		list, err := k.List(cmd.Context())
-		for i := range list {
-			names = append(names, list[i].Name)
-		}
-		return err
-	})
-	if err != nil {
-		cobra.CompDebugln("--session: "+err.Error(), false)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // suggestImages suggests the images with packages that this program has built. Without a daemon

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,16 +24,12 @@ import (
 	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // killVariable is the number of the moment around a write of the store at which rlmkilled ends.
 const killVariable = "RLM_KILL_AT"
-
-// killsVariable is how many random moments the test tries; all moments around writes come with
-// it. Without it, the test tries a few of each.
-const killsVariable = "RLM_KILLS"
 
 // rlmKilled is rlm, which kills itself before or after a write to the store.
 func rlmKilled() {
@@ -138,7 +134,7 @@ func (d *killedRun) command(server *llmtest.Server, at int, args ...string) *exe
 func (d *killedRun) begin(server *llmtest.Server, at int) *exec.Cmd {
 	return d.command(server, at, "run", "what is in it?", "--name", "killed", "--context", "t.txt",
 		"--model", "openai/any", "--bypass", "0", "--max-turns", "6", "--synthesis=false", "--outage", "0", "-v",
-		"--tool-command", "sh mail.sh", "--approve", "ask mail")
+		"--tool-command", "sh mail.sh", "--approve", "ask mail", "--trace", "record")
 }
 
 // withStore calls use with the store of the run.
@@ -209,6 +205,45 @@ func (d *killedRun) finish(server *llmtest.Server) {
 	if out := d.goOn(server); out != killedAnswer {
 		d.t.Fatalf("the answer is %s", out)
 	}
+	d.checkRecord()
+}
+
+// checkRecord compares the folder of the record with that of the journal.
+func (d *killedRun) checkRecord() {
+	d.t.Helper()
+	record, notes, err := traces.ReadJournal(d.export())
+	if err != nil || len(notes) > 0 {
+		d.t.Fatalf("%q, %v", notes, err)
+	}
+	again := filepath.Join(d.dir, "again")
+	if notes, err = record.Write(again); err != nil || len(notes) > 0 {
+		d.t.Fatalf("%q, %v", notes, err)
+	}
+
+	want, got := readTree(d.t, again), readTree(d.t, filepath.Join(d.dir, "record"))
+	if !maps.Equal(got, want) || strings.Count(got["trajectory.jsonl"], `"type":"iteration"`) != len(killedTurns) ||
+		len(want) != 4 {
+		d.t.Errorf("the record is not that of the journal: %q, want %q", got, want)
+	}
+}
+
+// readTree returns the texts of the files below a folder.
+func readTree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		files[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // goOn runs the command of the run again, and returns the answer, which is empty if the run waits.
@@ -225,14 +260,20 @@ func (d *killedRun) goOn(server *llmtest.Server) string {
 	return strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")
 }
 
+// export returns the journal of the run, which is empty if the run has not begun.
+func (d *killedRun) export() *bytes.Buffer {
+	d.t.Helper()
+	lines := &bytes.Buffer{}
+	d.withStore(func(s *store.Folder) {
+		_ = journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, lines)
+	})
+	return lines
+}
+
 // kept returns how many calls of the model and of the tool have an ending in the journal.
 func (d *killedRun) kept() (asked, sent int) {
 	d.t.Helper()
-	var lines bytes.Buffer
-	d.withStore(func(s *store.Folder) {
-		// Its error says that the run has not begun.
-		_ = journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, &lines)
-	})
+	lines := d.export()
 	for line := range strings.Lines(lines.String()) {
 		var e struct{ Kind, Key string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
@@ -247,64 +288,6 @@ func (d *killedRun) kept() (asked, sent int) {
 		}
 	}
 	return asked, sent
-}
-
-// killTable sums up the moments of one kind.
-type killTable struct {
-	moments, killed, lost, twice, inFlight int
-}
-
-// TestAKilledRunLosesNothing kills a run around writes to its store and at random moments, and
-// lets it go on. RLM_KILLS=500 tries 500 random moments, and all of the writes.
-func TestAKilledRunLosesNothing(t *testing.T) {
-	skip.Short(t, "it starts many processes")
-	needCache(t)
-	random, every := 3, 20
-	if text := os.Getenv(killsVariable); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		random, every = n, 1
-	}
-
-	// A run that nobody kills.
-	model := &countedModel{asked: map[string]int{}}
-	server := llmtest.Start(model.reply)
-	defer server.Close()
-	whole := newKilledRun(t)
-	lasted := whole.measure(server)
-	calls := model.sum()
-	if asked, sent := whole.kept(); asked != calls || sent != 1 || whole.sent() != 1 {
-		t.Fatalf("%d and %d calls are kept, but %d and %d were made", asked, sent, calls, whole.sent())
-	}
-
-	// Around each write: up to the call that waits, of the decision, and after it.
-	wait := func(*exec.Cmd) {}
-	writes, moments := killTable{}, killTable{}
-	for stage := range stages {
-		at := 1
-		for newKilledRun(t).tryOnce(&writes, stage, calls, wait, at) {
-			at += every
-		}
-	}
-	for n := range random {
-		stage := n % stages
-		after := time.Duration(rand.Int64N(int64(lasted[stage])))
-		newKilledRun(t).tryOnce(&moments, stage, calls, func(cmd *exec.Cmd) {
-			time.Sleep(after)
-			_ = cmd.Process.Kill()
-		}, 0)
-	}
-
-	t.Logf("a run of %d calls of models and one of a tool\n\n"+
-		"| killed | moments | lost | paid twice | in flight |\n| --- | --- | --- | --- | --- |\n"+
-		"| around a write | %d | %d | %d | %d |\n| at random | %d, of which %d before the end | %d | %d | %d |", calls,
-		writes.killed, writes.lost, writes.twice, writes.inFlight,
-		moments.moments, moments.killed, moments.lost, moments.twice, moments.inFlight)
-	if writes.killed == 0 || writes.lost+moments.lost > 0 {
-		t.Error("answers that were kept were asked for again, or nothing was killed")
-	}
 }
 
 // stages are the commands of the run that can be killed: the first, the decision, and the last.
@@ -353,33 +336,4 @@ func (d *killedRun) kill(server *llmtest.Server, stage int, kill func(*exec.Cmd)
 	_ = cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return status.Signaled() //nolint:misspell // the word of package syscall
-}
-
-// tryOnce kills a run, lets it go on, and counts. It reports whether the command was killed before
-// its end.
-func (d *killedRun) tryOnce(table *killTable, stage, calls int, kill func(*exec.Cmd), at int) bool {
-	d.t.Helper()
-	model := &countedModel{asked: map[string]int{}}
-	server := llmtest.Start(model.reply)
-	defer server.Close()
-
-	wasKilled := d.kill(server, stage, kill, at)
-	table.moments++
-	if !wasKilled {
-		return false
-	}
-
-	first, firstSent := model.sum(), d.sent()
-	kept, keptSent := d.kept()
-	d.finish(server)
-	again, againSent := model.sum()-first, d.sent()-firstSent
-	table.killed++
-	table.lost += max(0, again-(calls-kept)) + max(0, againSent-(1-keptSent))
-	table.twice += first + again - calls + firstSent + againSent - 1
-	table.inFlight += first - kept + firstSent - keptSent
-	if again != calls-kept || againSent != 1-keptSent {
-		d.t.Errorf("stage %d: %d and %d calls were kept of %d and %d, then %d and %d were made",
-			stage, kept, keptSent, first, firstSent, again, againSent)
-	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"slices"
 
@@ -11,12 +12,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/trajectory"
 )
 
 // nameFlag makes the run of a command durable.
 type nameFlag struct {
 	name  string
 	begun json.RawMessage
+
+	replayed func() // ends the replay of a journal, nil for none
 }
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
@@ -44,10 +49,14 @@ func (g *givenName) String() string { return string(*g) }
 func (g *givenName) Type() string { return "string" }
 
 // begin keeps how the run is begun, if it has a name. The command of a question gives the question as
-// it was given, and whole.
+// it was given, and whole. Without a name, the run may replay the journal of another.
 func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) error {
 	if n.name == "" {
-		return nil
+		return n.replay(e, cmd)
+	}
+	if file := e.openReplay(); file != nil {
+		_ = file.Close()
+		return &exitError{exitUsage, errors.New("a run that replays a journal keeps nothing: omit --name")}
 	}
 	dir, err := e.storeFolder()
 	switch {
@@ -73,6 +82,43 @@ func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) err
 	return nil
 }
 
+// replay lets a run answer its calls from a journal, if --replay names one.
+func (n *nameFlag) replay(e *env, cmd *cobra.Command) error {
+	file := e.openReplay()
+	if file == nil {
+		return nil
+	}
+	defer file.Close()
+	j, err := journal.Replay(file)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+
+	var ctx context.Context
+	ctx, n.replayed = journal.With(cmd.Context(), j)
+	cmd.SetContext(ctx)
+	return nil
+}
+
+// openReplay opens the journal that --replay names, nil for none: a record is opened with the
+// models, which say what is wrong with the file.
+func (e *env) openReplay() *os.File {
+	if e.settings.Replay == "" {
+		return nil
+	}
+	file, err := os.Open(e.settings.Replay)
+	if err != nil {
+		return nil
+	}
+	begin := make([]byte, 16)
+	n, _ := io.ReadFull(file, begin)
+	if _, err := file.Seek(0, io.SeekStart); err != nil || !trajectory.IsJournal(begin[:n]) {
+		_ = file.Close()
+		return nil
+	}
+	return file
+}
+
 // tellKept tells how a run goes on whose process is killed: end cannot tell it then.
 func (n *nameFlag) tellKept(e *env, note func(string, ...any)) {
 	if n.name != "" {
@@ -84,5 +130,8 @@ func (n *nameFlag) tellKept(e *env, note func(string, ...any)) {
 func (n *nameFlag) end(ctx context.Context, e *env, engine *rlm.Engine, reached bool) {
 	if n.name != "" && !reached {
 		e.tellNext(ctx, engine, n.name)
+	}
+	if n.replayed != nil {
+		n.replayed()
 	}
 }

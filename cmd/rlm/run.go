@@ -127,6 +127,11 @@ func addSession(flags *pflag.FlagSet, name *string, usage string) {
 
 // runNamed answers the question of rlm run. A run with a name can be continued.
 func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
+	if f.name == "" && f.session == "" && !f.estimate {
+		if err := f.replay(e, cmd); err != nil {
+			return err
+		}
+	}
 	if f.name == "" {
 		return f.run(cmd.Context(), e, question)
 	}

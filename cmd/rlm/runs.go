@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/viewer/traces"
 )
 
 const runsLong = `List, continue and branch named runs.
@@ -127,7 +128,7 @@ func (e *env) listRuns(ctx context.Context, engine *rlm.Engine, filter rlm.RunFi
 	for i := range runs {
 		r := &runs[i]
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.4f\t%s\t%s\n", r.Name, r.Status, r.Turns,
-			r.Spent.Calls, r.Spent.USD, humanize.Time(r.Updated), escape(texts.Truncate(r.Question, 60)))
+			r.Spent.Calls, r.Spent.USD, humanize.Time(r.Updated), shorten(r.Question, 60))
 	}
 	return table.Flush()
 }
@@ -168,18 +169,26 @@ func (e *env) showRun(ctx context.Context, engine *rlm.Engine, name string, asJS
 	_, _ = fmt.Fprintln(table, "TURN\tCOMMITTED\tCALLS\tOPEN\tUSD\tLAST CALL")
 	for _, t := range r.History {
 		_, _ = fmt.Fprintf(table, "%d\t%t\t%d\t%d\t%.4f\t%s\n", t.Turn, t.Committed, t.Steps, t.Open, t.Spent.USD,
-			escape(texts.Truncate(t.Last, 60)))
+			shorten(t.Last, 60))
 	}
 	return table.Flush()
 }
 
 func newRunsExport(e *env) *cobra.Command {
-	var out string
+	var out, trace string
 	cmd := &cobra.Command{
 		Use: "export NAME", Short: "Write the journal of a named run as lines of JSON", Args: oneName,
 		Long: `Write the journal of a named run as lines of JSON: each call with its request, reply and
-cost, and each turn. So the file contains the prompts and replies of the run.`,
+cost, and each turn. So the file contains the prompts and replies of the run.
+
+--trace writes the record of the run instead, as "rlm run --trace" does.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if trace != "" && out != "" {
+				return errors.New("give --output or --trace, not both")
+			}
+			if trace != "" {
+				return e.exportTrace(cmd.Context(), args[0], trace)
+			}
 			return e.withRuns(func(engine *rlm.Engine) (err error) {
 				if out == "" {
 					return engine.ExportRun(cmd.Context(), args[0], e.stdout)
@@ -194,7 +203,37 @@ cost, and each turn. So the file contains the prompts and replies of the run.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "new `file` to write, in place of stdout")
+	cmd.Flags().StringVar(&trace, "trace", "", "new `folder` for the record of the run")
 	return cmd
+}
+
+// readJournal passes the journal of a run to read, as lines of JSON.
+func (e *env) readJournal(ctx context.Context, name string, read func(io.Reader) error) error {
+	return e.withRuns(func(engine *rlm.Engine) error {
+		if _, err := engine.ShowRun(ctx, name); err != nil {
+			return err
+		}
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(engine.ExportRun(ctx, name, w)) }()
+		err := read(r)
+		_ = r.Close() // frees the writer
+		return err
+	})
+}
+
+// exportTrace writes the record of a run into a folder.
+func (e *env) exportTrace(ctx context.Context, name, folder string) error {
+	return e.readJournal(ctx, name, func(journal io.Reader) error {
+		record, notes, err := traces.ReadJournal(journal)
+		if err != nil {
+			return err
+		}
+		further, err := record.Write(folder)
+		for _, note := range append(notes, further...) {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: note: %s\n", escape(note))
+		}
+		return err
+	})
 }
 
 func newRunsRemove(e *env) *cobra.Command {

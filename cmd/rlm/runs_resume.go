@@ -210,6 +210,9 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 		if err != nil {
 			return err
 		}
+		if hasFlag(spec.Args, "--trace") && !hasFlag(further, "--trace") {
+			further = append(further, "--trace=none") // the folder is that of the first run
+		}
 		if i := slices.Index(spec.Args, "--"); i >= 0 {
 			spec.Args = slices.Insert(spec.Args, i, further...)
 		} else {
@@ -231,6 +234,13 @@ func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question
 		e.tellResume(fork)
 	}
 	return err
+}
+
+// hasFlag reports whether a command line has a flag with a value.
+func hasFlag(args []string, flag string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return arg == flag || strings.HasPrefix(arg, flag+"=")
+	})
 }
 
 // tellResume prints the command that continues a run.

@@ -17,6 +17,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/acme"
 	"github.com/rlmhq/rlm/internal/serve/server"
 	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/tiers"
@@ -47,6 +48,8 @@ type serveFlags struct {
 	tools    toolFlags
 
 	cert, key       string
+	acme, email     string
+	acceptTerms     bool
 	hosts, origins  []string
 	needKey, noKeys bool
 	noTLS           bool
@@ -87,7 +90,8 @@ func newServe(e *env) *cobra.Command {
 		Use: "serve", Short: "Serve runs over HTTP, for clients of OpenAI", Long: serveLong,
 		Example: `  rlm serve --model openai/gpt-5 --sub-model openai/gpt-5-mini
   rlm serve --profile deep=deep.yaml --max-usd 2
-  rlm serve --listen :7443 --tls-cert cert.pem --tls-key key.pem --host rlm.example.org`,
+  rlm serve --listen :7443 --tls-cert cert.pem --tls-key key.pem --host rlm.example.org
+  rlm serve --listen :443 --acme letsencrypt --acme-accept-terms --host rlm.example.org`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, e) },
 	}
@@ -99,6 +103,10 @@ func newServe(e *env) *cobra.Command {
 	f.tools.add(flags)
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate and its chain, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key, in PEM")
+	flags.StringVar(&f.acme, "acme", "",
+		"`authority` that certifies each --host: letsencrypt, letsencrypt-staging or a directory's address")
+	flags.BoolVar(&f.acceptTerms, "acme-accept-terms", false, "accept the terms of the authority")
+	flags.StringVar(&f.email, "acme-email", "", "`address` to which the authority sends warnings")
 	flags.StringArrayVar(&f.hosts, "host", nil, "`name` by which clients call the server; repeatable")
 	flags.StringArrayVar(&f.origins, "allow-origin", nil,
 		"`origin` of web pages that may use the server, such as https://chat.example.org; repeatable")
@@ -139,6 +147,16 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	var certs *acme.Certificates
+	if f.acme != "" {
+		certs, err = acme.New(acme.Options{
+			Hosts: f.hosts, Authority: f.acme, Email: f.email, Dir: filepath.Join(dir, "acme"), Log: e.log,
+		})
+		if err != nil {
+			return &exitError{exitUsage, fmt.Errorf("--acme: %w", err)}
+		}
+		secure = certs.Config()
+	}
 
 	e.settings.Store = server.StoreFolder(dir)
 	engine, err := e.engine(ctx, note, func(o *rlm.Options) {
@@ -175,7 +193,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		return &exitError{exitUsage, err}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return f.serve(ctx, s, secure, note)
+	return f.serve(ctx, s, secure, certs, note)
 }
 
 // useWorkers puts tier wasm into workers.
@@ -212,9 +230,15 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	switch {
 	case (f.cert == "") != (f.key == ""):
 		return false, nil, errors.New("give both --tls-cert and --tls-key")
-	case !isLocal && f.cert == "" && !f.noKeys && !f.noTLS:
+	case f.acme != "" && f.cert != "":
+		return false, nil, errors.New("give --tls-cert or --acme, not both")
+	case f.acme != "" && !f.acceptTerms:
+		return false, nil, errors.New("--acme needs --acme-accept-terms: read the terms of the authority first, " +
+			"such as https://letsencrypt.org/repository")
+	case !isLocal && f.cert == "" && f.acme == "" && !f.noKeys && !f.noTLS:
 		return false, nil, fmt.Errorf("--listen %s: others can reach this address, and would read the keys on "+
-			"their way: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS", f.listen)
+			"their way: give --tls-cert and --tls-key, or --acme, or listen on 127.0.0.1 behind a proxy with TLS",
+			f.listen)
 	case f.sessions < 1 || f.openSessions < 1:
 		return false, nil, errors.New("give a positive --max-sessions and --max-open-sessions")
 	case f.atOnce < 1 || f.queue < 0:
@@ -245,7 +269,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 
 // serve checks the server and serves.
 func (f *serveFlags) serve(
-	ctx context.Context, s *server.Server, secure *tls.Config, note func(string, ...any),
+	ctx context.Context, s *server.Server, secure *tls.Config, certs *acme.Certificates, note func(string, ...any),
 ) error {
 	if err := s.Check(ctx); err != nil {
 		return &exitError{exitUsage, err}
@@ -272,6 +296,9 @@ func (f *serveFlags) serve(
 	scheme := "http"
 	if secure != nil {
 		scheme = "https"
+	}
+	if certs != nil {
+		go certs.Fetch(ctx)
 	}
 	note("serves %s://%s/v1", scheme, listener.Addr())
 	if err := s.Serve(ctx, listener, secure, f.drain); err != nil {

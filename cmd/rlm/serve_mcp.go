@@ -42,6 +42,7 @@ type mcpEndpoint struct {
 	inputs     inputs.Options
 	maxContext int64
 	places     *mcpserver.Places
+	audit      *access.Audit
 
 	mu     sync.Mutex
 	byKey  map[string]*mcpOfKey
@@ -58,18 +59,18 @@ type mcpOfKey struct {
 // or the first one if there is no default.
 func newMCPEndpoint(
 	e *env, engine *rlm.Engine, tools *tools, known *profiles, in inputs.Options, maxContext int64, handles int,
-) func(*runs.Manager, *uploads.Files) server.Endpoint {
+) func(*runs.Manager, *uploads.Files, *access.Audit) server.Endpoint {
 	profile := &known.list[0]
 	for i := range known.list {
 		if known.list[i].Name == runs.DefaultProfile {
 			profile = &known.list[i]
 		}
 	}
-	return func(manager *runs.Manager, known *uploads.Files) server.Endpoint {
+	return func(manager *runs.Manager, known *uploads.Files, audit *access.Audit) server.Endpoint {
 		return &mcpEndpoint{
 			e: e, engine: engine, tools: tools, profile: profile, runs: manager, files: known,
 			inputs: in, maxContext: maxContext, places: mcpserver.NewPlaces(handles),
-			byKey: map[string]*mcpOfKey{},
+			byKey: map[string]*mcpOfKey{}, audit: audit,
 		}
 	}
 }
@@ -157,6 +158,11 @@ func (m *mcpEndpoint) configure(k access.Key) mcpserver.Config {
 		},
 		Work: func(ctx context.Context, work func(context.Context) error) error {
 			return m.runs.Work(ctx, k, work)
+		},
+		Note: func(request, method, object, outcome string) {
+			if err := m.audit.Note(&k, request, "mcp "+method, object, outcome); err != nil {
+				m.e.log.Error("cannot write the audit log", "error", err)
+			}
 		},
 		NoQuestions: !k.May(access.Approve), IsGuarded: true,
 		Handles: mcpHandles, Places: m.places, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,

@@ -285,6 +285,13 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 	}
 
 	log, err := os.ReadFile(filepath.Join(folder, "data", "audit.jsonl"))
+	for key, outcome := range map[string]string{"ann": "ok", "bob": "failed"} {
+		noted := regexp.MustCompile(`"request":"req_\w+","key":"` + key + `","key_id":"key_\w+","tenant":"` + key +
+			`","action":"mcp tools/call","object":"rlm_exec","outcome":"` + outcome + `"`)
+		if !noted.Match(log) {
+			t.Errorf("the audit log has no call of %s that is %s: %s", key, outcome, log)
+		}
+	}
 	if err != nil || !strings.Contains(string(log), `"key":"bob"`) || strings.Contains(string(log), ann) {
 		t.Errorf("the audit log: %v %s", err, log)
 	}

@@ -23,8 +23,9 @@ const traceLong = `Show the record of a run: the tree of loops and, for each tur
 the tier, the output, the model calls and their cost. Nodes of a workflow and runs of a
 distillation appear as sub-loops. Critiques of a reflexion appear with their drafts.
 
-DIR is the folder that --trace wrote. A record may come from an untrusted source, so
-unprintable characters appear as escapes. rlm cuts long texts; --full shows them whole.`
+RUN is the folder that --trace wrote, a named run, or a file of "rlm runs export". A record
+may come from an untrusted source, so unprintable characters appear as escapes. rlm cuts
+long texts; --full shows them whole.`
 
 // traceView prints a record.
 type traceView struct {
@@ -35,18 +36,18 @@ type traceView struct {
 func newTrace(e *env) *cobra.Command {
 	var v traceView
 	show := &cobra.Command{
-		Use: "show DIR", Short: "Show the record of a run", Long: traceLong,
+		Use: "show RUN", Short: "Show the record of a run", Long: traceLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("give one folder: the one that --trace wrote")
+				return errors.New("give one run: its name, the folder that --trace wrote, or a file of rlm runs export")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if v.full && v.brief {
 				return errors.New("give --full or --brief, not both")
 			}
-			run, err := readTrace(args[0])
+			run, err := e.readTrace(cmd.Context(), args[0])
 			if err != nil {
 				return &exitError{exitUsage, fmt.Errorf("cannot show the record: %w", err)}
 			}

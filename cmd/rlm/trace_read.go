@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"github.com/rlmhq/rlm/internal/viewer/traces"
@@ -33,8 +37,34 @@ func (run *recordedRun) node(name string) *recordedNode {
 	return &recordedNode{}
 }
 
-func readTrace(dir string) (run *recordedRun, err error) {
-	folder, err := traces.Open(dir)
+// openTrace opens a record: the folder that --trace wrote, a file of rlm runs export, or the
+// journal of a named run.
+func (e *env) openTrace(ctx context.Context, name string) (folder *traces.Folder, err error) {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return traces.Open(name)
+	case err == nil:
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return traces.OpenJournal(file)
+	}
+
+	failed := e.readJournal(ctx, name, func(journal io.Reader) error {
+		folder, err = traces.OpenJournal(journal)
+		return err
+	})
+	if failed != nil {
+		return nil, fmt.Errorf("%s is neither a file or folder nor a named run: %w", name, failed)
+	}
+	return folder, nil
+}
+
+func (e *env) readTrace(ctx context.Context, name string) (run *recordedRun, err error) {
+	folder, err := e.openTrace(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ const (
 	kindLost   = "lost"   // what a step has cost that has no ending
 	kindCommit = "commit" // a turn
 	kindStart  = "start"  // what a snippet begins with
+	kindTrace  = "trace"  // what a turn adds to the record for people
 
 	kindQuestion = "question" // of a step that waits for a person
 	kindDecision = "decision" // the answer to it
@@ -61,6 +62,8 @@ type Journal struct {
 	inFlight  int // steps between Begin and Leave that no ending was known for
 	questions []Question
 	decisions map[string]*Decision
+
+	traced traced
 }
 
 // Counts says how many steps of this process there were.
@@ -102,6 +105,9 @@ func Open(ctx context.Context, s store.Store, log store.Log) (*Journal, store.Lo
 	return &Journal{store: s, lease: lease, isNew: isNew, places: map[string]int{}}, known, nil
 }
 
+// Name returns the name of the run.
+func (j *Journal) Name() string { return j.lease.ID.Name }
+
 // IsNew reports whether Open has created the run.
 func (j *Journal) IsNew() bool { return j.isNew }
 
@@ -118,7 +124,8 @@ func (j *Journal) Close(status, reason string) error {
 	ctx := context.Background() // the run's may have ended
 	log, err := j.store.Log(ctx, j.lease.ID)
 	if err == nil {
-		err = j.store.SetState(ctx, j.lease, store.State{Status: status, Turn: log.Turn, Reason: reason})
+		err = errors.Join(j.endTrace(ctx, log.Turn),
+			j.store.SetState(ctx, j.lease, store.State{Status: status, Turn: log.Turn, Reason: reason}))
 	}
 	if err := errors.Join(err, j.store.Release(j.lease)); err != nil {
 		return fmt.Errorf("cannot end %s: %w", j.lease.ID, err)
@@ -133,19 +140,23 @@ func (j *Journal) Counts() Counts {
 	return j.counted
 }
 
+// Pinned returns the value that is kept under a name, empty for none.
+func (j *Journal) Pinned(ctx context.Context, name string) (value string, err error) {
+	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindPin}})
+	for _, e := range entries {
+		if e.Key == name {
+			value = string(e.Data)
+		}
+	}
+	return value, err
+}
+
 // Pin keeps a value under a name. If the run has another value from an earlier process, the
 // error says what both are, unless it may change.
 func (j *Journal) Pin(ctx context.Context, name, value string, mayChange bool) error {
-	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindPin}})
+	known, err := j.Pinned(ctx, name)
 	if err != nil {
 		return err
-	}
-
-	known := ""
-	for _, e := range entries {
-		if e.Key == name {
-			known = string(e.Data)
-		}
 	}
 
 	switch {
@@ -181,10 +192,11 @@ func (j *Journal) Commit(ctx context.Context, c Commit) error {
 		return j.stopParked()
 	}
 
-	err := j.store.Append(ctx, j.lease,
-		store.Entry{Turn: c.Turn, Kind: kindCommit, Data: c.Data, Blob: c.State, Digest: c.Digest})
+	entries, err := j.takeTrace(c.Turn)
 	if err == nil {
-		err = j.store.SetState(ctx, j.lease, store.State{Status: StatusRunning, Turn: c.Turn})
+		entries = append(entries,
+			store.Entry{Turn: c.Turn, Kind: kindCommit, Data: c.Data, Blob: c.State, Digest: c.Digest})
+		err = j.store.SetState(ctx, j.lease, store.State{Status: StatusRunning, Turn: c.Turn}, entries...)
 	}
 	if err != nil {
 		return j.stop(fmt.Errorf("cannot keep turn %d of %s: %w", c.Turn, j.lease.ID, err))

@@ -108,7 +108,7 @@ func (j *Journal) load(ctx context.Context) error {
 		return j.stopped
 	}
 	entries, err := j.store.Entries(ctx, j.lease.ID,
-		store.Query{Kinds: []string{kindBegun, kindStep, kindStart, kindDecision}, From: j.from})
+		store.Query{Kinds: replayedKinds, From: j.from})
 	if err != nil {
 		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
 	}
@@ -124,6 +124,9 @@ func (j *Journal) load(ctx context.Context) error {
 		j.byWhat[known.Digest] = append(j.byWhat[known.Digest], known)
 	}
 
+	if err := j.followPast(ctx); err != nil {
+		return fmt.Errorf("cannot read the journal of %s: %w", j.lease.ID, err)
+	}
 	j.loaded = true
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/rlmhq/rlm/internal/store"
 )
@@ -23,7 +22,7 @@ type Turn struct {
 
 // Turns sums up a run by turns.
 func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
-	entries, err := s.Entries(ctx, id, store.Query{})
+	entries, err := s.Entries(ctx, id, store.Query{Kinds: []string{kindBegun, kindStep, kindLost, kindCommit}})
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +31,6 @@ func Turns(ctx context.Context, s store.Store, id store.ID) ([]Turn, error) {
 	open := map[string]bool{}
 	var order []int
 	for _, e := range entries {
-		if slices.Contains([]string{kindPin, kindStart, kindQuestion, kindDecision}, e.Kind) {
-			continue
-		}
 		t := turns[e.Turn]
 		if t == nil {
 			t = &Turn{Turn: e.Turn}
@@ -88,15 +84,7 @@ func Export(ctx context.Context, s store.Store, id store.ID, w io.Writer) error 
 
 	encoder := json.NewEncoder(w)
 	for _, e := range entries {
-		line := struct {
-			Turn  int             `json:"turn"`
-			Kind  string          `json:"kind"`
-			Key   string          `json:"key,omitempty"`
-			Data  json.RawMessage `json:"data,omitempty"`
-			Text  string          `json:"text,omitempty"`
-			State string          `json:"state,omitempty"`
-			Cost  store.Cost      `json:"cost"`
-		}{Turn: e.Turn, Kind: e.Kind, Key: e.Key, State: e.Digest, Cost: e.Cost}
+		line := exported{Turn: e.Turn, Kind: e.Kind, Key: e.Key, State: e.Digest, Cost: e.Cost}
 		if json.Valid(e.Data) {
 			line.Data = e.Data
 		} else {

@@ -51,16 +51,16 @@ func (f *Folder) writeBlob(content []byte) (digest string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := writeFile(path, compress.EncodeAll(content, nil)); err != nil {
+	if err := f.writeFile(path, compress.EncodeAll(content, nil)); err != nil {
 		return "", fmt.Errorf("cannot write to the store: %w", err)
 	}
 	return digest, nil
 }
 
 // writeFile writes a file that appears at once, and is on the disk then.
-func writeFile(path string, data []byte) (err error) {
+func (f *Folder) writeFile(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := f.makeFolder(dir); err != nil {
 		return err
 	}
 	temp, err := os.CreateTemp(dir, ".new-*") // with mode 0600
@@ -83,7 +83,24 @@ func writeFile(path string, data []byte) (err error) {
 	if err := os.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+	return syncFolder(dir)
+}
+
+// makeFolder makes a folder whose name is on the disk then. Another process may have made it just
+// now, so each process waits for the disk once.
+func (f *Folder) makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+
+	if _, is := f.lasting.Load(dir); is {
+		return nil
+	}
+	if err := syncFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	f.lasting.Store(dir, true)
+	return nil
 }
 
 // syncFolder makes the names in a folder durable. Not every system can do that.

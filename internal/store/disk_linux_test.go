@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,5 +103,37 @@ func expectEntries(t *testing.T, f *Folder, id ID, want ...Entry) {
 	}
 	if _, err := os.Stat(filepath.Join(f.dir, "store.db")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADiskThatCannotBeWrittenCanBeRead also reads what a process has left that was killed.
+func TestADiskThatCannotBeWrittenCanBeRead(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed=%t", killed), func(t *testing.T) {
+			from, digest := fill(t)
+			if killed {
+				f := openTest(t, from) // its log is there while the files are copied
+				lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Append(t.Context(), lease, Entry{Turn: 2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := t.TempDir()
+			mountSmall(t, dir, "8m")
+			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+				t.Fatal(err)
+			}
+
+			if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "cannot open the store "+dir) {
+				t.Errorf("opening to write: %v", err)
+			}
+			testReadOnly(t, dir, digest)
+		})
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 type Folder struct {
 	dir      string
 	readOnly bool
+	copied   string // the folder of a copied database, empty for none
 
 	reading sync.Mutex // of reader
 	reader  *conn
@@ -27,6 +29,8 @@ type Folder struct {
 	closed bool
 	locks  map[ID]*os.File
 	sends  sync.WaitGroup // writes on their way to the writer
+
+	lasting sync.Map // folders whose names are on the disk
 }
 
 var _ Store = (*Folder)(nil)
@@ -86,28 +90,78 @@ func OpenReadOnly(dir string) (*Folder, error) {
 	return f, nil
 }
 
-func openReadOnly(dir string) (*Folder, error) {
+func openReadOnly(dir string) (_ *Folder, err error) {
+	f := &Folder{dir: dir, readOnly: true}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.removeCopy())
+		}
+	}()
 	path := filepath.Join(dir, databaseName)
 	if err := checkDatabase(path); err != nil {
 		return nil, err
 	}
 	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}
-	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) && !isWritable(dir) {
-		name.RawQuery = "immutable=1" // nobody writes, and the index of a log cannot be made
+	if !isWritable(dir) { // nobody writes, and the index of a log cannot be made
+		name.RawQuery = "immutable=1"
+		if log, err := os.Stat(path + logSuffix); err == nil && log.Size() > 0 { // a process was killed
+			if name.Path, err = f.copyDatabase(path); err != nil {
+				return nil, err
+			}
+			name.RawQuery = ""
+		}
 	}
 
-	reader, err := connect(name.String(), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
-	if err != nil {
+	if f.reader, err = connect(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
 		return nil, err
 	}
-	version, err := checkVersion(reader)
+	version, err := checkVersion(f.reader)
 	if err == nil && version < len(migrations) {
 		err = fmt.Errorf("it has the older version %d: open it once with write access to upgrade it", version)
 	}
 	if err != nil {
-		return nil, errors.Join(err, reader.close())
+		return nil, errors.Join(err, f.reader.close())
 	}
-	return &Folder{dir: dir, readOnly: true, reader: reader}, nil
+	return f, nil
+}
+
+// logSuffix is that of the log beside a database.
+const logSuffix = "-wal"
+
+// copyDatabase copies a database and its log to where the index of the log can be made.
+func (f *Folder) copyDatabase(path string) (copied string, err error) {
+	if f.copied, err = os.MkdirTemp("", "rlm-store-"); err != nil {
+		return "", err
+	}
+	copied = filepath.Join(f.copied, databaseName)
+	for _, suffix := range []string{"", logSuffix} {
+		if err := copyFile(path+suffix, copied+suffix); err != nil {
+			return "", err
+		}
+	}
+	return copied, nil
+}
+
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}
+
+// removeCopy removes what copyDatabase has made.
+func (f *Folder) removeCopy() error {
+	if f.copied == "" {
+		return nil
+	}
+	return os.RemoveAll(f.copied)
 }
 
 // checkDatabase refuses what is not a file: SQLite would wait for the other end of a pipe.
@@ -193,7 +247,7 @@ func (f *Folder) Close() error {
 
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	errs := []error{failed, f.reader.close()}
+	errs := []error{failed, f.reader.close(), f.removeCopy()}
 	for _, lock := range f.locks {
 		errs = append(errs, lock.Close())
 	}

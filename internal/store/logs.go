@@ -121,8 +121,18 @@ func (f *Folder) Logs(ctx context.Context, filter Filter) ([]Log, error) {
 }
 
 // SetState implements [Store].
-func (f *Folder) SetState(ctx context.Context, lease Lease, state State) error {
+func (f *Folder) SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error {
+	for i := range entries {
+		if err := f.setAside(&entries[i]); err != nil {
+			return err
+		}
+	}
 	return f.write(ctx, func(c *conn) error {
+		if len(entries) > 0 {
+			if err := f.append(c, lease, entries); err != nil {
+				return err
+			}
+		}
 		log, err := lease.check(c)
 		if err != nil {
 			return err

@@ -47,8 +47,9 @@ type Store interface {
 	Entries(ctx context.Context, id ID, q Query) ([]Entry, error)
 	// Blob returns the content that an entry has put aside.
 	Blob(ctx context.Context, digest string) ([]byte, error)
-	// SetState replaces the part of a log that changes: its state.
-	SetState(ctx context.Context, lease Lease, state State) error
+	// SetState replaces the part of a log that changes, its state, and adds entries with it, as
+	// Append does.
+	SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error
 	// Cut removes the entries of the turns after a turn.
 	Cut(ctx context.Context, lease Lease, turn int) error
 	// Copy creates a log with the entries of another up to a turn. The entries of the copy

@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -175,7 +174,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 		return nil, err
 	}
 
-	if isJournal := bytes.HasPrefix(bytes.TrimSpace(begin[:n]), []byte(`{"turn":`)); isJournal {
+	if trajectory.IsJournal(begin[:n]) {
 		return ReadJournal(file)
 	}
 	return ReadTrajectory(file)
@@ -198,9 +197,10 @@ func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
 	return Poll(ctx, run, func() (bool, error) { return stampOf(id) != run.Stamp, nil })
 }
 
-// Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended.
+// Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended; one
+// that is parked has not.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
-	if run.Status != StatusRunning {
+	if run.Status != StatusRunning && run.Status != StatusParked {
 		return ErrEnded
 	}
 

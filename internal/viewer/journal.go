@@ -9,13 +9,16 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/internal/viewer/traces"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// ReadJournal reads the journal of a named run, as rlm runs export writes it. A journal has no
-// times, and of the output of code only what the model saw.
+// ReadJournal reads the journal of a named run, as rlm runs export writes it. It has the record
+// of a run that has ended. Of any other, it has no times, and of the output of code only what
+// the model saw.
 func ReadJournal(file io.Reader) (*Run, error) {
-	j := &journalReader{nodes: map[string]int{}}
+	j := &journalReader{nodes: map[string]int{}, waits: map[string]bool{}}
 	j.nodes[""] = j.build.add(Node{Parent: -1, Kind: KindLoop, Start: -1, Elapsed: -1})
 	lines, known := &traces.Lines{}, false
 	notes, err := lines.Each(file, func(line []byte) error {
@@ -31,6 +34,13 @@ func ReadJournal(file io.Reader) (*Run, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if j.isWhole() {
+		folder, err := traces.OpenRebuilt(&j.record, notes)
+		if err == nil {
+			return readFolder(folder)
+		}
+		notes = append(notes, "the record is not shown: "+shorten(err.Error()))
 	}
 
 	j.build.run.Notes = append(j.build.run.Notes, notes...)
@@ -57,12 +67,29 @@ type journalEntry struct {
 
 // journalReader makes a tree out of the places of the steps.
 type journalReader struct {
-	build Builder
-	nodes map[string]int // by their places
+	build  Builder
+	nodes  map[string]int // by their places
+	record trajectory.Rebuilt
+	last   string          // kind of the last entry
+	waits  map[string]bool // calls for a person: the record does not show them
+}
+
+// isWhole reports whether the record shows all that the journal has.
+func (j *journalReader) isWhole() bool {
+	var last struct {
+		Kind ledger.EventKind `json:"kind"`
+	}
+	return len(j.waits) == 0 && j.last == "trace" && json.Unmarshal(j.record.Last(), &last) == nil &&
+		last.Kind == ledger.EventRunEnded
 }
 
 func (j *journalReader) entry(e *journalEntry) error {
+	j.last = e.Kind
 	switch e.Kind {
+	case "trace":
+		return j.record.Add(e.Turn, e.Data)
+	case "decision":
+		delete(j.waits, e.Key)
 	case "pin":
 		if e.Key == "question" {
 			j.build.run.Title = shorten(e.Text)
@@ -74,6 +101,7 @@ func (j *journalReader) entry(e *journalEntry) error {
 	case "commit":
 		return j.commit(e)
 	case "question":
+		j.waits[e.Key] = true
 		node := j.build.add(Node{
 			Parent: 0, Kind: "waiting", Title: "a call waits for a decision", Start: -1, Elapsed: -1,
 		})

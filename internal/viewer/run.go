@@ -29,6 +29,7 @@ const (
 	StatusRunning     = "running"
 	StatusFailed      = "failed"
 	StatusInterrupted = "interrupted" // the process ended first; a later one did it again
+	StatusParked      = "parked"      // it goes on when somebody has decided
 )
 
 // Node is a part of a run. It comes after its parent and keeps its number.

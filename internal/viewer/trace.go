@@ -19,13 +19,17 @@ import (
 )
 
 // ReadTrace reads the folder that --trace wrote. The run may still be going on.
-func ReadTrace(dir string) (run *Run, err error) {
+func ReadTrace(dir string) (*Run, error) {
 	folder, err := traces.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
+	return readFolder(folder)
+}
 
+// readFolder reads a record, and closes it.
+func readFolder(folder *traces.Folder) (run *Run, err error) {
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	t := &traceReader{recorded: map[string]*recordedLoop{}}
 	t.know(folder.Root, "0")
 	notes, err := folder.Events(t.event)

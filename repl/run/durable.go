@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
+	"github.com/rlmhq/rlm/repl/internal/record"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
@@ -197,6 +198,7 @@ func (l *loop) takeOver(ctx context.Context, last *committed) (err error) {
 	l.compactions = last.Compactions
 	l.children.Store(last.Children)
 	l.loops.Store(last.Loops)
+	l.trace.GoOnAfter(int(last.Children))
 	l.failures = failures{last.Failure, last.Failures}
 	l.last, l.reply = last.Last, last.Reply
 	l.answers.Restore(last.Memory)
@@ -295,18 +297,8 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 
 // appendTo returns messages as those behind the ones that are known.
 func appendTo(known, messages []llm.Message) appended {
-	n := 0
-	for n < min(len(known), len(messages)) && isSame(known[n], messages[n]) {
-		n++
-	}
+	n := record.CountSame(known, messages)
 	return appended{Keep: n, New: messages[n:]}
-}
-
-func isSame(a, b llm.Message) bool {
-	return a.Role == b.Role && a.Content == b.Content &&
-		slices.EqualFunc(a.Images, b.Images, func(a, b llm.Image) bool {
-			return a.Type == b.Type && bytes.Equal(a.Data, b.Data)
-		})
 }
 
 // exportState returns the data of the session's namespaces, and completes the commit. The

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: check.sh
 #
-# Uses bin/rlm serve with the official clients of OpenAI, for Python and TypeScript.
+# Uses bin/rlm serve with the official clients of OpenAI, for Python and TypeScript, and asks what
+# the compliance suite of Open Responses asks.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -18,6 +19,7 @@ fi
 source "$here/server.sh"
 
 "$python" "$here/client.py" "$address"
+"$python" "$here/openresponses.py" "$address"
 # lines FILE LANGUAGE prints the code blocks of a page, with the mark behind each.
 lines() { awk -v begin='```'"$2" '$0 == begin { on = 1; next } on; on && $0 == "```" { on = 0 }' "$1"; }
 

@@ -82,6 +82,36 @@ def check_responses():
         pass
 
 
+def check_functions():
+    weather = {"name": "get_weather", "description": "Tells the weather.", "parameters": {
+        "type": "object", "properties": {"location": {"type": "string"}}, "required": ["location"]}}
+    tools = [{"type": "function", "function": weather}]
+    messages = [{"role": "user", "content": "What is the weather like in San Francisco?"}]
+    got = client.chat.completions.create(model=model, messages=messages, tools=tools)
+    call = got.choices[0].message.tool_calls[0]
+    assert got.choices[0].finish_reason == "tool_calls" and got.choices[0].message.content is None, got
+    assert call.function.name == "get_weather" and "San Francisco" in call.function.arguments, call
+    messages += [got.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": "clear"}]
+    got = client.chat.completions.create(model=model, messages=messages, tools=tools)
+    assert got.choices[0].message.content == "It is clear.", got
+    assert got.choices[0].finish_reason == "stop" and not got.choices[0].message.tool_calls, got
+
+    with client.chat.completions.stream(model=model, messages=messages[:1], tools=tools) as stream:
+        final = stream.get_final_completion()
+    assert final.choices[0].message.tool_calls[0].function.name == "get_weather", final
+
+    with client.responses.stream(
+        model=model, input=messages[:1], tools=[{"type": "function", "strict": True, **weather}]
+    ) as stream:
+        final = stream.get_final_response()
+    asked = final.output[0]
+    assert asked.type == "function_call" and asked.call_id and "San Francisco" in asked.arguments, final
+    items = client.responses.input_items.list(client.responses.create(
+        model=model, previous_response_id=final.id, tools=[{"type": "function", "strict": True, **weather}],
+        input=[{"type": "function_call_output", "call_id": asked.call_id, "output": "clear"}]).id)
+    assert items.data[0].type == "function_call_output" and items.data[0].call_id == asked.call_id, items
+
+
 def check_files():
     file = client.files.create(file=("hay.txt", io.BytesIO(hay.encode())), purpose="user_data")
     assert file.bytes == len(hay) and file.purpose == "user_data", file
@@ -128,6 +158,6 @@ def check_background():
     assert client.responses.retrieve(stuck.id).status == "cancelled"
 
 
-for check in (check_models, check_chat, check_structure, check_responses, check_files, check_background):
+for check in (check_models, check_chat, check_structure, check_functions, check_responses, check_files, check_background):
     check()
     print(check.__name__, "works with openai", openai.__version__)

@@ -21,7 +21,7 @@ import (
 )
 
 // imageFormat changes with the way in which the image is prepared, also with pykernel.Boot.
-const imageFormat = "4"
+const imageFormat = "5"
 
 // engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
 // image of an interpreter with the Python runtime loaded.
@@ -127,6 +127,9 @@ func (e *engine) imageKey() string {
 	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256+runtime.GOARCH)
 	pykernel.HashSources(h)
 	_, _ = io.WriteString(h, "\x00"+e.options.Preload)
+	if e.options.isCounted {
+		_, _ = io.WriteString(h, "\x00counted")
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -154,13 +157,18 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	defer in.close()
 
 	for _, source := range []string{pykernel.Boot(), e.options.Preload} {
-		if err := in.boot(ctx, source); err != nil {
+		if _, err := in.boot(ctx, source); err != nil {
 			return err
 		}
 	}
 	prepared := append([]byte(nil), in.machine.memory()...)
 	if e.layout, err = in.readLayout(ctx); err != nil {
 		return err
+	}
+	if !e.options.isCounted {
+		if err := in.immortalise(ctx, prepared); err != nil {
+			return err
+		}
 	}
 
 	in.close()

@@ -219,14 +219,15 @@ func (in *instance) view(address, length uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// boot runs Python source outside a snippet, to load the Python runtime.
-func (in *instance) boot(ctx context.Context, source string) error {
+// boot runs Python source outside a snippet, to load the Python runtime. It returns what that
+// has printed.
+func (in *instance) boot(ctx context.Context, source string) (stdout string, err error) {
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
-		return err
+		return "", err
 	}
 	at, err := in.ask(ctx, "alloc", uint64(len(source)))
 	if err != nil {
-		return err
+		return "", err
 	}
 
 	copy(in.machine.memory()[at:], source)
@@ -237,16 +238,16 @@ func (in *instance) boot(ctx context.Context, source string) error {
 	}
 
 	if err != nil {
-		return fmt.Errorf(
+		return "", fmt.Errorf(
 			"cannot load the Python runtime: %w: %s", err, strings.TrimSpace(result.Stderr),
 		)
 	}
 	if _, err := in.ask(ctx, "free", uint64(at)); err != nil {
-		return err
+		return "", err
 	}
 
 	_, err = in.ask(ctx, "settle")
-	return err
+	return result.Stdout, err
 }
 
 func (in *instance) readLayout(ctx context.Context) (layout, error) {

@@ -48,6 +48,9 @@ type Options struct {
 	Progress func(what string)
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
+
+	// isCounted leaves the objects of the image as they are. A test compares that.
+	isCounted bool
 }
 
 // tier is CPython in WebAssembly.

@@ -17,7 +17,10 @@ import re
 import sys
 import types
 from collections import deque
+from itertools import chain, repeat
 from opcode import opmap
+
+import _rlm
 
 import definitions
 
@@ -71,6 +74,8 @@ def begin():
     gc.disable()  # the copies would make it look at everything several times
     for name, _ in module_list():
         keep(name)
+        if not getattr(_rlm, "native", False):  # the image has them then
+            _summaries[name] = _Summary(_stock[name][2])
     if is_enabled:
         gc.enable()
 
@@ -100,6 +105,7 @@ def keep(name):
         if key not in _OWN and key not in skipped:
             _keep_part(parts, (key,), value, name)
     _stock[name] = module, names, parts
+    _summaries.pop(name, None)
 
 
 def keep_name(module, name):
@@ -108,11 +114,13 @@ def keep_name(module, name):
         _, names, parts = _stock[module]
         names[name] = value = getattr(sys.modules[module], name)
         _keep_part(parts, (name,), value, module)
+        _summaries.pop(module, None)
 
 
 def _keep_part(parts, path, value, module):
     kind = type(value)
     if kind is types.FunctionType:
+        value.__dict__  # makes it, if there is none: a comparison then writes nothing
         parts[path] = value, _take_function(value)
         return
     if _container(kind):
@@ -129,6 +137,70 @@ def _keep_part(parts, path, value, module):
         for name, member in value._member_map_.items():
             if not vars(member).keys() <= definitions.MEMBER_MADE:
                 parts[(*path, name)] = member, dict(vars(member))
+
+
+class _Summary:
+    """The parts of a module as long lists, which are compared at once: most sessions change
+    nothing, and a look at each part takes much longer."""
+
+    def __init__(self, parts):
+        self.functions, self.classes, self.objects, self.dicts, self.lists = [], [], [], [], []
+        named = {}  # id of a list above -> what its members had
+        self.others = {}  # the parts that have to be looked at one by one
+        for path, (value, before) in parts.items():
+            kind, into = type(before), None
+            if kind is tuple:
+                into = None if value.__dict__ else self.functions
+            elif kind is dict and isinstance(value, type):
+                into = None if isinstance(value, enum.EnumMeta) else self.classes
+            elif kind is dict and not _container(type(value)):
+                into = self.objects
+            elif kind is type(value) and kind is not set:
+                into = self.dicts if kind is dict else self.lists
+            if into is None or path[-1] in _OWN:
+                self.others[path] = value, before
+                continue
+            into.append(value.__dict__ if into is self.classes else value)  # which stays the same one
+            named.setdefault(id(into), []).append(before)
+        taken = named.get(id(self.functions), ())
+        self.taken = [[each[i] for each in taken] for i in range(len(_FUNCTION))]
+        names = [before for list_ in (self.classes, self.objects) for before in named.get(id(list_), ())]
+        dicts, items = named.get(id(self.dicts), []), named.get(id(self.lists), [])
+        self.sizes = [len(before) for before in (*names, *dicts, *items)]
+        self.names = list(chain.from_iterable(names))
+        self.values = list(chain.from_iterable(map(dict.values, (*names, *dicts))))
+        self.items = list(chain.from_iterable((*dicts, *items)))
+
+    def is_same(self):
+        """Reports whether all parts in the lists are as they were."""
+        names = [*self.classes, *map(_get, self.objects, repeat("__dict__"))]
+        return (
+            all(all(map(operator.is_, map(take, self.functions), taken))
+                for take, taken in zip(_TAKE_FUNCTION, self.taken))
+            and not any(map(_DICT, self.functions))
+            and list(map(len, (*names, *self.dicts, *self.lists))) == self.sizes
+            and list(chain.from_iterable(names)) == self.names  # texts, which are equal if they are the same
+            and all(map(operator.is_, chain.from_iterable(map(_VALUES, (*names, *self.dicts))), self.values))
+            and all(map(operator.is_, chain.from_iterable((*self.dicts, *self.lists)), self.items))
+        )
+
+
+_summaries = {}  # name -> the summary of a module's parts
+_DICT, _VALUES = operator.attrgetter("__dict__"), operator.methodcaller("values")
+
+
+def _changed_parts(name, parts):
+    """Returns the parts of a module that may have changed. A summary pays from the second time on."""
+    summary = _summaries.setdefault(name, _MISSING)
+    if summary is _MISSING:
+        _summaries[name] = None
+        return parts
+    if summary is None:
+        summary = _summaries[name] = _Summary(parts)
+    try:
+        return summary.others if summary.is_same() else parts
+    except Exception:
+        return parts  # an object has lost its names
 
 
 def _container(kind):
@@ -174,6 +246,9 @@ def _names(value, kind, module):
 _FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 
 
+_TAKE_FUNCTION = tuple(map(operator.attrgetter, _FUNCTION))
+
+
 def _take_function(function):
     return function.__code__, function.__defaults__, function.__kwdefaults__
 
@@ -212,9 +287,9 @@ class Changes:
         known, names, parts = _stock.get(module_name, _NOTHING)
         if known is not module:
             parts, names = {}, {name: value for name, value in now.items() if not of_snippet(value)}
-        if _differs(now, names):
+        if len(now) != len(names) or list(now) != list(names) or any(map(operator.is_not, now.values(), names.values())):
             self._compare_names(module_name, (), names, dict(now))
-        for path, (value, before) in list(parts.items()):
+        for path, (value, before) in list(_changed_parts(module_name, parts).items()):
             kind = type(before)
             if kind is int:
                 if len(value) != before:
@@ -441,6 +516,7 @@ def _remember(module, path, name, value):
     before = parts.get(tuple(path), (None, None))[1] if path else names
     if type(before) is dict and (before.get(name, _MISSING) is value or type(value) in _PLAIN and before.get(name) == value):
         before[name] = _ELSEWHERE
+        _summaries.pop(module, None)
 
 
 def _set_name(owner, action, name, value):

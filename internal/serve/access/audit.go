@@ -22,12 +22,27 @@ type Entry struct {
 	Time    time.Time `json:"time"`
 	Request string    `json:"request,omitempty"` // its ID
 	Key     string    `json:"key,omitempty"`
+	KeyID   string    `json:"key_id,omitempty"` // another key may have the name later
 	Tenant  string    `json:"tenant,omitempty"`
 	From    string    `json:"from,omitempty"` // the client's address
-	// Action is the method and the path's pattern, or a command such as "keys create".
+	// Action is the method and the path's pattern, a command such as "keys create", or a request
+	// within a connection, such as "mcp tools/call".
 	Action string `json:"action"`
-	Object string `json:"object,omitempty"` // such as the ID of a run
+	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
+	// Outcome is that of a request within a connection: ok, or a word for why not.
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// maxWord bounds what a client may choose in an entry, in bytes.
+const maxWord = 200
+
+// Note writes an entry for a request within a connection of a key.
+func (a *Audit) Note(k *Key, request, action, object, outcome string) error {
+	return a.Add(Entry{
+		Request: request, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant,
+		Action: action[:min(len(action), maxWord)], Object: object[:min(len(object), maxWord)], Outcome: outcome,
+	})
 }
 
 // OpenAudit opens the log in a data folder, to add to it. Only the user can read it.

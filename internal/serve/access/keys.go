@@ -126,24 +126,11 @@ func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 const selectKeys = `SELECT id, name, tenant, scopes, limits, created, revoked FROM keys `
 
 // List returns all keys in the order in which they were made, revoked ones included.
-func (ks *Keys) List(ctx context.Context) (all []Key, err error) {
-	rows, err := ks.db.QueryContext(ctx, selectKeys+`ORDER BY created, id`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-
-	for rows.Next() {
-		k, err := scanKey(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, k)
-	}
-	return all, rows.Err()
+func (ks *Keys) List(ctx context.Context) ([]Key, error) {
+	return records.List(ctx, ks.db, scanKey, selectKeys+`ORDER BY created, id`)
 }
 
-func scanKey(row interface{ Scan(into ...any) error }) (k Key, err error) {
+func scanKey(row records.Row) (k Key, err error) {
 	var scopes, limits string
 	var created, revoked int64
 	if err := row.Scan(&k.ID, &k.Name, &k.Tenant, &scopes, &limits, &created, &revoked); err != nil {
@@ -179,6 +166,7 @@ func (ks *Keys) Any(ctx context.Context) (found bool, err error) {
 // its revocation.
 func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	sum := sha256.Sum256([]byte(secret)) // an attacker who times the search learns nothing of it
+
 	k, err := scanKey(ks.db.QueryRowContext(ctx, selectKeys+`WHERE hash = ? AND revoked = 0`, sum[:]))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, problem.New(http.StatusUnauthorized, "invalid_key",

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -216,24 +217,18 @@ type Usage struct {
 }
 
 // Usage returns what the keys of a tenant have spent, the last day first.
-func (m *Meter) Usage(ctx context.Context, tenant, since string) (all []Usage, err error) {
-	rows, err := m.db.QueryContext(ctx, `
+func (m *Meter) Usage(ctx context.Context, tenant, since string) ([]Usage, error) {
+	all, err := records.List(ctx, m.db, scanUsage, `
 		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls FROM spending
 		WHERE tenant = ? AND day >= ? ORDER BY day DESC, key LIMIT 10000`, tenant, since)
-	if err != nil {
-		return nil, err
+	if all == nil {
+		all = []Usage{}
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 
-	all = []Usage{}
-	for rows.Next() {
-		var u Usage
-		err := rows.Scan(&u.Key, &u.Day, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.USD, &u.Unpriced,
-			&u.ToolCalls)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, u)
-	}
-	return all, rows.Err()
+	return all, err
+}
+
+func scanUsage(row records.Row) (u Usage, err error) {
+	err = row.Scan(&u.Key, &u.Day, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.USD, &u.Unpriced, &u.ToolCalls)
+	return u, err
 }

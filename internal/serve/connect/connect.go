@@ -45,6 +45,9 @@ type Options struct {
 	Reserve func() (release func(), err error)
 	// Keeper, if set, keeps sessions with a name.
 	Keeper Keeper
+	// Note, if set, is called at the end of each request with its method, the session that it
+	// names, and its outcome: ok, or the kind of its error.
+	Note func(method, session, outcome string)
 	// Labels name the client: see rlm.SessionConfig.
 	Labels map[string]string
 	// MaxHeld bounds the memory of the requests under way, in bytes; 0 is the bound of package
@@ -143,11 +146,15 @@ func (s *server) Begin(ctx context.Context, name string, params jsonrpc.Raw) (js
 		answer, err = m.begin(ctx, s, params)
 	}
 	if err != nil {
-		return nil, describeError(err)
+		err = describeError(err)
+		s.note(name, params, err)
+		return nil, err
 	}
 	return func() (any, error) {
 		result, err := answer()
-		return result, describeError(err)
+		err = describeError(err)
+		s.note(name, params, err)
+		return result, err
 	}, nil
 }
 

@@ -102,7 +102,7 @@ func (f *Files) write(id string, content io.Reader, left int64) (n int64, err er
 
 const columns = `SELECT id, tenant, name, purpose, bytes, created FROM files WHERE tenant = ? `
 
-func scan(row interface{ Scan(into ...any) error }) (file File, err error) {
+func scan(row records.Row) (file File, err error) {
 	var created int64
 	err = row.Scan(&file.ID, &file.Tenant, &file.Name, &file.Purpose, &file.Bytes, &created)
 	file.Created = records.ReadTime(created)
@@ -127,22 +127,9 @@ func (f *Files) List(ctx context.Context, tenant, purpose, after string, limit i
 		}
 	}
 	at := records.Time(last.Created)
-	rows, err := f.db.QueryContext(ctx, columns+`AND (? = '' OR purpose = ?)
+	return records.List(ctx, f.db, scan, columns+`AND (? = '' OR purpose = ?)
 		AND (created < ? OR created = ? AND id > ?) ORDER BY created DESC, id LIMIT ?`,
 		tenant, purpose, purpose, at, at, last.ID, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-
-	for rows.Next() {
-		file, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, file)
-	}
-	return all, rows.Err()
 }
 
 // Delete deletes a file of a tenant. Runs that have begun keep it.

@@ -62,6 +62,7 @@ type gate struct {
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	id := requestID(r)
+
 	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w), patience: g.Patience}
 	head := w.Header()
 	head.Set("X-Request-Id", id)
@@ -70,6 +71,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-store")
 
 	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
+	r.Header.Set("X-Request-Id", id) // for handlers that know the headers alone
 	var caller access.Key
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -214,8 +216,8 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	err := g.Audit.Add(access.Entry{
-		Request: id, Key: k.Name, Tenant: k.Tenant, From: from, Action: r.Method + " " + shorten(r.URL.Path),
-		Object: w.Header().Get(ObjectHeader), Status: w.status,
+		Request: id, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant, From: from,
+		Action: r.Method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
 	})
 	if err != nil {
 		g.Log.Error("cannot write the audit log", "error", err)

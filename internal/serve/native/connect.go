@@ -96,6 +96,12 @@ func (a *api) serveLine(
 		Version: a.Version, Limits: allowed.Limits, Policy: allowed.Policy, Deterministic: allowed.Deterministic,
 		Admit:   func(ctx context.Context) error { return a.Door.Again(ctx, holder.Key.ID) },
 		Reserve: holder.Reserve, Keeper: holder, MaxHeld: heldOfLine,
+		Note: func(method, session, outcome string) {
+			err := a.Audit.Note(&holder.Key, gate.ID(ctx), "WS "+method, session, outcome)
+			if err != nil {
+				a.Log.Error("cannot write the audit log", "error", err)
+			}
+		},
 		Labels: map[string]string{"tenant": holder.Key.Tenant}, Log: a.Log,
 	})
 	if err != nil {

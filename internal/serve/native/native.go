@@ -30,6 +30,7 @@ type Options struct {
 	Files    *files.Files
 	Meter    *access.Meter
 	Door     *access.Door
+	Audit    *access.Audit
 	Version  string
 	MaxBody  int64
 	Log      *slog.Logger

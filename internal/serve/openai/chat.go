@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/access"
@@ -13,17 +14,14 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sse"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // chatRequest is the body of POST /v1/chat/completions.
 type chatRequest struct {
 	shared
 
-	Messages []struct {
-		Role      string            `json:"role"`
-		Content   content           `json:"content"`
-		ToolCalls []json.RawMessage `json:"tool_calls"`
-	} `json:"messages"`
+	Messages      []chatMessage `json:"messages"`
 	StreamOptions *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -38,6 +36,44 @@ type chatRequest struct {
 	Modalities          []string          `json:"modalities"`
 }
 
+type chatMessage struct {
+	Role       string     `json:"role"`
+	Content    content    `json:"content"`
+	ToolCalls  []chatCall `json:"tool_calls"`
+	ToolCallID string     `json:"tool_call_id"`
+}
+
+// chatCall is a call of a client's function.
+type chatCall struct {
+	Index    *int   `json:"index,omitempty"` // in a stream
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function call   `json:"function"`
+}
+
+// turns returns the message as one of a conversation, and the calls that it asks for.
+func (m *chatMessage) turns(param string) (all []turn, err error) {
+	if m.Role == "tool" {
+		t, err := m.Content.read("user", param)
+		if err == nil && m.ToolCallID == "" {
+			err = problem.Bad(param, "a result has no tool_call_id")
+		}
+		t.Call = &earlierCall{Type: kindCallResult, ID: m.ToolCallID}
+		return []turn{t}, err
+	}
+
+	t, err := m.Content.read(m.Role, param)
+	if len(m.ToolCalls) == 0 || len(m.Content) > 0 {
+		all = append(all, t)
+	}
+	for _, c := range m.ToolCalls {
+		all = append(all, turn{
+			Role: llm.RoleAssistant, Call: &earlierCall{kindCall, c.ID, c.Function.Name, c.Function.Arguments},
+		})
+	}
+	return all, err
+}
+
 // read makes the request's question.
 func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	q := &asked{stop: c.Stop}
@@ -46,7 +82,7 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	case c.N != nil && *c.N != 1:
 		return nil, problem.Bad("n", "this server gives one choice: omit n")
 	case len(c.Functions) > 0:
-		return nil, problem.Bad("functions", "this server calls no functions of clients: omit functions")
+		return nil, problem.Bad("functions", "functions is the form of older clients: give tools")
 	case c.Logprobs:
 		return nil, problem.Bad("logprobs", "this server has no logprobs: omit the member")
 	case len(c.Stop) > 4:
@@ -63,15 +99,11 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	}
 
 	for i := range c.Messages {
-		param := fmt.Sprintf("messages[%d]", i)
-		if len(c.Messages[i].ToolCalls) > 0 {
-			return nil, problem.Bad(param, "this server calls no functions of clients: omit tool_calls")
-		}
-		t, err := c.Messages[i].Content.read(c.Messages[i].Role, param)
+		turns, err := c.Messages[i].turns(fmt.Sprintf("messages[%d]", i))
 		if err != nil {
 			return nil, err
 		}
-		q.turns = append(q.turns, t)
+		q.turns = append(q.turns, turns...)
 	}
 	if err := q.readTokens(cmp.Or(c.MaxCompletionTokens, c.MaxTokens), "max_completion_tokens"); err != nil {
 		return nil, err
@@ -82,7 +114,8 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	if err := q.check("messages"); err != nil {
 		return nil, err
 	}
-	return q, nil
+	err := q.offer(&c.shared)
+	return q, err
 }
 
 // chunk is a chat completion, whole or a part of it.
@@ -105,9 +138,27 @@ type choice struct {
 }
 
 type chatAnswer struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
-	Refusal *string `json:"refusal,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content,omitempty"`
+	Refusal   *string    `json:"refusal,omitempty"`
+	ToolCalls []chatCall `json:"tool_calls,omitempty"`
+}
+
+// say returns the answer as a message, or what of it a stream has not sent.
+func (got *answered) say(id string, isStream, wasSent bool) *chatAnswer {
+	a := &chatAnswer{}
+	if !wasSent && (got.text != "" || len(got.calls) == 0) {
+		a.Content = &got.text
+	}
+	for i, c := range got.calls {
+		one := chatCall{Type: kindFunction, Function: c}
+		one.ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(id, "chatcmpl-"), i)
+		if isStream {
+			one.Index = &i
+		}
+		a.ToolCalls = append(a.ToolCalls, one)
+	}
+	return a
 }
 
 // completeChat answers POST /v1/chat/completions.
@@ -130,7 +181,9 @@ func (a *API) completeChat(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		w.Header().Set(gate.ObjectHeader, cmp.Or(got.details.Run, base.ID))
-		base.Choices = []choice{{Message: &chatAnswer{Role: "assistant", Content: &got.text}, FinishReason: &finish}}
+		message := got.say(base.ID, false, false)
+		message.Role = "assistant"
+		base.Choices = []choice{{Message: message, FinishReason: &finish}}
 		base.finish(&got)
 		writeJSON(w, http.StatusOK, base)
 		return nil
@@ -158,7 +211,8 @@ func (a *API) begin(
 				ask.Stream = stream
 			}
 			reply, err := a.Runs.Ask(ctx, k, ask)
-			return describeReply(&reply), finishOf(reply.Finish), err
+			got := describeReply(&reply)
+			return q.finish(got, finishOf(reply.Finish), err)
 		}
 	}
 
@@ -172,8 +226,19 @@ func (a *API) begin(
 		if got.incomplete != "" {
 			finish = "length"
 		}
-		return got, finish, err
+		return q.finish(got, finish, err)
 	}
+}
+
+// finish takes the calls of the client's functions out of an answer, and says why it ended.
+func (q *asked) finish(got answered, finish string, err error) (answered, string, error) {
+	if err == nil && finish == "stop" {
+		err = q.functions.split(&got)
+	}
+	if len(got.calls) > 0 {
+		finish = "tool_calls"
+	}
+	return got, finish, err
 }
 
 func describeReply(reply *runs.Reply) answered {
@@ -318,8 +383,8 @@ func (s *chatStream) end(p *piece, withUsage bool) error {
 		return nil //nolint:nilerr // it was sent
 	}
 
-	if !s.sent {
-		s.write(choice{Delta: &chatAnswer{Content: &p.got.text}})
+	if rest := p.got.say(s.base.ID, true, s.sent); rest.Content != nil || len(rest.ToolCalls) > 0 {
+		s.write(choice{Delta: rest})
 	}
 	s.base.RLM = &p.got.details
 	s.write(choice{Delta: &chatAnswer{}, FinishReason: &p.finish})

@@ -22,6 +22,8 @@ type turn struct {
 	Texts  []string     `json:"texts,omitempty"`
 	Images []llm.Image  `json:"images,omitempty"`
 	Files  []attachment `json:"files,omitempty"`
+	// Call is set if the message is a call of a client's function, or its result.
+	Call *earlierCall `json:"call,omitempty"`
 }
 
 // attachment is a file of a message: an uploaded one, or its content.
@@ -31,7 +33,13 @@ type attachment struct {
 	Data []byte `json:"data,omitempty"`
 }
 
-func (t *turn) text() string { return strings.Join(t.Texts, "\n\n") }
+func (t *turn) text() string {
+	text := strings.Join(t.Texts, "\n\n")
+	if t.Call != nil {
+		return t.Call.text(text)
+	}
+	return text
+}
 
 // The bounds of a conversation.
 const (
@@ -167,6 +175,7 @@ type asked struct {
 	turns []turn
 	runs.Spec
 	loop       bool // code_interpreter is among the tools
+	functions  *functions
 	sampling   llm.Sampling
 	stop       []string
 	maxTokens  int
@@ -252,7 +261,12 @@ func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Reques
 	}
 
 	var parts []runs.Content
-	r.Question, parts = splitQuestion(q.turns[len(q.turns)-1].Texts, a.Long)
+	last := &q.turns[len(q.turns)-1]
+	texts := last.Texts
+	if last.Call != nil {
+		texts = []string{last.text()}
+	}
+	r.Question, parts = splitQuestion(texts, a.Long)
 	r.Contents = append(parts, r.Contents...)
 	if earlier.Len() > 0 {
 		r.Contents = append(r.Contents, runs.Content{Name: "earlier messages", Text: earlier.String()})

@@ -107,6 +107,27 @@ func (t *teller) code(e *runs.Event, run string) error {
 	return t.closeItem()
 }
 
+// call tells of a call of a client's function.
+func (t *teller) call(c call) error {
+	one := item{
+		ID: "fc_" + strings.TrimPrefix(c.ID, "call_"), Type: kindCall, Status: "in_progress",
+		Call: call{ID: c.ID, Name: c.Name},
+	}
+
+	named, err := t.addItem(one)
+	if err == nil {
+		err = t.tell("response.function_call_arguments.delta", named("delta", c.Arguments))
+	}
+	if err == nil {
+		err = t.tell("response.function_call_arguments.done", named("name", c.Name, "arguments", c.Arguments))
+	}
+	if err != nil {
+		return err
+	}
+	t.Output[len(t.Output)-1].Call = c
+	return t.closeItem()
+}
+
 // beginText tells that the message of the answer begins, unless it has.
 func (t *teller) beginText() error {
 	if n := len(t.Output); n > 0 && t.Output[n-1].Type == kindMessage {
@@ -139,8 +160,14 @@ func (t *teller) add(text string) error {
 // end tells how the response ended.
 func (t *teller) end(got *answered, failed error, at int64) error {
 	t.finish(got, failed, at)
-	if t.Status == "completed" || t.Status == "incomplete" && got.text != "" {
+	isWhole := t.Status == "completed"
+	if got.text != "" && (isWhole || t.Status == "incomplete") || isWhole && len(got.calls) == 0 {
 		if err := t.endText(got.text); err != nil {
+			return err
+		}
+	}
+	for _, c := range got.calls {
+		if err := t.call(c); err != nil {
 			return err
 		}
 	}
@@ -150,6 +177,16 @@ func (t *teller) end(got *answered, failed error, at int64) error {
 		kind = "response.incomplete"
 	}
 	return t.tell(kind, fields{"response": t.resource})
+}
+
+// split takes the calls of the client's functions out of an answer.
+func (t *teller) split(got *answered) error {
+	f, err := t.functions()
+	if err == nil {
+		err = f.split(got)
+	}
+	t.nameCalls(got.calls)
+	return err
 }
 
 // endText tells that the text is whole.
@@ -216,6 +253,9 @@ func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle f
 		return errPaused
 	}
 	got, failed := outcome(&record)
+	if failed == nil {
+		failed = t.split(&got)
+	}
 	return t.end(&got, failed, record.Ended.Unix())
 }
 
@@ -247,6 +287,11 @@ func (t *teller) tellWhole(known *resource) error {
 
 	if text := known.text(); text != "" {
 		if err := t.endText(text); err != nil {
+			return err
+		}
+	}
+	for _, c := range known.calls() {
+		if err := t.call(c); err != nil {
 			return err
 		}
 	}

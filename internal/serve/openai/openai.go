@@ -259,6 +259,7 @@ type details struct {
 type answered struct {
 	text       string
 	incomplete string // why it is: a word of OpenAI's, empty for a whole answer
+	calls      []call // of the client's functions
 	in, out    int64
 	details    details
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,6 +48,13 @@ var seeds = []string{
 		{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"},
 		{"type":"input_file","file_id":"file-1"}]}],"text":{"format":{"type":"json_schema","schema":{}}},
 		"tools":[{"type":"code_interpreter"}],"max_output_tokens":9,"max_tool_calls":2,"background":true}`,
+	`{"model":"rlm/x","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
+		"tool_choice":{"type":"function","function":{"name":"f"}},"messages":[{"role":"assistant","tool_calls":[
+		{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"d"}]}`,
+	`{"model":"rlm/x","tools":[{"type":"function","name":"f","strict":true}],"parallel_tool_calls":false,
+		"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]},
+		"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+		{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"d"}]}]}`,
 	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
 }
 
@@ -93,4 +101,35 @@ func checkAsked(t *testing.T, a *API, q *asked) {
 	if r, err := a.request(t.Context(), "local", q); err != nil || strings.TrimSpace(r.Question) == "" {
 		t.Errorf("a run has no question: %+v, %v", r, err)
 	}
+}
+
+// FuzzReply splits the answers of models. What is taken for a call is one that the client allows.
+func FuzzReply(f *testing.F) {
+	for _, text := range []string{
+		`{"calls":[{"name":"f","arguments":"{\"a\":1}"}],"answer":""}`, `{"calls":[],"answer":"{}"}`,
+		`{"calls":[{"name":"g","arguments":""}]}`, `[]`, `{"calls":null}`, `{"calls":[{}]}`,
+	} {
+		f.Add(text)
+	}
+	s := shared{Tools: []tool{{
+		Type: kindFunction, Name: "f", Parameters: json.RawMessage(`{"type":"object","required":["a"]}`),
+	}}}
+	known, err := s.functions()
+	if err != nil {
+		f.Fatal(err)
+	}
+	known.format = json.RawMessage(`{"type":"object"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := answered{text: text}
+		if known.split(&got) != nil {
+			return
+		}
+		for _, c := range got.calls {
+			var arguments map[string]any
+			err := json.Unmarshal([]byte(c.Arguments), &arguments)
+			if _, has := arguments["a"]; err != nil || c.Name != "f" || !has {
+				t.Errorf("%q gives the call %+v, %v", text, c, err)
+			}
+		}
+	})
 }

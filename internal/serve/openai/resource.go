@@ -2,6 +2,8 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
@@ -22,7 +24,7 @@ type resource struct {
 	Output             []item            `json:"output"`
 	Error              *failure          `json:"error"`
 	Tools              []tool            `json:"tools"`
-	ToolChoice         string            `json:"tool_choice"`
+	ToolChoice         json.RawMessage   `json:"tool_choice"`
 	Truncation         string            `json:"truncation"`
 	ParallelToolCalls  bool              `json:"parallel_tool_calls"`
 	Text               textSettings      `json:"text"`
@@ -80,11 +82,14 @@ type outputDetails struct {
 
 // The kinds of items.
 const (
-	kindMessage = "message"
-	kindCode    = "code_interpreter_call"
+	kindMessage    = "message"
+	kindCode       = "code_interpreter_call"
+	kindCall       = "function_call"
+	kindCallResult = "function_call_output"
 )
 
-// item is a part of the output: a message, or a turn of the root that ran code.
+// item is a part of the output: a message, a turn of the root that ran code, or a call of a
+// client's function.
 type item struct {
 	ID     string
 	Type   string
@@ -93,6 +98,7 @@ type item struct {
 	Code   string
 	Run    string // whose sandbox it was
 	Logs   string
+	Call   call
 }
 
 // outputText is the content of a message.
@@ -112,7 +118,7 @@ type logs struct {
 	Logs string `json:"logs"`
 }
 
-// messageItem and codeItem are the two forms of an item on the wire.
+// messageItem, codeItem and callItem are the forms of an item on the wire.
 type messageItem struct {
 	ID      string       `json:"id"`
 	Type    string       `json:"type"`
@@ -130,6 +136,15 @@ type codeItem struct {
 	Outputs     []logs `json:"outputs"`
 }
 
+type callItem struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Status    string `json:"status"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
 // MarshalJSON implements [json.Marshaler].
 func (i item) MarshalJSON() ([]byte, error) {
 	if i.Type == kindCode {
@@ -139,6 +154,9 @@ func (i item) MarshalJSON() ([]byte, error) {
 		}
 		return marshal(codeItem{i.ID, i.Type, i.Status, i.Code, i.Run, outputs})
 	}
+	if i.Type == kindCall {
+		return marshal(callItem{i.ID, i.Type, i.Status, i.Call.ID, i.Call.Name, i.Call.Arguments})
+	}
 
 	content := []outputText{}
 	if i.Text != nil {
@@ -147,13 +165,14 @@ func (i item) MarshalJSON() ([]byte, error) {
 	return marshal(messageItem{i.ID, i.Type, i.Status, "assistant", content})
 }
 
-// UnmarshalJSON implements [json.Unmarshaler], for stored messages.
+// UnmarshalJSON implements [json.Unmarshaler], for stored messages and calls.
 func (i *item) UnmarshalJSON(data []byte) error {
 	var m messageItem
-	if err := json.Unmarshal(data, &m); err != nil {
+	var c callItem
+	if err := errors.Join(json.Unmarshal(data, &m), json.Unmarshal(data, &c)); err != nil {
 		return err
 	}
-	*i = item{ID: m.ID, Type: m.Type, Status: m.Status}
+	*i = item{ID: m.ID, Type: m.Type, Status: m.Status, Call: call{c.CallID, c.Name, c.Arguments}}
 	if len(m.Content) > 0 {
 		i.Text = &m.Content[0].Text
 	}
@@ -169,6 +188,37 @@ func (r *resource) text() string {
 		}
 	}
 	return strings.Join(all, "\n\n")
+}
+
+// calls returns the calls of the client's functions.
+func (r *resource) calls() (all []call) {
+	for i := range r.Output {
+		if r.Output[i].Type == kindCall {
+			all = append(all, r.Output[i].Call)
+		}
+	}
+	return all
+}
+
+// functions returns the functions that the request has, nil for none.
+func (r *resource) functions() (*functions, error) {
+	s := shared{Tools: r.Tools, ToolChoice: r.ToolChoice, ParallelToolCalls: &r.ParallelToolCalls}
+	f, err := s.functions()
+	if err != nil || f == nil {
+		return nil, err
+	}
+
+	var q asked
+	err = q.readText(r.Text.Format)
+	f.format = q.Schema
+	return f, err
+}
+
+// nameCalls gives the calls of an answer their IDs, the same ones each time.
+func (r *resource) nameCalls(calls []call) {
+	for i := range calls {
+		calls[i].ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(r.ID, "resp_"), i)
+	}
 }
 
 // isOver reports whether the response has its end.

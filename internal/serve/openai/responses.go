@@ -44,6 +44,12 @@ type inputItem struct {
 	Type    string  `json:"type"`
 	Role    string  `json:"role"`
 	Content content `json:"content"`
+
+	// Of a call of a client's function, and of its result.
+	CallID    string  `json:"call_id"`
+	Name      string  `json:"name"`
+	Arguments string  `json:"arguments"`
+	Output    content `json:"output"`
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -56,18 +62,30 @@ func (in *input) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]inputItem)(in))
 }
 
-// turns returns the messages among the items. Turns of the root that a client sends back are
+// turns returns the messages and calls among the items. Turns of the root that a client sends back are
 // left out, because the answer has what they found.
 func (in input) turns() (turns []turn, err error) {
 	for i := range in {
-		switch in[i].Type {
-		case "", "message":
+		one, param := &in[i], fmt.Sprintf("input[%d]", i)
+		var t turn
+		switch one.Type {
+		case "", kindMessage:
+			t, err = one.Content.read(one.Role, param)
+		case kindCall:
+			t.Role = llm.RoleAssistant
+			t.Call = &earlierCall{one.Type, one.CallID, one.Name, one.Arguments}
+		case kindCallResult:
+			t, err = one.Output.read("user", param)
+			t.Call = &earlierCall{Type: one.Type, ID: one.CallID}
 		case kindCode, "reasoning":
 			continue
 		default:
-			return nil, problem.Bad("input", "an item has the type %.40q: give messages", in[i].Type)
+			return nil, problem.Bad("input",
+				"an item has the type %.40q: give messages, calls and their results", one.Type)
 		}
-		t, err := in[i].Content.read(in[i].Role, fmt.Sprintf("input[%d]", i))
+		if err == nil && t.Call != nil && t.Call.ID == "" {
+			err = problem.Bad(param, "a %s has no call_id", one.Type)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +128,10 @@ func (c *responseRequest) read(r *http.Request) (q *asked, fresh []turn, err err
 		}
 	}
 
-	if len(c.Text.Format) > 0 {
-		var f format
-		if err := decode(c.Text.Format, &f); err != nil {
-			return nil, nil, err
-		}
-		err = q.readFormat(&f, "text.format")
+	if err := q.readText(c.Text.Format); err != nil {
+		return nil, nil, err
 	}
+	err = q.offer(&c.shared)
 	return q, fresh, err
 }
 
@@ -125,8 +140,9 @@ func (c *responseRequest) resource() resource {
 	one := 1.0
 	r := resource{
 		ID: runs.NewID("resp_"), Object: "response", CreatedAt: unixNow(), Status: "queued", Model: c.Model,
-		Output: []item{}, Tools: []tool{}, ToolChoice: "auto", Truncation: "disabled", ParallelToolCalls: true,
-		Text: textSettings{json.RawMessage(`{"type":"text"}`)}, TopP: *cmp.Or(c.TopP, &one),
+		Output: []item{}, Tools: []tool{}, ToolChoice: json.RawMessage(`"auto"`), Truncation: "disabled",
+		ParallelToolCalls: c.ParallelToolCalls == nil || *c.ParallelToolCalls,
+		Text:              textSettings{json.RawMessage(`{"type":"text"}`)}, TopP: *cmp.Or(c.TopP, &one),
 		Temperature: *cmp.Or(c.Temperature, &one), MaxOutputTokens: c.MaxOutputTokens, MaxToolCalls: c.MaxToolCalls,
 		Store: c.Store == nil || *c.Store, Background: c.Background, ServiceTier: "default",
 		Metadata: c.Metadata, SafetyIdentifier: c.SafetyIdentifier, PromptCacheKey: c.PromptCacheKey,
@@ -134,6 +150,9 @@ func (c *responseRequest) resource() resource {
 	r.Tools = append(r.Tools, c.Tools...)
 	if len(c.Text.Format) > 0 {
 		r.Text.Format = c.Text.Format
+	}
+	if len(c.ToolChoice) > 0 && string(c.ToolChoice) != "null" {
+		r.ToolChoice = c.ToolChoice
 	}
 
 	if c.Metadata == nil {
@@ -301,6 +320,9 @@ func (a *API) answerNow(ctx context.Context, k access.Key, q *asked, t *teller) 
 	}
 	got := describeReply(&reply)
 	got.incomplete = incompleteOf(reply.Finish)
+	if err := t.split(&got); err != nil {
+		return err
+	}
 	return t.end(&got, nil, unixNow())
 }
 
@@ -352,6 +374,9 @@ func (a *API) streamDirect(
 	begin()
 	got := describeReply(&reply)
 	got.incomplete = incompleteOf(reply.Finish)
+	if err == nil {
+		err = t.split(&got)
+	}
 	if err = t.end(&got, errors.Join(err, broken), unixNow()); err != nil {
 		return nil // the client has gone away
 	}

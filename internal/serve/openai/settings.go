@@ -11,9 +11,52 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// tool is a tool that a client offers to the model. Only the sandbox is one that this server has.
+// tool is a tool that a client offers to the model: the sandbox, which this server has, or a
+// function of the client.
 type tool struct {
-	Type string `json:"type"`
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      *bool           `json:"strict"`
+}
+
+const kindFunction = "function"
+
+// UnmarshalJSON implements [json.Unmarshaler]. Chat completions have an object in the object.
+func (t *tool) UnmarshalJSON(data []byte) error {
+	type plain tool
+	both := struct {
+		*plain
+
+		Function *plain `json:"function"`
+	}{(*plain)(t), nil}
+	if err := json.Unmarshal(data, &both); err != nil {
+		return err
+	}
+
+	if both.Function != nil {
+		kind := t.Type
+		*t = tool(*both.Function)
+		t.Type = kind
+	}
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler]. Clients check that all members of a function are there.
+func (t tool) MarshalJSON() ([]byte, error) {
+	if t.Type != kindFunction {
+		return marshal(fields{"type": t.Type})
+	}
+
+	all := fields{"type": t.Type, "name": t.Name, "description": nil, "parameters": nil, "strict": t.Strict}
+	if t.Description != "" {
+		all["description"] = t.Description
+	}
+	if len(t.Parameters) > 0 {
+		all["parameters"] = t.Parameters
+	}
+	return marshal(all)
 }
 
 // format is the wanted form of the answer: of chat completions, or of responses, which have the
@@ -49,9 +92,12 @@ type shared struct {
 	Temperature *float64          `json:"temperature"`
 	TopP        *float64          `json:"top_p"`
 	Seed        *int64            `json:"seed"`
-	Tools       []tool            `json:"tools"`
 	Metadata    map[string]string `json:"metadata"`
 	Store       *bool             `json:"store"`
+
+	Tools             []tool          `json:"tools"`
+	ToolChoice        json.RawMessage `json:"tool_choice"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
 }
 
 // read makes the settings of a request.
@@ -63,11 +109,14 @@ func (s *shared) read(r *http.Request, q *asked) (err error) {
 	q.sampling.Temperature, q.sampling.TopP, q.sampling.Seed = s.Temperature, s.TopP, s.Seed
 	q.word = r.Header.Get("Idempotency-Key")
 	for _, t := range s.Tools {
-		if t.Type != "code_interpreter" {
-			return problem.Bad("tools", "a tool has the type %.40q: this server has code_interpreter alone; "+
+		switch t.Type {
+		case kindFunction:
+		case "code_interpreter":
+			q.loop = true
+		default:
+			return problem.Bad("tools", "a tool has the type %.40q: this server has code_interpreter and function; "+
 				"give snippets other tools with rlm serve --tool or --mcp", t.Type)
 		}
-		q.loop = true
 	}
 	if len(s.Metadata) > 16 {
 		return problem.Bad("metadata", "there are %d pairs, more than 16", len(s.Metadata))
@@ -128,6 +177,19 @@ func (q *asked) readFormat(f *format, param string) error {
 		return problem.Bad(param, "unknown format %.40q: give text, json_object or json_schema", f.Type)
 	}
 	return nil
+}
+
+// readText reads the member text.format of responses.
+func (q *asked) readText(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+
+	var f format
+	if err := decode(raw, &f); err != nil {
+		return err
+	}
+	return q.readFormat(&f, "text.format")
 }
 
 // readTokens reads the bound of the answer's tokens.

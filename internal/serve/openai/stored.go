@@ -100,11 +100,13 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 		if err != nil {
 			return nil, err
 		}
-		text, err := a.textOf(ctx, row)
+		answer, err := a.answerOf(ctx, row)
 		if err != nil {
 			return nil, err
 		}
-		turns = append(turns, turn{Role: llm.RoleAssistant, Texts: []string{text}})
+		for _, t := range slices.Backward(answer) {
+			turns = append(turns, t)
+		}
 		for _, t := range slices.Backward(row.input) {
 			turns = append(turns, t)
 		}
@@ -115,24 +117,33 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 	return turns, nil
 }
 
-// textOf returns the answer of a response.
-func (a *API) textOf(ctx context.Context, row *stored) (string, error) {
-	if row.run == "" {
-		if !row.isOver() {
-			return "", problem.Bad("previous_response_id", "response %s goes on: wait for its end", row.ID)
+// answerOf returns the answer of a response: its text, and the calls that it asked for.
+func (a *API) answerOf(ctx context.Context, row *stored) (answer []turn, err error) {
+	text, calls, isOver := row.text(), row.calls(), row.isOver()
+	if row.run != "" {
+		record, err := a.Runs.Get(ctx, row.tenant, row.run)
+		if err != nil {
+			return nil, err
 		}
-		return row.text(), nil
+		got, _ := outcome(&record) // without an answer, there is no text
+		if err := (&teller{resource: row.resource}).split(&got); err != nil {
+			return nil, err
+		}
+		text, calls, isOver = got.text, got.calls, record.IsOver()
+	}
+	if !isOver {
+		return nil, problem.Bad("previous_response_id", "response %s goes on: wait for its end", row.ID)
 	}
 
-	record, err := a.Runs.Get(ctx, row.tenant, row.run)
-	if err != nil {
-		return "", err
+	if text != "" || len(calls) == 0 {
+		answer = append(answer, turn{Role: llm.RoleAssistant, Texts: []string{text}})
 	}
-	if !record.IsOver() {
-		return "", problem.Bad("previous_response_id", "response %s goes on: wait for its end", row.ID)
+	for _, c := range calls {
+		answer = append(answer, turn{
+			Role: llm.RoleAssistant, Call: &earlierCall{kindCall, c.ID, c.Name, c.Arguments},
+		})
 	}
-	got, _ := outcome(&record) // without an answer, there is no text
-	return got.text, nil
+	return answer, nil
 }
 
 func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) error {
@@ -165,19 +176,33 @@ func (a *API) listInput(w http.ResponseWriter, r *http.Request) error {
 
 	list := page[fields]{Object: "list", Data: []fields{}}
 	for i := range row.input {
-		t := &row.input[i]
-		parts := []fields{}
-		for _, text := range t.Texts {
-			parts = append(parts, fields{"type": "input_text", "text": text})
-		}
-		for _, f := range t.Files {
-			parts = append(parts, fields{"type": "input_file", "file_id": f.ID, "filename": f.Name})
-		}
-		list.Data = append(list.Data, fields{
-			"id": "msg_" + strconv.Itoa(i) + "_" + row.ID, "type": kindMessage, "status": "completed",
-			"role": t.Role, "content": parts,
-		})
+		list.Data = append(list.Data, row.input[i].describe(strconv.Itoa(i)+"_"+row.ID))
 	}
 	writeJSON(w, http.StatusOK, list)
 	return nil
+}
+
+// describe returns a message as an item on the wire.
+func (t *turn) describe(id string) fields {
+	parts := []fields{}
+	for _, text := range t.Texts {
+		parts = append(parts, fields{"type": "input_text", "text": text})
+	}
+	for _, f := range t.Files {
+		parts = append(parts, fields{"type": "input_file", "file_id": f.ID, "filename": f.Name})
+	}
+
+	c := t.Call
+	switch {
+	case c == nil:
+		return fields{
+			"id": "msg_" + id, "type": kindMessage, "status": "completed", "role": t.Role, "content": parts,
+		}
+	case c.Type == kindCall:
+		return fields{
+			"id": "fc_" + id, "type": c.Type, "status": "completed", "call_id": c.ID, "name": c.Name,
+			"arguments": c.Arguments,
+		}
+	}
+	return fields{"id": "fc_" + id, "type": c.Type, "status": "completed", "call_id": c.ID, "output": parts}
 }

@@ -65,7 +65,7 @@ func (r *Record) IsOver() bool {
 
 const runColumns = `id, tenant, key, spec, background, status, reason, outcome, charged, created, ended`
 
-func scanRecord(row interface{ Scan(into ...any) error }) (r Record, err error) {
+func scanRecord(row records.Row) (r Record, err error) {
 	var spec, outcome, charged string
 	var created, ended int64
 	err = row.Scan(&r.ID, &r.Tenant, &r.Key, &spec, &r.Background, &r.Status, &r.Reason, &outcome,
@@ -185,19 +185,6 @@ func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Reco
 		append(args, f.Limit)...)
 }
 
-func (m *Manager) query(ctx context.Context, where string, args ...any) (all []Record, err error) {
-	rows, err := m.db.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE `+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-
-	for rows.Next() {
-		r, err := scanRecord(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+func (m *Manager) query(ctx context.Context, where string, args ...any) ([]Record, error) {
+	return records.List(ctx, m.db, scanRecord, `SELECT `+runColumns+` FROM runs WHERE `+where, args...)
 }

@@ -58,7 +58,7 @@ type Options struct {
 	Hosts, Origins []string
 	Inputs         inputs.Options
 	// MCP makes what answers /mcp, nil for nothing. It is closed when the server has drained.
-	MCP     func(*runs.Manager, *files.Files) Endpoint
+	MCP     func(*runs.Manager, *files.Files, *access.Audit) Endpoint
 	Version string
 	Log     *slog.Logger
 }
@@ -131,11 +131,11 @@ func (s *Server) open(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)
 	s.Document = native.New(native.Options{
-		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Version: s.Version,
-		MaxBody: s.MaxBody, Log: s.Log,
+		Runs: s.manager, Sessions: s.kept, Files: uploads, Meter: meter, Door: &door, Audit: s.audit,
+		Version: s.Version, MaxBody: s.MaxBody, Log: s.Log,
 	}, mux)
 	if s.MCP != nil {
-		s.mcp = s.MCP(s.manager, uploads)
+		s.mcp = s.MCP(s.manager, uploads, s.audit)
 		mux.Handle("/mcp", s.mcp)
 	}
 	views.AddTo(mux, s.manager, s.Log)

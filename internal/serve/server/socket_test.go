@@ -3,6 +3,9 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +162,37 @@ func TestASocketHoldsSessions(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Error("sessions outlive their connection")
+}
+
+// TestTheAuditLogHasTheRequestsOfASocket, but not what snippets say.
+func TestTheAuditLogHasTheRequestsOfASocket(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, counting(t), locked)
+	c := s.connect(s.key(access.Key{Name: "alice"}))
+	c.wants(c.ask("session/open", object{"contexts": []object{{"text": "a"}}, "name": "kept"}), `"session":"1"`)
+	c.wants(c.ask("session/run", object{"source": "'a secret'", "session": "1"}), "a secret")
+	c.wants(c.ask("session/run", object{"source": "1", "session": "7"}), "there is no session")
+	c.wants(c.ask("session/set", object{"names": 1}), "error")
+
+	data, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := `"key":"alice","key_id":"key_\w+","tenant":"alice","action":"WS `
+	for _, want := range []string{
+		`initialize","outcome":"ok"`,
+		`session/open","object":"kept","outcome":"ok"`,
+		`session/run","object":"1","outcome":"ok"`,
+		`session/run","object":"7","outcome":"unknown_session"`,
+		`session/set","outcome":"invalid"`,
+	} {
+		if !regexp.MustCompile(begins + want).Match(data) {
+			t.Errorf("the audit log lacks %s: %s", want, data)
+		}
+	}
+	if strings.Contains(string(data), "a secret") {
+		t.Error("the audit log has what a snippet wrote")
+	}
 }
 
 func TestSocketsAreRefusedWithAReason(t *testing.T) {

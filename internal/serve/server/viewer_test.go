@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -66,6 +67,26 @@ func TestAPersonSeesARunOfTheServerGrow(t *testing.T) {
 	p.Wait(`document.getElementById('notes').textContent.includes('there is no run')`)
 	p.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(s.web.URL))
 	p.Wait(`document.getElementById('items').textContent === 'There are no runs yet.'`)
+}
+
+// TestAPersonSeesAParkedRunGoOn: the page needs no reload after a decision.
+func TestAPersonSeesAParkedRunGoOn(t *testing.T) {
+	s, _ := startMailing(t, t.TempDir(), "FINAL(await mail('ann'))")
+	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail her"}), "id")
+	s.do("GET", path+"/events", "", nil) // until it waits
+	p := browser.Open(t)
+	p.Do(chromedp.Navigate(s.web.URL), chromedp.WaitVisible(".row")) // the only run is opened
+	p.Wait(`document.getElementById('status').textContent === 'parked'`)
+
+	var run struct {
+		Waiting []struct{ ID string }
+	}
+	parked := s.do("GET", path, "", nil)
+	if err := json.Unmarshal([]byte(parked.body), &run); err != nil || len(run.Waiting) != 1 {
+		t.Fatalf("%s, %v", parked.body, err)
+	}
+	s.want(s.do("POST", path+"/approvals", "", object{"approval": run.Waiting[0].ID, "allow": true}), 200, "")
+	p.Wait(`document.getElementById('status').textContent === 'answered'`)
 }
 
 func TestThePageNeedsNoKeyOnLoopback(t *testing.T) {

@@ -63,7 +63,7 @@ type Record struct {
 
 const recordColumns = `id, tenant, key, name, spec, digest, standing, unsaved, created, used`
 
-func scanRecord(row interface{ Scan(into ...any) error }) (r Record, err error) {
+func scanRecord(row records.Row) (r Record, err error) {
 	var spec, standing string
 	var created, used int64
 	err = row.Scan(&r.ID, &r.Tenant, &r.Key, &r.Name, &spec, &r.digest, &standing, &r.Unsaved, &created, &used)
@@ -134,21 +134,8 @@ func (m *Manager) List(ctx context.Context, tenant, name, after string, limit in
 		args = append(args, at, at, last.ID)
 	}
 
-	rows, err := m.DB.QueryContext(ctx, `SELECT `+recordColumns+` FROM sessions WHERE `+
+	return records.List(ctx, m.DB, scanRecord, `SELECT `+recordColumns+` FROM sessions WHERE `+
 		strings.Join(where, " AND ")+` ORDER BY created DESC, id LIMIT ?`, append(args, limit)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-
-	for rows.Next() {
-		r, err := scanRecord(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
 }
 
 // The states of a session.

@@ -157,11 +157,15 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	m.mu.Lock()
 	rested := time.Since(l.lastUse)
 	isFree, isHeld := (!l.isBusy || l.isHeld) && !l.isDeleted, l.isHeld
+	saveAfter := m.SaveAfter
+	if 4*m.open > 3*m.Open { // others need its place soon, and should not wait for the save
+		saveAfter /= 8
+	}
 	m.mu.Unlock()
 	if l.session == nil || !isFree {
 		return
 	}
-	if l.record.Unsaved && l.tried != l.changes && (rested >= m.SaveAfter || longest == 0) {
+	if l.record.Unsaved && l.tried != l.changes && (rested >= saveAfter || longest == 0) {
 		m.trySave(l)
 	}
 

@@ -172,10 +172,15 @@ var errNews = errors.New("there is a further event")
 
 // Wait implements [viewer.Source].
 func (s *served) Wait(ctx context.Context, id string, run *viewer.Run) error {
-	if run.Status != viewer.StatusRunning {
+	tenant := access.Caller(ctx).Tenant
+	switch run.Status {
+	case viewer.StatusParked:
+		return s.waitForDecision(ctx, tenant, id, run)
+	case viewer.StatusRunning:
+	default:
 		return viewer.ErrEnded
 	}
-	tenant := access.Caller(ctx).Tenant
+
 	known, err := strconv.ParseInt(run.Stamp, 10, 64)
 	if err != nil {
 		return err
@@ -186,11 +191,24 @@ func (s *served) Wait(ctx context.Context, id string, run *viewer.Run) error {
 		return nil
 	}
 
-	if err == nil {
-		_, err = s.runs.Wait(ctx, tenant, id) // its record follows the last event
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	record, err := s.runs.Wait(ctx, tenant, id) // it follows the last event
+	if err == nil && record.Status != viewer.StatusParked {
 		err = viewer.ErrEnded
 	}
 	return err
+}
+
+// waitForDecision waits until a parked run goes on, or is parked again.
+func (s *served) waitForDecision(ctx context.Context, tenant, id string, run *viewer.Run) error {
+	known, err := s.find(ctx, tenant, id)
+	if err != nil || known.Status != viewer.StatusParked {
+		return err
+	}
+	return viewer.Poll(ctx, run, func() (bool, error) {
+		now, err := s.find(ctx, tenant, id)
+		return now.Status != known.Status || !now.Ended.Equal(known.Ended), err
+	})
 }

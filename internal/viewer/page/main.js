@@ -105,7 +105,7 @@ function openRun(data, node) {
   choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
   byId('scroll').focus({preventScroll: true});
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('shown')));
-  if (data.status === 'running') follow(data.version);
+  if (['running', 'parked'].includes(data.status)) follow(data.version);
 }
 
 function follow(version) {

@@ -59,9 +59,10 @@ func (t *Turn) Ended() time.Time {
 type Folder struct {
 	Root *Loop
 
-	root  *os.Root
-	loops int
-	lines Lines
+	root      *os.Root
+	loops     int
+	lines     Lines
+	temporary string // a folder that Close deletes, empty for none
 }
 
 // Open reads the loops of the folder that --trace wrote. The caller closes it.
@@ -81,7 +82,13 @@ func Open(dir string) (*Folder, error) {
 }
 
 // Close frees the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error {
+	err := f.root.Close()
+	if f.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(f.temporary))
+	}
+	return err
+}
 
 // open opens a regular file.
 func (f *Folder) open(name string) (*os.File, error) {

@@ -90,14 +90,10 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 	return &base, nil
 }
 
-// OpenRecord begins the record of a run in a folder, and sends events there, too. Without
-// a folder it returns nil: a nil Trace writes nothing.
-func (c *Caller) OpenRecord(dir string) (*record.Trace, error) {
-	if dir == "" {
-		return nil, nil //nolint:nilnil // documented
-	}
-	trace, err := record.Open(dir)
-	if err != nil {
+// OpenRecord begins the record of a run, as [record.Open] does, and sends events there, too.
+func (c *Caller) OpenRecord(ctx context.Context, dir string) (*record.Trace, error) {
+	trace, err := record.Open(ctx, dir)
+	if trace == nil || err != nil {
 		return nil, err
 	}
 

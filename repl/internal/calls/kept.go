@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,11 +93,11 @@ func (a *Ask) keep(ctx context.Context, step *journal.Step, e ending, err error)
 
 // repeat ends a call as it ended in an earlier process. It costs nothing again.
 func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.Response, room, error) {
-	var e ending
-	if err := json.Unmarshal(kept, &e); err != nil {
+	e, err := decodeEnding(kept)
+	if err != nil {
 		return llm.Response{}, room{}, fmt.Errorf("cannot read the journal: %w", err)
 	}
-	err := e.err()
+	err = e.err()
 	c.Ledger.Book(e.Used)
 	if a.Stream != nil && e.Response.Text != "" {
 		a.Stream(e.Response.Text)
@@ -107,6 +108,36 @@ func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.R
 	e.Response.Text = texts.DropThoughts(e.Response.Text)
 	return e.Response, e.Room, err
 }
+
+// decodeEnding decodes an ending strictly. A journal that is replayed may come from anywhere, and
+// must not enlarge the budget.
+func decodeEnding(kept []byte) (e ending, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(kept))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&e); err != nil {
+		return ending{}, err
+	}
+	switch {
+	case decoder.More():
+		return ending{}, errors.New("an ending has more than one value")
+	case !IsPlausible(e.Used) || e.Room.Tokens < 0:
+		return ending{}, fmt.Errorf("a call cannot have used %+v with room for %d tokens", e.Used, e.Room.Tokens)
+	}
+	return e, nil
+}
+
+// IsPlausible reports whether one call can have used this, of a model or of a tool.
+func IsPlausible(used ledger.Spending) bool {
+	for _, n := range []int64{used.Calls, used.InputTokens, used.OutputTokens, used.Unpriced, used.ToolCalls} {
+		if n < 0 || n > mostUsed {
+			return false
+		}
+	}
+	return used.USD >= 0 && used.USD <= mostUsed
+}
+
+// mostUsed is more than any call uses, of everything.
+const mostUsed = 1 << 32
 
 // err returns the error of a call, nil if it got a reply.
 func (e *ending) err() error {

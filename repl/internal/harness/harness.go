@@ -94,7 +94,7 @@ func prepare(ctx context.Context, l Loop) (Plan, *record.Trace, error) {
 		return plan, nil, refuse(ctx, err)
 	}
 
-	trace, err := plan.Caller.OpenRecord(plan.Folder)
+	trace, err := plan.Caller.OpenRecord(ctx, plan.Folder)
 	if err != nil {
 		return plan, nil, refuse(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package loopsession
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -64,8 +66,8 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 
 // repeat ends a call as it ended in an earlier process.
 func (s *Session) repeat(call *tiers.Call, kept json.RawMessage) (tiers.Value, error) {
-	var e toolEnding
-	if err := json.Unmarshal(kept, &e); err != nil {
+	e, err := decodeToolEnding(kept)
+	if err != nil {
 		return nil, fmt.Errorf("cannot read the journal: %w", err)
 	}
 	s.account.book(e.Used)
@@ -113,6 +115,22 @@ type toolEnding struct {
 	Value tiers.Value     `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
 	Used  ledger.Spending `json:"used,omitzero"`
+}
+
+// decodeToolEnding decodes an ending strictly: see the endings of model calls.
+func decodeToolEnding(kept []byte) (e toolEnding, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(kept))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&e); err != nil {
+		return toolEnding{}, err
+	}
+	switch {
+	case decoder.More():
+		return toolEnding{}, errors.New("an ending has more than one value")
+	case !calls.IsPlausible(e.Used):
+		return toolEnding{}, fmt.Errorf("a call of a tool cannot have used %+v", e.Used)
+	}
+	return e, nil
 }
 
 func (e *toolEnding) value() (tiers.Value, error) {

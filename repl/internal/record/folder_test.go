@@ -7,7 +7,7 @@ import (
 
 func TestFoldersOfSubLoopsAreTakenOnce(t *testing.T) {
 	dir := t.TempDir()
-	trace, err := Open(dir)
+	trace, err := Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,10 +16,10 @@ func TestFoldersOfSubLoopsAreTakenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first != filepath.Join(dir, "sub_0001") || child.dir != filepath.Join(dir, "sub_0002") {
-		t.Errorf("the folders are %s and %s", first, child.dir)
+	if first != filepath.Join(dir, "sub_0001") || child.folder != "sub_0002/" {
+		t.Errorf("the folders are %s and %s", first, child.folder)
 	}
-	own, err := Open(first) // what a run does there
+	own, err := Open(t.Context(), first) // what a run does there
 	if err != nil {
 		t.Fatal(err)
 	}

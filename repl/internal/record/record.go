@@ -1,19 +1,21 @@
 package record
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/journal"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // MaxText bounds each text of a sub-call in a trajectory, in characters: a
@@ -60,88 +62,73 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 	return trajectory.CodeBlock{Code: ran.Source, Result: result}
 }
 
-// Trace writes the record of one loop into a folder: each line at once, by one write. A
-// killed process loses at most the end of its last line, which then has no line end. A nil
-// Trace writes nothing. It is safe for concurrent use.
+// Trace writes the record of one loop: each line at once, by one write. A killed process loses
+// at most the end of its last line, which then has no line end. A nil Trace writes nothing. It
+// is safe for concurrent use.
+//
+// A run with a journal keeps its record there. The files in its folder then follow the journal.
 type Trace struct {
-	dir        string
-	trajectory *lines
-	events     *lines // of the root, shared by all
-	root       bool
+	files   *files           // of all loops, nil for none
+	journal *journal.Journal // nil for none
+	folder  string           // of the loop, below the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int
-}
-
-// lines is an append-only file of JSON lines.
-type lines struct {
-	mu     sync.Mutex
-	file   *os.File
-	err    error
-	broken bool // a line could not be written whole
-}
-
-func openLines(name string) (*lines, error) {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("%w: name a new or empty folder", err)
-	case err != nil:
-		return nil, err
-	}
-	return &lines{file: file}, nil
-}
-
-// write appends a line. The first error stays, and the end of a run reports it. Nothing
-// comes after a line that could not be written whole.
-func (l *lines) write(v any) {
-	data, err := json.Marshal(v)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil && !l.broken {
-		_, err = l.file.Write(append(data, '\n'))
-		l.broken = err != nil
-	}
-
-	if l.err == nil {
-		l.err = err
-	}
-}
-
-func (l *lines) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return errors.Join(l.err, l.file.Close())
+	prompt   []llm.Message // the last one that a journal has
 }
 
 // Open begins the record of a run in a folder. It creates the folder if necessary and fails
-// if the folder holds a trace.
-func Open(dir string) (*Trace, error) {
-	t, err := openTrace(dir)
+// if the folder holds the record of another run. With a journal, the folder may be empty for
+// none. Without both it returns nil.
+func Open(ctx context.Context, dir string) (*Trace, error) {
+	t := &Trace{journal: journal.From(ctx)}
+	if dir == "" && t.journal == nil {
+		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
+	}
+
+	var err error
+	if dir != "" {
+		t.files = &files{dir: dir, open: map[string]*lines{}}
+		err = t.begin(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the record of the run: %w", err)
 	}
-	if t.events, err = openLines(filepath.Join(dir, trajectory.EventsFile)); err != nil {
-		return nil, errors.Join(
-			fmt.Errorf("cannot write the record of the run: %w", err),
-			t.trajectory.close(),
-		)
-	}
-
-	t.root = true
 	return t, nil
 }
 
-func openTrace(dir string) (*Trace, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	trajectory, err := openLines(filepath.Join(dir, trajectory.File))
-	if err != nil {
-		return nil, err
+// begin makes the files of the root. The folder of a run that goes on is written anew if an
+// earlier process of the same run has written it.
+func (t *Trace) begin(ctx context.Context) error {
+	if t.journal == nil {
+		return t.files.begin()
 	}
 
-	return &Trace{dir: dir, trajectory: trajectory}, nil
+	const pin = "folder of the record"
+	dir, err := filepath.Abs(t.files.dir)
+	if err != nil {
+		return err
+	}
+	owned := t.journal.Name() + " in " + dir // a fork has another name
+
+	known, err := t.journal.Pinned(ctx, pin)
+	if err != nil {
+		return err
+	}
+	f := &follower{files: t.files, isKnown: known == owned}
+	t.journal.Follow(f)
+	if f.isKnown {
+		return nil
+	}
+
+	// The process may be killed at any moment: the folder belongs to the run before it has files.
+	if err := t.files.checkNew(); err != nil {
+		return err
+	}
+	if err := t.journal.Pin(ctx, pin, owned, true); err != nil {
+		return err
+	}
+	return t.files.begin()
 }
 
 // Child begins the record of a sub-loop in a new folder below t's: the folders mirror the
@@ -150,25 +137,58 @@ func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}
-	child, err := openTrace(t.Folder())
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the record of a sub-loop: %w", err)
+	child := &Trace{files: t.files, journal: t.journal, folder: t.next()}
+	if t.journal == nil {
+		if err := t.files.add(child.folder + trajectory.File); err != nil {
+			return nil, fmt.Errorf("cannot write the record of a sub-loop: %w", err)
+		}
 	}
-
-	child.events = t.events
 	return child, nil
 }
 
-// Folder takes the folder of the next sub-loop and returns its name, for a run that opens
-// its own record there. It is empty for a nil Trace.
-func (t *Trace) Folder() string {
-	if t == nil {
-		return ""
-	}
+// next takes the folder of the next sub-loop.
+func (t *Trace) next() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.children++
-	return filepath.Join(t.dir, fmt.Sprintf("sub_%04d", t.children))
+	return fmt.Sprintf("%ssub_%04d/", t.folder, t.children)
+}
+
+// GoOnAfter says that another process has written the records of the first sub-loops.
+func (t *Trace) GoOnAfter(children int) {
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.children = children
+	}
+}
+
+// Folder takes the folder of the next sub-loop and returns its name, for a run that opens
+// its own record there. It is empty if there is no folder.
+func (t *Trace) Folder() string {
+	if t == nil || t.files == nil {
+		return ""
+	}
+	return filepath.Join(t.files.dir, filepath.FromSlash(t.next()))
+}
+
+// write adds a line to a file of the record.
+func (t *Trace) write(k trajectory.Kept, line any) {
+	var err error
+	if k.Line, err = json.Marshal(line); err != nil {
+		err = fmt.Errorf("a line of %s: %w", k.File, err)
+		if t.files != nil {
+			t.files.note(err)
+		}
+		return
+	}
+	if t.journal == nil {
+		t.files.write(k.File, k.Line)
+	} else if !t.journal.Trace(&k) && k.Prompt != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.prompt = nil // the next line cannot stand on this one
+	}
 }
 
 // Begin writes the metadata, completed: the backend is that of the model's name.
@@ -189,7 +209,7 @@ func (t *Trace) Begin(m trajectory.Metadata) {
 		m.OtherBackends = []string{}
 	}
 
-	t.trajectory.write(m)
+	t.write(trajectory.Kept{File: t.folder + trajectory.File, Opens: t.folder == ""}, m)
 }
 
 // Turn writes an iteration.
@@ -205,7 +225,46 @@ func (t *Trace) Turn(i Iteration) {
 		i.Timestamp = time.Now().Format(time.RFC3339Nano)
 	}
 
-	t.trajectory.write(i)
+	k := trajectory.Kept{File: t.folder + trajectory.File}
+	if messages, ok := i.Prompt.([]llm.Message); ok && t.journal != nil {
+		k.Prompt = t.shorten(messages)
+	}
+	if k.Prompt != nil {
+		i.Prompt = nil
+	}
+	t.write(k, i)
+}
+
+// shorten returns a prompt without the messages of the one before, nil if it cannot be written.
+func (t *Trace) shorten(messages []llm.Message) *trajectory.Prompt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := &trajectory.Prompt{Same: CountSame(t.prompt, messages), New: []json.RawMessage{}}
+	for i := range messages[p.Same:] {
+		message, err := json.Marshal(&messages[p.Same+i])
+		if err != nil {
+			return nil
+		}
+		p.New = append(p.New, message)
+	}
+	t.prompt = messages
+
+	return p
+}
+
+// CountSame counts the messages at the beginning that two conversations share.
+func CountSame(a, b []llm.Message) (n int) {
+	for n < min(len(a), len(b)) && isSame(&a[n], &b[n]) {
+		n++
+	}
+	return n
+}
+
+func isSame(a, b *llm.Message) bool {
+	return a.Role == b.Role && a.Content == b.Content &&
+		slices.EqualFunc(a.Images, b.Images, func(a, b llm.Image) bool {
+			return a.Type == b.Type && bytes.Equal(a.Data, b.Data)
+		})
 }
 
 // Event writes an event, to the one file of the whole tree.
@@ -213,22 +272,29 @@ func (t *Trace) Event(e ledger.Event) {
 	if t == nil {
 		return
 	}
-	t.events.write(e)
+	t.write(trajectory.Kept{File: trajectory.EventsFile, Opens: e.Kind == ledger.EventRunStarted}, e)
 }
 
 // Close ends the record and returns the first error of each file. Closing the root also
 // ends the events.
-func (t *Trace) Close() error {
-	if t == nil {
+func (t *Trace) Close() (err error) {
+	switch {
+	case t == nil:
+		return nil
+	case t.folder == "" && t.journal != nil:
+		t.journal.EndTrace()
+	}
+	if t.files == nil {
 		return nil
 	}
-	err := t.trajectory.close()
-	if t.root {
-		err = errors.Join(err, t.events.close())
+
+	if t.folder != "" {
+		err = t.files.end(t.folder + trajectory.File)
+	} else {
+		err = t.files.endAll()
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the trace: %w", err)
 	}
-
 	return nil
 }

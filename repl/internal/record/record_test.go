@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -67,7 +68,7 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 }
 
 func writeForEver(dir string) {
-	trace, err := Open(dir)
+	trace, err := Open(context.Background(), dir)
 	if err != nil {
 		panic(err)
 	}
@@ -87,11 +88,11 @@ func writeForEver(dir string) {
 
 func TestAFolderHoldsOneTrace(t *testing.T) {
 	dir := t.TempDir()
-	first, err := Open(dir)
+	first, err := Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil {
+	if _, err := Open(t.Context(), dir); err == nil {
 		t.Error("a second trace was opened over the first")
 	}
 	if err := first.Close(); err != nil {
@@ -111,7 +112,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
-		trace, err := Open(dir)
+		trace, err := Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,10 +124,11 @@ func TestAClosedTraceHoldsNoFile(t *testing.T) {
 			t.Error(err)
 		}
 		trace.Event(ledger.Event{Kind: ledger.EventReply})
+		events := trace.files.open[trajectory.EventsFile].file
 		if err := trace.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := trace.events.file.Close(); !errors.Is(err, os.ErrClosed) {
+		if err := events.Close(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: the file of events is open", dir)
 		}
 	}
@@ -143,11 +145,16 @@ func TestAFullDiskIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &lines{file: full}
-	l.write(1)
+	record := &files{open: map[string]*lines{"x": l}}
+	record.write("x", []byte("1"))
 	l.file = file
-	l.write(2)
-	l.write(make(chan int)) // cannot be encoded
-	if err := l.close(); err == nil || strings.Contains(err.Error(), "\n") ||
+	record.write("x", []byte("2"))
+	(&Trace{files: record}).write(trajectory.Kept{File: "x"}, make(chan int)) // cannot be encoded
+	if record.err == nil {
+		t.Error("a line that cannot be encoded is lost without an error")
+	}
+	record.err = nil
+	if err := record.endAll(); err == nil || strings.Contains(err.Error(), "\n") ||
 		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)
 	}

@@ -54,6 +54,10 @@ type Config struct {
 	Record func(ctx context.Context, id string) (json.RawMessage, error)
 	// Work runs the work of a call, which may have to wait or be refused. Nil runs it at once.
 	Work func(ctx context.Context, work func(context.Context) error) error
+	// Note, if set, is called at the end of each request over HTTP: with the header X-Request-Id,
+	// the method, what it names (a tool, a resource, a task), and its outcome: ok, failed for a tool
+	// that says so, or error.
+	Note func(request, method, object, outcome string)
 	// NoQuestions says that clients may not decide on calls that wait for a person.
 	NoQuestions bool
 	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
@@ -155,7 +159,13 @@ func (s *Server) protocol() (*mcp.Server, error) {
 		s.addGateway(server)
 	}
 	s.addRuns(server)
-	return server, s.addTasks(server)
+	if err := s.addTasks(server); err != nil {
+		return nil, err
+	}
+	if s.cfg.Note != nil {
+		server.AddReceivingMiddleware(s.noteRequests) // the outermost one
+	}
+	return server, nil
 }
 
 // addGateway adds what hosts see of the other servers.

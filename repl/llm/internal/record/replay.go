@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/usage"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
@@ -26,7 +28,8 @@ type call struct {
 	failed   *llm.Error
 }
 
-// Load reads a record to replay. The error is of the kind "bad file" and names the line.
+// Load reads a record to replay. The error is of the kind "bad file" and names the line. The
+// journal of a run is a record without calls: the run answers them itself, by their places.
 func Load(path string) (*Replay, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -34,7 +37,11 @@ func Load(path string) (*Replay, error) {
 	}
 	defer file.Close()
 
-	replay, err := Parse(file)
+	lines := bufio.NewReader(file)
+	if begin, _ := lines.Peek(16); trajectory.IsJournal(begin) {
+		return &Replay{}, nil
+	}
+	replay, err := Parse(lines)
 	if err != nil {
 		return nil, badFile(path, err)
 	}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+)
+
+// suggestArguments returns how the arguments of a command are completed that are names in the
+// store, nil if they are none.
+func (e *env) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
+	var suggest cobra.CompletionFunc
+	switch path := cmd.CommandPath(); path {
+	case "rlm runs show", "rlm runs resume", "rlm runs rewind", "rlm runs fork", "rlm runs export", "rlm runs rm",
+		"rlm view", "rlm trace show":
+		suggest = e.suggestRuns
+	case "rlm runs approve", "rlm runs deny":
+		suggest = e.suggestWaiting
+	case "rlm sessions open", "rlm sessions fork", "rlm sessions export", "rlm sessions rm":
+		suggest = e.suggestSessions
+	default:
+		return nil
+	}
+
+	takesMany := slices.Contains([]string{"rm", "approve", "deny", "view"}, cmd.Name())
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !takesMany {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, directive := suggest(cmd, args, begun)
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
+		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // they take files, too
+			directive = cobra.ShellCompDirectiveDefault
+		}
+		return names, directive
+	}
+}
+
+// suggestRuns suggests the runs that are kept, the latest change first, none if they cannot be
+// read.
+func (e *env) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
+	names []cobra.Completion, _ cobra.ShellCompDirective,
+) {
+	e.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.Run) { names = append(names, r.Name) })
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// suggestWaiting suggests the calls that wait for a person.
+func (e *env) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
+	ids []cobra.Completion, _ cobra.ShellCompDirective,
+) {
+	e.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.Run) {
+		for _, waiting := range r.Waiting {
+			ids = append(ids, cobra.CompletionWithDesc(waiting.ID, r.Name+": "+escape(waiting.Why)))
+		}
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// takeStore takes --store of the command line that is completed. The settings are read without it.
+func (e *env) takeStore(cmd *cobra.Command) {
+	if flag := cmd.Flag("store"); flag != nil && flag.Changed {
+		e.settings.Store = flag.Value.String()
+	}
+}
+
+// readRuns passes the runs of the store to take. It makes no store.
+func (e *env) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.Run)) {
+	e.takeStore(cmd)
+	dir, err := e.needStore()
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err == nil {
+		err = e.withRuns(func(engine *rlm.Engine) error {
+			filter.Limit = 1_000
+			runs, err := engine.Runs(cmd.Context(), filter)
+			for i := range runs {
+				take(&runs[i])
+			}
+			return err
+		})
+	}
+	if err != nil {
+		cobra.CompDebugln("the names of runs: "+err.Error(), false)
+	}
+}
+
+// suggestSessions suggests the sessions that are kept, none if they cannot be read.
+func (e *env) suggestSessions(
+	cmd *cobra.Command, _ []string, _ string,
+) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	e.takeStore(cmd)
+	err := e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
+		list, err := k.List(cmd.Context())
+		for i := range list {
+			names = append(names, list[i].Name)
+		}
+		return err
+	})
+	if err != nil {
+		cobra.CompDebugln("the names of sessions: "+err.Error(), false)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/scripted"
+)
+
+// calling asks for a call of the function add with some arguments, once. A run asks for it, too.
+func calling(t *testing.T, arguments string) llm.Provider {
+	t.Helper()
+	data, err := json.Marshal(object{"calls": []object{{"name": "add", "arguments": arguments}}, "answer": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, plain, code := string(data), "Hello.", "NEEDS_CODE"
+	words := `{"calls": [], "answer": "It is 3."}`
+	final := "```repl\narguments = '{\"a\": ' + str(len(context)) + '}'\n" +
+		"FINAL({'calls': [{'name': 'add', 'arguments': arguments}], 'answer': ''})\n```"
+	isTrue := true
+	model, err := scripted.New(
+		scripted.Rule{
+			When:  scripted.When{Purpose: "direct", Schema: &isTrue, Last: "^Result of the call call_"},
+			Reply: &words,
+		},
+		scripted.Rule{When: scripted.When{Purpose: "direct", Schema: &isTrue, System: `"name":"add"`}, Reply: &calls},
+		scripted.Rule{When: scripted.When{Purpose: "direct"}, Reply: &plain},
+		scripted.Rule{When: scripted.When{Purpose: "bypass"}, Reply: &code},
+		scripted.Rule{Reply: &final},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+// add is the tool of a client.
+var add = []object{{"type": "function", "name": "add", "parameters": object{
+	"type": "object", "required": []string{"a"}, "properties": object{"a": object{"$ref": "#/$defs/n"}},
+	"$defs": object{"n": object{"type": "integer"}},
+}}}
+
+// inChat is the same tool in the form of chat completions.
+var inChat = []object{{"type": "function", "function": object{"name": "add", "parameters": add[0]["parameters"]}}}
+
+// TestTheModelCallsFunctionsOfTheClient, and the client sends the result back.
+func TestTheModelCallsFunctionsOfTheClient(t *testing.T) {
+	s := start(t, t.TempDir(), calling(t, `{"a": "2"}`), nil)
+	body := object{"model": "rlm/default", "input": "add", "tools": add}
+	got := s.do("POST", "/v1/responses", "", body)
+	s.want(got, 200, `"type":"function_call","status":"completed","call_id":"call_`)
+	s.want(got, 200, `"name":"add","arguments":"{\"a\":2}"`)
+	s.want(got, 200, `"description":null`)
+	id := s.text(got, "id")
+	s.want(s.do("GET", "/v1/responses/"+id, "", nil), 200, `"arguments":"{\"a\":2}"`)
+
+	stored := s.do("GET", "/v1/responses/"+id+"?stream=true", "", nil).body
+	body["stream"] = true
+	streamed := s.do("POST", "/v1/responses", "", body).body
+	for _, text := range []string{stored, streamed} {
+		at := -1
+		for _, kind := range []string{
+			"response.created", "output_item.added", "function_call_arguments.delta", "function_call_arguments.done",
+			"output_item.done", "response.completed", "[DONE]",
+		} {
+			next := strings.Index(text, kind)
+			if next <= at {
+				t.Errorf("%s comes too early or never: %s", kind, text)
+			}
+			at = next
+		}
+	}
+
+	output, _ := s.field(got, "output").([]any)
+	call, _ := output[0].(object)
+	result := object{
+		"model": "rlm/default", "previous_response_id": id, "tools": add,
+		"input": []object{{"type": "function_call_output", "call_id": call["call_id"], "output": "3"}},
+	}
+	second := s.do("POST", "/v1/responses", "", result)
+	s.want(second, 200, `"text":"It is 3."`)
+	s.want(s.do("GET", "/v1/responses/"+s.text(second, "id")+"/input_items", "", nil), 200,
+		`"type":"function_call_output"`)
+}
+
+// TestChatCompletionsCallFunctions does the same with the other wire.
+func TestChatCompletionsCallFunctions(t *testing.T) {
+	s := start(t, t.TempDir(), calling(t, `{"a": 2}`), nil)
+	body := chat("add")
+	body["tools"] = inChat
+	got := s.do("POST", "/v1/chat/completions", "", body)
+	s.want(got, 200, `"finish_reason":"tool_calls"`)
+	s.want(got, 200, `"type":"function","function":{"name":"add","arguments":"{\"a\":2}"}`)
+
+	body["stream"] = true
+	got = s.do("POST", "/v1/chat/completions", "", body)
+	s.want(got, 200, `"tool_calls":[{"index":0,"id":"call_`)
+	s.want(got, 200, `"finish_reason":"tool_calls"`)
+
+	delete(body, "stream")
+	body["messages"] = []object{
+		{"role": "user", "content": "add"},
+		{"role": "assistant", "content": nil, "tool_calls": []object{
+			{"id": "call_1", "type": "function", "function": object{"name": "add", "arguments": "{}"}},
+		}},
+		{"role": "tool", "tool_call_id": "call_1", "content": "3"},
+	}
+	s.want(s.do("POST", "/v1/chat/completions", "", body), 200, `"content":"It is 3."`)
+}
+
+// TestARunCallsAFunction: the answer of a run may be a call, which a continued stream tells again.
+func TestARunCallsAFunction(t *testing.T) {
+	s := start(t, t.TempDir(), calling(t, `{}`), nil)
+	got := s.do("POST", "/v1/responses", "", object{
+		"model": "rlm/default", "tools": add, "input": []object{{"role": "user", "content": []object{
+			{"type": "input_text", "text": hay}, {"type": "input_text", "text": "add"},
+		}}},
+	})
+	s.want(got, 200, `"type":"code_interpreter_call"`)
+	s.want(got, 200, `"name":"add","arguments":"{\"a\":2200}"`)
+	s.want(s.do("GET", "/v1/responses/"+s.text(got, "id")+"?stream=true&starting_after=6", "", nil), 200,
+		"response.function_call_arguments.done")
+	s.want(s.do("POST", "/v1/responses", "", object{ // a run again, because the conversation is long
+		"model": "rlm/default", "previous_response_id": s.text(got, "id"), "input": "thanks",
+	}), 200, `"type":"message"`)
+}
+
+// TestCallsAreBounded: a model can neither call other functions nor give other arguments, and a
+// client gets no call that it has excluded.
+func TestCallsAreBounded(t *testing.T) {
+	s := start(t, t.TempDir(), calling(t, `{"a": "x"}`), nil)
+	ask := func(name string, value any) answer {
+		return s.do("POST", "/v1/responses", "", object{
+			"model": "rlm/default", "input": "add", "tools": add, name: value,
+		})
+	}
+	s.want(ask("user", "x"), 502, "the arguments of add: $.a")
+	s.want(ask("tool_choice", "none"), 200, `"text":"Hello."`)
+	s.want(ask("tool_choice", object{"type": "function", "name": "other"}), 400, `no function \"other\"`)
+	s.want(ask("tools", append(add, add...)), 400, `two functions \"add\"`)
+	s.want(ask("tools", []object{{"type": "function", "name": "f", "parameters": object{"type": 7}}}), 400,
+		"cannot use the parameters of function f")
+	s.want(ask("input", []object{{"type": "function_call_output", "output": "3"}}), 400, "no call_id")
+	many := make([]object, 129)
+	for i := range many {
+		many[i] = object{"type": "function", "name": "f" + jsonNumber(i)}
+	}
+	s.want(ask("tools", many), 400, "129 functions")
+}
