@@ -100,7 +100,7 @@ func changeAction(set *action) (old action, err error) {
 }
 
 // errFaults ends what relies on faults where they go elsewhere.
-var errFaults = errors.New("another part of this process handles SIGSEGV")
+var errFaults = errors.New("another part of this process handles SIGSEGV: choose the engine wazero")
 
 // installHandler puts handleFault before Go's own handler, with Go's flags, mask and return. It
 // goes before no other handler.
