@@ -2,6 +2,8 @@ package inputs_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -166,5 +168,36 @@ func TestDamagedTextStaysUTF8(t *testing.T) {
 		if err != nil || in.Text.(*bigtext.Text).Encoding() != "" || contentOf(t, in.Text) != text {
 			t.Errorf("%q: %v %v", text, in.Notes, err)
 		}
+	}
+}
+
+// TestEncodingsHaveTheNamesOfPython: each name is the encoding that Python has under it.
+func TestEncodingsHaveTheNamesOfPython(t *testing.T) {
+	for name, in := range map[string]struct{ bytes, text string }{
+		"cp932": {"\x93\xfa", "日"}, "SJIS": {"\x93\xfa", "日"}, "cp949": {"\xb0\xa1", "가"}, "cp950": {"\xa4@", "一"},
+		"cp874": {"\xa1", "ก"}, "cp858": {"\xd5", "€"}, "cp437": {"\x81", "ü"}, "cp1252": {"\x80", "€"},
+		"iso8859_15": {"\xa4", "€"}, "iso8859-2": {"\xb1", "ą"}, "latin_1": {"\xfc", "ü"}, "hz": {"~{VP~}", "中"},
+		"mac_roman": {"\x9f", "ü"}, "big5hkscs": {"\xa4@", "一"}, "utf_16_le": {"-N", "中"},
+	} {
+		path := filepath.Join(t.TempDir(), "a.txt")
+		if err := os.WriteFile(path, []byte(in.bytes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := inputs.Open(t.Context(), inputs.Options{Encoding: name}, path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text := opened.Text.(*bigtext.Text)
+		if data, err := text.Raw(0, text.Size()); err != nil || string(data) != in.text {
+			t.Errorf("%s: %q, %v; want %q", name, data, err, in.text)
+		}
+		if err := inputs.Close(opened); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := inputs.Open(t.Context(), inputs.Options{Encoding: "cp999"}, "a.txt")
+	if err == nil || !strings.Contains(err.Error(), `"cp999"`) {
+		t.Errorf("an unknown name: %v", err)
 	}
 }

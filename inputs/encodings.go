@@ -37,7 +37,8 @@ var aliases = map[string]string{
 	"sjis": "shift_jis", "shiftjis": "shift_jis", "cp932": "shift_jis", "ms932": "shift_jis",
 	"eucjp": "euc-jp", "euckr": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "cp950": "big5",
 	"tis620": "windows-874", "cp874": "windows-874", "koi8r": "koi8-r", "koi8u": "koi8-u",
-	"maccyrillic": "x-mac-cyrillic", "iso2022jp": "iso-2022-jp",
+	"maccyrillic": "x-mac-cyrillic", "iso2022jp": "iso-2022-jp", "hz": "hz-gb-2312",
+	"big5hkscs": "big5-hkscs", "cp858": "ibm00858", "cp1140": "ibm01140",
 }
 
 // findEncoding returns the encoding of a name, as IANA, Python or a browser names it.
@@ -46,28 +47,33 @@ func findEncoding(name string) (encoding.Encoding, error) {
 	if e, ok := encodings[plain]; ok {
 		return e, nil
 	}
-	if known, ok := aliases[plain]; ok {
-		name = known
-	}
-	if number, ok := strings.CutPrefix(plain, "cp125"); ok {
-		name = "windows-125" + number
-	}
-	if strings.HasPrefix(plain, "ibm") {
-		name = plain
-	}
-	if number, ok := strings.CutPrefix(plain, "cp"); ok && len(number) == 3 {
-		name = "ibm" + number
+	known := name
+	number, isPage := strings.CutPrefix(plain, "cp")
+	part, isISO := strings.CutPrefix(plain, "iso8859")
+	switch {
+	case aliases[plain] != "":
+		known = aliases[plain]
+	case isPage && strings.HasPrefix(number, "125"):
+		known = "windows-" + number
+	case isPage && len(number) == 3:
+		known = "ibm" + number
+	case isISO && areDigits(part):
+		known = "iso-8859-" + part
+	case strings.HasPrefix(plain, "ibm"):
+		known = plain
 	}
 
-	if e, err := ianaindex.IANA.Encoding(name); err == nil && e != nil {
+	if e, err := ianaindex.IANA.Encoding(known); err == nil && e != nil {
 		return e, nil
 	}
-	if e, err := htmlindex.Get(name); err == nil && e != encoding.Replacement {
+	if e, err := htmlindex.Get(known); err == nil && e != encoding.Replacement {
 		return e, nil
 	}
 	return nil, fmt.Errorf("unknown encoding %q: give a name such as utf-8, utf-16, windows-1252, "+
 		"shift_jis, gb18030 or euc-kr", name)
 }
+
+func areDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // nameEncoding returns the usual name of an encoding in lower case.
 func nameEncoding(e encoding.Encoding) string {

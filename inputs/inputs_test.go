@@ -135,6 +135,7 @@ func TestCompressedFilesAreUnpacked(t *testing.T) {
 		"a.log.xz":       {unhex(t, xzHello), "hello\n"},
 		"without-suffix": {packed(t, "gzip", []byte("hello")), "hello"},
 		"twice.gz.zst":   {packed(t, "zstd", packed(t, "gzip", []byte("hello"))), "hello"},
+		"padded.gz":      {append(packed(t, "gzip", []byte("one")), make([]byte, 600)...), "one"},
 		"members.gz":     {append(packed(t, "gzip", []byte("one ")), packed(t, "gzip", []byte("two"))...), "one two"},
 		"BZhere.txt":     {[]byte("BZhere is a text"), "BZhere is a text"},
 		"false.gz":       {[]byte("only the name says gzip"), "only the name says gzip"},

@@ -40,8 +40,47 @@ var packings = []packing{
 }
 
 func openGzip(r io.Reader) (io.Reader, func(), error) {
+	packed, isWhole := r.(*bytes.Reader)
 	g, err := gzip.NewReader(r)
-	return g, func() {}, err
+	if err != nil || !isWhole {
+		return g, func() {}, err
+	}
+	g.Multistream(false)
+	return &gzipMembers{g, packed}, func() {}, nil
+}
+
+// gzipMembers reads all members of a gzip file. Zeros behind the last one are padding, as for gunzip.
+type gzipMembers struct {
+	now    *gzip.Reader
+	packed *bytes.Reader
+}
+
+// Read implements io.Reader.
+func (m *gzipMembers) Read(p []byte) (int, error) {
+	for {
+		n, err := m.now.Read(p)
+		if !errors.Is(err, io.EOF) || onlyZeros(m.packed) {
+			return n, err
+		}
+
+		err = m.now.Reset(m.packed)
+		m.now.Multistream(false)
+		if err != nil || n > 0 {
+			return n, err
+		}
+	}
+}
+
+// onlyZeros reports whether nothing but zeros is left. Else it leaves the first other byte unread.
+func onlyZeros(r *bytes.Reader) bool {
+	for {
+		switch b, err := r.ReadByte(); {
+		case err != nil:
+			return true
+		case b != 0:
+			return r.UnreadByte() != nil
+		}
+	}
 }
 
 func openZstd(r io.Reader) (io.Reader, func(), error) {

@@ -232,7 +232,7 @@ func (c *Characters) reserve() error {
 	if makeCopy != nil { // in memory, whose bounds are those of the process
 		return c.File.Truncate(c.fileSize())
 	}
-	if err := checkSpace(c.File, c.fileSize(), kept.Load()); err != nil {
+	if err := CheckSpace(c.File, c.fileSize(), kept.Load()); err != nil {
 		return err
 	}
 	return reserve(c.File, c.fileSize())

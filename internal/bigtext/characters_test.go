@@ -167,10 +167,10 @@ func TestCopiesShareHalfOfTheSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := checkSpace(f, 1, 0); err != nil {
+	if err := CheckSpace(f, 1, 0); err != nil {
 		t.Error(err)
 	}
-	if err := checkSpace(f, 1, 1<<60); !errors.Is(err, ErrTooLarge) {
+	if err := CheckSpace(f, 1, 1<<60); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("beside many others: %v", err)
 	}
 

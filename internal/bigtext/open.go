@@ -128,7 +128,7 @@ func spool(ctx context.Context, w io.Writer, r io.Reader, bound int64) error {
 		}
 		if f, ok := w.(*os.File); ok && total >= checked && makeCopy == nil {
 			checked = total + spaceStep
-			if err := checkSpace(f, spaceStep, total); err != nil {
+			if err := CheckSpace(f, spaceStep, total); err != nil {
 				return fmt.Errorf("cannot keep the input in a temporary file: %w: free space there or set TMPDIR", err)
 			}
 		}

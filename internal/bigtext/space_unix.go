@@ -4,14 +4,13 @@ package bigtext
 
 import (
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// checkSpace reports an error if a file of size bytes, and others that take kept bytes, would
+// CheckSpace reports an error if a file of size bytes, and others that take kept bytes, would
 // together take more than half of the space that its file system had without them.
-func checkSpace(f *os.File, size, kept int64) error {
+func CheckSpace(f interface{ Fd() uintptr }, size, kept int64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
 		return fmt.Errorf("cannot determine the free space: %w", err)

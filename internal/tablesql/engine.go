@@ -44,6 +44,9 @@ func openEngine(ctx context.Context, memory, disk int64) (*engine, error) {
 		db.HardHeapLimit(memory - 4<<20)
 		_, err = db.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
 	}
+	if err == nil { // the views of a database use them, too
+		err = replaceFunctions(db)
+	}
 	if err != nil {
 		e.close()
 		return nil, err

@@ -204,9 +204,6 @@ func (t *Tables) equip(ctx context.Context, e *engine) error {
 			return err
 		}
 	}
-	if err := replaceFunctions(e.Conn); err != nil {
-		return err
-	}
 
 	for category, value := range bounds {
 		e.Limit(category, value)

@@ -7,16 +7,23 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/rlmhq/rlm/internal/bigtext"
 )
 
 // spill is the disk of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes what
-// is too large for memory into temporary files, which have no name. Their bytes are bounded.
-// There are no other files.
+// is too large for memory into temporary files, which have no name. Their bytes are bounded, and
+// take at most half of the free space. There are no other files.
 type spill struct {
-	name  string
-	left  int64
-	files map[*spilled]bool // those that are open
+	name    string
+	left    int64
+	used    int64
+	checked int64             // how many bytes may be used until the next look at the free space
+	files   map[*spilled]bool // those that are open
 }
+
+// spaceStep is how many bytes the files grow between two looks at the free space.
+const spaceStep = 1 << 20
 
 // newSpill makes a disk for one engine, which opens its database with its name.
 func newSpill(size int64) *spill {
@@ -89,18 +96,24 @@ func (f *spilled) Truncate(size int64) error {
 
 // Close gives all bytes back.
 func (f *spilled) Close() error {
-	f.disk.left += f.size
-	f.size = 0
+	_ = f.resize(0) // which always fits
 	delete(f.disk.files, f)
 	return f.File.Close()
 }
 
 func (f *spilled) resize(size int64) error {
-	more := size - f.size
-	if more > f.disk.left {
+	disk, more := f.disk, size-f.size
+	if more > disk.left {
 		return sqlite3.FULL
 	}
-	f.disk.left -= more
+	if file, isReal := f.File.(interface{ Fd() uintptr }); isReal && disk.used+more > disk.checked {
+		if err := bigtext.CheckSpace(file, more+spaceStep, disk.used); err != nil {
+			return sqlite3.FULL
+		}
+		disk.checked = disk.used + more + spaceStep
+	}
+
+	disk.left, disk.used = disk.left-more, disk.used+more
 	f.size = size
 	return nil
 }

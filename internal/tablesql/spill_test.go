@@ -1,6 +1,7 @@
 package tablesql
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
 )
 
 // sorted is a table whose rows, sorted by word, need more memory than the engine has.
@@ -82,5 +86,26 @@ func TestASortThatIsTooLargeSaysSo(t *testing.T) {
 	}
 	if after := countFiles(t); after > before {
 		t.Errorf("%d files are open, before it were %d", after, before)
+	}
+}
+
+// TestSortsLeaveHalfOfTheDisk: a file takes no more than half of the space that was free.
+func TestSortsLeaveHalfOfTheDisk(t *testing.T) {
+	disk := newSpill(1 << 62)
+	defer disk.forget()
+	file, _, err := disk.Open("", vfs.OPEN_DELETEONCLOSE|vfs.OPEN_READWRITE|vfs.OPEN_CREATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte("a"), 0); err != nil {
+		t.Error(err)
+	}
+
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		return // no look at the free space
+	}
+	disk.used = 1 << 60 // more than any disk has
+	if _, err := file.WriteAt([]byte("a"), 1); !errors.Is(err, sqlite3.FULL) {
+		t.Errorf("a disk without room: %v", err)
 	}
 }

@@ -511,9 +511,9 @@ def take():
 def give(found):
     """Writes files that another tier had."""
     for path, data in found.items():
-        if data is None:
-            os.makedirs(path, exist_ok=True)
-        else:
-            os.makedirs(posixpath.dirname(path), exist_ok=True)
+        folder = path if data is None else posixpath.dirname(path)
+        if not os.path.isdir(folder):  # makedirs would look for /, which is not there in every tier
+            os.makedirs(folder)
+        if data is not None:
             with builtins.open(path, "wb") as file:
                 file.write(data)

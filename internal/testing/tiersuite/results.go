@@ -217,12 +217,13 @@ func (s *suite) testFilesMove(t *testing.T, cfg tiers.Config) {
 		t.Skip("its sessions do not move")
 	}
 	box, next := s.open(t, cfg), s.open(t, cfg)
-	box.mustRun(t, "import os\nos.makedirs('/out/d/e')\nopen('/out/d/f', 'wb').write(b'\\xff')\nx = 1")
+	box.mustRun(t, "import os\nos.makedirs('/out/d/e')\nopen('/out/d/f', 'wb').write(b'\\xff')\n"+
+		"open('/out/top', 'w').close()\nx = 1")
 	if report := moveTo(t, box, next); len(report.Left) > 0 {
 		t.Errorf("left behind: %+v", report.Left)
 	}
 	const look = "import os\nprint(x, sorted(os.walk('/out')), open('/out/d/f', 'rb').read())"
-	want := "1 [('/out', ['d'], []), ('/out/d', ['e'], ['f']), ('/out/d/e', [], [])] b'\\xff'\n"
+	want := "1 [('/out', ['d'], ['top']), ('/out/d', ['e'], ['f']), ('/out/d/e', [], [])] b'\\xff'\n"
 	if r := next.mustRun(t, look); r.Stdout != want {
 		t.Errorf("the files that moved are %q", r.Stdout)
 	}
