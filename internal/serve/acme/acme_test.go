@@ -160,10 +160,19 @@ func TestACertificateIsMadeKeptAndRenewed(t *testing.T) {
 		t.Errorf("others can read the key: %v, %v", info, err)
 	}
 
-	for later := first; later.SerialNumber.Cmp(first.SerialNumber) == 0; time.Sleep(100 * time.Millisecond) {
-		if later, err = s.connect(name); err != nil {
+	end := time.Now().Add(2 * time.Minute)
+	for isRenewed := false; !isRenewed; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no other certificate has come")
+		}
+		later, err := s.connect(name)
+		if wrong, ok := errors.AsType[x509.CertificateInvalidError](err); ok && wrong.Reason == x509.Expired {
+			continue // a busy machine renews late, if it lives for seconds
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		isRenewed = later.SerialNumber.Cmp(first.SerialNumber) != 0
 	}
 }
 
