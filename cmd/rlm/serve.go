@@ -200,22 +200,13 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 
 // useWorkers puts tier wasm into workers.
 func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) ([]tiers.Tier, error) {
-	for i, tier := range all {
-		if tier.Info().Name != rlm.TierWasm {
-			continue
-		}
-		inWorkers, err := workers.New(tier, workers.Options{
-			Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
-			AllowNested: f.allowNested, Log: e.log,
-		})
-		if err == nil {
-			err = inWorkers.Probe(ctx)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
-				"compiler would reach the keys", err)
-		}
-		all[i] = inWorkers
+	all, err := workers.Replace(ctx, all, rlm.TierWasm, workers.Options{
+		Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
+		AllowNested: f.allowNested, Log: e.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
+			"compiler would reach the keys", err)
 	}
 	return all, nil
 }

@@ -59,16 +59,6 @@ func inWorkers(t *testing.T) rlm.Options {
 	t.Helper()
 	skip.WithoutJail(t)
 	return rlm.Options{ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
-		for i, tier := range all {
-			if tier.Info().Name != rlm.TierWasm {
-				continue
-			}
-			made, err := workers.New(tier, workers.Options{AllowSampled: true})
-			if err != nil {
-				return nil, err
-			}
-			all[i] = made
-		}
-		return all, nil
+		return workers.Replace(t.Context(), all, rlm.TierWasm, workers.Options{AllowSampled: true})
 	}}
 }

@@ -26,17 +26,7 @@ func inWorkers(tb testing.TB) rlm.Options {
 	tb.Helper()
 	skip.WithoutJail(tb)
 	return rlm.Options{ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
-		for i, tier := range all {
-			if tier.Info().Name != rlm.TierWasm {
-				continue
-			}
-			made, err := workers.New(tier, workers.Options{AllowSampled: true})
-			if err != nil {
-				return nil, err
-			}
-			all[i] = made
-		}
-		return all, nil
+		return workers.Replace(tb.Context(), all, rlm.TierWasm, workers.Options{AllowSampled: true})
 	}}
 }
 
