@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -155,7 +156,8 @@ func (h *hiding) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads on. What may be the beginning of a credential waits for the rest.
+// fill reads on. What may be the beginning of a credential waits for the rest. A body that breaks
+// off loses it.
 func (h *hiding) fill() {
 	h.ahead = slices.Grow(h.ahead, 32<<10)
 	n, err := h.ReadCloser.Read(h.ahead[len(h.ahead):cap(h.ahead)])
@@ -163,7 +165,7 @@ func (h *hiding) fill() {
 
 	h.mask(h.ahead)
 	h.clean = len(h.ahead)
-	if h.err = err; err == nil {
+	if h.err = err; !errors.Is(err, io.EOF) {
 		h.clean -= h.begun(h.ahead)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -125,6 +126,50 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 	defer r.Body.Close()
 	if r.Header.Get("Echo") != strings.Repeat("*", len("Bearer "+token)) {
 		t.Errorf("the server got %q", r.Header.Get("Echo"))
+	}
+}
+
+// TestAnswersMayBeginEarly: a server answers while the guest still sends, and gets all of it.
+func TestAnswersMayBeginEarly(t *testing.T) {
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		controller := http.NewResponseController(w)
+		_ = controller.EnableFullDuplex()
+		_ = controller.Flush()
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(echo.Close)
+	_, client, _ := start(t, &world{
+		names: map[string][]string{"b.example.com": {"93.184.216.35"}},
+		ports: map[string]string{"93.184.216.35:80": echo.Listener.Addr().String()},
+	}, egress.Options{}, "b.example.com:80")
+
+	body, guest := io.Pipe()
+	defer guest.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://b.example.com/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+
+	go func() {
+		_, _ = io.WriteString(guest, "given late")
+		_ = guest.Close()
+	}()
+	if got, err := io.ReadAll(r.Body); string(got) != "given late" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestABodyThatBreaksOff: no part of a credential is passed on.
+func TestABodyThatBreaksOff(t *testing.T) {
+	body := io.MultiReader(strings.NewReader("x Bearer s3cret-tok"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	got, err := io.ReadAll(egress.Hiding(io.NopCloser(body), "Bearer "+token))
+	if string(got) != "x " || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

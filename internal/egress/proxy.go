@@ -215,6 +215,12 @@ func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request) {
 	default:
 		// Without it, a connection could become one that is neither counted nor ended.
 		r.Header.Del("Upgrade")
+
+		// An answer may begin before the request's body has ended, as early as the last byte is
+		// sent. Else Go's server closes the body then, and the transport breaks the connection.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			p.options.Log.Warn("early answers may be cut", "error", err)
+		}
 		p.forward.ServeHTTP(w, r)
 	}
 }
