@@ -105,12 +105,14 @@ function openRun(data, node) {
   choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
   byId('scroll').focus({preventScroll: true});
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('shown')));
-  if (['running', 'parked'].includes(data.status)) follow(data.version);
+  if (['running', 'parked', 'interrupted'].includes(data.status)) follow(data.version);
 }
 
 function follow(version) {
   stop = backend.follow(id, version, (change) => {
     const changed = model.change(change);
+    const last = model.nodes.length - 1;
+    if (Math.max(rows.chosen, -1 - rows.chosen) > last) choose(last);
     showRun();
     if (changed.includes(rows.chosen)) showChosen();
   }, () => note([...model.notes, 'The connection is lost: load the page again to see what is new.']));
