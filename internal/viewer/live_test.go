@@ -141,8 +141,9 @@ type changed struct {
 	isOther  chan struct{} // closed when it does
 }
 
-func (c *changed) List(context.Context) ([]viewer.Item, error) {
-	return []viewer.Item{{ID: "a", Status: c.from.Status}}, nil
+func (c *changed) List(ctx context.Context) ([]viewer.Item, error) {
+	run, err := c.Open(ctx, "a")
+	return []viewer.Item{{ID: "a", Status: run.Status}}, err
 }
 
 func (c *changed) Open(context.Context, string) (*viewer.Run, error) {
@@ -184,4 +185,19 @@ func TestAChosenRowMayGo(t *testing.T) {
 	b.Wait(rows + `.length === 3`)
 	b.Wait(`document.querySelector('.row.chosen').row === 2`)
 	b.Wait(`location.hash.endsWith('node=2')`)
+}
+
+func TestAListShowsThatARunHasEnded(t *testing.T) {
+	t.Parallel()
+	run := largeRun(10)
+	other := *run
+	run.Status, other.Status = viewer.StatusRunning, "answered"
+	s := &changed{run, &other, make(chan struct{})}
+	b := browser.Open(t)
+	open(b, serve(t, s).URL+"/secret/")
+	b.Do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"), chromedp.Focus(".runlink"))
+	b.Wait(`document.querySelector('#items .status').textContent === 'running'`)
+	close(s.isOther)
+	b.Wait(`document.querySelector('#items .status').textContent === 'answered'`)
+	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
 }

@@ -3,11 +3,11 @@
 package views
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -124,11 +124,11 @@ func (o *openedRun) read(ctx context.Context) (*viewer.Run, error) {
 		o.tree = viewer.JournalReader{}
 	}
 
-	var lines bytes.Buffer
-	if err := news.Write(&lines); err != nil {
-		return nil, err
-	}
-	if err := o.tree.Add(&lines); err != nil {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(news.Write(w)) }()
+	err = o.tree.Add(r)
+	_ = r.Close() // frees the writer
+	if err != nil {
 		return nil, err
 	}
 
