@@ -34,7 +34,8 @@ type Guest struct {
 }
 
 // NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
-// pages of WebAssembly. The memory must stay writable, and must begin where the state ends.
+// pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
+// lies behind it, up to the program's [Program.Reach], must fault.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	g := &Guest{p, state[:StateSize]}
 	clear(g.state)
@@ -91,6 +92,11 @@ func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 }
 
 func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err error) {
+	if g.program.guardedAs != nil {
+		if err := checkHandler(); err != nil {
+			return err
+		}
+	}
 	context := unsafe.Pointer(g.context(0))
 	if c.stack, err = getStack(context); err != nil {
 		return err

@@ -49,7 +49,7 @@ func testCode(code *aot.Program) error {
 	if cpython.MachineCode().Module != cpython.Manifest().Module.SHA256 {
 		return errors.New("the machine code was made of another module")
 	}
-	m, err := newTestMemory()
+	m, err := newTestMemory(code.Reach())
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,8 @@ func newAOTProgram(code *aot.Program) (program, error) {
 	}
 	return p, nil
 }
+
+func (p *aotProgram) reach() uint64 { return p.Reach() }
 
 // close leaves the code to the other tiers of the process.
 func (p *aotProgram) close() error { return p.relay.close() }

@@ -54,6 +54,9 @@ var machineCode = sync.OnceValues(loadCode)
 type program interface {
 	// start makes a guest over in.mem. After an error, in.mem is still the caller's.
 	start(ctx context.Context, in *instance) (machine, error)
+	// reach returns how many bytes from the beginning of a memory must be reserved, and fault
+	// where they are not in use. It is 0 for code that checks each access.
+	reach() uint64
 	// close frees the code. Close its machines first.
 	close() error
 }

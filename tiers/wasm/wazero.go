@@ -35,6 +35,8 @@ func compileWithWazero(
 	return wazeroProgram{code}, nil
 }
 
+func (wazeroProgram) reach() uint64 { return 0 }
+
 func (p wazeroProgram) close() error { return p.Close() }
 
 func (p wazeroProgram) start(ctx context.Context, in *instance) (machine, error) {
