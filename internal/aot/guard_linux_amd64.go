@@ -15,7 +15,7 @@ import (
 const (
 	// maxGuarded bounds the programs whose faults become traps.
 	maxGuarded = 64
-	// A span has the address of code, shifted, and below it the number of its pages.
+	// A span has the page of code, shifted, and below it the number of its pages. maxCode fits.
 	spanPages = 15
 	spanMask  = 1<<spanPages - 1
 )
@@ -59,7 +59,7 @@ func (p *Program) guard() error {
 		slot := &guarded[i]
 		if slot.span == 0 {
 			slot.trap = start + p.header.Trap
-			atomic.StoreUint64(&slot.span, start<<spanPages|uint64(len(p.code)/codePage))
+			atomic.StoreUint64(&slot.span, start/codePage<<spanPages|uint64(len(p.code)/codePage))
 			p.guardedAs = slot
 			return nil
 		}
@@ -113,11 +113,61 @@ var installHandler = sync.OnceValue(func() error {
 		return errFaults
 	}
 
+	if err := testFaults(now); err != nil {
+		return err
+	}
+
 	goHandler = now.handler
 	now.handler = faultHandler()
 	_, err = changeAction(&now)
 	return err
 })
+
+// What a test fault should look like to testFault.
+var (
+	testAddress uintptr
+	testStack   uintptr //nolint:unused // touch has its stack pointer here
+)
+
+func testFault() //nolint:unused // testHandler returns its address
+
+// testHandler returns the address of testFault, as C would call it.
+func testHandler() uintptr
+
+// touch reads a byte that faults, and reports whether testFault knew the fault and led it on.
+func touch(address uintptr) bool
+
+// testFaults makes sure that a fault looks here as handleFault expects, before a guest relies on
+// that. Wherever the kernel, or what stands for it, puts an address elsewhere, Go's handler would
+// get the fault of a guest and end the process. For a moment, testFault stands before Go's handler,
+// whose action is gos. Faults of other threads wait that long.
+func testFaults(gos action) error {
+	page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(page) }() // it fails only for memory that was never mapped
+	testAddress = uintptr(unsafe.Pointer(unsafe.SliceData(page))) + codePage/2
+
+	return tryFault(gos, testAddress)
+}
+
+// tryFault faults at an address of a page.
+func tryFault(gos action, address uintptr) error {
+	test := gos
+	test.handler = testHandler()
+	if _, err := changeAction(&test); err != nil {
+		return err
+	}
+	isKnown := touch(address)
+	if _, err := changeAction(&gos); err != nil {
+		return err
+	}
+	if !isKnown {
+		return errors.New("a fault does not look as it does on Linux")
+	}
+	return nil
+}
 
 // isGos reports whether a handler is that of Go's runtime, with a stack of its own.
 func (a *action) isGos() bool {
@@ -126,9 +176,12 @@ func (a *action) isGos() bool {
 		a.flags&(saSiginfo|saOnstack) == saSiginfo|saOnstack
 }
 
-// checkHandler returns an error if a fault would not reach handleFault. A guest must not run then:
-// its fault would end the process, or call a function that knows nothing of guests.
-func checkHandler() error {
+// Check returns an error if the faults of the program's guests would not reach handleFault. No guest
+// may run then: its fault would end the process, or call a function that knows nothing of guests.
+func (p *Program) Check() error {
+	if p.guardedAs == nil {
+		return nil
+	}
 	now, err := changeAction(nil)
 	if err == nil && now.handler != faultHandler() {
 		err = errFaults

@@ -27,6 +27,7 @@ next:
 	MOVQ guardedCode_span(R8), R10
 	MOVQ R10, R11
 	SHRQ $const_spanPages, R11
+	SHLQ $12, R11
 	ANDQ $const_spanMask, R10
 	SHLQ $12, R10
 	MOVQ AX, CX
@@ -63,4 +64,55 @@ other:
 TEXT ·faultHandler(SB), NOSPLIT, $0-8
 	LEAQ ·handleFault(SB), AX
 	MOVQ AX, ret+0(FP)
+	RET
+
+// func testFault()
+//
+// It is handleFault for one fault, that of touch. If all of it is as expected, the thread goes on
+// behind the load, with another DI. Otherwise the load succeeds: the page becomes readable.
+TEXT ·testFault(SB), NOSPLIT|NOFRAME, $0-0
+	CMPL CODE(SI), $0
+	JLE  unknown
+	MOVQ ADDRESS(SI), R8
+	CMPQ R8, ·testAddress(SB)
+	JNE  unknown
+	MOVQ RSP(DX), R8
+	CMPQ R8, ·testStack(SB)
+	JNE  unknown
+	LEAQ ·touchHere(SB), R8
+	CMPQ R8, RIP(DX)
+	JNE  unknown
+	LEAQ ·touched(SB), R8
+	MOVQ R8, RIP(DX)
+	MOVQ $1, RDI(DX)
+	RET
+
+unknown:
+	MOVQ ·testAddress(SB), DI
+	ANDQ $~4095, DI
+	MOVQ $4096, SI
+	MOVQ $1, DX // PROT_READ
+	MOVQ $10, AX // mprotect
+	SYSCALL
+	RET
+
+// func testHandler() uintptr
+TEXT ·testHandler(SB), NOSPLIT, $0-8
+	LEAQ ·testFault(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func touch(address uintptr) bool
+TEXT ·touch(SB), NOSPLIT|NOFRAME, $0-9
+	MOVQ address+0(FP), AX
+	MOVQ SP, ·testStack(SB)
+	MOVQ $0, DI
+	JMP  ·touchHere(SB)
+
+TEXT ·touchHere(SB), NOSPLIT|NOFRAME, $0-9
+	MOVB (AX), CX
+	JMP  ·touched(SB)
+
+TEXT ·touched(SB), NOSPLIT|NOFRAME, $0-9
+	MOVB DI, ret+8(FP)
 	RET

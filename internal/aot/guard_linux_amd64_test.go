@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,10 +63,9 @@ func faults(access func()) (isFault bool) {
 	return false
 }
 
-// TestNoGuestRunsWithoutTheHandler replaces the handler, as a library in C may do. No guest begins
-// until it is back.
-func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
-	h := newHostile(t, loadGuarded(t))
+// stealHandler replaces the handler, as a library in C may do, until the handler is given back.
+func stealHandler(t *testing.T) (giveBack func()) {
+	t.Helper()
 	ours, err := changeAction(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,19 +75,103 @@ func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
 	if _, err := changeAction(&theirs); err != nil {
 		t.Fatal(err)
 	}
+	return func() {
+		if _, err := changeAction(&ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoGuestRunsWithoutTheHandler has no guest begin until the handler is back, and no guest go on
+// behind a host call.
+func TestNoGuestRunsWithoutTheHandler(t *testing.T) {
+	h := newHostile(t, loadGuarded(t))
+	giveBack := stealHandler(t)
 	_, runErr := h.run("i32.add", 1, 2)
 	_, newErr := h.program.NewGuest(h.region[hostileBefore-StateSize:], wasmPage)
-	if _, err := changeAction(&ours); err != nil {
-		t.Fatal(err)
-	}
+	checkErr := h.program.Check()
+	giveBack()
+	h.host = func(*hostile, int, []uint64) { giveBack = stealHandler(t) }
+	_, callErr := h.run("again", 1)
+	giveBack()
 
-	for _, err := range []error{runErr, newErr} {
+	for _, err := range []error{runErr, newErr, checkErr, callErr} {
 		if !errors.Is(err, errFaults) {
 			t.Errorf("with another handler: %v", err)
 		}
 	}
 	if n, err := newHostile(t, h.program).run("i32.add", 1, 2); err != nil || n != 3 {
 		t.Errorf("with our handler: %d, %v", n, err)
+	}
+}
+
+// TestFaultsAreTested has a fault look other than expected. That is an error, and not the end of
+// the process.
+func TestFaultsAreTested(t *testing.T) {
+	loadGuarded(t)
+	ours, err := changeAction(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := testFaults(ours); err != nil {
+			t.Error(err)
+		}
+		page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testAddress = uintptr(unsafe.Pointer(&page[8]))
+		if tryFault(ours, testAddress-1) == nil {
+			t.Error("a fault at another address counts as the expected one")
+		}
+		if err := unix.Munmap(page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := changeAction(nil); err != nil || now != ours {
+		t.Errorf("the handler is %+v (%v), want %+v", now, err, ours)
+	}
+}
+
+// TestManyPrograms loads as many as the handler can know, and has a guest of each fault. Closed ones
+// make room.
+func TestManyPrograms(t *testing.T) {
+	blob := mustRead(t, "testdata/hostile_amd64.blob")
+	var all []*Program
+	defer func() {
+		for _, p := range all {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		p, err := Load(blob)
+		if err != nil {
+			if len(all) < maxGuarded/2 || len(all) > maxGuarded {
+				t.Fatalf("after %d programs: %v", len(all), err)
+			}
+			break
+		}
+		all = append(all, p)
+	}
+
+	for _, i := range []int{0, len(all) / 2, len(all) - 1} {
+		if err := all[i].Close(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if all[i], err = Load(blob); err != nil {
+			t.Fatal("behind a closed one: ", err)
+		}
+	}
+	h := newHostile(t, all[0])
+	for i, p := range all {
+		h.program, h.Guest.program = p, p
+		if _, err := h.run("i32.load +0", wasmPage); !errors.Is(err, TrapError(1)) {
+			t.Errorf("a fault in program %d: %v", i, err)
+		}
 	}
 }
 

@@ -92,11 +92,6 @@ func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 }
 
 func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err error) {
-	if g.program.guardedAs != nil {
-		if err := checkHandler(); err != nil {
-			return err
-		}
-	}
 	context := unsafe.Pointer(g.context(0))
 	if c.stack, err = getStack(context); err != nil {
 		return err
@@ -113,6 +108,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	c.sp = uint64(c.stack.top())
 	target := code + uintptr(g.program.header.Begin)
 	for {
+		if err := g.program.Check(); err != nil { // the host may have loaded a library meanwhile
+			return err
+		}
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
 		enter(context, target)
 		target = code + uintptr(g.program.header.Resume)

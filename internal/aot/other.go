@@ -17,3 +17,6 @@ type guardedCode struct{}
 func (p *Program) guard() error { return ErrUnsupported }
 
 func (p *Program) unguard() {}
+
+// Check returns an error: no guest can run.
+func (p *Program) Check() error { return ErrUnsupported }
