@@ -99,8 +99,10 @@ func changeAction(set *action) (old action, err error) {
 	return old, nil
 }
 
-// errFaults ends what relies on faults where they go elsewhere.
-var errFaults = errors.New("another part of this process handles SIGSEGV: choose the engine wazero")
+// errFaults ends what relies on faults once they go elsewhere.
+var errFaults = errors.New(
+	"another part of this process has replaced the handler of SIGSEGV: choose the engine wazero",
+)
 
 // installHandler puts handleFault before Go's own handler, with Go's flags, mask and return. It
 // goes before no other handler.
@@ -110,7 +112,7 @@ var installHandler = sync.OnceValue(func() error {
 		return err
 	}
 	if !now.isGos() {
-		return errFaults
+		return errors.New("another part of this process handles SIGSEGV")
 	}
 
 	if err := testFaults(now); err != nil {

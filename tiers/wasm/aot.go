@@ -49,6 +49,13 @@ func testCode(code *aot.Program) error {
 	if cpython.MachineCode().Module != cpython.Manifest().Module.SHA256 {
 		return errors.New("the machine code was made of another module")
 	}
+	var space unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &space); err != nil {
+		return err
+	}
+	if err := checkSpace(code.Reach(), space.Cur); err != nil {
+		return err
+	}
 	m, err := newTestMemory(code.Reach())
 	if err != nil {
 		return err
@@ -73,6 +80,19 @@ func testCode(code *aot.Program) error {
 	err = new(aot.Call).Run(guest, alloc, []uint64{16}, nil)
 	if _, isTrap := errors.AsType[aot.TrapError](err); !isTrap {
 		return fmt.Errorf("the machine code does not trap here: %w", err)
+	}
+	return nil
+}
+
+// leastMemories is the number of sandboxes for which a process must have addresses.
+const leastMemories = 128
+
+// checkSpace returns an error if a process with this limit of address space cannot reserve reach
+// bytes for so many. It would have one or two sandboxes, where wazero has dozens.
+func checkSpace(reach, limit uint64) error {
+	if need := leastMemories * reach; limit < need {
+		return fmt.Errorf("the limit of address space is %d GiB, but sandboxes need %d: raise ulimit -v",
+			limit>>30, need>>30)
 	}
 	return nil
 }

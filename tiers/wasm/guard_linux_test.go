@@ -2,10 +2,16 @@ package wasm
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // TestOnlyMemoryInUseIsAccessible grows memories, gives them back and takes them again. All that is
@@ -101,5 +107,68 @@ func TestAThousandMemories(t *testing.T) {
 	}
 	if n := mappings() - before; n > 6*many { // Linux allows 65,530 in a process
 		t.Errorf("%d memories take %d mappings", many, n)
+	}
+}
+
+// replaceAction sets the kernel's struct sigaction for SIGSEGV, and returns the old one.
+func replaceAction(t *testing.T, set [4]uintptr) (old [4]uintptr) {
+	t.Helper()
+	_, _, code := unix.RawSyscall6(
+		unix.SYS_RT_SIGACTION, uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(&set)),
+		uintptr(unsafe.Pointer(&old)), 8, 0, 0,
+	)
+	if code != 0 {
+		t.Fatal(code)
+	}
+	return old
+}
+
+// TestASessionWaitsForTheHandler takes the handler of faults away between two snippets. The next
+// one never runs, and the session keeps its variables. A new tier would use wazero.
+func TestASessionWaitsForTheHandler(t *testing.T) {
+	e := readyEngineWith(t, engineAOT)
+	if e.program.reach() == 0 {
+		t.Skip("the machine code for this processor checks each access")
+	}
+	s := openInternal(t, e)
+	defer s.Close()
+	if r, err := s.Run(t.Context(), tiers.Job{Source: "x = 7"}); err != nil || r.Status != tiers.StatusOK {
+		t.Fatal(r, err)
+	}
+	ours := replaceAction(t, [4]uintptr{})
+	_, err := s.Run(t.Context(), tiers.Job{Source: "x = 8"})
+	name, why := Options{}.engine()
+	explicit := Options{Engine: engineAOT}.checkEngine()
+	replaceAction(t, ours)
+
+	broken, ok := errors.AsType[*tiers.BrokenError](err)
+	if !ok || broken.Effects != tiers.EffectsNeverRan || !strings.Contains(err.Error(), "SIGSEGV") {
+		t.Errorf("without the handler: %v", err)
+	}
+	if name != engineWazero || why == nil || explicit == nil {
+		t.Errorf("auto is %s (%v), and aot %v", name, why, explicit)
+	}
+	if r, err := s.Run(t.Context(), tiers.Job{Source: "print(x)"}); err != nil || r.Stdout != "7\n" {
+		t.Errorf("with the handler again: %+v, %v", r, err)
+	}
+}
+
+// TestTheSpaceIsChecked refuses processes that may reserve a few memories only.
+func TestTheSpaceIsChecked(t *testing.T) {
+	const reach = 8 << 30
+	for _, c := range []struct {
+		reach, limit uint64
+		isEnough     bool
+	}{
+		{reach, unix.RLIM_INFINITY, true},
+		{reach, 1 << 44, true}, // of a worker of rlm serve
+		{reach, 1 << 40, true},
+		{reach, 1<<40 - 1, false},
+		{reach, 20 << 30, false},
+		{0, 1 << 30, true},
+	} {
+		if err := checkSpace(c.reach, c.limit); (err == nil) != c.isEnough {
+			t.Errorf("%#x bytes of %#x: %v", c.reach, c.limit, err)
+		}
 	}
 }

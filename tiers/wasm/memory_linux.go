@@ -189,7 +189,7 @@ func (m *mapping) addText(text span) error {
 }
 
 // mapText maps a file over a text. It must stay writable: a fault in the guest's machine code
-// would end this process.
+// would be a trap, or end this process.
 func (m *mapping) mapText(text span, file *os.File, size int64) error {
 	_, err := unix.MmapPtr(
 		int(file.Fd()), 0, unsafe.Pointer(&m.data[text.Start]), uintptr(size),
@@ -284,8 +284,10 @@ func reserve(length, reach uint64) ([]byte, error) {
 	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
 	base, err := unix.MmapPtr(-1, 0, nil, reserved(length, reach), unix.PROT_NONE, flags)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reserve %d MiB of address space: %w",
-			reserved(length, reach)>>20, err)
+		return nil, fmt.Errorf(
+			"cannot reserve %d MiB of address space: %w: close sandboxes, or raise ulimit -v or "+
+				"vm.max_map_count", reserved(length, reach)>>20, err,
+		)
 	}
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), length)
 	if reach > 0 {
