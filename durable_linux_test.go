@@ -1,11 +1,10 @@
 package rlm_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
 
 // TestARunGoesOnOnceItsDiskHasSpace fills the disk of the store by a state, in the second of
@@ -17,18 +16,7 @@ func TestARunGoesOnOnceItsDiskHasSpace(t *testing.T) {
 		"```repl\nimport os\nlarge = os.urandom(8 << 20)\nseen.append(llm_query('again'))\n```",
 		"```repl\nFINAL([len(seen), seen[-1], len(large), notes()])\n```",
 	}
-	err := unix.Mount("none", d.dir, "tmpfs", 0, "size=3m")
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		t.Skip("only root can mount a small disk")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	smalldisk.Mount(t, d.dir, "size=3m")
 
 	for range 2 { // trying again changes nothing
 		_, err := d.process(t, 1000, nil)
@@ -38,9 +26,7 @@ func TestARunGoesOnOnceItsDiskHasSpace(t *testing.T) {
 	}
 	before := d.model.sum()
 
-	if err := unix.Mount("none", d.dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
+	smalldisk.Resize(t, d.dir, "64m")
 	outcome, err := d.process(t, 1000, nil)
 	if got := string(outcome.Answer); err != nil || got != `[7, "AGAIN", 8388608, 1]` {
 		t.Errorf("with free space again: %s, %v", got, err)

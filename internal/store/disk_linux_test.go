@@ -2,32 +2,14 @@ package store
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
-
-// mountSmall gives a folder a disk of its own, of so many bytes.
-func mountSmall(t *testing.T, dir, size string) {
-	t.Helper()
-	err := unix.Mount("none", dir, "tmpfs", 0, "size="+size)
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		t.Skip("only root can mount a small disk")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 // noise returns bytes that do not compress.
 func noise(n int) []byte {
@@ -47,7 +29,7 @@ func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
-			mountSmall(t, dir, "2m")
+			smalldisk.Mount(t, dir, "size=2m")
 			f, id := openTest(t, dir), ID{Run, "a"}
 			if err := f.Create(t.Context(), Log{ID: id, Title: "why?"}); err != nil {
 				t.Fatal(err)
@@ -72,9 +54,7 @@ func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
 			}
 			expectEntries(t, f, id, small)
 
-			if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
-				t.Fatal(err)
-			}
+			smalldisk.Resize(t, dir, "64m")
 			if err := f.Append(t.Context(), lease, large); err != nil {
 				t.Errorf("with free space again: %v", err)
 			}
@@ -122,13 +102,11 @@ func TestADiskThatCannotBeWrittenCanBeRead(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
-			mountSmall(t, dir, "8m")
+			smalldisk.Mount(t, dir, "size=8m")
 			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 				t.Fatal(err)
 			}
-			if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-				t.Fatal(err)
-			}
+			smalldisk.MakeReadOnly(t, dir)
 
 			if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "cannot open the store "+dir) {
 				t.Errorf("opening to write: %v", err)

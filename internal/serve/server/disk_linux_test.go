@@ -12,24 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
-
-// smallDisk gives a folder a disk of its own.
-func smallDisk(t *testing.T, dir, options string) {
-	t.Helper()
-	err := unix.Mount("none", dir, "tmpfs", 0, options)
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		t.Skip("only root can mount a small disk")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 // fill fills the disk of a folder, but for some bytes, until free is called.
 func fill(t *testing.T, dir string, but int) (free func()) {
@@ -62,7 +46,7 @@ func fill(t *testing.T, dir string, but int) (free func()) {
 // there is space again, also by the server's end.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir := t.TempDir()
-	smallDisk(t, dir, "size=24m")
+	smalldisk.Mount(t, dir, "size=24m")
 	model := newHeld(counting(t))
 	s := start(t, dir, model, func(o *Options) { o.Rest, o.MaxFile = time.Millisecond, 1<<20 })
 	run := func(question string) string {
@@ -183,16 +167,14 @@ func (s *tested) isOver(id string) bool {
 // its start.
 func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	smallDisk(t, dir, "size=24m")
+	smalldisk.Mount(t, dir, "size=24m")
 	var options Options
 	t.Run("before", func(t *testing.T) {
 		s := start(t, dir, counting(t), nil)
 		s.runToEnd("")
 		options = s.server.Options
 	})
-	if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	smalldisk.MakeReadOnly(t, dir)
 	s, err := New(t.Context(), options)
 	if err == nil || !strings.Contains(err.Error(), dir) || !problem.IsDisk(err) {
 		t.Errorf("a server starts on a folder that it cannot write: %v", err)

@@ -1,0 +1,47 @@
+// Package smalldisk gives a folder a disk of its own, for tests of disks that are full or cannot be
+// written.
+package smalldisk
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mount mounts an empty disk on a folder until the test ends. The options are those of tmpfs, such
+// as "size=2m". Only root can do this: the test skips for others.
+func Mount(tb testing.TB, dir, options string) {
+	tb.Helper()
+	err := unix.Mount("none", dir, "tmpfs", 0, options)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		tb.Skip("only root can mount a small disk")
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			tb.Error(err)
+		}
+	})
+}
+
+// Resize changes the size of a disk, as in "64m".
+func Resize(tb testing.TB, dir, size string) {
+	tb.Helper()
+	remount(tb, dir, 0, "size="+size)
+}
+
+// MakeReadOnly lets nobody write to a disk any more.
+func MakeReadOnly(tb testing.TB, dir string) {
+	tb.Helper()
+	remount(tb, dir, unix.MS_RDONLY, "")
+}
+
+func remount(tb testing.TB, dir string, flags uintptr, options string) {
+	tb.Helper()
+	if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT|flags, options); err != nil {
+		tb.Fatal(err)
+	}
+}
