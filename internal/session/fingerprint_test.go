@@ -50,13 +50,29 @@ func TestFingerprintsDiffer(t *testing.T) {
 
 	seen := map[string]string{}
 	for name, cfg := range map[string]tiers.Config{
-		"empty": {}, "files": {Out: true}, "memory": {Limits: tiers.Limits{Memory: 300 << 20}},
-		"text": text("one"), "another text": text("two"), "a long text": text(long), "a longer text": text(long + "x"),
-		"folder": folder("a", "one"), "file of another name": folder("b", "one"), "file of another size": folder("a", "1"),
-		"value": value("a", "[1]"), "another value": value("a", "[2]"), "another name": value("b", "[1]"),
-		"packages": packages("a.py", "a = 1"), "another package": packages("b.py", "a = 1"),
+		"empty":  {},
+		"files":  {Out: true},
+		"memory": {Limits: tiers.Limits{Memory: 300 << 20}},
+
+		"text":          text("one"),
+		"another text":  text("two"),
+		"a long text":   text(long),
+		"a longer text": text(long + "x"),
+
+		"folder":               folder("a", "one"),
+		"file of another name": folder("b", "one"),
+		"file of another size": folder("a", "1"),
+
+		"value":         value("a", "[1]"),
+		"another value": value("a", "[2]"),
+		"another name":  value("b", "[1]"),
+
+		"packages":        packages("a.py", "a = 1"),
+		"another package": packages("b.py", "a = 1"),
 		"another version": packages("a.py", "a = 2"),
-		"function":        function("ask", "It asks."), "another description": function("ask", "It pays."),
+
+		"function":            function("ask", "It asks."),
+		"another description": function("ask", "It pays."),
 	} {
 		found := ""
 		for range 2 {
