@@ -41,6 +41,9 @@ type Header struct {
 	Segments []Segment
 	// Begin calls a function, Resume goes on behind an import, Start sets the globals.
 	Begin, Resume, Start uint64
+	// Trap is the trap of an access outside the memory, if the code relies on faults: see
+	// [Program.Reach]. Code with 0 checks each access.
+	Trap uint64 `json:",omitempty"`
 	// Pages and Bytes are the fields with the size of the memory.
 	Pages, Bytes uint64
 	Imports      []Signature
@@ -121,6 +124,9 @@ func (h *Header) check(size uint64) error {
 		}
 	}
 	addresses := []uint64{h.Begin, h.Resume, h.Start}
+	if h.Trap != 0 {
+		addresses = append(addresses, h.Trap)
+	}
 	for _, e := range h.Exports {
 		addresses = append(addresses, e.Address)
 	}

@@ -99,7 +99,8 @@ func TestRangesEndAtTheMemory(t *testing.T) {
 
 func (h *hostile) checkCopy(t *testing.T, to, from, n uint64) {
 	t.Helper()
-	want := bytes.Clone(h.memory[:2*wasmPage])
+	seen := h.memory[:min(2*wasmPage, len(h.memory))]
+	want := bytes.Clone(seen)
 	isAllowed := max(to, from)+n <= wasmPage
 	if isAllowed {
 		copy(want[to:to+n], h.memory[from:from+n])
@@ -108,14 +109,15 @@ func (h *hostile) checkCopy(t *testing.T, to, from, n uint64) {
 	if isAllowed != (err == nil) || err != nil && !errors.Is(err, TrapError(1)) {
 		t.Errorf("copy of %d from %#x to %#x: %v", n, from, to, err)
 	}
-	if !bytes.Equal(h.memory[:2*wasmPage], want) {
+	if !bytes.Equal(seen, want) {
 		t.Fatalf("after a copy of %d from %#x to %#x, the memory is wrong", n, from, to)
 	}
 }
 
 func (h *hostile) checkFill(t *testing.T, to, n uint64) {
 	t.Helper()
-	want := bytes.Clone(h.memory[:2*wasmPage])
+	seen := h.memory[:min(2*wasmPage, len(h.memory))]
+	want := bytes.Clone(seen)
 	isAllowed := to+n <= wasmPage
 	if isAllowed {
 		for i := range want[to : to+n] {
@@ -126,7 +128,7 @@ func (h *hostile) checkFill(t *testing.T, to, n uint64) {
 	if isAllowed != (err == nil) || err != nil && !errors.Is(err, TrapError(1)) {
 		t.Errorf("fill of %d at %#x: %v", n, to, err)
 	}
-	if !bytes.Equal(h.memory[:2*wasmPage], want) {
+	if !bytes.Equal(seen, want) {
 		t.Fatalf("after a fill of %d at %#x, the memory is wrong", n, to)
 	}
 }

@@ -34,7 +34,8 @@ type Guest struct {
 }
 
 // NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
-// pages of WebAssembly. The memory must stay writable, and must begin where the state ends.
+// pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
+// lies behind it, up to the program's [Program.Reach], must fault.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	g := &Guest{p, state[:StateSize]}
 	clear(g.state)
@@ -107,6 +108,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	c.sp = uint64(c.stack.top())
 	target := code + uintptr(g.program.header.Begin)
 	for {
+		if err := g.program.Check(); err != nil { // the host may have loaded a library meanwhile
+			return err
+		}
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
 		enter(context, target)
 		target = code + uintptr(g.program.header.Resume)

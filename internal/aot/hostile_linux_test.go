@@ -30,7 +30,7 @@ type hostile struct {
 	*Guest
 	program *Program
 	region  []byte
-	memory  []byte // up to the limit
+	memory  []byte // up to the limit, or what is in use if the rest must fault
 	told    [][]uint64
 	host    func(h *hostile, number int, slots []uint64)
 }
@@ -97,20 +97,28 @@ func TestCodeOfAFile(t *testing.T) {
 	}
 }
 
+const hostileBefore = 64 << 10
+
 func newHostile(tb testing.TB, p *Program) *hostile {
 	tb.Helper()
-	const before, after = 64 << 10, 64 << 10
-	region, err := unix.Mmap(-1, 0, before+hostileLimit+after, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err == nil {
-		err = unix.Mprotect(region[before-StateSize:before+hostileLimit], unix.PROT_READ|unix.PROT_WRITE)
-	}
+	const after = 64 << 10
+	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	length := hostileBefore + max(hostileLimit, int(p.Reach())) + after
+	region, err := unix.Mmap(-1, 0, length, unix.PROT_NONE, flags)
 	if err != nil {
 		tb.Fatal(err)
 	}
 
 	tb.Cleanup(func() { _ = unix.Munmap(region) })
-	h := &hostile{program: p, region: region, memory: region[before : before+hostileLimit]}
-	if h.Guest, err = p.NewGuest(region[before-StateSize:], wasmPage); err != nil {
+	h := &hostile{program: p, region: region}
+	size := uint64(hostileLimit)
+	if p.Reach() > 0 {
+		size = wasmPage
+	}
+	if !h.admit(size) {
+		tb.Fatal("the memory cannot be made accessible")
+	}
+	if h.Guest, err = p.NewGuest(region[hostileBefore-StateSize:], wasmPage); err != nil {
 		tb.Fatal(err)
 	}
 	for i := range h.memory {
@@ -118,6 +126,13 @@ func newHostile(tb testing.TB, p *Program) *hostile {
 	}
 
 	return h
+}
+
+// admit makes size bytes of the memory accessible, and the state.
+func (h *hostile) admit(size uint64) bool {
+	h.memory = h.region[hostileBefore : hostileBefore+size]
+	part := h.region[hostileBefore-StateSize : hostileBefore+size]
+	return unix.Mprotect(part, unix.PROT_READ|unix.PROT_WRITE) == nil
 }
 
 // Call is the host of a guest: it notes what it is told, or does what the test wants.
@@ -130,7 +145,10 @@ func (h *hostile) Call(number int, slots []uint64) {
 	slots[0] += 1000
 }
 
-func (h *hostile) Grow(pages uint64) bool { return h.Size()+pages*wasmPage <= hostileLimit }
+func (h *hostile) Grow(pages uint64) bool {
+	size := h.Size() + pages*wasmPage
+	return size <= hostileLimit && (size <= uint64(len(h.memory)) || h.admit(size))
+}
 
 // run calls a function by its name.
 func (h *hostile) run(name string, params ...uint64) (uint64, error) {

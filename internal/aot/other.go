@@ -11,3 +11,12 @@ func copyCode([]byte, []Segment) ([]byte, error) { return nil, ErrUnsupported }
 func mapCode(*os.File, int64, *Header) ([]byte, error) { return nil, ErrUnsupported }
 
 func unmapCode([]byte) error { return ErrUnsupported }
+
+type guardedCode struct{}
+
+func (p *Program) guard() error { return ErrUnsupported }
+
+func (p *Program) unguard() {}
+
+// Check returns an error: no guest can run.
+func (p *Program) Check() error { return ErrUnsupported }

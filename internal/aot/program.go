@@ -11,6 +11,8 @@ type Program struct {
 	header  Header
 	code    []byte // mapped
 	exports map[string]Export
+	// guardedAs is known to the handler of faults, nil for code that checks each access.
+	guardedAs *guardedCode
 }
 
 // ErrUnsupported is the error of Load where no engine can run machine code.
@@ -49,8 +51,27 @@ func newProgram(header Header, load func() ([]byte, error)) (p *Program, err err
 	if p.code, err = load(); err != nil {
 		return nil, fmt.Errorf("cannot map machine code: %w", err)
 	}
+	if header.Trap != 0 {
+		if err := p.guard(); err != nil {
+			err = fmt.Errorf("cannot turn faults of guests into traps: %w", err)
+			return nil, errors.Join(err, p.Close())
+		}
+	}
 
 	return p, nil
+}
+
+// reach is how far a 32-bit address and a 32-bit offset lead, with the widest access behind them.
+const reach = 8<<30 + codePage
+
+// Reach returns how many bytes from the beginning of a guest's memory the code may touch, in use
+// or not. All that is not in use must be reserved and inaccessible: the fault there is the check.
+// It is 0 for code that checks each access.
+func (p *Program) Reach() uint64 {
+	if p.header.Trap == 0 {
+		return 0
+	}
+	return reach
 }
 
 // Imports returns the functions that the module imports. A guest calls them by their index.
@@ -73,6 +94,7 @@ func (p *Program) Close() error {
 	if p.code == nil {
 		return nil
 	}
+	p.unguard()
 	code := p.code
 	p.code = nil
 	return unmapCode(code)

@@ -49,7 +49,14 @@ func testCode(code *aot.Program) error {
 	if cpython.MachineCode().Module != cpython.Manifest().Module.SHA256 {
 		return errors.New("the machine code was made of another module")
 	}
-	m, err := newTestMemory()
+	var space unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &space); err != nil {
+		return err
+	}
+	if err := checkSpace(code.Reach(), space.Cur); err != nil {
+		return err
+	}
+	m, err := newTestMemory(code.Reach())
 	if err != nil {
 		return err
 	}
@@ -77,6 +84,19 @@ func testCode(code *aot.Program) error {
 	return nil
 }
 
+// leastMemories is the number of sandboxes for which a process must have addresses.
+const leastMemories = 128
+
+// checkSpace returns an error if a process with this limit of address space cannot reserve reach
+// bytes for so many. It would have one or two sandboxes, where wazero has dozens.
+func checkSpace(reach, limit uint64) error {
+	if need := leastMemories * reach; limit < need {
+		return fmt.Errorf("the limit of address space is %d GiB, but sandboxes need %d: raise ulimit -v",
+			limit>>30, need>>30)
+	}
+	return nil
+}
+
 func newAOTProgram(code *aot.Program) (program, error) {
 	p := &aotProgram{Program: code, relay: &wasiRelay{imports: code.Imports()}}
 	var hasFuel, hasStack bool
@@ -95,6 +115,8 @@ func newAOTProgram(code *aot.Program) (program, error) {
 	}
 	return p, nil
 }
+
+func (p *aotProgram) reach() uint64 { return p.Reach() }
 
 // close leaves the code to the other tiers of the process.
 func (p *aotProgram) close() error { return p.relay.close() }

@@ -97,8 +97,8 @@ func TestAnImageInAFile(t *testing.T) {
 	}()
 
 	watch := &memoryWatch{}
-	for range 2 {
-		m, err := img.allocate(size, 2*size, 0, watch)
+	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // each second one is used again
+		m, err := img.allocate(size, 2*size, 0, reach, watch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestHostFunctionsAgree(t *testing.T) {
 	theirs := newHostileGuest(t, cfg)
 	e := readyEngineWith(t, engineAOT)
 	program := e.program.(*aotProgram)
-	memory, err := newTestMemory()
+	memory, err := newTestMemory(program.Reach())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,10 +97,14 @@ func (g *guest) kept() int {
 	return 0
 }
 
-// Prepare makes an instance if there is none, and takes a checkpoint.
+// Prepare makes an instance if there is none, and takes a checkpoint. It returns an error if no
+// guest may run now: the session then keeps its variables for a later try.
 func (g *guest) Prepare(
 	ctx context.Context, _ session.Snippet, mustSave bool,
 ) (*tiers.Loss, error) {
+	if err := g.engine.program.Check(); err != nil {
+		return nil, err
+	}
 	if g.in == nil {
 		if err := g.renew(ctx); err != nil {
 			return nil, err

@@ -26,8 +26,11 @@ type image struct {
 	hot []span
 
 	mu   sync.Mutex
-	free map[uint64][][]byte // returned mappings, by their length
+	free map[mappingKind][][]byte // returned mappings
 }
+
+// mappingKind is what mappings of one image have in common.
+type mappingKind struct{ length, reach uint64 }
 
 // poolMappings bounds the mappings of one length that are kept for reuse.
 const poolMappings = 64
@@ -39,7 +42,7 @@ func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &image{file: file, size: size, shown: span{0, size}, free: map[uint64][][]byte{}}
+	img := &image{file: file, size: size, shown: span{0, size}, free: map[mappingKind][][]byte{}}
 
 	if err := img.fill(runs, source); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
@@ -73,7 +76,7 @@ func (img *image) fill(runs []span, source io.WriterTo) error {
 // imageInFile makes an image of a file that cannot change, and takes the file.
 func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, error) {
 	img := &image{
-		file: file, size: size, shown: shown, offset: offset, free: map[uint64][][]byte{},
+		file: file, size: size, shown: shown, offset: offset, free: map[mappingKind][][]byte{},
 	}
 	if err := img.open(); err != nil {
 		return nil, errors.Join(err, img.close())
@@ -149,9 +152,9 @@ func (img *image) close() error {
 	img.mu.Lock()
 	defer img.mu.Unlock()
 	var errs []error
-	for _, list := range img.free {
+	for kind, list := range img.free {
 		for _, data := range list {
-			errs = append(errs, release(data))
+			errs = append(errs, release(data, kind.reach))
 		}
 	}
 
@@ -162,28 +165,29 @@ func (img *image) close() error {
 	return errors.Join(append(errs, img.file.Close())...)
 }
 
-func (img *image) reuse(length uint64) []byte {
+func (img *image) reuse(length, reach uint64) []byte {
 	img.mu.Lock()
 	defer img.mu.Unlock()
-	list := img.free[length]
+	kind := mappingKind{length, reach}
+	list := img.free[kind]
 	if len(list) == 0 {
 		return nil
 	}
 
 	data := list[len(list)-1]
-	img.free[length] = list[:len(list)-1]
+	img.free[kind] = list[:len(list)-1]
 	return data
 }
 
-func (img *image) keep(data []byte) bool {
+func (img *image) keep(data []byte, reach uint64) bool {
 	img.mu.Lock()
 	defer img.mu.Unlock()
-	length := uint64(len(data))
-	if img.free == nil || len(img.free[length]) >= poolMappings || len(img.free) > 8 {
+	kind := mappingKind{uint64(len(data)), reach}
+	if img.free == nil || len(img.free[kind]) >= poolMappings || len(img.free) > 8 {
 		return false
 	}
 
-	img.free[length] = append(img.free[length], data)
+	img.free[kind] = append(img.free[kind], data)
 	return true
 }
 

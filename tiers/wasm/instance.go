@@ -123,7 +123,8 @@ func (e *engine) create(
 		engine: e, accounts: accounts, limit: limit, room: room, watch: &memoryWatch{},
 	}
 	var err error
-	if in.mem, err = e.image.allocate(size, limit, room, in.watch); err != nil {
+	in.mem, err = e.image.allocate(size, limit, room, e.program.reach(), in.watch)
+	if err != nil {
 		return nil, err
 	}
 	in.deterministic = accounts.Config().Deterministic

@@ -25,7 +25,7 @@ func (o Options) checkEngine() error {
 	case "", engineAuto, engineWazero:
 		return nil
 	case engineAOT:
-		if _, err := machineCode(); err != nil {
+		if err := checkCode(); err != nil {
 			return fmt.Errorf("tier wasm cannot use engine aot: %w", err)
 		}
 		return nil
@@ -40,10 +40,19 @@ func (o Options) engine() (name string, why error) {
 	if o.Engine != "" && o.Engine != engineAuto {
 		return o.Engine, nil
 	}
-	if _, err := machineCode(); err != nil {
+	if err := checkCode(); err != nil {
 		return engineWazero, err
 	}
 	return engineAOT, nil
+}
+
+// checkCode returns an error if the machine code cannot run now.
+func checkCode() error {
+	code, err := machineCode()
+	if err != nil {
+		return err
+	}
+	return code.Check()
 }
 
 // machineCode maps the machine code that is part of this program, and tests it here. All tiers
@@ -54,6 +63,11 @@ var machineCode = sync.OnceValues(loadCode)
 type program interface {
 	// start makes a guest over in.mem. After an error, in.mem is still the caller's.
 	start(ctx context.Context, in *instance) (machine, error)
+	// reach returns how many bytes from the beginning of a memory must be reserved, and fault
+	// where they are not in use. It is 0 for code that checks each access.
+	reach() uint64
+	// Check returns an error if no machine may run now, because the process has changed.
+	Check() error
 	// close frees the code. Close its machines first.
 	close() error
 }

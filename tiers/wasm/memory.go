@@ -14,7 +14,7 @@ type linearMemory interface {
 	// limit. Free frees the memory. An engine calls both.
 	Reallocate(size uint64) []byte
 	Free()
-	// bytes returns the mapped memory, used or not.
+	// bytes returns the mapped memory, used or not. What is not in use may fault.
 	bytes() []byte
 	// dirty lists the parts that may differ from the image.
 	dirty() []span

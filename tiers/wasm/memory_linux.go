@@ -25,6 +25,9 @@ type mapping struct {
 	data  []byte // the mapping between the guards, nil once freed
 	used  uint64
 	limit uint64 // of what is not texts
+	// reach is how far the guest's code may go wrong, 0 if it checks each access. What is not
+	// in use faults up to there.
+	reach uint64
 	texts []span
 	watch *memoryWatch
 	// warm reports whether the hot pages are private already, ahead whether there may be pages
@@ -33,28 +36,51 @@ type mapping struct {
 }
 
 // allocate maps memory of size bytes, at least the image's, that can grow to limit, and by
-// texts of room bytes.
+// texts of room bytes. reach is the program's.
 func (img *image) allocate(
-	size, limit, room uint64, watch *memoryWatch,
+	size, limit, room, reach uint64, watch *memoryWatch,
 ) (linearMemory, error) {
 	limit = max(limit, img.size)
-	reach := max(limit+room, size)
-	m := &mapping{img: img, used: max(size, img.size), limit: limit, watch: watch}
-	if m.data = img.reuse(reach); m.data != nil {
+	length := max(limit+room, size)
+	m := &mapping{img: img, used: max(size, img.size), limit: limit, reach: reach, watch: watch}
+	if m.data = img.reuse(length, reach); m.data != nil {
+		if err := m.admit(img.size, m.used); err != nil {
+			return nil, errors.Join(err, release(m.data, reach))
+		}
 		return m, nil
 	}
-	data, err := reserve(reach)
+	data, err := reserve(length, reach)
 	if err != nil {
 		return nil, err
 	}
 
-	err = img.show(data, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	m.data = data
+	err = m.admit(0, m.used)
+	if err == nil {
+		err = img.show(data, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data))
+		return nil, errors.Join(fmt.Errorf("cannot map the image: %w", err), release(data, reach))
 	}
 
-	m.data = data
 	return m, nil
+}
+
+// admit lets the guest use a part of the memory that faulted before.
+func (m *mapping) admit(start, end uint64) error {
+	if m.reach == 0 || start >= end {
+		return nil // all of it is accessible from the beginning
+	}
+	if err := unix.Mprotect(m.data[start:end], unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		return fmt.Errorf("cannot make %d MiB of memory accessible: %w", (end-start)>>20, err)
+	}
+	return nil
+}
+
+// hide undoes admit, from start on, and reports whether it could.
+func (m *mapping) hide(start uint64) bool {
+	return m.reach == 0 || start == uint64(len(m.data)) ||
+		unix.Mprotect(m.data[start:], unix.PROT_NONE) == nil
 }
 
 // prefault copies the pages that every snippet writes, in a few calls instead of one page
@@ -76,7 +102,14 @@ func (m *mapping) expect(bytes uint64) (end func()) {
 		return func() {}
 	}
 	m.ahead = true
-	return prefault.Begin(m.data[m.used:last])
+	if m.admit(m.used, last) != nil {
+		return func() {}
+	}
+	stop := prefault.Begin(m.data[m.used:last])
+	return func() {
+		stop()
+		m.hide(m.used) // if it cannot, an access there is no trap, but stays in this memory
+	}
 }
 
 // resetBytes bounds the private pages that reset keeps.
@@ -106,9 +139,9 @@ func (m *mapping) reset(watch *memoryWatch) bool {
 
 func (m *mapping) drop() bool { return unix.Madvise(m.data, unix.MADV_DONTNEED) == nil }
 
-// Reallocate grows the memory to size bytes for wazero. It returns nil beyond the limit.
+// Reallocate grows the memory to size bytes for an engine. It returns nil beyond the limit.
 func (m *mapping) Reallocate(size uint64) []byte {
-	if size > uint64(len(m.data)) || size > m.limit+length(m.texts) {
+	if size > uint64(len(m.data)) || size > m.limit+length(m.texts) || m.admit(m.used, size) != nil {
 		m.watch.refused = true
 		return nil
 	}
@@ -120,12 +153,16 @@ func (m *mapping) Reallocate(size uint64) []byte {
 func (m *mapping) bytes() []byte { return m.data }
 
 // newTestMemory makes a page of memory without an image.
-func newTestMemory() (*mapping, error) {
-	data, err := reserve(wasmPage)
+func newTestMemory(reach uint64) (*mapping, error) {
+	data, err := reserve(wasmPage, reach)
 	if err != nil {
 		return nil, err
 	}
-	return &mapping{img: &image{}, data: data, used: wasmPage, limit: wasmPage}, nil
+	m := &mapping{img: &image{}, data: data, used: wasmPage, limit: wasmPage, reach: reach}
+	if err := m.admit(0, wasmPage); err != nil {
+		return nil, errors.Join(err, release(data, reach))
+	}
+	return m, nil
 }
 
 // state returns the page before the memory, which the guest cannot reach, for the state of a
@@ -152,7 +189,7 @@ func (m *mapping) addText(text span) error {
 }
 
 // mapText maps a file over a text. It must stay writable: a fault in the guest's machine code
-// would end this process.
+// would be a trap, or end this process.
 func (m *mapping) mapText(text span, file *os.File, size int64) error {
 	_, err := unix.MmapPtr(
 		int(file.Fd()), 0, unsafe.Pointer(&m.data[text.Start]), uintptr(size),
@@ -170,10 +207,15 @@ func (m *mapping) Free() {
 		return
 	}
 	// Texts must not reach the next sandbox.
-	if len(m.texts) > 0 || !m.drop() || !m.img.keep(m.data) {
-		_ = release(m.data) // it fails only for memory that was never mapped
+	if len(m.texts) > 0 || !m.drop() || !m.shrink() || !m.img.keep(m.data, m.reach) {
+		_ = release(m.data, m.reach) // it fails only for memory that was never mapped
 	}
 	m.data = nil
+}
+
+// shrink hides all but the image's size again.
+func (m *mapping) shrink() bool {
+	return m.used == m.img.size && !m.ahead || m.hide(m.img.size)
 }
 
 // dirty lists the pages of m that may differ from the image. It reads the kernel's page table
@@ -236,27 +278,37 @@ func (m *mapping) appendPrivate(runs []span, table *os.File, part span) ([]span,
 	return runs, nil
 }
 
-// reserve maps length bytes of zeros between two guards that fault.
-func reserve(length uint64) ([]byte, error) {
+// reserve maps length bytes of zeros between two guards that fault. Up to reach, if there is one,
+// nothing is accessible: see admit.
+func reserve(length, reach uint64) ([]byte, error) {
 	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
-	base, err := unix.MmapPtr(-1, 0, nil, uintptr(length)+2*guard, unix.PROT_NONE, flags)
+	base, err := unix.MmapPtr(-1, 0, nil, reserved(length, reach), unix.PROT_NONE, flags)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reserve %d MiB of address space: %w", length>>20, err)
+		return nil, fmt.Errorf(
+			"cannot reserve %d MiB of address space: %w: close sandboxes, or raise ulimit -v or "+
+				"vm.max_map_count", reserved(length, reach)>>20, err,
+		)
 	}
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), length)
+	if reach > 0 {
+		return data, nil
+	}
 	if err := unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return nil, errors.Join(
-			fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data),
+			fmt.Errorf("cannot reserve %d MiB of memory: %w", length>>20, err), release(data, reach),
 		)
 	}
 
 	return data, nil
 }
 
+// reserved is the address space of a memory with its guards.
+func reserved(length, reach uint64) uintptr { return uintptr(guard + max(length, reach) + guard) }
+
 // release unmaps memory of reserve.
-func release(data []byte) error {
+func release(data []byte, reach uint64) error {
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
-	return unix.MunmapPtr(base, uintptr(len(data))+2*guard)
+	return unix.MunmapPtr(base, reserved(uint64(len(data)), reach))
 }
 
 // buffer is memory outside Go's heap. The heap would grow by doubling, count it as the

@@ -50,7 +50,7 @@ type mapping struct {
 func (m *mapping) expect(uint64) (end func()) { return func() {} }
 
 func (img *image) allocate(
-	size, limit, _ uint64, watch *memoryWatch,
+	size, limit, _, _ uint64, watch *memoryWatch,
 ) (linearMemory, error) {
 	used := max(size, img.size)
 	m := &mapping{

@@ -230,7 +230,10 @@ func TestNoTextReachesTheNextSandbox(t *testing.T) {
 
 	second := openWithTexts(t, e, tiers.Limits{}, 1)
 	defer second.Close()
-	if bytes.Contains(second.guest.in.mem.bytes()[:256<<20], []byte(strings.Repeat("a", 1<<20))) {
+	if !second.guest.in.machine.grow((256 << 20) / wasmPage) {
+		t.Fatal("the memory does not grow")
+	}
+	if bytes.Contains(second.guest.in.machine.memory()[:256<<20], []byte(strings.Repeat("a", 1<<20))) {
 		t.Error("the next sandbox has the text")
 	}
 }

@@ -35,6 +35,10 @@ func compileWithWazero(
 	return wazeroProgram{code}, nil
 }
 
+func (wazeroProgram) reach() uint64 { return 0 }
+
+func (wazeroProgram) Check() error { return nil }
+
 func (p wazeroProgram) close() error { return p.Close() }
 
 func (p wazeroProgram) start(ctx context.Context, in *instance) (machine, error) {

@@ -46,8 +46,9 @@ type MachineCode struct {
 	Module string `json:"module"`
 	// Code has a blob of package aot for each architecture, as Go names it.
 	Code map[string]artefact.Artefact `json:"code"`
-	// Profile says which parts of the module programs run most. clang has read it.
-	Profile artefact.Artefact `json:"profile"`
+	// Profiles say which parts of the module programs run most. clang has read them. They are by
+	// architecture: each has its own way to check accesses.
+	Profiles map[string]artefact.Artefact `json:"profiles"`
 	// Toolchain, Flags and Inputs are as in Manifest.
 	Toolchain map[string]string `json:"toolchain"`
 	Flags     map[string]string `json:"flags"`

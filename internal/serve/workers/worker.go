@@ -53,9 +53,9 @@ const (
 	// ownThreads and openFiles are limits of the process.
 	ownThreads = 256
 	openFiles  = 4096
-	// addressSpace is what a worker reserves: 4 GiB and more for each session, and most of it
+	// addressSpace is what a worker reserves: 8 GiB and more for each session, and most of it
 	// is never used.
-	addressSpace = 1 << 42
+	addressSpace = 1 << 44
 	// maxFile bounds a file in memory.
 	maxFile = 8 << 30
 	// cpuSeconds bounds the processor time of a worker's life: ten years.

@@ -13,14 +13,20 @@ import (
 	"github.com/rlmhq/rlm/internal/cpython/manifest"
 )
 
-// profileFile is the profile's file, beside the machine code. No program embeds it.
-const profileFile = "profile.zst"
+// profileName is the name of an architecture's profile, and of its file beside the machine code
+// without the extension. No program embeds it.
+func profileName(arch string) string { return "profile_" + arch }
 
-// unpack writes the committed module, image and profile to a folder.
+// unpack writes the committed module and image to a folder, and the profiles, if they are of this
+// module.
 func unpack(folder string) error {
-	for name, read := range map[string]func() ([]byte, error){
-		"python.wasm": cpython.Module, "image.bin": cpython.Image, "profile": committedProfile,
-	} {
+	all := map[string]func() ([]byte, error){"python.wasm": cpython.Module, "image.bin": cpython.Image}
+	for arch := range cpython.MachineCode().Profiles {
+		if cpython.MachineCode().Module == cpython.Manifest().Module.SHA256 {
+			all[profileName(arch)] = func() ([]byte, error) { return committedProfile(arch) }
+		}
+	}
+	for name, read := range all {
 		data, err := read()
 		if err != nil {
 			return err
@@ -32,20 +38,21 @@ func unpack(folder string) error {
 	return nil
 }
 
-// committedProfile reads the profile, which the manifest describes.
-func committedProfile() ([]byte, error) {
-	compressed, err := os.ReadFile(filepath.Join("internal", "cpython", profileFile))
+// committedProfile reads an architecture's profile, which the manifest describes.
+func committedProfile(arch string) ([]byte, error) {
+	compressed, err := os.ReadFile(filepath.Join("internal", "cpython", profileName(arch)+".zst"))
 	if err != nil {
 		return nil, err
 	}
-	return cpython.MachineCode().Profile.Decompress(compressed)
+	return cpython.MachineCode().Profiles[arch].Decompress(compressed)
 }
 
-// describe compresses a profile and blobs, given as ARCHITECTURE=FILE, and describes them.
-func describe(inputs, flags, profile, folder string, blobs []string) error {
+// describe compresses blobs, given as ARCHITECTURE=FILE, and their profiles in a folder, and
+// describes them.
+func describe(inputs, flags, profiles, folder string, blobs []string) error {
 	m := manifest.MachineCode{
-		Module: cpython.Manifest().Module.SHA256,
-		Code:   map[string]artefact.Artefact{}, Toolchain: map[string]string{},
+		Module: cpython.Manifest().Module.SHA256, Toolchain: map[string]string{},
+		Code: map[string]artefact.Artefact{}, Profiles: map[string]artefact.Artefact{},
 	}
 
 	var err error
@@ -64,12 +71,13 @@ func describe(inputs, flags, profile, folder string, blobs []string) error {
 		}
 	}
 
-	if m.Profile, err = compressFile(profile, folder, profileFile); err != nil {
-		return err
-	}
 	for _, blob := range blobs {
 		arch, path, _ := strings.Cut(blob, "=")
 		if m.Code[arch], err = compressFile(path, folder, "code_"+arch+".zst"); err != nil {
+			return err
+		}
+		profile := filepath.Join(profiles, profileName(arch))
+		if m.Profiles[arch], err = compressFile(profile, folder, profileName(arch)+".zst"); err != nil {
 			return err
 		}
 	}

@@ -139,6 +139,8 @@ func (f *face) glue() string {
 		fmt.Fprintf(&s, "  offsetof(w2c_guest, %s),\n", field)
 	}
 	s.WriteString("};\n")
+	s.WriteString("\n#if WASM_RT_MEMCHECK_GUARD_PAGES\n" +
+		"/* This code relies on faults. */\n__attribute__((used)) const u8 aot_guarded = 1;\n#endif\n")
 	return s.String()
 }
 

@@ -1,9 +1,9 @@
 // Command aot makes machine code of a WebAssembly module, together with wasm2c and clang.
 //
-//	aot unpack DIR                   writes the committed module, image and profile
+//	aot unpack DIR                   writes the committed module, image and profiles
 //	aot rewrite RAW C                changes wasm2c's output, and adds what the host calls
 //	aot pack CODE.elf C BLOB         makes a blob of package internal/aot of the linked program
-//	aot describe LOCK FLAGS PROFILE DIR ARCH=BLOB...  compresses blobs and the profile, and
+//	aot describe LOCK FLAGS PROFILES DIR ARCH=BLOB...  compresses blobs and their profiles, and
 //	                                 writes their manifest
 //
 // wasm2c writes guest.h, guest-impl.h and guest_*.c to RAW. rewrite and pack refuse what they
@@ -25,7 +25,7 @@ func main() {
 }
 
 var errUsage = errors.New("usage: aot unpack DIR | rewrite RAW C | pack CODE.elf C BLOB | " +
-	"describe LOCK FLAGS PROFILE DIR ARCH=BLOB [ARCH=BLOB]")
+	"describe LOCK FLAGS PROFILES DIR ARCH=BLOB [ARCH=BLOB]")
 
 func run(args []string) error {
 	switch {

@@ -160,6 +160,9 @@ func findSymbols(f *elf.File, h *aot.Header, code []byte, about face) error {
 	}
 
 	h.Begin, h.Resume, h.Start = find("aot_begin"), find("aot_resume"), find("aot_start")
+	if _, isGuarded := symbols["aot_guarded"]; isGuarded {
+		h.Trap = find("wasm_rt_trap")
+	}
 	for i, export := range about.Exports {
 		address := find(fmt.Sprintf("aot_export_%d", i))
 		h.Exports = append(h.Exports, aot.Export{Signature: export, Address: address})

@@ -17,7 +17,8 @@ import (
 //     is also the base of the memory. wasm2c reads the base anew after each store.
 //   - The table of functions is constant, as is the type of each of its functions.
 //   - A function traps if its frame reaches below the limit of its stack.
-//   - A load whose value is not used may be dropped, but not its check.
+//   - A load whose value is not used may be dropped, but not its check. Where a fault is the check,
+//     no load may be dropped.
 //
 // It adds glue.c, with a function for each import and each export, table.S with the table,
 // interface.json, which describes the interface, and imports.inc, its imports in C.
@@ -248,6 +249,17 @@ const indirectCall = `#define CALL_INDIRECT(table, t, ft, x, ...)               
 
 `
 
+// Where a fault is the check, a load must not be dropped. aot.sh tells clang that no memory changes.
+const forcedReads = `#if AOT_FORCE_READS
+#define FORCE_READ_INT(var) __asm__ volatile("" : : "r"(var))
+#define FORCE_READ_FLOAT(var) __asm__ volatile("" : : AOT_FLOAT(var))
+#else
+#define FORCE_READ_INT(var)
+#define FORCE_READ_FLOAT(var)
+#endif
+
+`
+
 // rewriteHeader changes the macros.
 func (m *module) rewriteHeader() error {
 	text := m.files["guest-impl.h"]
@@ -280,7 +292,7 @@ func (m *module) rewriteHeader() error {
 		},
 		{depth, stackCheck + "\n"},
 		{calls, numbers.String() + indirectCall},
-		{forced, "#define FORCE_READ_INT(var)\n#define FORCE_READ_FLOAT(var)\n\n"},
+		{forced, forcedReads},
 	} {
 		if err := replace(&text, change[0], change[1]); err != nil {
 			return err

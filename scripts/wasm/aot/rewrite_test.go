@@ -93,7 +93,7 @@ func TestRewrite(t *testing.T) {
 			// Types with one hash are one type.
 			"#define AOT_TABLE_SIZE 4\n#define w2c_guest_t0_AOT 1\n" +
 				"#define w2c_guest_t1_AOT 2\n#define w2c_guest_t2_AOT 1\n",
-			"#define FORCE_READ_INT(var)\n",
+			"#define FORCE_READ_INT(var)\n", "#if AOT_FORCE_READS\n",
 		},
 		"guest_0.c": {
 			"void aot_start(w2c_guest* instance) {\n  instance->w2c_fuel = 1;\n}",

@@ -43,10 +43,13 @@ AOT_HIDDEN void aot_exit(struct aot_context *, uint64_t code);
  * the address of the context, by which a trap finds out. */
 #define AOT_STACK (UINT64_C(64) << 20)
 
+/* AOT_FLOAT is where inline assembly wants a float. */
 #if defined(__aarch64__)
 register uint64_t aot_stack_pointer __asm__("sp");
+#define AOT_FLOAT "w"
 #else
 register uint64_t aot_stack_pointer __asm__("rsp");
+#define AOT_FLOAT "x"
 #endif
 
 /* The table of functions is constant. An entry has the distance of its function

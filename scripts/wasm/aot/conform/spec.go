@@ -125,19 +125,23 @@ func (t *tally) runScript(path string) error {
 	ctx := context.Background()
 	var last *pair // nil if the module was refused
 	named := map[string]*pair{}
-	var opened []*pair
+	opened := map[*pair]bool{} // those that a command may still name
 	defer func() {
-		for _, p := range opened {
+		for p := range opened {
 			_ = p.close(ctx) // they are at rest
 		}
 	}()
 	for _, c := range s.Commands {
 		if c.Type == "module" {
+			if opened[last] && !slices.Contains(slices.Collect(maps.Values(named)), last) {
+				delete(opened, last)
+				_ = last.close(ctx) // a program can load only so many at once
+			}
 			if last, err = t.openModule(ctx, filepath.Join(filepath.Dir(path), c.Filename)); err != nil {
 				return fmt.Errorf("line %d: %w", c.Line, err)
 			}
 			if last != nil {
-				opened = append(opened, last)
+				opened[last] = true
 			}
 			if c.Name != "" {
 				named[c.Name] = last

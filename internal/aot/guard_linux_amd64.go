@@ -1,0 +1,192 @@
+package aot
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxGuarded bounds the programs whose faults become traps.
+	maxGuarded = 64
+	// A span has the page of code, shifted, and below it the number of its pages. maxCode fits.
+	spanPages = 15
+	spanMask  = 1<<spanPages - 1
+)
+
+// More numbers for the handler.
+const (
+	stackMask    = stackSize - 1         //nolint:unused // the assembly has it
+	afterContext = StateSize - contextAt //nolint:unused // the assembly has it
+	outOfBounds  = 1                     //nolint:unused // the assembly has it
+)
+
+// guardedCode is a program for the handler. One word has both ends of the code, so the handler
+// never sees the beginning of one program with the end of another. The other word is written
+// before any guest of the program runs.
+type guardedCode struct {
+	span uint64
+	trap uint64
+}
+
+var (
+	guarded   [maxGuarded]guardedCode
+	guardedMu sync.Mutex
+	// goHandler is the handler of SIGSEGV that Go has installed.
+	goHandler uintptr
+)
+
+func handleFault() //nolint:unused // faultHandler returns its address
+
+// faultHandler returns the address of handleFault, as C would call it.
+func faultHandler() uintptr
+
+// guard makes traps of the faults of a program's guests, until unguard.
+func (p *Program) guard() error {
+	if err := installHandler(); err != nil {
+		return err
+	}
+	guardedMu.Lock()
+	defer guardedMu.Unlock()
+	start := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p.code))))
+	for i := range guarded {
+		slot := &guarded[i]
+		if slot.span == 0 {
+			slot.trap = start + p.header.Trap
+			atomic.StoreUint64(&slot.span, start/codePage<<spanPages|uint64(len(p.code)/codePage))
+			p.guardedAs = slot
+			return nil
+		}
+	}
+
+	return fmt.Errorf("%d programs are loaded already", maxGuarded)
+}
+
+func (p *Program) unguard() {
+	if p.guardedAs != nil {
+		guardedMu.Lock()
+		atomic.StoreUint64(&p.guardedAs.span, 0)
+		guardedMu.Unlock()
+	}
+}
+
+// action is the kernel's struct sigaction.
+type action struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+const (
+	saSiginfo = 4
+	saOnstack = 0x08000000
+)
+
+// changeAction sets the process's action for SIGSEGV, unless set is nil, and returns the old one.
+func changeAction(set *action) (old action, err error) {
+	_, _, code := unix.RawSyscall6(
+		unix.SYS_RT_SIGACTION, uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(set)),
+		uintptr(unsafe.Pointer(&old)), unsafe.Sizeof(old.mask), 0, 0,
+	)
+	if code != 0 {
+		return old, code
+	}
+	return old, nil
+}
+
+// errFaults ends what relies on faults once they go elsewhere.
+var errFaults = errors.New(
+	"another part of this process has replaced the handler of SIGSEGV: choose the engine wazero",
+)
+
+// installHandler puts handleFault before Go's own handler, with Go's flags, mask and return. It
+// goes before no other handler.
+var installHandler = sync.OnceValue(func() error {
+	now, err := changeAction(nil)
+	if err != nil {
+		return err
+	}
+	if !now.isGos() {
+		return errors.New("another part of this process handles SIGSEGV")
+	}
+
+	if err := testFaults(now); err != nil {
+		return err
+	}
+
+	goHandler = now.handler
+	now.handler = faultHandler()
+	_, err = changeAction(&now)
+	return err
+})
+
+// What a test fault should look like to testFault.
+var (
+	testAddress uintptr
+	testStack   uintptr //nolint:unused // touch has its stack pointer here
+)
+
+func testFault() //nolint:unused // testHandler returns its address
+
+// testHandler returns the address of testFault, as C would call it.
+func testHandler() uintptr
+
+// touch reads a byte that faults, and reports whether testFault knew the fault and led it on.
+func touch(address uintptr) bool
+
+// testFaults makes sure that a fault looks here as handleFault expects, before a guest relies on
+// that. Wherever the kernel, or what stands for it, puts an address elsewhere, Go's handler would
+// get the fault of a guest and end the process. For a moment, testFault stands before Go's handler,
+// whose action is gos. Faults of other threads wait that long.
+func testFaults(gos action) error {
+	page, err := unix.Mmap(-1, 0, codePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(page) }() // it fails only for memory that was never mapped
+	testAddress = uintptr(unsafe.Pointer(unsafe.SliceData(page))) + codePage/2
+
+	return tryFault(gos, testAddress)
+}
+
+// tryFault faults at an address of a page.
+func tryFault(gos action, address uintptr) error {
+	test := gos
+	test.handler = testHandler()
+	if _, err := changeAction(&test); err != nil {
+		return err
+	}
+	isKnown := touch(address)
+	if _, err := changeAction(&gos); err != nil {
+		return err
+	}
+	if !isKnown {
+		return errors.New("a fault does not look as it does on Linux")
+	}
+	return nil
+}
+
+// isGos reports whether a handler is that of Go's runtime, with a stack of its own.
+func (a *action) isGos() bool {
+	f := runtime.FuncForPC(a.handler)
+	return f != nil && f.Entry() == a.handler && strings.HasPrefix(f.Name(), "runtime.") &&
+		a.flags&(saSiginfo|saOnstack) == saSiginfo|saOnstack
+}
+
+// Check returns an error if the faults of the program's guests would not reach handleFault. No guest
+// may run then: its fault would end the process, or call a function that knows nothing of guests.
+func (p *Program) Check() error {
+	if p.guardedAs == nil {
+		return nil
+	}
+	now, err := changeAction(nil)
+	if err == nil && now.handler != faultHandler() {
+		err = errFaults
+	}
+	return err
+}
