@@ -227,18 +227,20 @@ func (r *runStore) open(reads bool) (*store.Folder, error) {
 		return nil, errors.New("there is no store: set Options.Store to a folder")
 	}
 
-	folder, err := store.Open(r.setting)
-	if err == nil {
-		r.folder = folder
-		return folder, nil
-	}
+	open := store.Open
 	if reads {
-		if reader, failed := store.OpenReadOnly(r.setting); failed == nil {
-			r.reader = reader
-			return reader, nil
-		}
+		open = store.OpenToRead
 	}
-	return nil, fmt.Errorf("cannot use the durable runs: %w", err)
+	folder, err := open(r.setting)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot use the durable runs: %w", err)
+	case folder.IsReadOnly():
+		r.reader = folder
+	default:
+		r.folder = folder
+	}
+	return folder, nil
 }
 
 func (r *runStore) close() error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/viewer/traces"
 )
 
@@ -72,6 +73,21 @@ func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
 		return &exitError{exitUsage, err}
 	}
 	return nil
+}
+
+// withStore calls use with the store of the settings, to read it. Its error is one of usage, unless
+// it has an exit code.
+func (e *env) withStore(use func(store.Store) error) (err error) {
+	dir, err := e.needStore()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	s, err := store.OpenToRead(dir)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return asUsage(use(s))
 }
 
 var errNoStore = errors.New("there is no store: name a folder with --store in place of none")
@@ -134,16 +150,23 @@ func (e *env) listRuns(ctx context.Context, engine *rlm.Engine, filter rlm.RunFi
 }
 
 func newRunsShow(e *env) *cobra.Command {
-	var asJSON bool
+	var asJSON, follows bool
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show the turns of a named run and their cost", Args: oneName,
+		Long: showLong,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if follows {
+				return e.withStore(func(s store.Store) error {
+					return e.followRun(cmd.Context(), s, args[0], asJSON)
+				})
+			}
 			return e.withRuns(func(engine *rlm.Engine) error {
 				return e.showRun(cmd.Context(), engine, args[0], asJSON)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object; with --follow, lines of JSON")
+	cmd.Flags().BoolVarP(&follows, "follow", "f", false, "print what the run does until it stops")
 	return cmd
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/views"
+	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/viewer"
 )
 
@@ -73,8 +73,8 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 	if len(paths) > 0 && len(names) == 0 {
 		return asUsage(use(viewer.Join(sources...)))
 	}
-	return e.withRuns(func(engine *rlm.Engine) error {
-		stored := &views.Stored{Engine: engine, Names: names}
+	return e.withStore(func(s store.Store) error {
+		stored := &views.Stored{Store: s, Names: names}
 		if _, err := stored.List(context.Background()); err != nil {
 			return err
 		}
@@ -82,10 +82,11 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 	})
 }
 
-// asUsage gives an error the exit code of wrong usage.
+// asUsage gives an error without an exit code that of wrong usage.
 func asUsage(err error) error {
-	if err == nil {
-		return nil
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) {
+		return err
 	}
 	return &exitError{exitUsage, err}
 }

@@ -20,7 +20,8 @@ const (
 // Host answers a guest.
 type Host interface {
 	// Call answers the import of a number, counted from 0. The parameters are in the slots; the
-	// result goes into the first one. It may panic, which ends the guest's call with an error.
+	// result goes into the first one. It may panic, which ends the guest's call with an error. If
+	// others may have changed the handler of faults meanwhile, it should call [Program.Check].
 	Call(number int, slots []uint64)
 	// Grow adds pages to the memory, and reports false if it cannot. The memory does not move.
 	Grow(pages uint64) bool
@@ -92,6 +93,9 @@ func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 }
 
 func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err error) {
+	if err := g.program.Check(); err != nil {
+		return err
+	}
 	context := unsafe.Pointer(g.context(0))
 	if c.stack, err = getStack(context); err != nil {
 		return err
@@ -108,9 +112,6 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	c.sp = uint64(c.stack.top())
 	target := code + uintptr(g.program.header.Begin)
 	for {
-		if err := g.program.Check(); err != nil { // the host may have loaded a library meanwhile
-			return err
-		}
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
 		enter(context, target)
 		target = code + uintptr(g.program.header.Resume)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// Try fails: there are no locks here.
-func Try(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+// try fails: there are no locks here.
+func try(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }

@@ -9,10 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try locks a file, and reports false if another open file holds the lock. Closing the file
-// unlocks it.
-func Try(f *os.File) (bool, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+// try locks a file alone, or together with others who share the lock.
+func try(f *os.File, isShared bool) (bool, error) {
+	how := unix.LOCK_EX
+	if isShared {
+		how = unix.LOCK_SH
+	}
+	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil
 	}

@@ -7,11 +7,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Try locks a file, and reports false if another open file holds the lock. Closing the file
-// unlocks it.
-func Try(f *os.File) (bool, error) {
-	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})
+// farAway is the high half of the position of the byte that is locked. No file is so large, so
+// others can read all of a locked file.
+const farAway = 1 << 30
+
+// try locks a file alone, or together with others who share the lock.
+func try(f *os.File, isShared bool) (bool, error) {
+	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !isShared {
+		how |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{OffsetHigh: farAway})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}

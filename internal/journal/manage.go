@@ -35,28 +35,44 @@ func List(ctx context.Context, s store.Store, f store.Filter) ([]store.Log, erro
 
 // Show returns a run and its turns.
 func Show(ctx context.Context, s store.Store, name string) (log store.Log, turns []Turn, err error) {
-	if log, err = s.Log(ctx, store.ID{Kind: store.Run, Name: name}); err != nil {
-		return log, nil, err
-	}
-	if err := updateStatus(ctx, s, &log); err != nil {
+	if log, err = Look(ctx, s, name); err != nil {
 		return log, nil, err
 	}
 	turns, err = Turns(ctx, s, log.ID)
 	return log, turns, err
 }
 
+// Look returns a run as of now: one whose process has ended before it is interrupted.
+func Look(ctx context.Context, s store.Store, name string) (log store.Log, err error) {
+	if log, err = s.Log(ctx, store.ID{Kind: store.Run, Name: name}); err != nil {
+		return log, err
+	}
+	err = updateStatus(ctx, s, &log)
+	return log, err
+}
+
 // updateStatus sets the status of a run as of now.
 func updateStatus(ctx context.Context, s store.Store, log *store.Log) error {
-	if log.Status != StatusRunning && log.Status != "" {
+	if !isOpen(log) {
 		return nil
 	}
 	owner, err := s.Owner(ctx, log.ID)
+	if err == nil && owner == "" {
+		*log, err = s.Log(ctx, log.ID) // the run may have ended since it was read
+	}
+	if err != nil || !isOpen(log) {
+		return err
+	}
+
 	log.Status = StatusRunning
 	if owner == "" {
 		log.Status = StatusInterrupted
 	}
-	return err
+	return nil
 }
+
+// isOpen reports whether no process has written how a run ended.
+func isOpen(log *store.Log) bool { return log.Status == StatusRunning || log.Status == "" }
 
 // Rewind takes back the turns of a run after a turn, 0 for all.
 func Rewind(ctx context.Context, s store.Store, name string, turn int) error {

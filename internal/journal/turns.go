@@ -81,7 +81,11 @@ func Export(ctx context.Context, s store.Store, id store.ID, w io.Writer) error 
 	if err != nil {
 		return err
 	}
+	return export(entries, w)
+}
 
+// export writes entries as lines of JSON.
+func export(entries []store.Entry, w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	for _, e := range entries {
 		line := exported{Turn: e.Turn, Kind: e.Kind, Key: e.Key, State: e.Digest, Cost: e.Cost}

@@ -169,13 +169,16 @@ func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, 
 
 // readEntries returns the entries of one kind, or of all.
 func readEntries(c *conn, log int64, kind string, q Query) (entries []Entry, err error) {
-	order := "seq"
+	column, order := "log", "seq"
+	if q.AfterSeq > 0 {
+		column = "+log" // few entries of all logs come later, so SQLite uses no index of the log
+	}
 	if q.Last {
 		order = "seq DESC LIMIT 1"
 	}
 	err = c.query(`SELECT seq, turn, kind, key, digest, data, calls, input_tokens, output_tokens, usd, unpriced,
 		tool_calls, sum FROM entries
-		WHERE log = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
+		WHERE `+column+` = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
 		[]any{log, q.From, q.AfterSeq, kind}, func(row *sqlite3.Stmt) error {
 			e := Entry{
 				Seq: row.ColumnInt64(0), Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3),

@@ -90,6 +90,22 @@ func OpenReadOnly(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// OpenToRead opens the store of a folder to read it, and makes it if necessary. It opens a folder
+// that cannot be written as [OpenReadOnly] does.
+func OpenToRead(dir string) (*Folder, error) {
+	f, err := Open(dir)
+	if err == nil {
+		return f, nil
+	}
+	if reader, failed := OpenReadOnly(dir); failed == nil {
+		return reader, nil
+	}
+	return nil, err
+}
+
+// IsReadOnly reports whether every change fails with [ErrReadOnly].
+func (f *Folder) IsReadOnly() bool { return f.readOnly }
+
 func openReadOnly(dir string) (_ *Folder, err error) {
 	f := &Folder{dir: dir, readOnly: true}
 	defer func() {

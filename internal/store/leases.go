@@ -121,8 +121,8 @@ func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
 		return "", fmt.Errorf("cannot look at the lock of %s: %w", id, err)
 	}
 	defer lock.Close()
-	free, err := filelock.Try(lock)
-	if free || err != nil {
+	isHeld, err := filelock.IsHeld(lock)
+	if !isHeld || err != nil {
 		return "", err
 	}
 	return f.ownerOf(id), nil

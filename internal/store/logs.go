@@ -49,7 +49,7 @@ func notNil(data []byte) []byte {
 }
 
 const logColumns = `kind, name, title, spec, parent, parent_turn, created, updated, status, turn, reason,
-	calls, input_tokens, output_tokens, usd, unpriced, tool_calls`
+	calls, input_tokens, output_tokens, usd, unpriced, tool_calls, epoch`
 
 func scanLog(row *sqlite3.Stmt) Log {
 	return Log{
@@ -58,7 +58,7 @@ func scanLog(row *sqlite3.Stmt) Log {
 		Parent: row.ColumnText(4), ParentTurn: row.ColumnInt(5),
 		Created: time.Unix(0, row.ColumnInt64(6)), Updated: time.Unix(0, row.ColumnInt64(7)),
 		State: State{Status: row.ColumnText(8), Turn: row.ColumnInt(9), Reason: row.ColumnText(10)},
-		Spent: scanCost(row, 11),
+		Spent: scanCost(row, 11), Epoch: row.ColumnInt64(17),
 	}
 }
 

@@ -110,6 +110,8 @@ type Log struct {
 	Parent     string
 	ParentTurn int
 	Created    time.Time
+	// Epoch counts the processes that have worked on the log.
+	Epoch int64
 
 	State
 	// Spent is the sum of the costs of all entries, also of those that were cut.

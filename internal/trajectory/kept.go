@@ -151,6 +151,18 @@ var validFile = lazyregexp.New(`^(sub_[0-9]{4,9}/){0,32}(trajectory|events)\.jso
 // IsEmpty reports whether no line was kept.
 func (r *Rebuilt) IsEmpty() bool { return len(r.turns) == 0 }
 
+// HasUntil reports whether the record begins no later than with a turn.
+func (r *Rebuilt) HasUntil(turn int) bool { return !r.IsEmpty() && r.turns[0].number <= turn }
+
+// Until returns the record up to a turn.
+func (r *Rebuilt) Until(turn int) *Rebuilt {
+	n := slices.IndexFunc(r.turns, func(t rebuiltTurn) bool { return t.number > turn })
+	if n < 0 {
+		n = len(r.turns)
+	}
+	return &Rebuilt{r.turns[:n:n]}
+}
+
 // Last returns the last line, nil for none.
 func (r *Rebuilt) Last() []byte {
 	if r.IsEmpty() {

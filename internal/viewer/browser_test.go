@@ -112,11 +112,14 @@ func TestARunGrowsOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	unlock := lock(t, name)
 	b := browser.Open(t)
 	open(b, serveDir(t, dir))
 	if got := browser.Eval[string](b, `document.getElementById('status').textContent`); got != "running" {
 		t.Errorf("status %q", got)
 	}
+	unlock() // its process has ended
+	b.Wait(`document.getElementById('status').textContent === 'interrupted'`)
 	if err := os.WriteFile(name, all, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ const (
 type Builder struct {
 	run   Run
 	began time.Time
+	last  time.Time        // of the events
 	loops map[string]*loop // by their names in events
 	bytes int
 	left  int // nodes that are left out
@@ -42,8 +43,13 @@ func (b *Builder) Run() *Run {
 	run := b.run
 	run.Nodes = append([]Node{}, b.run.Nodes...)
 	run.Texts = append([][]Text{}, b.run.Texts...)
-	run.Notes = append([]string{}, b.run.Notes...)
+	b.note(&run)
+	return &run
+}
 
+// note adds what is left out to the notes of a run.
+func (b *Builder) note(run *Run) {
+	run.Notes = append([]string{}, b.run.Notes...)
 	if b.left > 0 {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d parts of the run are left out: a run has at most %d here",
 			b.left, maxNodes))
@@ -53,7 +59,6 @@ func (b *Builder) Run() *Run {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d texts are shortened: one has at most %d MiB, and all have %d MiB",
 			b.short, maxText>>20, maxTexts>>20))
 	}
-	return &run
 }
 
 // add adds a node and returns its number, -1 if there are too many.
@@ -128,6 +133,9 @@ func (b *Builder) Event(e *ledger.Event) {
 	l := b.loop(e)
 	if l == nil {
 		return
+	}
+	if e.Time.After(b.last) {
+		b.last = e.Time
 	}
 
 	switch e.Kind {

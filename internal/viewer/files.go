@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/viewer/traces"
 )
 
 // Bounds of folders.
@@ -142,6 +143,9 @@ func (f *Files) Open(ctx context.Context, id string) (*Run, error) {
 	}
 	run.Title = cmp.Or(run.Title, id)
 	run.Stamp = stamp
+	if run.Status == StatusRunning && !traces.IsWritten(id) {
+		run.Status, run.Nodes[0].Status = StatusInterrupted, StatusInterrupted
+	}
 	return run, nil
 }
 
@@ -180,27 +184,32 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 	return ReadTrajectory(file)
 }
 
-// stampOf changes when a trace does.
+// stampOf changes when a trace does. It is empty while there is none.
 func stampOf(path string) string {
 	stamp := ""
-
 	for _, name := range []string{"", trajectory.File, trajectory.EventsFile} {
 		if info, err := os.Stat(filepath.Join(path, name)); err == nil && info.Mode().IsRegular() {
 			stamp += fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
 		}
 	}
-	return stamp
+	if stamp == "" {
+		return ""
+	}
+	return stamp + fmt.Sprint(traces.IsWritten(path))
 }
 
 // Wait implements [Source]: it looks at the files now and then.
 func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
-	return Poll(ctx, run, func() (bool, error) { return stampOf(id) != run.Stamp, nil })
+	return Poll(ctx, run, func() (bool, error) {
+		stamp := stampOf(id) // a run that goes on writes its folder again
+		return stamp != "" && stamp != run.Stamp, nil
+	})
 }
 
 // Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended; one
-// that is parked has not.
+// that is parked has not, and one that is interrupted may go on in another process.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
-	if run.Status != StatusRunning && run.Status != StatusParked {
+	if !slices.Contains([]string{StatusRunning, StatusParked, StatusInterrupted}, run.Status) {
 		return ErrEnded
 	}
 

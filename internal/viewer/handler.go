@@ -200,11 +200,16 @@ type change struct {
 	Title  string       `json:"title"`
 	Status string       `json:"status"`
 	Notes  []string     `json:"notes,omitempty"`
+	Count  int          `json:"count"` // of all nodes: there may be fewer than before
 	Nodes  map[int]Node `json:"nodes,omitempty"`
 }
 
-// pause is the least time between two changes.
-const pause = 250 * time.Millisecond
+// The pause between two changes lasts at least so long, and so many times as long as it took to
+// read the run: a large run must not keep a processor busy.
+const (
+	pause      = 250 * time.Millisecond
+	pauseTimes = 3
+)
 
 // serveChanges sends the changes of a run until it has ended, as server-sent events. A browser
 // that has another version than the last one gets all at first.
@@ -235,6 +240,7 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 
+		began := time.Now()
 		after, err := h.open(r.Context(), id, true)
 		if err != nil {
 			return
@@ -248,14 +254,17 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(max(pause, pauseTimes*time.Since(began))):
 		}
 	}
 }
 
 // sendChange sends what differs between two readings of a run.
 func sendChange(w http.ResponseWriter, before, after *Run, ended bool) error {
-	c := change{Title: after.Title, Status: after.Status, Notes: after.Notes, Nodes: map[int]Node{}}
+	c := change{
+		Title: after.Title, Status: after.Status, Notes: after.Notes,
+		Count: len(after.Nodes), Nodes: map[int]Node{},
+	}
 	for i := range after.Nodes {
 		if i >= len(before.Nodes) || after.Nodes[i] != before.Nodes[i] {
 			c.Nodes[i] = after.Nodes[i]

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,38 +15,13 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// ReadJournal reads the journal of a named run, as rlm runs export writes it. It has the record
-// of a run that has ended. Of any other, it has no times, and of the output of code only what
-// the model saw.
+// ReadJournal reads the journal of a named run, as rlm runs export writes it.
 func ReadJournal(file io.Reader) (*Run, error) {
-	j := &journalReader{nodes: map[string]int{}, waits: map[string]bool{}}
-	j.nodes[""] = j.build.add(Node{Parent: -1, Kind: KindLoop, Start: -1, Elapsed: -1})
-	lines, known := &traces.Lines{}, false
-	notes, err := lines.Each(file, func(line []byte) error {
-		var e journalEntry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return err
-		}
-		known = known || e.Kind != ""
-		return j.entry(&e)
-	})
-	if err == nil && !known {
-		err = errors.New("it is no journal of a run")
-	}
-	if err != nil {
+	var j JournalReader
+	if err := j.Add(file); err != nil {
 		return nil, err
 	}
-	if j.isWhole() {
-		folder, err := traces.OpenRebuilt(&j.record, notes)
-		if err == nil {
-			return readFolder(folder)
-		}
-		notes = append(notes, "the record is not shown: "+shorten(err.Error()))
-	}
-
-	j.build.run.Notes = append(j.build.run.Notes, notes...)
-	j.build.run.Status = "unknown"
-	return j.build.Run(), nil
+	return j.Run(statusUnknown)
 }
 
 // journalEntry is a line of a journal.
@@ -65,17 +41,102 @@ type journalEntry struct {
 	} `json:"cost"`
 }
 
-// journalReader makes a tree out of the places of the steps.
-type journalReader struct {
-	build  Builder
-	nodes  map[string]int // by their places
-	record trajectory.Rebuilt
-	last   string          // kind of the last entry
-	waits  map[string]bool // calls for a person: the record does not show them
+// JournalReader makes a tree out of the journal of a named run, which may still grow. It has the
+// record of the turns that count. Of the steps after them, it has no times, and of the output of
+// code only what the model saw. The zero value is ready. It belongs to one goroutine.
+type JournalReader struct {
+	lines   traces.Lines
+	notes   []string
+	isKnown bool // a line is an entry
+
+	record   trajectory.Rebuilt
+	recorded *Builder       // the tree of the record, nil if it has to be read
+	counts   int            // the last turn that counts
+	last     string         // kind of the last entry
+	waits    map[string]int // calls for a person, with their nodes: the record does not show them
+
+	question string
+	build    Builder        // the tree of the steps after the turns that count
+	nodes    map[string]int // by their places
+}
+
+// Add adds further lines.
+func (j *JournalReader) Add(file io.Reader) error {
+	if j.nodes == nil {
+		j.waits = map[string]int{}
+		j.beginSteps()
+	}
+	notes, err := j.lines.Each(file, func(line []byte) error {
+		var e journalEntry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		j.isKnown = j.isKnown || e.Kind != ""
+		return j.entry(&e)
+	})
+	j.notes = append(j.notes, notes...)
+	return err
+}
+
+// beginSteps begins an empty tree of steps.
+func (j *JournalReader) beginSteps() {
+	j.build, j.nodes = Builder{}, map[string]int{}
+	j.nodes[""] = j.build.add(Node{
+		Parent: -1, Kind: KindLoop, Title: shorten(j.question), Start: -1, Elapsed: -1,
+	})
+	j.build.addText(0, "question", FormText, j.question)
+}
+
+// Run returns the run until now. The status is that of the run, if the journal does not have it.
+func (j *JournalReader) Run(status string) (*Run, error) {
+	if !j.isKnown {
+		return nil, errors.New("it is no journal of a run")
+	}
+	isWhole := j.isWhole()
+	if j.recorded == nil {
+		j.readRecord(isWhole)
+	}
+	if isWhole && len(j.recorded.run.Nodes) > 0 {
+		return j.recorded.Run(), nil
+	}
+
+	all := *j.recorded
+	room := len(all.run.Nodes) + len(j.build.run.Nodes)
+	all.run.Nodes = append(make([]Node, 0, room), all.run.Nodes...)
+	all.run.Texts = append(make([][]Text, 0, room), all.run.Texts...)
+	all.graft(&j.build, status)
+	all.run.Title = cmp.Or(all.run.Title, shorten(j.question))
+	all.run.Status, all.run.Nodes[0].Status = status, strings.TrimPrefix(status, statusUnknown)
+	all.note(&all.run)
+	all.run.Notes = append(all.run.Notes, j.notes...)
+	return &all.run, nil
+}
+
+// readRecord reads the record of the turns that count, or of all.
+func (j *JournalReader) readRecord(all bool) {
+	record := &j.record
+	if !all {
+		record = record.Until(j.counts)
+	}
+	j.recorded = &Builder{}
+	if record.IsEmpty() {
+		return
+	}
+
+	folder, err := traces.OpenRebuilt(record, j.notes)
+	if err == nil {
+		var read *Builder
+		if read, err = readFolder(folder); err == nil {
+			read.endTurns()
+			j.recorded = read
+			return
+		}
+	}
+	j.recorded.run.Notes = []string{"the record is not shown: " + shorten(err.Error())}
 }
 
 // isWhole reports whether the record shows all that the journal has.
-func (j *journalReader) isWhole() bool {
+func (j *JournalReader) isWhole() bool {
 	var last struct {
 		Kind ledger.EventKind `json:"kind"`
 	}
@@ -83,17 +144,22 @@ func (j *journalReader) isWhole() bool {
 		last.Kind == ledger.EventRunEnded
 }
 
-func (j *journalReader) entry(e *journalEntry) error {
+func (j *JournalReader) entry(e *journalEntry) error {
+	if j.last == "trace" || e.Kind == "trace" {
+		j.recorded = nil // it was whole, or may be now
+	}
 	j.last = e.Kind
 	switch e.Kind {
 	case "trace":
 		return j.record.Add(e.Turn, e.Data)
 	case "decision":
-		delete(j.waits, e.Key)
+		j.decide(e)
 	case "pin":
 		if e.Key == "question" {
-			j.build.run.Title = shorten(e.Text)
-			j.build.run.Nodes[0].Title = j.build.run.Title
+			j.question = e.Text
+			n := &j.build.run.Nodes[0]
+			n.Title = shorten(e.Text)
+			j.build.run.Texts[0], n.Texts = nil, 0
 			j.build.addText(0, "question", FormText, e.Text)
 		}
 	case "begun", "step", "lost":
@@ -101,18 +167,32 @@ func (j *journalReader) entry(e *journalEntry) error {
 	case "commit":
 		return j.commit(e)
 	case "question":
-		j.waits[e.Key] = true
 		node := j.build.add(Node{
 			Parent: 0, Kind: "waiting", Title: "a call waits for a decision", Start: -1, Elapsed: -1,
 		})
 		j.build.addText(node, "call", FormText, string(e.Data))
+		j.waits[e.Key] = node
 	}
 	return nil
 }
 
-// step adds or ends the node of a step.
-func (j *journalReader) step(e *journalEntry) error {
-	var data struct {
+// decide adds the decision about a call that waits.
+func (j *JournalReader) decide(e *journalEntry) {
+	node, waits := j.waits[e.Key]
+	delete(j.waits, e.Key)
+	if waits && node > 0 && node < len(j.build.run.Nodes) {
+		n := &j.build.run.Nodes[node]
+		n.Kind, n.Title = "decision", "a person has decided"
+		j.build.addText(node, "decision", FormText, string(e.Data))
+	}
+}
+
+// Step is what a step of a journal asked, shortened, and how it ended.
+type Step struct{ About, Reply, Value, Problem string }
+
+// ReadStep reads the data of a step.
+func ReadStep(data json.RawMessage) (s Step, err error) {
+	var entry struct {
 		About  string `json:"about"`
 		Ending struct {
 			Response struct{ Text string } `json:"response"`
@@ -123,10 +203,23 @@ func (j *journalReader) step(e *journalEntry) error {
 			Value json.RawMessage `json:"value"`
 		} `json:"ending"`
 	}
-	if len(e.Data) > 0 {
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return err
-		}
+	if len(data) > 0 { // the loss of a step has none
+		err = json.Unmarshal(data, &entry)
+	}
+
+	ended := &entry.Ending
+	s = Step{About: entry.About, Reply: ended.Response.Text, Value: texts.Show(ended.Value), Problem: ended.Error}
+	if ended.Failed != nil {
+		s.Problem = ended.Failed.Message
+	}
+	return s, err
+}
+
+// step adds or ends the node of a step.
+func (j *JournalReader) step(e *journalEntry) error {
+	data, err := ReadStep(e.Data)
+	if err != nil {
+		return err
 	}
 	node := j.find(e.Key)
 	if node < 0 {
@@ -153,36 +246,37 @@ func (j *journalReader) step(e *journalEntry) error {
 		j.build.addText(node, "request, shortened", FormText, data.About)
 	}
 	if e.Kind == "begun" {
-		n.Status = "no answer"
+		n.Status = statusOpen
 		return nil
 	}
 
 	n.Status = ""
-	problem := data.Ending.Error
-	if f := data.Ending.Failed; f != nil {
-		problem = f.Message
-	}
-	if e.Kind == "lost" || problem != "" {
+	if e.Kind == "lost" || data.Problem != "" {
 		n.Status = StatusFailed
 	}
 
-	j.build.addText(node, "error", FormText, problem)
-	j.build.addText(node, "reply", FormReply, data.Ending.Response.Text)
-	j.build.addText(node, "value", FormText, texts.Show(data.Ending.Value))
+	j.build.addText(node, "error", FormText, data.Problem)
+	j.build.addText(node, "reply", FormReply, data.Reply)
+	j.build.addText(node, "value", FormText, data.Value)
 
 	if n.Kind == KindReply && n.Parent >= 0 {
 		n.Title = ""
 		if j.build.run.Nodes[n.Parent].Kind == KindTurn {
-			j.build.nameTurn(n.Parent, data.Ending.Response.Text)
+			j.build.nameTurn(n.Parent, data.Reply)
 		}
-		j.addSnippets(e.Key[:max(strings.LastIndexByte(e.Key, '/'), 0)], data.Ending.Response.Text)
+		j.addSnippets(e.Key[:max(strings.LastIndexByte(e.Key, '/'), 0)], data.Reply)
 	}
 	return nil
 }
 
+const (
+	statusOpen    = "no answer" // of a step without an ending
+	statusUnknown = "unknown"   // of a run
+)
+
 // find returns the node of a step by its key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1",
 // and adds it and those above it.
-func (j *journalReader) find(key string) int {
+func (j *JournalReader) find(key string) int {
 	if node, ok := j.nodes[key]; ok {
 		return node
 	}
@@ -234,7 +328,7 @@ func kindOfPlace(word string, isLoop bool) Kind {
 }
 
 // name gives a new node of a place its title.
-func (j *journalReader) name(node int, word, number string) {
+func (j *JournalReader) name(node int, word, number string) {
 	n := &j.build.run.Nodes[node]
 	switch n.Kind {
 	case KindTurn:
@@ -249,7 +343,7 @@ func (j *journalReader) name(node int, word, number string) {
 }
 
 // addSnippets adds the code of a turn's reply, at the places that its snippets have.
-func (j *journalReader) addSnippets(turn, reply string) {
+func (j *JournalReader) addSnippets(turn, reply string) {
 	for i, code := range findCode(reply) {
 		path := fmt.Sprintf("%s/snippet %d", turn, i+1)
 		if _, ok := j.nodes[path]; ok {
@@ -265,8 +359,15 @@ func (j *journalReader) addSnippets(turn, reply string) {
 	}
 }
 
-// commit adds what a turn showed to the model.
-func (j *journalReader) commit(e *journalEntry) error {
+// commit ends a turn, which counts now. If the record has it, its steps are no longer needed. Else
+// commit adds what the turn showed to the model.
+func (j *JournalReader) commit(e *journalEntry) error {
+	j.counts, j.recorded = e.Turn, nil
+	if j.record.HasUntil(e.Turn) {
+		j.beginSteps()
+		return nil
+	}
+
 	var data struct {
 		Messages struct {
 			New []struct {

@@ -24,11 +24,15 @@ func ReadTrace(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readFolder(folder)
+	build, err := readFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	return build.Run(), nil
 }
 
 // readFolder reads a record, and closes it.
-func readFolder(folder *traces.Folder) (run *Run, err error) {
+func readFolder(folder *traces.Folder) (build *Builder, err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	t := &traceReader{recorded: map[string]*recordedLoop{}}
 	t.know(folder.Root, "0")
@@ -41,7 +45,7 @@ func readFolder(folder *traces.Folder) (run *Run, err error) {
 		t.tellLoop(folder.Root, "0")
 	}
 	t.build.run.Notes = append(t.build.run.Notes, notes...)
-	return t.build.Run(), nil
+	return &t.build, nil
 }
 
 // ReadTrajectory reads a file with one loop, such as trajectory.jsonl or a log of the library

@@ -312,6 +312,7 @@ func TestARunGrows(t *testing.T) {
 		}
 	}
 	write(3)
+	lock(t, name)
 	files, err := viewer.FindTraces(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,13 @@ package wasm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -150,6 +152,56 @@ func TestASessionWaitsForTheHandler(t *testing.T) {
 	}
 	if r, err := s.Run(t.Context(), tiers.Job{Source: "print(x)"}); err != nil || r.Stdout != "7\n" {
 		t.Errorf("with the handler again: %+v, %v", r, err)
+	}
+}
+
+// TestASnippetEndsWithoutTheHandler takes the handler of faults away while a snippet runs: in
+// functions of the host, and while the guest computes. The snippet ends before a fault, and its
+// result says what is lost.
+func TestASnippetEndsWithoutTheHandler(t *testing.T) {
+	e := readyEngineWith(t, engineAOT)
+	if e.program.reach() == 0 {
+		t.Skip("the machine code for this processor checks each access")
+	}
+	for what, source := range map[string]string{
+		"by a call":           "ask()",
+		"by a call in a task": "import asyncio\nawait asyncio.gather(asyncio.to_thread(ask))",
+		"while it computes":   "ask('later')",
+	} {
+		t.Run(what, func(t *testing.T) {
+			ours := replaceAction(t, [4]uintptr{})
+			replaceAction(t, ours)
+			stolen := make(chan struct{})
+			steal := func() { replaceAction(t, [4]uintptr{}); close(stolen) }
+			host := func(_ context.Context, c tiers.Call) (tiers.Value, error) {
+				if len(c.Args) > 0 {
+					time.AfterFunc(5*time.Millisecond, steal)
+				} else {
+					steal()
+				}
+				return tiers.Value("null"), nil
+			}
+			s, err := open(t.Context(), e, tiers.Config{
+				Host: tiers.HostFunc(host), Functions: []tiers.Function{{Name: "ask"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if r, err := s.Run(t.Context(), tiers.Job{Source: "x = 7"}); err != nil || r.Status != tiers.StatusOK {
+				t.Fatal(r, err)
+			}
+
+			r, err := s.Run(t.Context(), tiers.Job{Source: source + "\nwhile True: x = 8"})
+			<-stolen
+			replaceAction(t, ours)
+			if r.Status != tiers.StatusCrashed || r.Lost == nil || err == nil || !strings.Contains(err.Error(), "SIGSEGV") {
+				t.Errorf("without the handler: %+v, %v", r, err)
+			}
+			if r, err := s.Run(t.Context(), tiers.Job{Source: "print(7)"}); err != nil || r.Stdout != "7\n" {
+				t.Errorf("with the handler again: %+v, %v", r, err)
+			}
+		})
 	}
 }
 

@@ -293,7 +293,15 @@ func hostYield(_ context.Context, in *instance, _ []uint64) {
 	in.accounts.BurnFuel(in.burnt)
 	in.accounts.Yield()
 	runtime.Gosched() // Go cannot interrupt a guest: the host's other work comes first here
+	in.checkFaults()
 	in.watchLimits()
+}
+
+// checkFaults stops a guest whose faults would no longer become traps: see [aot.Program.Check].
+func (in *instance) checkFaults() {
+	if err := in.engine.program.Check(); err != nil {
+		panic(err)
+	}
 }
 
 // watchLimits stops a guest at its limits, or if its caller has canceled the run.
@@ -365,8 +373,13 @@ func hostCall(_ context.Context, in *instance, stack []uint64) {
 		in.accounts.DelayInterrupt()
 	}
 
-	if len(req) > 0 && req[0] == 'n' {
-		in.clearInterrupt() // it was for the variable before
+	if len(req) > 0 {
+		switch req[0] {
+		case 'n':
+			in.clearInterrupt() // it was for the variable before
+		case 'c', 'w': // a function of the caller may have loaded a library in C
+			in.checkFaults()
+		}
 	}
 	if len(req) == 0 || req[0] != 'o' {
 		// After output, an interrupt would make the guest's buffer write the output again.

@@ -1,89 +1,157 @@
-// Package views has the runs that the viewer shows: those in the store of an engine, and those of
-// a server's tenants.
+// Package views has the runs that the viewer shows: those in a store, and those of a server's
+// tenants.
 package views
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 
-	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/viewer"
 )
 
-// Stored is the source of the runs in an engine's store: of those with Names, or of all.
+// Bounds of the runs of a store.
+const (
+	maxStored = 10_000 // runs in the list
+	maxOpened = 4      // runs that stay in memory, so that only what is new has to be read
+)
+
+// Stored is the source of the runs in a store: of those with Names, or of all. Other processes may
+// work on them.
 type Stored struct {
-	Engine *rlm.Engine
-	Names  []string
+	Store store.Store
+	Names []string
+
+	mu     sync.Mutex
+	opened []*openedRun // the latest last
+}
+
+// openedRun is a run as far as it was read.
+type openedRun struct {
+	name string
+
+	mu      sync.Mutex
+	journal *journal.Reader
+	tree    viewer.JournalReader
 }
 
 // List implements [viewer.Source].
 func (s *Stored) List(ctx context.Context) (items []viewer.Item, err error) {
-	var runs []rlm.Run
+	var logs []store.Log
 	if len(s.Names) == 0 {
-		runs, err = s.Engine.Runs(ctx, rlm.RunFilter{Limit: 10_000})
+		logs, err = journal.List(ctx, s.Store, store.Filter{Kind: store.Run, Limit: maxStored})
 	}
 	for _, name := range s.Names {
-		run, err := s.Engine.ShowRun(ctx, name)
+		log, err := journal.Look(ctx, s.Store, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s is neither a stored run nor a file or folder: %w", name, err)
 		}
-		runs = append(runs, run)
+		logs = append(logs, log)
 	}
 
-	for i := range runs {
-		r := &runs[i]
+	for i := range logs {
+		r := &logs[i]
 		items = append(items, viewer.Item{
-			ID: r.Name, Title: r.Question, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
+			ID: r.Name, Title: r.Title, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
 		})
 	}
 	return items, err
 }
 
-// find returns a run that is in the list.
-func (s *Stored) find(ctx context.Context, name string) (run rlm.Run, err error) {
-	items, err := s.List(ctx)
-	if err != nil {
-		return run, err
+// look returns a run that is in the list.
+func (s *Stored) look(ctx context.Context, name string) (log store.Log, err error) {
+	if len(s.Names) > 0 && !slices.Contains(s.Names, name) {
+		return log, fmt.Errorf("%w: %s", viewer.ErrNotFound, name)
 	}
-	for i := range items {
-		if items[i].ID == name {
-			return s.Engine.ShowRun(ctx, name)
-		}
+	if log, err = journal.Look(ctx, s.Store, name); errors.Is(err, store.ErrNotFound) {
+		err = errors.Join(viewer.ErrNotFound, err)
 	}
-	return run, fmt.Errorf("%w: %s", viewer.ErrNotFound, name)
+	return log, err
 }
 
 // Open implements [viewer.Source].
 func (s *Stored) Open(ctx context.Context, name string) (*viewer.Run, error) {
-	known, err := s.find(ctx, name)
+	if _, err := s.look(ctx, name); err != nil {
+		return nil, err
+	}
+
+	opened := s.open(name)
+	run, err := opened.read(ctx)
+	if err != nil {
+		s.forget(opened) // what it has may be incomplete
+	}
+	return run, err
+}
+
+// open returns an opened run, in place of the one that was used least recently.
+func (s *Stored) open(name string) *openedRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.opened, func(o *openedRun) bool { return o.name == name })
+	one := &openedRun{name: name, journal: journal.NewReader(s.Store, name)}
+	if i >= 0 {
+		one = s.opened[i]
+		s.opened = slices.Delete(s.opened, i, i+1)
+	}
+
+	s.opened = append(s.opened, one)
+	s.opened = s.opened[max(len(s.opened)-maxOpened, 0):]
+	return one
+}
+
+func (s *Stored) forget(one *openedRun) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = slices.DeleteFunc(s.opened, func(o *openedRun) bool { return o == one })
+}
+
+// read reads what is new, and returns the run.
+func (o *openedRun) read(ctx context.Context) (*viewer.Run, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	news, err := o.journal.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
+
+	if news.IsAnew {
+		o.tree = viewer.JournalReader{}
+	}
+
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(s.Engine.ExportRun(ctx, name, w)) }()
-	run, err := viewer.ReadJournal(r)
+	go func() { w.CloseWithError(news.Write(w)) }()
+	err = o.tree.Add(r)
 	_ = r.Close() // frees the writer
 	if err != nil {
 		return nil, err
 	}
 
-	run.Title, run.Status = cmp.Or(known.Question, name), known.Status
-	run.Nodes[0].Status = known.Status
-	run.Stamp = stampOf(&known)
-	if known.Reason != "" {
-		run.Notes = append(run.Notes, known.Reason)
+	log := &news.Run
+	run, err := o.tree.Run(log.Status)
+	if err != nil {
+		return nil, err
+	}
+
+	run.Title, run.Status, run.Stamp = cmp.Or(log.Title, o.name), log.Status, stampOf(log)
+	run.Nodes[0].Status = log.Status
+	if log.Reason != "" {
+		run.Notes = append(run.Notes, log.Reason)
 	}
 	return run, nil
 }
 
-func stampOf(run *rlm.Run) string { return fmt.Sprint(run.Updated.UnixNano(), run.Status) }
+func stampOf(log *store.Log) string { return fmt.Sprint(log.Updated.UnixNano(), log.Epoch, log.Status) }
 
 // Wait implements [viewer.Source].
 func (s *Stored) Wait(ctx context.Context, name string, run *viewer.Run) error {
 	return viewer.Poll(ctx, run, func() (bool, error) {
-		now, err := s.find(ctx, name)
+		now, err := s.look(ctx, name)
 		return err == nil && stampOf(&now) != run.Stamp, err
 	})
 }

@@ -3,17 +3,31 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
 // require makes a missing Chromium a failure in place of a skip.
 const require = "RLM_REQUIRE_BROWSER"
+
+// Wait asks after each pause, up to the limit.
+const (
+	waitPause = 20 * time.Millisecond
+	waitLimit = time.Minute
+)
+
+var errWait = fmt.Errorf("it was not true within %v", waitLimit)
+
+// noContext is the code with which Chromium refuses an expression without a page.
+const noContext = -32000
 
 // Page is a page in a real Chromium.
 type Page struct {
@@ -69,7 +83,31 @@ func Eval[T any](p *Page, expression string) (value T) {
 }
 
 // Wait waits until an expression of the page is true.
+//
+// It asks again and again for the page's value as of then. chromedp.Poll asks once, in the context
+// of execution that chromedp has noted last. That may be the context of the page before, because
+// chromedp notes events later than it reports the end of a navigation.
 func (p *Page) Wait(expression string) {
 	p.tb.Helper()
-	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(time.Minute)))
+	ctx, stop := context.WithTimeoutCause(p.ctx, waitLimit, errWait)
+	defer stop()
+	for {
+		var isTrue bool
+		err := chromedp.Run(ctx, chromedp.Evaluate("Boolean("+expression+")", &isTrue))
+		switch {
+		case err == nil && isTrue:
+			return
+		case ctx.Err() != nil:
+			p.tb.Fatalf("%s: %v", expression, context.Cause(ctx))
+		case err != nil && !isBetweenPages(err):
+			p.tb.Fatalf("%s: %v", expression, err)
+		}
+		_ = chromedp.Run(ctx, chromedp.Sleep(waitPause))
+	}
+}
+
+// isBetweenPages reports whether an expression had no value because the page has just changed.
+func isBetweenPages(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) && refused.Code == noContext
 }

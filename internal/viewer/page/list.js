@@ -22,5 +22,7 @@ function showRuns(items, filter) {
     row.append(cell);
     rows.push(row);
   }
+  const chosen = byId('items').contains(document.activeElement) ? document.activeElement.href : null;
   byId('items').replaceChildren(...rows);
+  if (chosen) [...document.querySelectorAll('.runlink')].find((a) => a.href === chosen)?.focus({preventScroll: true});
 }

@@ -7,6 +7,7 @@ let id = null; // of the run
 let stop = () => {}; // following the run
 let hits = [];
 let isFirst = true;
+let listing; // the timer of the list
 let loaded = 0; // counts what was asked for, so that a late reply is no longer shown
 
 function note(texts) {
@@ -86,12 +87,28 @@ async function openList() {
       return;
     }
     isFirst = false;
-    showRuns(items, byId('filter').value);
-    byId('filter').oninput = (e) => showRuns(items, e.target.value);
+    showList(items);
     note([]);
   } catch (error) {
     fail(error);
   }
+}
+
+// showList shows runs, and asks for them again while one goes on.
+function showList(items) {
+  showRuns(items, byId('filter').value);
+  byId('filter').oninput = (e) => showRuns(items, e.target.value);
+  if (!items.some((item) => item.status === 'running')) return;
+  clearTimeout(listing);
+  listing = setTimeout(async () => {
+    const isShown = () => !byId('runs').hidden;
+    try {
+      const now = isShown() && await backend.runs();
+      if (isShown()) showList(now);
+    } catch (error) {
+      if (isShown()) fail(error);
+    }
+  }, 2000);
 }
 
 function openRun(data, node) {
@@ -105,12 +122,14 @@ function openRun(data, node) {
   choose(Math.min(Math.max(node, 0), Math.max(model.nodes.length - 1, 0)));
   byId('scroll').focus({preventScroll: true});
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('shown')));
-  if (['running', 'parked'].includes(data.status)) follow(data.version);
+  if (['running', 'parked', 'interrupted'].includes(data.status)) follow(data.version);
 }
 
 function follow(version) {
   stop = backend.follow(id, version, (change) => {
     const changed = model.change(change);
+    const last = model.nodes.length - 1;
+    if (Math.max(rows.chosen, -1 - rows.chosen) > last) choose(last);
     showRun();
     if (changed.includes(rows.chosen)) showChosen();
   }, () => note([...model.notes, 'The connection is lost: load the page again to see what is new.']));

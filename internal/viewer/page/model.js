@@ -168,6 +168,7 @@ class Model {
     this.title = c.title;
     this.status = c.status;
     this.notes = c.notes || [];
+    this.nodes.length = Math.min(this.nodes.length, c.count); // a turn that counts has other nodes
     const changed = Object.keys(c.nodes || {}).map(Number).sort((a, b) => a - b);
     for (const i of changed) if (i <= this.nodes.length) this.nodes[i] = c.nodes[i];
     this.count();

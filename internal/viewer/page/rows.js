@@ -5,7 +5,7 @@ const maxHeight = 16000000; // pixels; browsers cannot scroll much more
 
 const icons = {
   loop: '◎', turn: '▸', reply: '✎', snippet: '❯', call: '⇢', answer: '✔', retry: '↻', refusal: '⊘', warning: '!',
-  waiting: '…', verdict: '⚖', compaction: '⇲', foresight: '≈', step: '•', tool: '⚒',
+  waiting: '…', verdict: '⚖', compaction: '⇲', foresight: '≈', step: '•', tool: '⚒', decision: '⚖',
 };
 
 class Rows {

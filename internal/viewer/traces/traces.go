@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/filelock"
 	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -79,6 +80,24 @@ func Open(dir string) (*Folder, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	return f, nil
+}
+
+// IsWritten reports whether a process is writing the record in a folder: it has locked the events.
+// It is true, too, if that cannot be known.
+func IsWritten(dir string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return true
+	}
+	f := &Folder{root: root}
+	defer f.Close()
+	file, err := f.open(trajectory.EventsFile)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	isHeld, err := filelock.IsHeld(file)
+	return isHeld || err != nil
 }
 
 // Close frees the folder.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/rlmhq/rlm/internal/filelock"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/trajectory"
 )
@@ -53,6 +54,9 @@ func (f *files) add(name string) error {
 		return err
 	}
 
+	if name == trajectory.EventsFile {
+		_, _ = filelock.Try(file) // tells the viewer that the record is being written
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open[name] = &lines{file: file}

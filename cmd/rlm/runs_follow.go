@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/viewer"
+	"github.com/rlmhq/rlm/repl/ledger"
+)
+
+const showLong = `Show the turns of a named run and their cost.
+
+--follow prints each step of the run when it begins and ends, also while another process works
+on the run. It stops when the run ends, waits for a decision, or loses its process, with the exit
+code that "rlm run" has then: 0 for an answer, 8 for a decision, 130 for a run that is
+interrupted. With --json, each entry of the journal is a line, as "rlm runs export" writes it.`
+
+// followPause is the time between two looks at a run.
+const followPause = 250 * time.Millisecond
+
+// followRun prints the steps of a run until it stops. Its error has the exit code of the run.
+func (e *env) followRun(ctx context.Context, s store.Store, name string, asJSON bool) error {
+	reader := journal.NewReader(s, name)
+	for isFirst := true; ; isFirst = false {
+		news, err := reader.Read(ctx)
+		if err != nil {
+			return err
+		}
+		var lines bytes.Buffer
+		if err := news.Write(&lines); err != nil {
+			return err
+		}
+
+		switch run := &news.Run; {
+		case asJSON:
+			_, err = lines.WriteTo(e.stdout)
+		case isFirst:
+			_, err = fmt.Fprintf(e.stdout, "%s: %s\nquestion: %s\n", name, run.Status, escape(run.Title))
+		case news.IsAnew:
+			_, err = fmt.Fprintf(e.stdout, "%s: turns were taken back\n", name)
+		}
+		if err == nil {
+			err = e.printSteps(&lines)
+		}
+		if err != nil {
+			return &exitError{exitBroken, err}
+		}
+
+		if news.Run.Status != journal.StatusRunning {
+			return e.endFollowing(&news.Run, asJSON)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// followedEntry is a line of a journal.
+type followedEntry struct {
+	Turn int             `json:"turn"`
+	Kind string          `json:"kind"`
+	Key  string          `json:"key"`
+	Data json.RawMessage `json:"data"`
+	Cost store.Cost      `json:"cost"`
+}
+
+// printSteps prints a line for each entry that concerns people.
+func (e *env) printSteps(lines *bytes.Buffer) error {
+	var entries []followedEntry
+	ended := map[string]bool{}
+	for decoder := json.NewDecoder(lines); decoder.More(); {
+		var entry followedEntry
+		if err := decoder.Decode(&entry); err != nil {
+			return err
+		}
+		if entry.Kind == "trace" {
+			continue // the same for the viewer
+		}
+		ended[entry.Key] = ended[entry.Key] || entry.Kind == "step" || entry.Kind == "lost"
+		entries = append(entries, entry)
+	}
+
+	out := bufio.NewWriter(e.stdout)
+	for i := range entries {
+		if entry := &entries[i]; entry.Kind != "begun" || !ended[entry.Key] {
+			if text := describeEntry(entry); text != "" {
+				_, _ = fmt.Fprintln(out, text)
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// describeEntry describes an entry in a line, empty for one that does not concern people.
+func describeEntry(entry *followedEntry) string {
+	place := escape(strings.TrimPrefix(entry.Key, "/"))
+	step, err := viewer.ReadStep(entry.Data)
+	if err != nil {
+		step = viewer.Step{Problem: err.Error()} // of a later version
+	}
+	switch {
+	case entry.Kind == "begun":
+		return fmt.Sprintf("%s begins: %s", place, shorten(step.About, 200))
+	case entry.Kind == "lost":
+		return fmt.Sprintf("%s has no answer%s", place, costText(&entry.Cost))
+	case entry.Kind == "step" && step.Problem != "":
+		return fmt.Sprintf("%s fails%s: %s", place, costText(&entry.Cost), shorten(step.Problem, 500))
+	case entry.Kind == "step":
+		return fmt.Sprintf("%s ends%s: %s", place, costText(&entry.Cost), shorten(cmp.Or(step.Reply, step.Value), 200))
+	case entry.Kind == "commit":
+		return fmt.Sprintf("turn %d is kept", entry.Turn)
+	case entry.Kind == "question":
+		return fmt.Sprintf("waits for a decision: %s: %s", place, shorten(readQuestion(entry.Data), 200))
+	case entry.Kind == "decision":
+		return "decided: " + place
+	}
+	return ""
+}
+
+func costText(c *store.Cost) string {
+	if *c == (store.Cost{}) {
+		return ""
+	}
+	spent := ledger.Spending(*c)
+	return usedText(ledger.Event{Spent: &spent})
+}
+
+// endFollowing tells how a run stopped.
+func (e *env) endFollowing(run *store.Log, asJSON bool) error {
+	if asJSON {
+		err := e.withRuns(func(engine *rlm.Engine) error {
+			return e.showRun(context.Background(), engine, run.Name, true)
+		})
+		if err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprintf(e.stdout, "%s: %s\nspent: %d calls, $%.4f\n", run.Name, run.Status,
+		run.Spent.Calls, run.Spent.USD); err != nil {
+		return &exitError{exitBroken, err}
+	}
+
+	if run.Status == journal.StatusInterrupted {
+		err := fmt.Errorf("the run has no process any more; continue with: rlm runs resume %s%s",
+			run.Name, e.storeFlag())
+		return &exitError{exitInterrupted, err}
+	}
+	return exitForStatus(e, ledger.Status(run.Status), run.Reason, false)
+}
+
+// readQuestion returns why a call waits for a person.
+func readQuestion(data json.RawMessage) string {
+	var asked struct{ Why string }
+	_ = json.Unmarshal(data, &asked) // of a later version, it stays empty
+	return asked.Why
+}
