@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // talk is a session that goes on from question to question and, with a name, from run to run.
@@ -110,10 +111,18 @@ func (t *talk) restore(
 	if err != nil {
 		return errors.Join(err, t.session.Close())
 	}
+	noteLosses(report, note)
+	return nil
+}
+
+// noteLosses notes each value that a session has not got back, and why its memory did not fit.
+func noteLosses(report tiers.Report, note func(string, ...any)) {
+	if report.Inexact != "" && len(report.Left) > 0 {
+		note("the session continues with its portable state: %s", report.Inexact)
+	}
 	for _, left := range report.Left {
 		note("not restored: %s: %s", escape(left.Name), escape(left.Reason))
 	}
-	return nil
 }
 
 // addContexts returns a configuration with the kept contexts. A nil talk has none.
