@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -57,6 +58,30 @@ func BenchmarkSnapshot10MiB(b *testing.B) {
 			b.Fatal(err, state.Len())
 		}
 	}
+}
+
+// BenchmarkSnapshotSmall reports how many bytes the variables of a small session take, and how many
+// its pages take besides.
+func BenchmarkSnapshotSmall(b *testing.B) {
+	session := openSession(b, newBenchEngine(b, ""))
+	result, err := session.Run(b.Context(), "rows = list(range(1000))\ndef total(): return sum(rows)")
+	if err != nil || result.Exception != nil {
+		b.Fatal(err, result.Exception)
+	}
+	var state bytes.Buffer
+	for b.Loop() {
+		state.Reset()
+		if err := session.Snapshot(b.Context(), &state); err != nil {
+			b.Fatal(err)
+		}
+	}
+
+	header, err := snapshot.ReadHeader(&state)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(header.Namespaces[0].Bytes), "portable-bytes")
+	b.ReportMetric(float64(header.Namespaces[0].Exact), "exact-bytes")
 }
 
 func BenchmarkRestore10MiB(b *testing.B) {

@@ -13,7 +13,8 @@ import (
 // Snapshot writes the session's variables, and the files of Python below /out, for
 // [Session.Restore] in another session of this or a later process. It omits contexts and
 // functions: open the other session with the same ones. A placeholder replaces a value that
-// cannot be written; it raises an exception that says so when a snippet uses it.
+// cannot be written; it raises an exception that says so when a snippet uses it. In tier wasm,
+// the snapshot also has the memory of the interpreter, with every value.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	header, data, err := s.export(ctx)
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 }
 
 // export returns the header of a snapshot, and the data of each namespace.
-func (s *Session) export(ctx context.Context) (*snapshot.Header, [][]byte, error) {
+func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -36,30 +37,31 @@ func (s *Session) export(ctx context.Context) (*snapshot.Header, [][]byte, error
 	defer leave()
 
 	header := &snapshot.Header{
-		Version:    snapshot.Version,
 		Contexts:   describeContexts(s.allInputs()),
 		Namespaces: []snapshot.Namespace{},
 	}
-	var data [][]byte
+	var data []snapshot.Data
 	for _, language := range snapshot.Languages {
 		if s.runner.Home(language) == "" {
 			continue
 		}
-		state, err := s.runner.Export(ctx, language)
+		state, err := s.runner.ExportExact(ctx, language)
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot take a snapshot: %w", err)
 		}
 		header.Namespaces = append(header.Namespaces, snapshot.Namespace{
 			Language: language, Format: state.Format, From: state.From, Snippet: state.Snippet,
-			Left: state.Left, Bytes: int64(len(state.Data)),
+			Left: state.Left,
 		})
-		data = append(data, state.Data)
+		data = append(data, snapshot.Data{Portable: state.Data, Exact: state.Exact})
 	}
 	return header, data, nil
 }
 
 // Restore loads the variables of a snapshot into a session that has not run a snippet yet.
-// The Report lists the values that could not be restored. A snapshot that is damaged, of
+// The Report lists the values that could not be restored. It has none if tier wasm could restore
+// the memory of the interpreter: in the same version of this program, for a session with the same
+// contexts, functions and memory limit. A snapshot that is damaged, of
 // another version, or of a session with other contexts is an error, and leaves the session
 // unchanged.
 //
@@ -97,7 +99,7 @@ func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error
 	for i, n := range header.Namespaces {
 		states[i] = tiers.State{
 			Language: n.Language, Format: n.Format, From: n.From, Snippet: n.Snippet,
-			Left: n.Left, Data: data[i],
+			Left: n.Left, Data: data[i].Portable, Exact: data[i].Exact,
 		}
 	}
 	report, err := s.runner.Import(ctx, states...)

@@ -16,6 +16,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -51,16 +52,62 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 	for range 2 {
 		again := open(t, cfg)
 		report, err := again.Restore(t.Context(), iotest.OneByteReader(bytes.NewReader(data)))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || !report.Exact || len(report.Left) > 0 || report.Moved < 5 {
+			t.Fatalf("%+v, %v", report, err)
 		}
-		if len(report.Left) != 1 || report.Left[0].Name != "gen" || report.Moved < 5 {
-			t.Errorf("%+v", report)
-		}
-		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context))",
-			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609\n")
+		prints(t, again, "shared.append(2)\nprint(box.get(), both, part, len(context), next(gen))",
+			"42 {'a': [1, 2], 'b': [1, 2]} xxxx 8388609 1\n")
 	}
 }
+
+// TestASnapshotWithoutItsPagesIsRestored, as another version of the program restores it, or a session
+// for which they do not fit.
+func TestASnapshotWithoutItsPagesIsRestored(t *testing.T) {
+	session := open(t, rlm.SessionConfig{})
+	prints(t, session, "gen = (n for n in [1])\nx = 20", "")
+	data := snapshotOf(t, session)
+
+	for _, again := range []struct {
+		cfg  rlm.SessionConfig
+		data []byte
+	}{
+		{rlm.SessionConfig{Limits: tiers.Limits{Memory: 256 << 20}}, data},
+		{rlm.SessionConfig{}, withoutPages(t, data)},
+	} {
+		other := open(t, again.cfg)
+		report, err := other.Restore(t.Context(), bytes.NewReader(again.data))
+		if err != nil || report.Exact || len(report.Left) != 1 || report.Left[0].Name != "gen" {
+			t.Errorf("%+v, %v", report, err)
+		}
+		prints(t, other, "print(x)", "20\n")
+	}
+}
+
+// withoutPages returns a snapshot without its exact states.
+func withoutPages(t *testing.T, data []byte) []byte {
+	t.Helper()
+	header, parts, err := snapshot.Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &boundedWriter{left: int64(len(data) - 1)}
+	if err := snapshot.Write(w, header, parts); err != nil {
+		t.Fatal(err)
+	}
+	if w.Len() >= len(data) {
+		t.Errorf("%d of %d bytes", w.Len(), len(data))
+	}
+	return w.Bytes()
+}
+
+// boundedWriter has no room for a whole snapshot.
+type boundedWriter struct {
+	bytes.Buffer
+	left int64
+}
+
+// Room implements [snapshot.Bounded].
+func (w *boundedWriter) Room() int64 { return w.left }
 
 func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 	cfg := rlm.SessionConfig{Contexts: []rlm.Context{
@@ -116,7 +163,8 @@ func TestALargeSnapshotIsRestored(t *testing.T) {
 	const check = "print([len(set(d)) for d in data], [d[0] for d in data], len(data[8]))"
 	const want = "[1, 1, 1, 1, 1, 1, 1, 1, 1] [0, 1, 2, 3, 4, 5, 6, 7, 8] 1048576\n"
 
-	damaged := bytes.Clone(data[:len(data)-sha256.Size/4])
+	damaged := withoutPages(t, data)
+	damaged = damaged[:len(damaged)-sha256.Size/4]
 	at := bytes.Index(damaged, []byte("data"))
 	clear(damaged[at : at+1000]) // the pickle's begin
 	damaged = binary.BigEndian.AppendUint64(damaged, xxhash.Sum64(damaged))
@@ -194,6 +242,10 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 			`"namespaces":[`+namespace+`1073741825}]}`, "short"),
 		"after 8388609 snippets": sealed(`{"version":1,"contexts":[],"namespaces":[`+
 			`{"language":"go","format":"replay","snippet":8388609}]}`, ""),
+		"exact state of 1 bytes":  sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`0,"exact":1}]}`, "x"),
+		"exact state of -1 bytes": sealed(`{"version":3,"contexts":[],"namespaces":[`+namespace+`0,"exact":-1}]}`, ""),
+		"exact state of 900000000 bytes": sealed(`{"version":3,"contexts":[],`+
+			`"namespaces":[`+namespace+`0,"exact":900000000}]}`, ""),
 		"twice": sealed(`{"version":1,"contexts":[],`+
 			`"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
 		"restore the snapshot": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`9}]}`, "not state"),
@@ -216,7 +268,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 func TestASnapshotOfAnEarlierVersionIsRestored(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "x = 20", "")
-	data := snapshotOf(t, session)
+	data := withoutPages(t, snapshotOf(t, session))
 	head := len("rlm-snapshot\n") + 4
 	end := head + int(binary.BigEndian.Uint32(data[head-4:]))
 	header := strings.Replace(string(data[head:end]), `"version":2`, `"version":1`, 1)

@@ -26,6 +26,9 @@ type State struct {
 	Snippet int
 	// Data is the namespace.
 	Data []byte
+	// Exact is the namespace as its tier alone can read it, with all that Data cannot hold; empty
+	// if there is none. A sandbox for which it does not fit imports Data.
+	Exact []byte
 	// Left lists the values that could not be exported.
 	Left []Left
 }
@@ -36,6 +39,8 @@ type Report struct {
 	Moved int
 	// Left lists the values that were left behind.
 	Left []Left
+	// Exact reports that the sandbox has imported the state's Exact, so nothing was left behind.
+	Exact bool
 }
 
 // Left is a variable, or a part of one, that could not move.

@@ -173,6 +173,11 @@ func exportState(ctx context.Context, from tiers.Sandbox) (tiers.State, error) {
 	return exporter.Export(ctx)
 }
 
+// exactExporter is a [tiers.Exporter] whose states can also be exact.
+type exactExporter interface {
+	ExportExact(ctx context.Context) (tiers.State, error)
+}
+
 // importState brings a state into a sandbox, and reports all that was left behind, at
 // either end.
 func importState(
@@ -186,8 +191,8 @@ func importState(
 	}
 
 	report, err := importer.Import(ctx, state)
-	if err != nil {
-		return tiers.Report{}, err
+	if err != nil || report.Exact {
+		return report, err
 	}
 
 	left := slices.Clone(state.Left)

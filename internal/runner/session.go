@@ -52,6 +52,23 @@ func (r *Runner) Extend(
 // Export returns the namespace of a language, for [Runner.Import] of another session. A
 // session that has run nothing has none.
 func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.State, error) {
+	return r.export(ctx, language, exportState)
+}
+
+// ExportExact is Export with the exact state, if the tier has one.
+func (r *Runner) ExportExact(ctx context.Context, language tiers.Language) (tiers.State, error) {
+	return r.export(ctx, language, func(ctx context.Context, from tiers.Sandbox) (tiers.State, error) {
+		if exporter, can := from.(exactExporter); can {
+			return exporter.ExportExact(ctx)
+		}
+		return exportState(ctx, from)
+	})
+}
+
+func (r *Runner) export(
+	ctx context.Context, language tiers.Language,
+	export func(context.Context, tiers.Sandbox) (tiers.State, error),
+) (tiers.State, error) {
 	leave, err := r.enter()
 	if err != nil {
 		return tiers.State{}, err
@@ -64,7 +81,7 @@ func (r *Runner) Export(ctx context.Context, language tiers.Language) (tiers.Sta
 		)
 	}
 
-	state, err := exportState(ctx, s.sandbox)
+	state, err := export(ctx, s.sandbox)
 	if err != nil {
 		return tiers.State{}, asBroken(s.tier, tiers.EffectsNeverRan, err)
 	}
@@ -81,7 +98,7 @@ func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Repor
 	}
 	defer leave()
 
-	var whole tiers.Report
+	whole := tiers.Report{Exact: len(states) > 0}
 	var opened []*space
 	for _, state := range states {
 		s := r.spaceOf(languageOf(state.Language))
@@ -97,6 +114,7 @@ func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Repor
 		opened = append(opened, s)
 		whole.Moved += report.Moved
 		whole.Left = append(whole.Left, report.Left...)
+		whole.Exact = whole.Exact && report.Exact
 	}
 	return whole, nil
 }

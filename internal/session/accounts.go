@@ -32,6 +32,8 @@ type Accounts struct {
 	packages *pyfolder.Folder // of the session, nil for none
 	version  int              // of what the guest is configured with: see Configuration
 
+	packagesSum []byte // see Fingerprint
+
 	ordinal   int // of the snippet that runs or ran last
 	language  tiers.Language
 	meter     meter

@@ -35,6 +35,12 @@ type Mover interface {
 	Import(ctx context.Context, state tiers.State) (tiers.Report, error)
 }
 
+// ExactMover is a Mover that can export its memory besides: see [tiers.State].
+type ExactMover interface {
+	Mover
+	ExportExact(ctx context.Context) (tiers.State, error)
+}
+
 // Snippet is what a guest runs.
 type Snippet struct {
 	tiers.Job

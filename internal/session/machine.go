@@ -145,6 +145,22 @@ func (m *Machine) neverRan(lost *tiers.Loss, err error) error {
 
 // Export returns the namespace of the language that ran last, for another tier.
 func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
+	return m.export(ctx, Mover.Export)
+}
+
+// ExportExact is Export with the exact state, if the guest has one.
+func (m *Machine) ExportExact(ctx context.Context) (tiers.State, error) {
+	return m.export(ctx, func(mover Mover, ctx context.Context) (tiers.State, error) {
+		if exact, can := mover.(ExactMover); can {
+			return exact.ExportExact(ctx)
+		}
+		return mover.Export(ctx)
+	})
+}
+
+func (m *Machine) export(
+	ctx context.Context, export func(Mover, context.Context) (tiers.State, error),
+) (tiers.State, error) {
 	leave, err := m.Enter()
 	if err != nil {
 		return tiers.State{}, err
@@ -159,7 +175,7 @@ func (m *Machine) Export(ctx context.Context) (tiers.State, error) {
 		return tiers.State{}, err
 	}
 	defer m.Accounts.endTurn()
-	state, err := mover.Export(ctx)
+	state, err := export(mover, ctx)
 	if err != nil {
 		return state, err
 	}

@@ -74,7 +74,7 @@ type Runner func(source string, flags int) (code int, err error)
 // are lost.
 func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (tiers.State, error) {
 	a.moving = moving{out: true}
-	defer func() { a.moving = moving{} }()
+	defer func() { a.moving = moving{moved: a.moving.moved} }()
 
 	if err := a.transfer(ctx, run, wire.FlagExport); err != nil {
 		return tiers.State{}, fmt.Errorf("cannot export the variables from tier %s: %w", tier, err)
@@ -85,6 +85,9 @@ func (a *Accounts) ExportState(ctx context.Context, tier string, run Runner) (ti
 		Data: a.moving.data, Left: a.moving.left,
 	}, nil
 }
+
+// Exported returns the number of variables that the last ExportState has exported.
+func (a *Accounts) Exported() int { return a.moving.moved }
 
 // ImportState brings a namespace into a guest that has run no snippet.
 func (a *Accounts) ImportState(

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -22,19 +23,23 @@ import (
 // The format is
 //
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON,
-//	the data of each namespace, the checksum of everything before it.
+//	the data of each namespace and its exact state, the checksum of everything before it.
 //
 // The checksum finds accidental damage: 64 bits of XXH64, in version 1 the SHA-256. It is not a
 // signature: a snapshot is as untrusted as the code that ran, and only a sandbox decodes the
 // data.
 const (
 	magic      = "rlm-snapshot\n"
-	Version    = 2
-	oldVersion = 1
+	Version    = 3 // the newest
+	oldVersion = 1 // with a SHA-256
+	noExact    = 2 // the last one without exact states
 
 	maxHeader   = 4 << 20 // bytes; most of a header is reports of values left behind
 	maxSnippets = 8 << 20 // that a session has run before its snapshot
 )
+
+// maxExact bounds the exact state of a namespace, in bytes.
+const maxExact = 160 << 20
 
 // maxData bounds the data of one namespace in each format, in bytes.
 var maxData = map[string]int64{
@@ -63,24 +68,35 @@ type Namespace struct {
 	Snippet  int            `json:"snippet"`
 	Left     []tiers.Left   `json:"left,omitempty"`
 	Bytes    int64          `json:"bytes"`
+	Exact    int64          `json:"exact,omitempty"` // bytes; 0 for none
 }
+
+// Data is what a snapshot holds of a namespace: see [tiers.State].
+type Data struct{ Portable, Exact []byte }
 
 // Languages are the languages with namespaces, in the order of a snapshot.
 var Languages = []tiers.Language{tiers.Python, tiers.Go}
 
-// Write writes a snapshot, with the data of each namespace.
-func Write(w io.Writer, header *Header, data [][]byte) error {
-	text, err := json.Marshal(header)
+// Bounded is a writer that takes a bounded number of bytes.
+type Bounded interface {
+	// Room returns how many bytes it still takes.
+	Room() int64
+}
+
+// Write writes a snapshot, with the data of each namespace. It sets the header's version and sizes. It
+// leaves out the exact states if a [Bounded] writer has no room for them.
+func Write(w io.Writer, header *Header, data []Data) error {
+	parts, err := join(header, data)
+	if bounded, is := w.(Bounded); is && err == nil && size(parts) > bounded.Room() {
+		data = slices.Clone(data)
+		for i := range data {
+			data[i].Exact = nil
+		}
+		parts, err = join(header, data)
+	}
 	if err != nil {
 		return err
 	}
-	if len(text) > maxHeader {
-		return fmt.Errorf("its header has %d bytes, more than %d", len(text), maxHeader)
-	}
-
-	var length [4]byte
-	binary.BigEndian.PutUint32(length[:], uint32(len(text))) //nolint:gosec // bounded above
-	parts := append([][]byte{[]byte(magic), length[:], text}, data...)
 
 	// The sum is computed during the writing: that may compress, or wait for a disk.
 	sum := make(chan []byte, 1)
@@ -104,9 +120,61 @@ func Write(w io.Writer, header *Header, data [][]byte) error {
 	return err
 }
 
+// join returns the parts of a snapshot before its checksum.
+func join(header *Header, data []Data) ([][]byte, error) {
+	header.Version = noExact // which earlier programs can read
+	for i, d := range data {
+		n := &header.Namespaces[i]
+		n.Bytes, n.Exact = int64(len(d.Portable)), int64(len(d.Exact))
+		if n.Exact > 0 {
+			header.Version = Version
+		}
+	}
+
+	text, err := json.Marshal(header)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxHeader {
+		return nil, fmt.Errorf("its header has %d bytes, more than %d", len(text), maxHeader)
+	}
+
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(text))) //nolint:gosec // bounded above
+	parts := [][]byte{[]byte(magic), length, text}
+	for _, d := range data {
+		parts = append(parts, d.Portable, d.Exact)
+	}
+	return parts, nil
+}
+
+// Portable returns a whole snapshot without its exact states, for another machine or another user:
+// they also hold short contexts, and values that snippets have deleted.
+func Portable(whole []byte) ([]byte, error) {
+	header, data, err := Read(bytes.NewReader(whole))
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range data {
+		data[i].Exact = nil
+	}
+	var w bytes.Buffer
+	err = Write(&w, header, data)
+	return w.Bytes(), err
+}
+
+// size returns the number of bytes of all parts and their checksum.
+func size(parts [][]byte) int64 {
+	n := xxhash.New().Size()
+	for _, part := range parts {
+		n += len(part)
+	}
+	return int64(n)
+}
+
 // Read reads a snapshot to its end, and returns its header and the data of each namespace. It
 // allocates no more than it has read.
-func Read(r io.Reader) (*Header, [][]byte, error) {
+func Read(r io.Reader) (*Header, []Data, error) {
 	header, begin, err := readHeader(r)
 	if err != nil {
 		return nil, nil, err
@@ -114,9 +182,12 @@ func Read(r io.Reader) (*Header, [][]byte, error) {
 
 	sum := header.newSum()
 	_, _ = sum.Write(begin) // it never fails
-	data := make([][]byte, len(header.Namespaces))
+	data := make([]Data, len(header.Namespaces))
 	for i, n := range header.Namespaces {
-		if data[i], err = readExactly(io.TeeReader(r, sum), n.Bytes); err != nil {
+		if data[i].Portable, err = readExactly(io.TeeReader(r, sum), n.Bytes); err != nil {
+			return nil, nil, err
+		}
+		if data[i].Exact, err = readExactly(io.TeeReader(r, sum), n.Exact); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -204,6 +275,9 @@ func (h *Header) check() error {
 		case n.Bytes < 0 || n.Bytes > maxData[n.Format],
 			n.Snippet < 0 || n.Snippet > maxSnippets:
 			return fmt.Errorf("its variables have %d bytes after %d snippets", n.Bytes, n.Snippet)
+		case n.Exact < 0 || n.Exact > maxExact,
+			n.Exact > 0 && (h.Version <= noExact || n.Format != session.FormatPickle):
+			return fmt.Errorf("its variables have an exact state of %d bytes", n.Exact)
 		}
 		seen[n.Language] = true
 	}

@@ -57,7 +57,7 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	imports := readyEngineWith(t, engineWazero).program.(wazeroProgram).Module.ImportedFunctions()
 	ctx := t.Context()
 	runtime := wazero.NewRuntime(ctx)
-	e := &engine{idle: newIdleList()}
+	e := &engine{idle: newIdleList(), program: &wazeroProgram{}}
 	t.Cleanup(func() { _ = runtime.Close(context.Background()) })
 	accounts, err := session.NewAccounts(ctx, cfg)
 	err = errors.Join(err, importForWazero(ctx, runtime))

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/pykernel"
@@ -35,6 +37,7 @@ type engine struct {
 	idle    *idleList
 
 	isAnnounced bool
+	imageDigest func() string
 }
 
 // layout holds addresses in the guest's memory.
@@ -52,6 +55,7 @@ type layout struct {
 func newEngine(ctx context.Context, options Options) (*engine, error) {
 	e := &engine{options: options, idle: newIdleList()}
 	e.name, _ = options.engine()
+	e.imageDigest = sync.OnceValue(e.digestImage)
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
@@ -131,6 +135,11 @@ func (e *engine) imageKey() string {
 		_, _ = io.WriteString(h, "\x00counted")
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digestImage identifies the image and its bytes. The pages of a session fit no other image.
+func (e *engine) digestImage() string {
+	return fmt.Sprintf("%s-%016x", e.imageKey(), xxhash.Sum64(e.image.view))
 }
 
 // derive makes the image from which sandboxes start. It loads the Python runtime into the

@@ -195,7 +195,8 @@ func TestASnippetEndsWithoutTheHandler(t *testing.T) {
 			r, err := s.Run(t.Context(), tiers.Job{Source: source + "\nwhile True: x = 8"})
 			<-stolen
 			replaceAction(t, ours)
-			if r.Status != tiers.StatusCrashed || r.Lost == nil || err == nil || !strings.Contains(err.Error(), "SIGSEGV") {
+			isNamed := err != nil && strings.Contains(err.Error(), "SIGSEGV")
+			if r.Status != tiers.StatusCrashed || r.Lost == nil || !isNamed {
 				t.Errorf("without the handler: %+v, %v", r, err)
 			}
 			if r, err := s.Run(t.Context(), tiers.Job{Source: "print(7)"}); err != nil || r.Stdout != "7\n" {

@@ -20,6 +20,9 @@ type guest struct {
 	flags    int       // for the next run
 	knows    int       // the configuration that the instance has
 
+	// isRestored says that the instance has the pages of an exact state and has run no snippet.
+	isRestored bool
+
 	// imported is the state that Import has brought, nil once a checkpoint is newer. It takes
 	// the place of one: a guest that survives its next snippet never needs it.
 	imported *tiers.State
@@ -29,8 +32,8 @@ type guest struct {
 }
 
 var (
-	_ session.Guest = (*guest)(nil)
-	_ session.Mover = (*guest)(nil)
+	_ session.Guest      = (*guest)(nil)
+	_ session.ExactMover = (*guest)(nil)
 )
 
 // saveShare bounds the cost of checkpoints. A checkpoint may take at most one part in
@@ -54,7 +57,7 @@ func (g *guest) renew(ctx context.Context) error {
 		return err
 	}
 
-	g.in, g.flags, g.knows = in, wire.FlagReseed, 0
+	g.in, g.flags, g.knows, g.isRestored = in, wire.FlagReseed, 0, false
 	if g.saved != nil {
 		g.knows = g.saved.knows
 	}
@@ -146,7 +149,7 @@ func (g *guest) save() error {
 // Run runs a snippet.
 func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	g.in.watch.peak, g.in.watch.refused = g.in.mem.own(), false
-	g.in.course = newCourse(s.Job)
+	g.in.course, g.isRestored = newCourse(s.Job), false
 	code, err := g.runConfigured(ctx, s.Source, s.Ordinal<<wire.OrdinalShift)
 	g.in.course = course{}
 	if g.in.watch.refused {
@@ -236,10 +239,30 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 		return tiers.State{}, session.ErrClosed
 	}
 
-	// One variable that hangs the export must not cost the others.
-	if err := g.save(); err != nil {
+	if err := g.saveLast(); err != nil {
 		return tiers.State{}, err
 	}
+	return g.exportSaved(ctx)
+}
+
+// saveLast makes the checkpoint that of the last snippet. If it is that already, the same state
+// exports the same bytes.
+func (g *guest) saveLast() error {
+	c := g.saved
+	if c != nil && g.imported == nil && c.snippet == g.accounts.Ordinal() && c.knows == g.knows {
+		return nil
+	}
+	return g.save()
+}
+
+// exportSaved exports the variables. One variable that hangs that must not cost the others, so
+// there is a checkpoint.
+func (g *guest) exportSaved(ctx context.Context) (tiers.State, error) {
+	if g.isRestored { // its randomness is still that of the state, and begins anew with a snippet
+		defer func(flags int) { g.flags = flags }(g.flags)
+		g.flags &^= wire.FlagReseed
+	}
+
 	state, err := g.accounts.ExportState(ctx, Name, g.runState(ctx))
 	if err != nil {
 		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
@@ -248,11 +271,21 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 	return state, err
 }
 
-// Import brings a namespace from another tier into a fresh sandbox. It keeps the state's bytes
-// instead of a checkpoint, which would have the same and more.
+// Import brings a namespace into a fresh sandbox: the pages of another guest of this tier if they
+// fit, or else the variables. It then keeps the state's bytes instead of a checkpoint, which would
+// have the same and more.
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.in == nil {
 		return tiers.Report{}, session.ErrClosed
+	}
+
+	if len(state.Exact) > 0 {
+		report, why, err := g.importExact(ctx, &state)
+		if why == nil {
+			return report, err
+		}
+		g.engine.options.Log.Info("a session continues with its variables only", "reason", why)
+		state.Exact = nil // not to be kept
 	}
 
 	end := g.in.mem.expect(uint64(len(state.Data)))

@@ -61,8 +61,7 @@ func (in *instance) mapText(
 		return 0, nil, err
 	}
 
-	// A NUL follows the last character.
-	pages := (uint64(c.Size()+c.Width) + wasmPage - 1) / wasmPage
+	pages := pagesOf(c)
 	text := mappedText{number, span{start, start + pages*wasmPage}, c}
 	if err := in.mem.addText(text.at); err != nil {
 		return 0, nil, err
@@ -75,6 +74,11 @@ func (in *instance) mapText(
 	}
 	in.texts = append(in.texts, text)
 	return uint32(start), c, nil
+}
+
+// pagesOf returns the size of a text in pages of WebAssembly. A NUL follows the last character.
+func pagesOf(c *bigtext.Characters) uint64 {
+	return (uint64(c.Size()+c.Width) + wasmPage - 1) / wasmPage //nolint:gosec // not negative
 }
 
 // restoreTexts maps the texts of a checkpoint into new memory that has its size.

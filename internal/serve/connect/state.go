@@ -64,6 +64,9 @@ type limitedWriter struct {
 	most int
 }
 
+// Room implements [snapshot.Bounded].
+func (w limitedWriter) Room() int64 { return int64(w.most - w.to.Len()) }
+
 // Write implements io.Writer.
 func (w limitedWriter) Write(data []byte) (int, error) {
 	if w.to.Len()+len(data) > w.most {

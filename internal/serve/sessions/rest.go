@@ -369,6 +369,9 @@ type limitedWriter struct {
 	left int64
 }
 
+// Room implements [snapshot.Bounded].
+func (w *limitedWriter) Room() int64 { return w.left }
+
 // Write implements [io.Writer].
 func (w *limitedWriter) Write(data []byte) (int, error) {
 	if int64(len(data)) > w.left {

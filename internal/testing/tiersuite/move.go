@@ -1,7 +1,9 @@
 package tiersuite
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,7 @@ func (s *suite) testMove(t *testing.T) {
 	t.Run("coverage", s.testCoverageMoves)
 	t.Run("losses are named", s.testLossesAreNamed)
 	t.Run("left behind", s.testLeftBehind)
+	t.Run("exact states", s.testExactStates)
 	t.Run("many left behind", s.testManyLeftBehind)
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)
@@ -257,4 +260,50 @@ fine = 7`)
         return "left behind" in str(error)
 print(len(many), all(map(lost, many)), [odds[n][0] for n in (0, 29)], all(lost(v[1]) for v in odds.values()), fine)`,
 		"250 True [0, 29] True 7\n")
+}
+
+// exactExporter is a sandbox that can add an exact state to a portable one.
+type exactExporter interface {
+	ExportExact(ctx context.Context) (tiers.State, error)
+}
+
+// testExactStates restores states with what the tier adds for itself. A damaged addition, or one of
+// another tier, is of no use, and then the state is the portable one.
+func (s *suite) testExactStates(t *testing.T) {
+	from := s.open(t, emptyConfig())
+	exporter, can := from.box.(exactExporter)
+	if !can {
+		t.Skip("the tier has portable states only")
+	}
+	from.mustRun(t, "rows = [1]\nalias = rows\ngen = (n for n in range(3))\nnext(gen)")
+	state, err := exporter.ExportExact(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	damaged := slices.Clone(state.Exact)
+	if len(damaged) > 0 {
+		damaged[len(damaged)/2] ^= 0x55
+	}
+	for name, exact := range map[string][]byte{
+		"whole": state.Exact, "none": nil, "damaged": damaged, "not one": []byte("{}"),
+		"cut off": state.Exact[:len(state.Exact)/3], "longer": append(slices.Clone(state.Exact), 0),
+	} {
+		to, copied := s.open(t, emptyConfig()), state
+		copied.Exact = exact
+		report, err := asExporter(t, to).Import(t.Context(), copied)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if report.Exact != (name == "whole" && len(exact) > 0) {
+			t.Errorf("%s: %+v", name, report)
+		}
+		to.mustPrint(t, "alias.append(2); print(rows)", "[1, 2]\n")
+		if report.Exact {
+			to.mustPrint(t, "print(next(gen))", "1\n")
+		} else {
+			to.mustPrint(t, "print('left behind' in repr(gen))", "True\n")
+		}
+	}
+	from.mustPrint(t, "print(rows, next(gen))", "[1] 1\n")
 }

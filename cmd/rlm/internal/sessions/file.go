@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -77,12 +76,14 @@ func readHeader(r io.Reader) (c Conversation, err error) {
 	return c, err
 }
 
-// checkSnapshot reads a snapshot to its end. No session can be restored from a damaged one.
-func checkSnapshot(state []byte) error {
-	if _, _, err := snapshot.Read(bytes.NewReader(state)); err != nil {
-		return fmt.Errorf("cannot read its variables: %w", err)
+// portable returns a snapshot without the memory of its session. No session can be restored from a
+// damaged one.
+func portable(state []byte) ([]byte, error) {
+	state, err := snapshot.Portable(state)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read its variables: %w", err)
 	}
-	return nil
+	return state, nil
 }
 
 // writeFile writes a conversation and its snapshot.
@@ -130,6 +131,9 @@ type boundedWriter struct {
 	w    io.Writer
 	left int
 }
+
+// Room implements [snapshot.Bounded].
+func (b *boundedWriter) Room() int64 { return int64(b.left) }
 
 // Write implements io.Writer.
 func (b *boundedWriter) Write(p []byte) (int, error) {

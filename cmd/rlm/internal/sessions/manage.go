@@ -170,6 +170,9 @@ func (k *Keeper) fork(ctx context.Context, name, as string) error {
 // Export writes a session as a file.
 func (k *Keeper) Export(ctx context.Context, name string, w io.Writer) error {
 	c, state, err := k.load(ctx, name)
+	if err == nil && len(state) > 0 {
+		state, err = portable(state)
+	}
 	if err == nil {
 		err = writeFile(w, c, state)
 	}
@@ -188,7 +191,7 @@ func (k *Keeper) Import(ctx context.Context, r io.Reader, name string, allowPath
 	}
 	c, state, err := readFile(r)
 	if err == nil {
-		err = checkSnapshot(state)
+		state, err = portable(state)
 	}
 	if err == nil && !allowPaths {
 		err = c.checkPaths()

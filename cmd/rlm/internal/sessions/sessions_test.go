@@ -293,10 +293,45 @@ func TestStatesAreBoundedAndWrittenOnce(t *testing.T) {
 func emptySnapshot(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	if err := snapshot.Write(&b, &snapshot.Header{Version: snapshot.Version}, nil); err != nil {
+	if err := snapshot.Write(&b, &snapshot.Header{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestMemoryStaysInTheStore: the file for others has the variables only, and so has a session that
+// comes from others.
+func TestMemoryStaysInTheStore(t *testing.T) {
+	ctx, k := t.Context(), useKeeper(t)
+	header := &snapshot.Header{Namespaces: []snapshot.Namespace{{Language: "python", Format: "pickle"}}}
+	var whole bytes.Buffer
+	data := []snapshot.Data{{Portable: []byte("variables"), Exact: []byte("a deleted secret")}}
+	if err := snapshot.Write(&whole, header, data); err != nil {
+		t.Fatal(err)
+	}
+	hasMemory := func(state []byte) bool {
+		_, data, err := snapshot.Read(bytes.NewReader(state))
+		if err != nil || string(data[0].Portable) != "variables" {
+			t.Errorf("%q, %v", data, err)
+		}
+		return len(data[0].Exact) > 0
+	}
+
+	var exported, foreign bytes.Buffer
+	err := errors.Join(k.add(ctx, "a", Conversation{}, whole.Bytes()), k.Fork(ctx, "a", "copy"),
+		k.Export(ctx, "a", &exported), writeFile(&foreign, Conversation{}, whole.Bytes()),
+		k.Import(ctx, &foreign, "foreign", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"a": true, "copy": true, "foreign": false} {
+		if _, state, err := k.load(ctx, name); err != nil || hasMemory(state) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, state, err := readFile(&exported); err != nil || hasMemory(state) {
+		t.Errorf("the exported file: %v", err)
+	}
 }
 
 func TestADamagedSnapshotIsNotImported(t *testing.T) {
