@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/cpython"
 	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -294,6 +295,7 @@ func (g *guest) importExact(
 		return report, nil, err
 	}
 	g.isRestored = true
+	g.flags &^= wire.FlagReseed // the random module goes on, as behind a portable state
 	return tiers.Report{Moved: variables, Exact: true}, nil, nil
 }
 
