@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
@@ -143,6 +144,19 @@ func (t *talk) save(ctx context.Context) error {
 		return nil
 	}
 	return t.stored.Save(ctx, t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
+}
+
+// saveTime bounds how long an interrupted command saves its session, whose code runs for that.
+const saveTime = 10 * time.Second
+
+// saveAtEnd is save for a command that may have been interrupted.
+func (t *talk) saveAtEnd(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return t.save(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return t.save(ctx)
 }
 
 // explain says what to do about a session that cannot go on.
