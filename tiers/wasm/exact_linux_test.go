@@ -324,6 +324,11 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 			h.Pages = [][2]uint32{{at, at + 1}}
 		},
 		"text twice":     func(h *exactHead) { h.Texts[1] = h.Texts[0] },
+		"text twice, elsewhere": func(h *exactHead) {
+			again := h.Texts[1]
+			again.Start, again.End = h.Size, h.Size+again.End-again.Start
+			h.Texts, h.Size = append(h.Texts, again), again.End
+		},
 		"text is longer": func(h *exactHead) { h.Texts[1].Length++ },
 		"text is wider":  func(h *exactHead) { h.Texts[0].Width = 4 },
 		"other number":   func(h *exactHead) { h.Texts[0].Number = 1 },
@@ -404,6 +409,29 @@ func TestHostilePages(t *testing.T) {
 				t.Errorf("only %d of the guests died", died)
 			}
 		})
+	}
+}
+
+// TestPagesHaveNoPadding: what no encoder writes is refused before it takes time.
+func TestPagesHaveNoPadding(t *testing.T) {
+	encoder, err := pageEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{})
+	for _, size := range []int{pageSize, packSize - pageSize, packSize, packSize + pageSize, 3 * packSize} {
+		pages, again := make([]byte, size), make([]byte, size)
+		_, _ = random.Read(pages) // it never fails, and nothing compresses it
+		packed := bytes.Join(compress(encoder, bytes.Clone(pages)), nil)
+		if err := unpackPages(again, packed); err != nil || !bytes.Equal(again, pages) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+
+		const skipped = "\x50\x2a\x4d\x18\x00\x00\x00\x00" // a frame of nothing
+		packed = append(bytes.Repeat([]byte(skipped), size/64), packed...)
+		if err := unpackPages(again, packed); err == nil {
+			t.Errorf("%d bytes: empty frames are skipped", size)
+		}
 	}
 }
 
