@@ -323,7 +323,7 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 			at := uint32(h.Texts[0].Start / pageSize)
 			h.Pages = [][2]uint32{{at, at + 1}}
 		},
-		"text twice":     func(h *exactHead) { h.Texts[1] = h.Texts[0] },
+		"text twice": func(h *exactHead) { h.Texts[1] = h.Texts[0] },
 		"text twice, elsewhere": func(h *exactHead) {
 			again := h.Texts[1]
 			again.Start, again.End = h.Size, h.Size+again.End-again.Start
