@@ -19,6 +19,7 @@
 #     RLM_BENCH_CASES="gzip|sql"    the readings that match this alone
 #   BENCH=mcp scripts/bench.sh      calls of MCP tools beside the official client, and a thousand tools
 #   BENCH=wasm scripts/bench.sh     the engines of tier wasm beside native CPython alone
+#   BENCH=hashes scripts/bench.sh   hashlib and zlib in these engines beside native CPython alone
 #   BENCH=peers scripts/bench.sh    the table of the README alone; it needs Docker, Node and npm
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -37,8 +38,8 @@ python=${RLM_PYTHON:-}
 if [[ -z $python ]]; then
 	python=$(scripts/native-python.sh "$cache/python" | tail -n 1)
 fi
-if [[ ${BENCH:-all} == wasm ]]; then
-	exec go run ./scripts/bench -only wasm -python "$python" -rlm bin/rlm
+if [[ ${BENCH:-all} == wasm || ${BENCH:-all} == hashes ]]; then
+	exec go run ./scripts/bench -only "$BENCH" -python "$python" -rlm bin/rlm
 fi
 if [[ ${BENCH:-all} == tables ]]; then
 	bytes=${RLM_BENCH_SIZE:-64MiB}

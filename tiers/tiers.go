@@ -289,8 +289,8 @@ type Usage struct {
 	// after. It is no part of Wall.
 	Queued time.Duration
 	// Fuel counts the loop iterations of the guest's machine code, and one for each 64 bytes
-	// that it copies or fills in bulk, exactly and repeatably. It is 0 in tiers without
-	// FeatureFuel.
+	// that it copies or fills in bulk, or for 2 to 8 bytes that the host hashes for it, exactly
+	// and repeatably. It is 0 in tiers without FeatureFuel.
 	Fuel uint64
 	// PeakMemory is the guest's highest memory use, in bytes.
 	PeakMemory int64

@@ -38,26 +38,35 @@ const nativeRun = "\nimport time\nbegun = time.process_time()\nrun()\nprint(time
 // engineTier is the entry point of all that this measures but the command.
 const engineTier = "tiers/wasm"
 
+var engineNames = []string{"wazero", "aot"}
+
+// warmEngines returns a tier for each engine. Close them, also after an error.
+func (b *bench) warmEngines() ([]tiers.Tier, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	var engines []tiers.Tier
+	for _, name := range engineNames {
+		engine := wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm"), Engine: name})
+		engines = append(engines, engine)
+		if err := engine.Warm(b.ctx); err != nil {
+			return engines, err
+		}
+	}
+	return engines, nil
+}
+
 // measureEngines compares the engines of tier wasm with each other and with native CPython.
 func (b *bench) measureEngines() error {
 	entries, err := programFiles.ReadDir("programs")
 	if err != nil {
 		return err
 	}
-	cache, err := os.UserCacheDir()
+	engines, err := b.warmEngines()
+	defer func() { closeAll(engines) }()
 	if err != nil {
 		return err
-	}
-	names := []string{"wazero", "aot"}
-	engines := make([]tiers.Tier, len(names))
-	for i, name := range names {
-		engines[i] = wasm.New(wasm.Options{CacheDir: filepath.Join(cache, "rlm"), Engine: name})
-	}
-	defer closeAll(engines)
-	for _, engine := range engines {
-		if err := engine.Warm(b.ctx); err != nil {
-			return err
-		}
 	}
 
 	lines := [][]string{{"program", "through", "native", "wazero", "aot"}}
@@ -80,15 +89,15 @@ func (b *bench) measureEngines() error {
 		line := []string{name, engineTier, inMS(best[0])}
 		for i, seconds := range best[1:] {
 			line = append(line, fmt.Sprintf("%.2f ×", seconds/best[0]))
-			sums[group+names[i]] += math.Log(seconds / best[0])
-			counts[group+names[i]]++
+			sums[group+engineNames[i]] += math.Log(seconds / best[0])
+			counts[group+engineNames[i]]++
 		}
 		lines = append(lines, line)
 		fmt.Fprintln(os.Stderr, strings.Join(line, "  "))
 	}
 	for _, group := range []string{"known", "others"} {
 		line := []string{fmt.Sprintf("geometric mean of %g %s", counts[group+"aot"], group), engineTier, ""}
-		for _, name := range names {
+		for _, name := range engineNames {
 			line = append(line, fmt.Sprintf("%.2f ×", math.Exp(sums[group+name]/counts[group+name])))
 		}
 		lines = append(lines, line)

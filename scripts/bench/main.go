@@ -118,11 +118,13 @@ func (b *bench) run(only string) error {
 		return b.runAll(part{"the command", b.measureTables})
 	case "wasm":
 		return b.measureEngines()
+	case "hashes":
+		return b.measureHashes()
 	case "graph-child":
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, loops, peers, "+
+		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, hashes, loops, peers, "+
 			"serve, tables, texts, viewer and wasm", only)
 	}
 

@@ -110,7 +110,10 @@ make_expat() {
 patch_python() {
   rm -rf "$WORK/src/patched"
   cp -a "$WORK/src/python" "$WORK/src/patched"
-  patch --quiet --strip 1 --directory "$WORK/src/patched" <"$SCRIPTS/long-str.patch"
+  local change
+  for change in long-str host-hash; do
+    patch --quiet --strip 1 --directory "$WORK/src/patched" <"$SCRIPTS/$change.patch"
+  done
 }
 
 # The emulated clock_nanosleep asks for absolute times, which runtimes refuse.

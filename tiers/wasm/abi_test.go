@@ -195,6 +195,31 @@ func TestAddressesOutsideTheMemory(t *testing.T) {
 		}
 	}
 
+	const sha256, state, blocks = 3, 32, 4 // the length of the state, the number of blocks
+	for _, args := range [][4]uint64{
+		{sha256, size - state + 1, 0, blocks},
+		{sha256, size, 0, blocks},
+		{sha256, math.MaxUint32, 0, blocks},
+		{sha256, 0, size - 64*blocks + 1, blocks},
+		{sha256, 0, math.MaxUint32, 1},
+		{sha256, 0, 1, math.MaxUint32},
+		{sha256, 0, 64, 1 << 26}, // times 64 is 0 in 32 bits
+	} {
+		if _, err := g.pass(t, "hash", args[:]...); !errors.Is(err, errBadPointer) {
+			t.Errorf("hash%v: %v", args, err)
+		}
+	}
+	if _, err := g.pass(t, "hash", 5, 0, 0, blocks); !errors.Is(err, errNoHash) {
+		t.Errorf("an unknown hash: %v", err)
+	}
+	done, err := g.pass(t, "hash", sha256, size-state, size-64*blocks, blocks)
+	if err != nil || done[0] != blocks {
+		t.Errorf("the control hashed %d blocks: %v", done[0], err)
+	}
+	if done, err := g.pass(t, "hash", sha256, 0, 0, math.MaxUint32); err != nil || done[0] != hashPart/64 {
+		t.Errorf("one call hashed %d blocks: %v", done[0], err)
+	}
+
 	for _, length := range []uint64{1, 4, 6, size} {
 		g.ask(t, "ts0,0,5")
 		if _, err := g.pass(t, "take", 0, length); !errors.Is(err, errBadPointer) {

@@ -223,6 +223,7 @@ func init() { //nolint:gochecknoinits // the functions refer to the table
 	const wasi = "wasi_snapshot_preview1."
 	hostFunctions = map[string]hostFunction{
 		"rlm.call": hostCall, "rlm.take": hostTake, "rlm.yield": hostYield, "rlm.switch": hostSwitch,
+		"rlm.hash":         hostHash,
 		wasi + "proc_exit": hostExit, wasi + "fd_close": hostRefuse, wasi + "fd_renumber": hostRefuse,
 		wasi + "fd_fdstat_set_flags": hostRefuse, wasi + "fd_filestat_set_times": hostRefuse,
 		wasi + "clock_time_get": hostClock, wasi + "random_get": hostRandom,

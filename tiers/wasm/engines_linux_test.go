@@ -136,6 +136,8 @@ var agreeing = []string{
 	"print([float.hex(round(x / 3, 2)) for x in range(-20, 20)], 0.1 + 0.2, 1e308 * 10, float('nan'))",
 	"import zlib, hashlib\nd = bytes(range(256)) * 3000\n" +
 		"print(zlib.crc32(d), hashlib.sha256(zlib.compress(d)).hexdigest())",
+	"import hashlib\nd = bytes(range(256)) * 1100\n" +
+		"for n in 'md5 sha1 sha256 sha512 sha3_256'.split(): print(hashlib.new(n, d).hexdigest())",
 	"from decimal import Decimal, getcontext\ngetcontext().prec = 60\n" +
 		"print(Decimal(2).sqrt() ** 7, 7 ** 900 % 10 ** 90)",
 	"import threading\nq = []\nts = [threading.Thread(target=lambda i=i: q.append(i)) for i in range(9)]\n" +

@@ -109,6 +109,8 @@ func importForWazero(ctx context.Context, runtime wazero.Runtime) error {
 	offer(rlm, "take", hostTake, list{i32, i32}, nil)
 	offer(rlm, "yield", hostYield, nil, nil)
 	offer(rlm, "switch", hostSwitch, list{i32, i32}, nil) // a thread, the top of its stack
+	// A function, its state, its blocks and their number; the number that is done.
+	offer(rlm, "hash", hostHash, list{i32, i32, i32, i32}, list{i32})
 	if _, err := rlm.Instantiate(ctx); err != nil {
 		return fmt.Errorf("cannot provide the host's functions: %w", err)
 	}

@@ -81,6 +81,8 @@ void aot_exit(struct aot_context *c, uint64_t code) {
         memset(memory + (uint32_t)s[1], 0, 24);
         memory[(uint32_t)s[1]] = 2;
         s[0] = 0;
+    } else if (!strcmp(name, "hash")) {
+        s[0] = 0; /* the guest digests all blocks itself */
     } else if (!strcmp(name, "call") || !strcmp(name, "take") || !strcmp(name, "switch")) {
         die("a program calls the host of rlm");
     } else {

@@ -55,7 +55,8 @@ wide = "Grüße, Ελλάδα, Россия, 中文, 😀 " * 200
 [unicodedata.normalize(form, wide) for form in ("NFC", "NFD", "NFKD")]
 wide.encode().decode(), wide.casefold(), wide.encode("utf-16"), wide.encode("ascii", "replace"), wide.split(", ")
 data = log.encode()
-hashlib.md5(data[:50000]).hexdigest(), hashlib.sha1(data[:50000]).digest(), base64.b64encode(data), zlib.crc32(data)
+[hashlib.new(name, data[:50000]).hexdigest() for name in ("md5", "sha1", "sha256", "sha512", "sha3_256", "blake2b")]
+base64.b64encode(data), zlib.crc32(data), zlib.adler32(data)
 zlib.decompress(zlib.compress(data[:60000]))
 urllib.parse.urlencode({"q": "a b&c", "n": 5}), html.escape(log[:5000]), textwrap.fill(log[:3000], 60)
 b"".join(struct.pack("<IhdB", i, i % 300, i / 3, i & 255) for i in range(2000))
