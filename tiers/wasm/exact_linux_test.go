@@ -363,6 +363,30 @@ func TestALargeStateIsNotExact(t *testing.T) {
 	}
 }
 
+// TestRestoredMemoryCounts: what a state brings is a part of the peak, and of the limit.
+func TestRestoredMemoryCounts(t *testing.T) {
+	for _, name := range engines {
+		t.Run(name, func(t *testing.T) {
+			e := readyEngineWith(t, name)
+			cfg := tiers.Config{Limits: tiers.Limits{Memory: 160 << 20}}
+			first := opened(t, e, cfg)
+			runInternal(t, first, "data = b'x' * (80 << 20)")
+			second, report := imported(t, e, cfg, exactly(t, first))
+			if !report.Exact {
+				t.Fatalf("%+v", report)
+			}
+
+			if r := runInternal(t, second, "len(data)"); r.Usage.PeakMemory < 80<<20 {
+				t.Errorf("a peak of %d bytes", r.Usage.PeakMemory)
+			}
+			r, err := second.Run(t.Context(), tiers.Job{Source: "more = b'x' * (80 << 20)"})
+			if err != nil || r.Status != tiers.StatusLimit || r.Limit != tiers.LimitMemory {
+				t.Errorf("%s %s, %v", r.Status, r.Limit, err)
+			}
+		})
+	}
+}
+
 // TestHostilePages changes random bytes of a guest's memory, so that it runs wild in each engine.
 // The host does not mind, and the next sandbox has nothing of it.
 func TestHostilePages(t *testing.T) {
