@@ -80,5 +80,8 @@ func (r *Reader) readAll(ctx context.Context, news *News, isFirst bool) (err err
 	return nil
 }
 
+// IsNone reports whether the entries are those of the last Read.
+func (n *News) IsNone() bool { return !n.IsAnew && len(n.entries) == 0 }
+
 // Write writes the entries as lines of JSON, as [Export] does.
 func (n *News) Write(w io.Writer) error { return export(n.entries, w) }

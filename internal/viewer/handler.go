@@ -189,8 +189,10 @@ func (h *handler) keep(id string, run *Run) {
 		}
 	}
 
-	h.version++
-	run.Version = h.version
+	if run.Version == 0 { // a source may give the same run again, which others read now
+		h.version++
+		run.Version = h.version
+	}
 	kept = append(kept, openedRun{id, run})
 	h.opened = kept[max(len(kept)-maxOpened, 0):]
 }

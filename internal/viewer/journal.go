@@ -74,9 +74,16 @@ func (j *JournalReader) Add(file io.Reader) error {
 		j.isKnown = j.isKnown || e.Kind != ""
 		return j.entry(&e)
 	})
-	j.notes = append(j.notes, notes...)
+	for _, note := range notes { // what is wrong with a journal may come again with each further line
+		if len(j.notes) < maxNotes && !slices.Contains(j.notes, note) {
+			j.notes = append(j.notes, note)
+		}
+	}
 	return err
 }
+
+// maxNotes bounds the notes about a journal.
+const maxNotes = 40
 
 // beginSteps begins an empty tree of steps.
 func (j *JournalReader) beginSteps() {

@@ -201,3 +201,29 @@ func TestAListShowsThatARunHasEnded(t *testing.T) {
 	b.Wait(`document.querySelector('#items .status').textContent === 'answered'`)
 	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
 }
+
+// TestAJournalHasFewNotes adds damaged lines one after another, as a run that goes on does.
+func TestAJournalHasFewNotes(t *testing.T) {
+	t.Parallel()
+	var j viewer.JournalReader
+	add := func(lines string) {
+		if err := j.Add(strings.NewReader(lines)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(`{"kind":"pin","key":"question","text":"why?"}` + "\n")
+	for range 100 {
+		add("damaged\n")
+	}
+	run, err := j.Run("running")
+	if err != nil || len(run.Notes) != 1 {
+		t.Fatalf("%+v, %v", run, err)
+	}
+
+	for i := range 100 {
+		add(strings.Repeat("\n", i) + "damaged\n")
+	}
+	if run, err = j.Run("running"); err != nil || len(run.Notes) != 40 {
+		t.Errorf("%d notes, %v", len(run.Notes), err)
+	}
+}

@@ -34,6 +34,8 @@ const (
 	mostExactPages = 128 << 20 // bytes, before they are compressed
 	// mostExactWindow bounds the memory of the decoder; the encoder's window has 4 MiB.
 	mostExactWindow = 8 << 20
+	// mostFrame bounds what a frame has beside its blocks, in bytes.
+	mostFrame = 64
 )
 
 // exactHead says what an exact state needs, and where its pages belong.
@@ -215,20 +217,21 @@ func (h *exactHead) compare(here *exactHead) error {
 }
 
 // checkPlaces returns the runs of the pages, after it has checked that they and the texts lie in
-// memory of the size, apart from each other, and that the memory is within the limit.
+// memory of the size, apart from each other, and that the memory is within the limit. A text lies
+// there once: texts do not count towards the limit, and a guest can write into each.
 func (h *exactHead) checkPlaces(img *image, limit uint64) ([]span, error) {
 	if h.Size%wasmPage != 0 || h.Size < img.size || h.Size > addressSpace {
 		return nil, errDamagedPages
 	}
 
-	taken := []span{}
+	taken, known := []span{}, map[int]bool{}
 	end := img.size
 	for _, t := range h.Texts {
 		if t.Start%wasmPage != 0 || t.End%wasmPage != 0 || t.Start < end || t.End <= t.Start ||
-			t.End > h.Size {
+			t.End > h.Size || known[t.Number] {
 			return nil, errDamagedPages
 		}
-		taken = append(taken, span{t.Start, t.End})
+		taken, known[t.Number] = append(taken, span{t.Start, t.End}), true
 		end = t.End
 	}
 	if h.Size-length(taken) > limit {
@@ -318,8 +321,12 @@ func (g *guest) readCheckpoint(head *exactHead, packed []byte) (*checkpoint, err
 	return c, nil
 }
 
-// unpackPages fills memory with pages. It never allocates room for more than that.
+// unpackPages fills memory with pages. It never allocates room for more than that, and does not
+// look at more bytes than so many pages can take: without the bound, empty frames take time.
 func unpackPages(into, packed []byte) error {
+	if len(packed) > len(into)+len(into)>>8+mostFrame {
+		return errDamagedPages
+	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderMaxMemory(mostExactPages+1), zstd.WithDecoderMaxWindow(mostExactWindow))
 	if err != nil {

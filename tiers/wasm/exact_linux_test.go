@@ -323,7 +323,12 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 			at := uint32(h.Texts[0].Start / pageSize)
 			h.Pages = [][2]uint32{{at, at + 1}}
 		},
-		"text twice":     func(h *exactHead) { h.Texts[1] = h.Texts[0] },
+		"text twice": func(h *exactHead) { h.Texts[1] = h.Texts[0] },
+		"text twice, elsewhere": func(h *exactHead) {
+			again := h.Texts[1]
+			again.Start, again.End = h.Size, h.Size+again.End-again.Start
+			h.Texts, h.Size = append(h.Texts, again), again.End
+		},
 		"text is longer": func(h *exactHead) { h.Texts[1].Length++ },
 		"text is wider":  func(h *exactHead) { h.Texts[0].Width = 4 },
 		"other number":   func(h *exactHead) { h.Texts[0].Number = 1 },
@@ -355,6 +360,30 @@ func TestALargeStateIsNotExact(t *testing.T) {
 	state := exactly(t, s)
 	if len(state.Exact) > 0 || len(state.Data) < 130<<20 {
 		t.Errorf("%d and %d bytes", len(state.Exact), len(state.Data))
+	}
+}
+
+// TestRestoredMemoryCounts: what a state brings is a part of the peak, and of the limit.
+func TestRestoredMemoryCounts(t *testing.T) {
+	for _, name := range engines {
+		t.Run(name, func(t *testing.T) {
+			e := readyEngineWith(t, name)
+			cfg := tiers.Config{Limits: tiers.Limits{Memory: 160 << 20}}
+			first := opened(t, e, cfg)
+			runInternal(t, first, "data = b'x' * (80 << 20)")
+			second, report := imported(t, e, cfg, exactly(t, first))
+			if !report.Exact {
+				t.Fatalf("%+v", report)
+			}
+
+			if r := runInternal(t, second, "len(data)"); r.Usage.PeakMemory < 80<<20 {
+				t.Errorf("a peak of %d bytes", r.Usage.PeakMemory)
+			}
+			r, err := second.Run(t.Context(), tiers.Job{Source: "more = b'x' * (80 << 20)"})
+			if err != nil || r.Status != tiers.StatusLimit || r.Limit != tiers.LimitMemory {
+				t.Errorf("%s %s, %v", r.Status, r.Limit, err)
+			}
+		})
 	}
 }
 
@@ -404,6 +433,29 @@ func TestHostilePages(t *testing.T) {
 				t.Errorf("only %d of the guests died", died)
 			}
 		})
+	}
+}
+
+// TestPagesHaveNoPadding: what no encoder writes is refused before it takes time.
+func TestPagesHaveNoPadding(t *testing.T) {
+	encoder, err := pageEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{})
+	for _, size := range []int{pageSize, packSize - pageSize, packSize, packSize + pageSize, 3 * packSize} {
+		pages, again := make([]byte, size), make([]byte, size)
+		_, _ = random.Read(pages) // it never fails, and nothing compresses it
+		packed := bytes.Join(compress(encoder, bytes.Clone(pages)), nil)
+		if err := unpackPages(again, packed); err != nil || !bytes.Equal(again, pages) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+
+		const skipped = "\x50\x2a\x4d\x18\x00\x00\x00\x00" // a frame of nothing
+		packed = append(bytes.Repeat([]byte(skipped), size/64), packed...)
+		if err := unpackPages(again, packed); err == nil {
+			t.Errorf("%d bytes: empty frames are skipped", size)
+		}
 	}
 }
 

@@ -294,7 +294,8 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
 	end()
 	switch {
-	case err != nil:
+	case err != nil: // a part of the state may be there, and a guest that died must not be recycled
+		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
 	case state.Format == session.FormatPickle:
 		g.imported = &state
 	default: // to run its snippets again would count them again

@@ -28,6 +28,29 @@ func leaveSecret(pages int) string {
 	)
 }
 
+// TestAGuestThatDiedInAnImportIsNotRecycled: its variables end the process that reads them.
+func TestAGuestThatDiedInAnImportIsNotRecycled(t *testing.T) {
+	e := readyEngine(t)
+	first := openInternal(t, e)
+	defer first.Close()
+	runInternal(t, first, "import os\nclass Bomb:\n  def __reduce__(self): return os._exit, (3,)\nbomb = Bomb()")
+	state, err := first.Export(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	second := openInternal(t, e)
+	defer second.Close()
+	before := second.guest.in
+	if _, err := second.Import(t.Context(), state); err == nil {
+		t.Fatal("the guest lives")
+	}
+	if second.guest.in == before || before.machine != nil {
+		t.Error("the dead guest is still there")
+	}
+	prints(t, second, "print('bomb' in globals(), 6 * 7)", "False 42\n")
+}
+
 // TestARecycledInstanceHasNothingOfItsPredecessor looks at all memory that a sandbox gets after
 // another one. The control finds the secret before the first sandbox closes.
 func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {

@@ -39,6 +39,9 @@ type openedRun struct {
 	mu      sync.Mutex
 	journal *journal.Reader
 	tree    viewer.JournalReader
+	// latest is what all viewers of the run share until there is news: each keeps the run that
+	// it has seen last.
+	latest *viewer.Run
 }
 
 // List implements [viewer.Source].
@@ -120,6 +123,9 @@ func (o *openedRun) read(ctx context.Context) (*viewer.Run, error) {
 		return nil, err
 	}
 
+	if o.latest != nil && o.latest.Stamp == stampOf(&news.Run) && news.IsNone() {
+		return o.latest, nil
+	}
 	if news.IsAnew {
 		o.tree = viewer.JournalReader{}
 	}
@@ -143,6 +149,7 @@ func (o *openedRun) read(ctx context.Context) (*viewer.Run, error) {
 	if log.Reason != "" {
 		run.Notes = append(run.Notes, log.Reason)
 	}
+	o.latest = run
 	return run, nil
 }
 

@@ -103,6 +103,25 @@ func TestAStoredRunGrows(t *testing.T) {
 	}
 }
 
+// TestViewersShareARun: each further browser takes no memory for its own copy, nor time to make it.
+func TestViewersShareARun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := begin(t, dir)
+	w.call(0, 2)
+	s := source(t, dir)
+	first := open(t, s)
+	if open(t, s) != first {
+		t.Error("each viewer has its own copy")
+	}
+
+	w.call(2, 1)
+	second := open(t, s)
+	if second == first || len(second.Nodes) != 6 || len(first.Nodes) != 5 || open(t, s) != second {
+		t.Errorf("%+v", second)
+	}
+}
+
 func TestOnlyNamedRunsAreShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

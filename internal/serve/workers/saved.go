@@ -49,6 +49,7 @@ func (s *sandbox) save(ctx context.Context) error {
 // keep makes a state the one to go back to. using is held.
 func (s *sandbox) keep(state tiers.State) error {
 	kept := &saved{snippet: s.ordinal, state: state}
+	kept.state.Exact = nil // no worker gets it, and a client may have chosen its size
 	if len(state.Data) > smallState {
 		if err := kept.write(); err != nil {
 			return err
