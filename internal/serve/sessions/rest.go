@@ -369,8 +369,9 @@ type limitedWriter struct {
 	left int64
 }
 
-// Room implements [snapshot.Bounded].
-func (w *limitedWriter) Room() int64 { return w.left }
+// Room implements [snapshot.Bounded]. It has room for portable states alone: tenants pay for what is
+// saved, and may fetch it.
+func (w *limitedWriter) Room() int64 { return 0 }
 
 // Write implements [io.Writer].
 func (w *limitedWriter) Write(data []byte) (int, error) {
