@@ -70,14 +70,19 @@ func TestASnapshotWithoutItsPagesIsRestored(t *testing.T) {
 	for _, again := range []struct {
 		cfg  rlm.SessionConfig
 		data []byte
+		why  string
 	}{
-		{rlm.SessionConfig{Limits: tiers.Limits{Memory: 256 << 20}}, data},
-		{rlm.SessionConfig{}, withoutPages(t, data)},
+		{rlm.SessionConfig{Limits: tiers.Limits{Memory: 256 << 20}}, data, "limit of memory"},
+		{rlm.SessionConfig{Deterministic: true}, data, "only one of the sessions is deterministic"},
+		{rlm.SessionConfig{}, withoutPages(t, data), ""},
 	} {
 		other := open(t, again.cfg)
 		report, err := other.Restore(t.Context(), bytes.NewReader(again.data))
 		if err != nil || report.Exact || len(report.Left) != 1 || report.Left[0].Name != "gen" {
 			t.Errorf("%+v, %v", report, err)
+		}
+		if (report.Inexact == "") != (again.why == "") || !strings.Contains(report.Inexact, again.why) {
+			t.Errorf("the exact state was not restored because %q, want %q", report.Inexact, again.why)
 		}
 		prints(t, other, "print(x)", "20\n")
 	}

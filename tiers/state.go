@@ -41,6 +41,8 @@ type Report struct {
 	Left []Left
 	// Exact reports that the sandbox has imported the state's Exact, so nothing was left behind.
 	Exact bool
+	// Inexact is why the sandbox has not imported the state's Exact; empty if the state had none.
+	Inexact string
 }
 
 // Left is a variable, or a part of one, that could not move.

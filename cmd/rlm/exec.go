@@ -170,7 +170,7 @@ func withEngine(
 	}
 	err = use(session, jobs)
 	if f.runs {
-		err = joinExit(err, errors.Join(tools.known.keep(ctx), kept.save(ctx)))
+		err = joinExit(err, errors.Join(tools.known.keep(ctx), kept.saveAtEnd(ctx)))
 	}
 	return err
 }

@@ -70,6 +70,36 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedCommandKeepsItsSession interrupts rlm exec --session: the next command finds
+// what the snippet had assigned.
+func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
+	dir := t.TempDir()
+	cmd := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"), "-c",
+		"x = 41\nprint('busy', flush=True)\nwhile True: pass")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, bufio.NewReader(stdout), "busy", &stderr)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCodeOf(t, cmd); code != exitInterrupted {
+		t.Errorf("exit code %d\n%s", code, &stderr)
+	}
+
+	out, err := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"),
+		"-c", "print(x)").Output()
+	if err != nil || string(out) != "41\n" {
+		t.Errorf("%q %v\n%s", out, err, &stderr)
+	}
+}
+
 // TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
 // interrupted, and what the snippet had written is there.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {

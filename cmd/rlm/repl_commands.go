@@ -198,10 +198,9 @@ func (s *shell) load(ctx context.Context, name string) error {
 		if err != nil {
 			return fmt.Errorf("cannot load variables from %s: %w", name, err)
 		}
-		for _, left := range report.Left {
-			_, _ = fmt.Fprintf(s.e.stderr, "rlm: not restored: %s: %s\n",
-				escape(left.Name), escape(left.Reason))
-		}
+		noteLosses(report, func(format string, args ...any) {
+			_, _ = fmt.Fprintf(s.e.stderr, "rlm: "+format+"\n", args...)
+		})
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/viewer/traces"
+	"github.com/rlmhq/rlm/repl/ledger"
 )
 
 const runsLong = `List, continue and branch named runs.
@@ -70,7 +72,7 @@ func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	if err := use(engine); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{exitUsage, explainMissing(err)}
 	}
 	return nil
 }
@@ -87,7 +89,15 @@ func (e *env) withStore(use func(store.Store) error) (err error) {
 		return &exitError{exitUsage, err}
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return asUsage(use(s))
+	return asUsage(explainMissing(use(s)))
+}
+
+// explainMissing adds to the error of a run that does not exist where the names are.
+func explainMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)
+	}
+	return err
 }
 
 var errNoStore = errors.New("there is no store: name a folder with --store in place of none")
@@ -143,8 +153,8 @@ func (e *env) listRuns(ctx context.Context, engine *rlm.Engine, filter rlm.RunFi
 	_, _ = fmt.Fprintln(table, "NAME\tSTATUS\tTURNS\tCALLS\tUSD\tCHANGED\tQUESTION")
 	for i := range runs {
 		r := &runs[i]
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.4f\t%s\t%s\n", r.Name, r.Status, r.Turns,
-			r.Spent.Calls, r.Spent.USD, humanize.Time(r.Updated), shorten(r.Question, 60))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.Name, r.Status, r.Turns,
+			r.Spent.Calls, showUSD(r.Spent), humanize.Time(r.Updated), shorten(r.Question, 60))
 	}
 	return table.Flush()
 }
@@ -179,8 +189,8 @@ func (e *env) showRun(ctx context.Context, engine *rlm.Engine, name string, asJS
 		return printLine(e.stdout, r)
 	}
 
-	_, _ = fmt.Fprintf(e.stdout, "%s: %s%s\nquestion: %s\nspent: %d calls, $%.4f\n", name, r.Status,
-		escape(strings.TrimSuffix(": "+r.Reason, ": ")), escape(r.Question), r.Spent.Calls, r.Spent.USD)
+	_, _ = fmt.Fprintf(e.stdout, "%s: %s%s\nquestion: %s\nspent: %s\n", name, r.Status,
+		escape(strings.TrimSuffix(": "+r.Reason, ": ")), escape(r.Question), r.Spent)
 	if r.Parent != "" {
 		_, _ = fmt.Fprintf(e.stdout, "branched from %s after turn %d\n", r.Parent, r.ParentTurn)
 	}
@@ -191,8 +201,8 @@ func (e *env) showRun(ctx context.Context, engine *rlm.Engine, name string, asJS
 	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TURN\tCOMMITTED\tCALLS\tOPEN\tUSD\tLAST CALL")
 	for _, t := range r.History {
-		_, _ = fmt.Fprintf(table, "%d\t%t\t%d\t%d\t%.4f\t%s\n", t.Turn, t.Committed, t.Steps, t.Open, t.Spent.USD,
-			shorten(t.Last, 60))
+		_, _ = fmt.Fprintf(table, "%d\t%t\t%d\t%d\t%s\t%s\n", t.Turn, t.Committed, t.Steps, t.Open,
+			showUSD(t.Spent), shorten(t.Last, 60))
 	}
 	return table.Flush()
 }
@@ -216,7 +226,7 @@ cost, and each turn. So the file contains the prompts and replies of the run.
 				if out == "" {
 					return engine.ExportRun(cmd.Context(), args[0], e.stdout)
 				}
-				file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				file, err := createFile(out)
 				if err != nil {
 					return err
 				}
@@ -273,4 +283,24 @@ func newRunsRemove(e *env) *cobra.Command {
 			})
 		},
 	}
+}
+
+// createFile creates a new file that only the user can read.
+func createFile(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("cannot write %q: the file exists already: choose another name", name)
+	}
+	return file, err
+}
+
+// showUSD formats a cost for a table. A plus means that calls without a known price are not in it.
+func showUSD(s ledger.Spending) string {
+	switch {
+	case s.Unpriced == 0:
+		return fmt.Sprintf("%.4f", s.USD)
+	case s.USD == 0:
+		return "unknown"
+	}
+	return fmt.Sprintf("%.4f+", s.USD)
 }

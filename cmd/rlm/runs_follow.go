@@ -145,8 +145,8 @@ func (e *env) endFollowing(run *store.Log, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprintf(e.stdout, "%s: %s\nspent: %d calls, $%.4f\n", run.Name, run.Status,
-		run.Spent.Calls, run.Spent.USD); err != nil {
+	} else if _, err := fmt.Fprintf(e.stdout, "%s: %s\nspent: %s\n", run.Name, run.Status,
+		ledger.Spending(run.Spent)); err != nil {
 		return &exitError{exitBroken, err}
 	}
 

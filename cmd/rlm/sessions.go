@@ -138,7 +138,7 @@ func newSessionsExport(e *env) *cobra.Command {
 				if out == "" {
 					return k.Export(cmd.Context(), args[0], e.stdout)
 				}
-				file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				file, err := createFile(out)
 				if err != nil {
 					return err
 				}

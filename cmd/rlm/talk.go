@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // talk is a session that goes on from question to question and, with a name, from run to run.
@@ -110,10 +112,18 @@ func (t *talk) restore(
 	if err != nil {
 		return errors.Join(err, t.session.Close())
 	}
+	noteLosses(report, note)
+	return nil
+}
+
+// noteLosses notes each value that a session has not got back, and why its memory did not fit.
+func noteLosses(report tiers.Report, note func(string, ...any)) {
+	if report.Inexact != "" && len(report.Left) > 0 {
+		note("the session continues with its portable state: %s", report.Inexact)
+	}
 	for _, left := range report.Left {
 		note("not restored: %s: %s", escape(left.Name), escape(left.Reason))
 	}
-	return nil
 }
 
 // addContexts returns a configuration with the kept contexts. A nil talk has none.
@@ -134,6 +144,19 @@ func (t *talk) save(ctx context.Context) error {
 		return nil
 	}
 	return t.stored.Save(ctx, t.kept, func(w io.Writer) error { return t.session.Snapshot(ctx, w) })
+}
+
+// saveTime bounds how long an interrupted command saves its session, whose code runs for that.
+const saveTime = 10 * time.Second
+
+// saveAtEnd is save for a command that may have been interrupted.
+func (t *talk) saveAtEnd(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return t.save(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return t.save(ctx)
 }
 
 // explain says what to do about a session that cannot go on.

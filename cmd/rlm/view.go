@@ -104,7 +104,7 @@ func exportView(ctx context.Context, s viewer.Source, name string) (err error) {
 		return err
 	}
 
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := createFile(name)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,7 @@ func (r *Runner) Import(ctx context.Context, states ...tiers.State) (tiers.Repor
 		whole.Moved += report.Moved
 		whole.Left = append(whole.Left, report.Left...)
 		whole.Exact = whole.Exact && report.Exact
+		whole.Inexact = cmp.Or(whole.Inexact, report.Inexact)
 	}
 	return whole, nil
 }

@@ -208,9 +208,10 @@ func (h *exactHead) compare(here *exactHead) error {
 	case h.Image != here.Image:
 		return errors.New("its pages are those of another image of the interpreter")
 	case h.Deterministic != here.Deterministic:
-		return errors.New("one of the sessions is deterministic, the other is not")
+		return errors.New("only one of the sessions is deterministic")
 	case h.Session != here.Session:
-		return errors.New("the sessions differ in their contexts, functions, packages or limits")
+		return errors.New("the session was kept with another limit of memory, or with other contexts, " +
+			"functions or packages, or /out differs")
 	}
 	return nil
 }

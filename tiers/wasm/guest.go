@@ -279,12 +279,14 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 		return tiers.Report{}, session.ErrClosed
 	}
 
+	inexact := ""
 	if len(state.Exact) > 0 {
 		report, why, err := g.importExact(ctx, &state)
 		if why == nil {
 			return report, err
 		}
 		g.engine.options.Log.Info("a session continues with its variables only", "reason", why)
+		inexact = why.Error()
 		state.Exact = nil // not to be kept
 	}
 
@@ -299,6 +301,7 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	default: // to run its snippets again would count them again
 		err = g.save()
 	}
+	report.Inexact = inexact
 	return report, err
 }
 

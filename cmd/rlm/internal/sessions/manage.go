@@ -141,7 +141,7 @@ func (k *Keeper) load(ctx context.Context, name string) (c Conversation, state [
 
 	file, err := k.openFile(name)
 	if err == nil && file == nil {
-		err = fmt.Errorf("there is no session %s", name)
+		err = fmt.Errorf("there is no session %s: rlm sessions list shows them", name)
 	}
 	if err != nil {
 		return c, nil, err
@@ -248,7 +248,7 @@ func (k *Keeper) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if !exists {
-		return fmt.Errorf("there is no session %s", name)
+		return fmt.Errorf("there is no session %s: rlm sessions list shows them", name)
 	}
 
 	lease, err := k.claim(ctx, name)
