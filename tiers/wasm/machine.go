@@ -17,7 +17,7 @@ const (
 var engines = []string{engineWazero, engineAOT}
 
 // slowdowns are the times by which Python computes longer than native CPython.
-var slowdowns = map[string]float64{engineWazero: 3.4, engineAOT: 1.7}
+var slowdowns = map[string]float64{engineWazero: 3.4, engineAOT: 1.2}
 
 // checkEngine returns an error if the options name an engine that cannot run here.
 func (o Options) checkEngine() error {
