@@ -278,10 +278,15 @@ func (d *killedRun) tryOnce(m killMoment, calls int, lasted time.Duration) killM
 		return m
 	}
 
-	first, firstSent := model.sum(), d.sent()
+	// The run goes on with another server: requests of the killed process may still arrive.
+	later := &countedModel{asked: map[string]int{}}
+	laterServer := llmtest.Start(later.reply)
+	defer laterServer.Close()
+	firstSent := d.sent()
 	kept, keptSent := d.kept()
-	d.finish(server)
-	again, againSent := model.sum()-first, d.sent()-firstSent
+	d.finish(laterServer)
+	server.Close()
+	first, again, againSent := model.sum(), later.sum(), d.sent()-firstSent
 	m.Lost = max(0, again-(calls-kept)) + max(0, againSent-(1-keptSent))
 	m.Twice = first + again - calls + firstSent + againSent - 1
 	m.InFlight = first - kept + firstSent - keptSent
