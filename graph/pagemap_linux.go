@@ -1,13 +1,6 @@
 package graph
 
-import (
-	"os"
-	"runtime"
-	"sync"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "github.com/rlmhq/rlm/internal/pagemap"
 
 // span is a part of a view, in whole pages.
 type span struct{ start, end uint64 }
@@ -18,60 +11,19 @@ func (m *memory) changed(start, end uint64) ([]span, error) {
 	if start == end {
 		return nil, nil
 	}
-	pagemap, err := os.Open("/proc/self/pagemap")
+	runs, err := pagemap.Private(m.data[start:end])
 	if err != nil {
-		return []span{{start, end}}, nil // all pages are then written
-	}
-	defer pagemap.Close()
-
-	table := make([]uint64, (end-start)/pageSize)
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(table))), len(table)*8)
-	first := uintptr(unsafe.Pointer(&m.data[start])) / pageSize
-	if _, err := pagemap.ReadAt(raw, int64(first*8)); err != nil {
-		return []span{{start, end}}, nil
+		return []span{{start, end}}, nil //nolint:nilerr // all pages are then written
 	}
 
-	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	var runs []span
-	for i, entry := range table {
-		if entry&(present|swapped) == 0 || entry&file != 0 {
-			continue
-		}
-		at := start + uint64(i)*pageSize
-		if n := len(runs); n > 0 && runs[n-1].end == at {
-			runs[n-1].end += pageSize
-		} else {
-			runs = append(runs, span{at, at + pageSize})
-		}
+	spans := make([]span, len(runs))
+	for i, run := range runs {
+		spans[i] = span{start + run.Start, start + run.End}
 	}
-	return runs, nil
+	return spans, nil
 }
 
-// pagemap is the kernel's table of the process's pages, nil without one.
-var pagemap = sync.OnceValue(func() *os.File {
-	file, err := os.Open("/proc/self/pagemap")
-	if err != nil {
-		return nil
-	}
-	return file
-})
-
-// What ioctl(PAGEMAP_SCAN) of Linux 6.7 takes and returns: see linux/fs.h.
-type (
-	scanRequest struct {
-		size, flags, start, end, walkEnd     uint64
-		regions, regionCount, maxPages       uint64
-		inverted, mask, anyOf, returnedKinds uint64
-	}
-	pageRegion struct{ start, end, kinds uint64 }
-)
-
 const (
-	pagemapScan  = 0xc0606610
-	kindFile     = 1 << 2
-	kindPresent  = 1 << 3
-	kindSwapped  = 1 << 4
-	maxRegions   = 256
 	maxScanned   = 4096 // pages: a look at more takes longer than to map them anew
 	smallestHole = 64 * pageSize
 )
@@ -80,38 +32,17 @@ const (
 // pages stay mapped for the next query, which else has a page fault for each of them. It is the
 // whole view if the kernel cannot tell or many pages are mapped.
 func (m *memory) written() []span {
-	all := []span{{0, m.used}}
-	table := pagemap()
-	if table == nil {
-		return all
-	}
-	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.data))))
-	var regions [maxRegions]pageRegion
-	var pinner runtime.Pinner // the request has the address as a number
-	pinner.Pin(&regions)
-	defer pinner.Unpin()
-	request := scanRequest{
-		start: base, end: base + m.used,
-		regions: uint64(uintptr(unsafe.Pointer(&regions))), regionCount: maxRegions,
-		maxPages: maxScanned, anyOf: kindPresent | kindSwapped, returnedKinds: kindFile,
-	}
-	request.size = uint64(unsafe.Sizeof(request))
-	count, _, failed := unix.Syscall(unix.SYS_IOCTL, table.Fd(), pagemapScan,
-		uintptr(unsafe.Pointer(&request)))
-	if failed != 0 || request.walkEnd < request.end {
-		return all
+	runs, err := pagemap.PrivateOfFew(m.data[:m.used], maxScanned)
+	if err != nil {
+		return []span{{0, m.used}}
 	}
 
 	var spans []span
-	for _, region := range regions[:count] {
-		if region.kinds&kindFile != 0 {
-			continue
-		}
-		start, end := region.start-base, region.end-base
-		if n := len(spans); n > 0 && start-spans[n-1].end < smallestHole {
-			spans[n-1].end = end // one call for both takes less time
+	for _, run := range runs {
+		if n := len(spans); n > 0 && run.Start-spans[n-1].end < smallestHole {
+			spans[n-1].end = run.End // one call for both takes less time
 		} else {
-			spans = append(spans, span{start, end})
+			spans = append(spans, span{run.Start, run.End})
 		}
 	}
 	return spans

@@ -239,40 +239,16 @@ func (m *mapping) ownParts() []span {
 	return append(parts, span{start, m.used})
 }
 
-// privatePages reads /proc/self/pagemap. A page is private to this mapping if it is present
-// and does not belong to the file.
+// privatePages lists the pages that do not belong to the image's file, from the kernel's table.
 func (m *mapping) privatePages() ([]span, error) {
-	table, closeTable, err := pagemap.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer closeTable()
-
 	var runs []span
 	for _, part := range m.ownParts() {
-		if runs, err = m.appendPrivate(runs, table, part); err != nil {
+		found, err := pagemap.Private(m.data[part.Start:part.End])
+		if err != nil {
 			return nil, err
 		}
-	}
-	return runs, nil
-}
-
-// appendPrivate adds the private pages of a part of the memory.
-func (m *mapping) appendPrivate(runs []span, table *os.File, part span) ([]span, error) {
-	entries := make([]uint64, (part.End-part.Start)/pageSize)
-	if len(entries) == 0 {
-		return runs, nil
-	}
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), len(entries)*8)
-	page := uintptr(unsafe.Pointer(&m.data[part.Start])) / pageSize
-	if _, err := table.ReadAt(raw, int64(page*8)); err != nil {
-		return nil, err
-	}
-
-	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
-	for i, entry := range entries {
-		if entry&(present|swapped) != 0 && entry&file == 0 {
-			runs = appendPage(runs, part.Start+uint64(i)*pageSize)
+		for _, run := range found {
+			runs = append(runs, span{part.Start + run.Start, part.Start + run.End})
 		}
 	}
 	return runs, nil

@@ -117,6 +117,10 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 		if known := problemOf(errs); known != nil {
 			return describeFailure(known)
 		}
+		if status == http.StatusUnsupportedMediaType {
+			return describeFailure(problem.New(status, "invalid_request",
+				"send the body as JSON, with the header Content-Type: application/json"))
+		}
 		if detail == unreadable {
 			status = http.StatusBadRequest // the client has sent less than it has announced
 		}

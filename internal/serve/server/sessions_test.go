@@ -313,6 +313,8 @@ func TestRequestsForSessionsAreRefusedWithAReason(t *testing.T) {
 		}
 	}
 	s.exec(path, "", "1", "1")
+	form := s.do("POST", "/v1/sessions", "", "a=b", "Content-Type", "application/x-www-form-urlencoded")
+	s.want(form, 415, "the header Content-Type: application/json")
 }
 
 func TestAKeyBoundsItsSessions(t *testing.T) {
