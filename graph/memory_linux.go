@@ -140,7 +140,8 @@ func (s *state) commit(m *memory) error {
 	if err := s.file.Truncate(int64(m.used)); err != nil {
 		return fmt.Errorf("cannot keep the graph's new state: %w", err)
 	}
-	changed, err := m.changed(0, old)
+	changed := m.changed(0, old)
+	var err error
 	for _, run := range changed {
 		if err == nil { // a hole would take memory
 			err = unix.Fallocate(int(s.file.Fd()), unix.FALLOC_FL_KEEP_SIZE,
@@ -174,11 +175,7 @@ const portion = 16 << 20
 func (s *state) append(m *memory, old uint64) error {
 	for start := old; start < m.used; start += portion {
 		end := min(start+portion, m.used)
-		runs, err := m.changed(start, end)
-		if err != nil {
-			return err
-		}
-		for _, run := range runs {
+		for _, run := range m.changed(start, end) {
 			if _, err := s.file.WriteAt(m.data[run.start:run.end], int64(run.start)); err != nil {
 				return err
 			}
