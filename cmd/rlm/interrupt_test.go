@@ -70,33 +70,41 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	}
 }
 
+// interruptBusy starts a command whose snippet prints "busy", interrupts it then, and returns what it
+// has written to its standard error at its end.
+func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
+	t.Helper()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := &bytes.Buffer{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, bufio.NewReader(stdout), "busy", stderr)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCodeOf(t, cmd); code != exitInterrupted {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	return stderr
+}
+
 // TestAnInterruptedCommandKeepsItsSession interrupts rlm exec --session: the next command finds
 // what the snippet had assigned.
 func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"), "-c",
 		"x = 41\nprint('busy', flush=True)\nwhile True: pass")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, bufio.NewReader(stdout), "busy", &stderr)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := exitCodeOf(t, cmd); code != exitInterrupted {
-		t.Errorf("exit code %d\n%s", code, &stderr)
-	}
+	stderr := interruptBusy(t, cmd)
 
 	out, err := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"),
 		"-c", "print(x)").Output()
 	if err != nil || string(out) != "41\n" {
-		t.Errorf("%q %v\n%s", out, err, &stderr)
+		t.Errorf("%q %v\n%s", out, err, stderr)
 	}
 }
 
@@ -108,24 +116,9 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--out", "files", "-c",
 		"open('/out/kept', 'w').write('it')\nprint('busy', flush=True)\nwhile True: pass")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, bufio.NewReader(stdout), "busy", &stderr)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := exitCodeOf(t, cmd); code != exitInterrupted {
-		t.Errorf("exit code %d\n%s", code, &stderr)
-	}
+	stderr := interruptBusy(t, cmd)
 	if text, err := os.ReadFile(filepath.Join(dir, "files", "kept")); string(text) != "it" {
-		t.Errorf("%q %v\n%s", text, err, &stderr)
+		t.Errorf("%q %v\n%s", text, err, stderr)
 	}
 }
 
