@@ -20,9 +20,10 @@ var (
 	memoryFill = []byte{opPrefix, opMemoryFill, 0}
 )
 
-// bulkFunctions are the indices of the functions that copy and fill instead.
+// bulkFunctions are the indices of the functions that copy and fill instead. imports is the number
+// of functions before the module's own.
 type bulkFunctions struct {
-	copies, fills uint32
+	imports, copies, fills uint32
 }
 
 // replaces returns the function that does what an instruction does.
@@ -60,7 +61,7 @@ func (m *Module) declareBulk() (*Module, bulkFunctions, error) {
 	out := m.replace(SectionType, appendItem(m.Section(SectionType), signature))
 	declared := appendItem(appendItem(m.Section(SectionFunction), index), index)
 
-	return out.replace(SectionFunction, declared), bulkFunctions{first, first + 1}, nil
+	return out.replace(SectionFunction, declared), bulkFunctions{uint32(len(imports)), first, first + 1}, nil
 }
 
 // meter makes code that counts fuel.
