@@ -297,6 +297,17 @@ func hostYield(_ context.Context, in *instance, _ []uint64) {
 	in.watchLimits()
 }
 
+// preempt runs when a guest has computed for long without a yield: it waited for a processor, or
+// its code pays too little fuel. It changes nothing in the guest, so it raises no KeyboardInterrupt.
+func (in *instance) preempt() {
+	in.accounts.Yield()
+	runtime.Gosched()
+	in.checkFaults()
+	if in.accounts.Watch(func() {}) {
+		panic(errKilled)
+	}
+}
+
 // checkFaults stops a guest whose faults would no longer become traps: see [aot.Program.Check].
 func (in *instance) checkFaults() {
 	if err := in.engine.program.Check(); err != nil {

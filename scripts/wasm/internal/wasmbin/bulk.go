@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,11 +152,13 @@ func (m meter) fillFunction() []byte {
 	))
 }
 
-// functionBody is a function without locals.
-func functionBody(code []byte) []byte {
-	code = slices.Concat([]byte{0}, code, []byte{opEnd})
-	return append(appendU32(nil, uint32(len(code))), code...)
+// isBulk reports whether a body is that of one of the two functions.
+func (m meter) isBulk(body []byte) bool {
+	return bytes.Equal(body, m.copyFunction()) || bytes.Equal(body, m.fillFunction())
 }
+
+// functionBody is a function without locals.
+func functionBody(code []byte) []byte { return slices.Concat([]byte{0}, code, []byte{opEnd}) }
 
 // whenLong runs code if the length is more than one part.
 func whenLong(code []byte) []byte {

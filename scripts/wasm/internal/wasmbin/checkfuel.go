@@ -33,6 +33,9 @@ func (m *Module) CheckFuel(yield Import) error {
 		graph:    make(callGraph, len(bodies)),
 		imports:  uint32(len(imports)),
 	}
+	for _, body := range bodies {
+		c.isBulk = append(c.isBulk, counter.isBulk(body))
+	}
 	for f, body := range bodies {
 		if err := c.readFunction(uint32(f), body); err != nil {
 			return fmt.Errorf("wasmbin: function %d: %w", f, err)
@@ -66,6 +69,7 @@ type fuelChecker struct {
 	payments [][]byte
 	graph    callGraph
 	imports  uint32
+	isBulk   []bool // the functions that stand for an instruction
 }
 
 // readFunction adds a function's unpaid calls to the graph.
@@ -101,7 +105,7 @@ func (c *fuelChecker) readFunction(f uint32, body []byte) error {
 			if int64(callee)-int64(c.imports) >= int64(len(c.graph)) {
 				return errUnknownCallee
 			}
-			if callee >= c.imports && !isPaid {
+			if callee >= c.imports && !isPaid && !c.isBulk[callee-c.imports] {
 				c.graph[f] = append(c.graph[f], callee-c.imports)
 			}
 		}

@@ -51,7 +51,7 @@ func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 		return nil, FuelStats{}, fmt.Errorf("wasmbin: code: %w", err)
 	}
 	for _, body := range [][]byte{counter.copyFunction(), counter.fillFunction()} {
-		code = appendItem(code, body)
+		code = appendItem(code, append(appendU32(nil, uint32(len(body))), body...))
 	}
 	out = out.replace(SectionCode, code)
 	return out, w.stats, out.CheckFuel(yield)
