@@ -112,18 +112,6 @@ func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	}
 }
 
-// TestACalmWatchdogSleeps, and a guest that enters wakes it.
-func TestACalmWatchdogSleeps(t *testing.T) {
-	h := newHostile(t, loadHostile(t))
-	for atomic.LoadUint32(&isAsleep) == 0 {
-		runtime.Gosched()
-	}
-	h.preempt = func() { panic(errEnough) }
-	if _, err := h.run("endless tree", treeParams(63)...); !errors.Is(err, errEnough) {
-		t.Errorf("it ended with %v", err)
-	}
-}
-
 // TestTheWatchdogSeesManyGuests: each is at rest, computes, or is freed at any time.
 func TestTheWatchdogSeesManyGuests(t *testing.T) {
 	p := loadHostile(t)
