@@ -18,13 +18,13 @@ import (
 
 const (
 	// lookEvery is the time between two looks, in nanoseconds.
-	lookEvery = 10_000_000 //nolint:unused // the assembly has it
+	lookEvery = 5_000_000 //nolint:unused // the assembly has it
 	// calmLooks are the looks at nobody after which the watchdog sleeps until it is called.
 	calmLooks = 20 //nolint:unused // the assembly has it
 	// burst is the processor time after which a guest with a thread has to leave, in nanoseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
 	// patience are the looks after which a guest that does not leave ends the process.
-	patience = 300 //nolint:unused // the assembly has it
+	patience = 600 //nolint:unused // the assembly has it
 	// takenFuel is what the watchdog takes from a guest's fuel, which is always less.
 	takenFuel = 1 << 62
 	// maxStays bounds the calls of guests that run, or wait for the host, at once.

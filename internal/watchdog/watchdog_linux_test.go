@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // enterDeaf enters with words that nobody reads, and stays inside until the watchdog has taken both.
@@ -125,6 +127,9 @@ func TestAGuestThatNeverLeavesEndsTheProcess(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestAGuestThatNeverLeavesEndsTheProcess$")
 	c.Env = append(os.Environ(), deafGuest+"=1")
 	out, err := c.CombinedOutput()
+	if errors.Is(err, unix.ENOEXEC) {
+		t.Skip("an emulator runs this test, and cannot start it again")
+	}
 	exit, isExit := errors.AsType[*exec.ExitError](err)
 	if !isExit || exit.ExitCode() != 4 || !strings.Contains(string(out), "holds the processor") {
 		t.Errorf("%v: %s", err, out)
