@@ -17,7 +17,7 @@ var callTrees string
 
 // treeLimits end a tree by its fuel in a fraction of a second. Only a tree that pays next to none
 // lasts until the other limit.
-var treeLimits = tiers.Limits{Fuel: 20_000_000, Wall: time.Minute}
+var treeLimits = tiers.Limits{Fuel: 4_000_000, Wall: time.Minute}
 
 // runTree runs a tree of calls and reports how it ended.
 func runTree(t *testing.T, tier tiers.Tier, levels []byte) tiers.Result {

@@ -77,6 +77,22 @@ func TestAPanicOfTheHostEndsTheCall(t *testing.T) {
 	}
 }
 
+// TestTheInterpreterIsNotWatched: wazero's interpreter is Go, which Go can interrupt.
+func TestTheInterpreterIsNotWatched(t *testing.T) {
+	ctx := t.Context()
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer r.Close(ctx)
+	m, err := r.Instantiate(ctx, []byte("\x00asm\x01\x00\x00\x00"+
+		"\x01\x05\x01\x60\x00\x01\x7f"+"\x03\x02\x01\x00"+"\x07\x05\x01\x01a\x00\x00"+"\x0a\x06\x01\x04\x00\x41\x07\x0b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := []uint64{0}
+	if err := Call(ctx, m.ExportedFunction("a"), stack); err != nil || stack[0] != 7 {
+		t.Errorf("%d, %v", stack[0], err)
+	}
+}
+
 func TestTheBoundIsKnown(t *testing.T) {
 	if stackBound(openHostile(t, func() {}).ExportedFunction("deep")) == 0 {
 		t.Error("wazero's functions have another layout: a guest that pays no fuel would never end")
