@@ -16,6 +16,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
 func TestMain(m *testing.M) {
@@ -259,6 +261,7 @@ func testReadOnly(t *testing.T, dir, digest string) {
 // undo takes back the migrations from version 1 on, the first one first.
 var undo = []string{
 	"ALTER TABLE logs DROP COLUMN tool_calls; ALTER TABLE entries DROP COLUMN tool_calls",
+	"", // checksums: see TestAnOldDatabaseGetsChecksums
 }
 
 // TestEveryEarlierVersionOpens makes a folder of each version, as the program of that time
@@ -269,7 +272,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 	}
 	for version := 1; version <= len(migrations); version++ {
 		dir, digest := fill(t)
-		c, err := connect(filepath.Join(dir, databaseName), sqlite3.OPEN_READWRITE)
+		c, err := connect(dbfile.Address(filepath.Join(dir, databaseName)), sqlite3.OPEN_READWRITE)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +296,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 
 func TestALaterVersionIsRefused(t *testing.T) {
 	dir, _ := fill(t)
-	c, err := connect(filepath.Join(dir, databaseName), sqlite3.OPEN_READWRITE)
+	c, err := connect(dbfile.Address(filepath.Join(dir, databaseName)), sqlite3.OPEN_READWRITE)
 	if err != nil {
 		t.Fatal(err)
 	}
