@@ -3,12 +3,27 @@
 package damage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
+
+// Err is what errors of damaged data are, for [errors.Is].
+var Err = errors.New("it is damaged")
+
+// Kind returns an error that is [Err], and itself.
+func Kind(text string) error { return kind(text) }
+
+type kind string
+
+// Error is the text.
+func (k kind) Error() string { return string(k) }
+
+// Is implements what [errors.Is] asks for.
+func (kind) Is(target error) bool { return target == Err } //nolint:errorlint // it is the sentinel itself
 
 // Finding is a file or a record that is not what was written.
 type Finding struct {

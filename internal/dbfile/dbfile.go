@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/damage"
 )
 
 // The files beside a database.
@@ -83,7 +85,7 @@ func IsDamage(err error) bool {
 }
 
 // ErrDamaged says that a database is not what was written.
-var ErrDamaged = errors.New("the database is damaged")
+var ErrDamaged = damage.Kind("the database is damaged")
 
 // syncFolder makes the names in a folder durable. Not every system can do that.
 func syncFolder(dir string) error {

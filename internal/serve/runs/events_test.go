@@ -52,7 +52,7 @@ func TestNoWatcherLosesAnEvent(t *testing.T) {
 
 func TestALogGoesOnBehindACrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
-	if err := os.WriteFile(path, []byte("{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"te"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("{\"kind\":\"call\",\"text\":\"1\"}\n{\"kind\":\"call\",\"text\":\"2\"}\n{\"te"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log, err := openEvents(path)
@@ -66,7 +66,7 @@ func TestALogGoesOnBehindACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	past, err := pastEvents(path)
+	past, err := pastEvents(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}

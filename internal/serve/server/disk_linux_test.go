@@ -106,9 +106,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		}
 	}
 	s.drain()
-	if err := s.server.Engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	next.exec(kept, "", "n", "8")
