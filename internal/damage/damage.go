@@ -99,6 +99,14 @@ func NewQuarantine(folder string) *Quarantine {
 	return &Quarantine{filepath.Join(folder, quarantineFolder, time.Now().UTC().Format("20060102T150405.000Z"))}
 }
 
+// Below returns the quarantine for a part of the folder, in the same place.
+func (q *Quarantine) Below(part string) *Quarantine {
+	if q == nil {
+		return nil
+	}
+	return &Quarantine{filepath.Join(q.dir, part)}
+}
+
 // Path returns where a file of the folder goes, and makes the folders above it.
 func (q *Quarantine) Path(name string) (string, error) {
 	path := filepath.Join(q.dir, name)

@@ -1,6 +1,7 @@
 package dbfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,6 +93,22 @@ func Alone(path string) (*Hold, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &Hold{lock}, nil
+}
+
+// AloneWithin is Alone, and waits for other processes, which may be about to end.
+func AloneWithin(ctx context.Context, path string, longest time.Duration) (*Hold, error) {
+	for begun := time.Now(); ; {
+		hold, err := Alone(path)
+		var busy *BusyError
+		if !errors.As(err, &busy) || time.Since(begun) > longest {
+			return hold, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 func openLock(path string) (*os.File, error) {

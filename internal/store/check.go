@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
@@ -22,7 +23,7 @@ import (
 
 // IsFolder reports whether a folder has a store, or what is left of one.
 func IsFolder(dir string) bool {
-	for _, name := range []string{databaseName, blobFolder} {
+	for _, name := range []string{DatabaseName, blobFolder} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
 		}
@@ -57,8 +58,8 @@ func (c *check) run() error {
 	if err := c.lookAtBlobs(); err != nil {
 		return err
 	}
-	path := filepath.Join(c.dir, databaseName)
-	hold, err := dbfile.Alone(path)
+	path := filepath.Join(c.dir, DatabaseName)
+	hold, err := dbfile.AloneWithin(c.ctx, path, time.Second)
 	var busy *dbfile.BusyError
 	isAlone := err == nil
 	if errors.As(err, &busy) && c.q == nil || errors.Is(err, fs.ErrPermission) {
@@ -86,11 +87,11 @@ func (c *check) run() error {
 // whether its rows can be read then.
 func (c *check) checkFile(path string) (isReadable bool, err error) {
 	if !dbfile.IsThere(path) {
-		if err := checkMissing(c.dir); err == nil {
+		if err := CheckMissing(c.dir); err == nil {
 			return false, nil // an empty folder
 		}
 	}
-	report, err := dbfile.Check(path, c.q, databaseName, createEmpty)
+	report, err := dbfile.Check(path, c.q, DatabaseName, createEmpty)
 	if err != nil {
 		return false, err
 	}
@@ -273,7 +274,7 @@ func (c *check) checkRows(path string) error {
 	if version, err := checkVersion(db); err != nil || version < oldestRead {
 		if err == nil {
 			c.report.Add(damage.Finding{
-				What: databaseName, Problem: "is of an earlier version: the next command that uses it upgrades it", IsNote: true,
+				What: DatabaseName, Problem: "is of an earlier version: the next command that uses it upgrades it", IsNote: true,
 			})
 		}
 		return err

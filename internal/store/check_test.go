@@ -233,7 +233,7 @@ func expectTold(t *testing.T, how string, has, truth map[string]string, told str
 // TestAnOldDatabaseGetsChecksums opens a database of version 2, which has none.
 func TestAnOldDatabaseGetsChecksums(t *testing.T) {
 	dir, digest := fill(t)
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	old, err := sqlite3.Open(filepath.Join(dir, "old.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func hasSums(t *testing.T, path string) bool {
 // TestAStoreWithoutItsDatabaseIsRefused: a new database would be an empty one.
 func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	dir, _ := fill(t)
-	if err := os.Remove(filepath.Join(dir, databaseName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "is missing") {

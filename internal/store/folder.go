@@ -37,7 +37,8 @@ type Folder struct {
 
 var _ Store = (*Folder)(nil)
 
-const databaseName = "store.db"
+// DatabaseName is the name of the database in the folder of a store.
+const DatabaseName = "store.db"
 
 // Open opens the store of a folder and makes it if necessary. Only the user can read it.
 func Open(dir string) (*Folder, error) {
@@ -54,7 +55,7 @@ func open(dir string) (_ *Folder, err error) {
 			return nil, err
 		}
 	}
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	hold, err := dbfile.Use(path)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func open(dir string) (_ *Folder, err error) {
 		}
 	}()
 
-	if err := checkMissing(dir); err != nil {
+	if err := CheckMissing(dir); err != nil {
 		return nil, err
 	}
 	if err := dbfile.Create(path); err != nil {
@@ -95,15 +96,16 @@ func open(dir string) (_ *Folder, err error) {
 	return f, nil
 }
 
-// checkMissing refuses a folder that has lost its database: a new one would be empty.
-func checkMissing(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, databaseName)); !errors.Is(err, fs.ErrNotExist) {
+// CheckMissing refuses a folder that has lost its database: a new one would be empty. The error is
+// [ErrDamaged].
+func CheckMissing(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, DatabaseName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, pattern := range []string{filepath.Join(blobFolder, "*", "*"), filepath.Join(lockFolder, "*")} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern)) // hidden files are not finished yet
 		if err != nil || len(found) > 0 {
-			return errors.Join(err, fmt.Errorf("%w: %s is missing", ErrDamaged, databaseName))
+			return errors.Join(err, fmt.Errorf("%w: %s is missing", ErrDamaged, DatabaseName))
 		}
 	}
 	return nil
@@ -141,7 +143,7 @@ func openReadOnly(dir string) (_ *Folder, err error) {
 			err = errors.Join(err, f.removeCopy(), f.hold.Close())
 		}
 	}()
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	if err := checkDatabase(path); err != nil {
 		return nil, err
 	}
@@ -181,7 +183,7 @@ func (f *Folder) copyDatabase(path string) (copied string, err error) {
 	if f.copied, err = os.MkdirTemp("", "rlm-store-"); err != nil {
 		return "", err
 	}
-	copied = filepath.Join(f.copied, databaseName)
+	copied = filepath.Join(f.copied, DatabaseName)
 	for _, suffix := range []string{"", logSuffix} {
 		if err := copyFile(path+suffix, copied+suffix); err != nil {
 			return "", err

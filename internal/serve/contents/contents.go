@@ -58,7 +58,7 @@ const maxKnown = 10_000
 
 // Open returns the contents of a data folder. It brings what a killed process has left to its end.
 func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Contents, error) {
-	c := &Contents{db: db, dir: dir, log: log, drafts: map[string]*Draft{}, known: map[string]stamp{}}
+	c := newContents(db, dir, log)
 	for _, name := range []string{incoming, outgoing} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return nil, err
@@ -68,6 +68,19 @@ func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Conte
 		return nil, fmt.Errorf("cannot go on with what a killed server has left: %w", err)
 	}
 	return c, nil
+}
+
+func newContents(db *sql.DB, dir string, log *slog.Logger) *Contents {
+	return &Contents{db: db, dir: dir, log: log, drafts: map[string]*Draft{}, known: map[string]stamp{}}
+}
+
+// Look returns the contents of a data folder to look at them, also while a server uses it. If none
+// does, it may bring what a killed process has left to its end, as Open does.
+func Look(ctx context.Context, db *sql.DB, dir string, maySettle bool, log *slog.Logger) (*Contents, error) {
+	if maySettle {
+		return Open(ctx, db, dir, log)
+	}
+	return newContents(db, dir, log), nil
 }
 
 // file returns where a content is.

@@ -81,6 +81,9 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 		return nil, err
 	}
 	file, err := os.Open(row.file)
+	if errors.Is(err, fs.ErrNotExist) { // a killed server may not have moved it there
+		file, err = os.Open(c.way(incoming, path))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{path, missing}
 	}
@@ -90,7 +93,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 
 	info, err := file.Stat()
 	if err == nil && row.Bytes >= 0 && info.Size() != row.Bytes {
-		err = &DamageError{path, fmt.Sprintf("it has %d bytes in place of %d", info.Size(), row.Bytes)}
+		err = &DamageError{path, otherSize(info.Size(), row.Bytes)}
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

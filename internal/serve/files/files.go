@@ -138,7 +138,7 @@ func scan(row records.Row) (file File, err error) {
 func (f *Files) Get(ctx context.Context, tenant, id string) (File, error) {
 	file, err := scan(f.db.QueryRowContext(ctx, columns+`AND id = ?`, tenant, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return file, problem.NotFound("file", id)
+		return file, records.NotFound(ctx, f.db, "file", id)
 	}
 	return file, err
 }

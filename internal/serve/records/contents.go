@@ -3,7 +3,10 @@ package records
 import (
 	"context"
 	"database/sql"
+	"net/http"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/serve/problem"
 )
 
 // ContentRow is what the database knows of a content. See package contents.
@@ -60,4 +63,36 @@ func HasContents(ctx context.Context, db *sql.DB, path string) (has bool, err er
 func SetDigest(ctx context.Context, db *sql.DB, path string, digest []byte) error {
 	_, err := db.ExecContext(ctx, `UPDATE contents SET digest = ? WHERE path = ? AND digest = x''`, digest, path)
 	return err
+}
+
+// AddLost notes that what has an ID, or a path, was lost by damage.
+func AddLost(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO lost (id, found) VALUES (?, ?)`, id, Time(time.Now()))
+	return err
+}
+
+// RemoveLost notes that something that was lost is there again.
+func RemoveLost(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM lost WHERE id = ?`, id)
+	return err
+}
+
+// IsLost reports whether what has an ID, or a path, was lost by damage.
+func IsLost(ctx context.Context, db *sql.DB, id string) (is bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM lost WHERE id = ?)`, id).Scan(&is)
+	return is, err
+}
+
+// NotFound returns the error for the client of something that is not there: it was lost by damage,
+// or there never was one, or not for this client.
+func NotFound(ctx context.Context, db *sql.DB, what, id string) error {
+	isLost, err := IsLost(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if isLost {
+		return problem.New(http.StatusGone, problem.Damaged, "the %s %.80s was damaged on the server's disk, and is lost",
+			what, id)
+	}
+	return problem.NotFound(what, id)
 }

@@ -103,17 +103,22 @@ func renewEvents(path string) (count, size int64, err error) {
 		return 0, 0, err
 	}
 
-	// Beside the log, so that a crash leaves the old one.
+	return rewrite(path, file)
+}
+
+// rewrite writes a log anew, with the events of another one that are whole, nil for none. It returns
+// the number of the last one, and the size of all lines. A crash leaves the log as it was.
+func rewrite(path string, from *os.File) (last, size int64, err error) {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = os.Remove(fresh.Name()) }()
-	count, size, err = renumber(file, fresh)
+	last, size, err = renumber(from, fresh)
 	if err = errors.Join(err, fresh.Close()); err == nil {
 		err = os.Rename(fresh.Name(), path)
 	}
-	return count, size, err
+	return last, size, err
 }
 
 // add appends an event. After an error, it takes no further ones.

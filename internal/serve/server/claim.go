@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/filelock"
+	"github.com/rlmhq/rlm/internal/serve/access"
 )
 
 // Claim is the right to use a data folder, which one process has at a time: a server, or a repair.
@@ -33,10 +34,13 @@ type owner struct {
 	AuditBytes int64 `json:"audit_bytes,omitempty"`
 }
 
-// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
 const (
+	// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
 	claimFile = "lock"
 	maxOwner  = 4 << 10
+	// claimWait is how long a claim waits for a process that ends just now, or for a child of it that
+	// has not started its own program yet.
+	claimWait = time.Second
 )
 
 // InUseError says that another process uses a data folder.
@@ -70,6 +74,10 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 		return nil, fmt.Errorf("cannot lock the data folder: %w", err)
 	}
 	got, err := filelock.Try(lock)
+	for begun := time.Now(); err == nil && !got && time.Since(begun) < claimWait; {
+		time.Sleep(20 * time.Millisecond)
+		got, err = filelock.Try(lock)
+	}
 	if err == nil && !got {
 		err = &InUseError{dir, readOwner(lock)}
 	} else if err != nil {
@@ -123,7 +131,7 @@ func (c *Claim) Close() error {
 		return nil
 	}
 	left := owner{}
-	if info, err := os.Stat(filepath.Join(c.dir, "audit.jsonl")); err == nil {
+	if info, err := os.Stat(filepath.Join(c.dir, access.AuditFile)); err == nil {
 		left.AuditBytes = info.Size()
 	}
 	c.write(left)

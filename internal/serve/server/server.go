@@ -91,6 +91,7 @@ type Server struct {
 	// patterns are those of all routes.
 	patterns []string
 	mcp      Endpoint
+	disk     disk
 
 	// Document describes the native API.
 	Document *huma.OpenAPI
@@ -100,7 +101,7 @@ type Server struct {
 // New makes a server. It serves nothing before Serve.
 func New(ctx context.Context, o Options) (*Server, error) {
 	o.Connections = max(min(cmp.Or(o.Connections, defaultConnections), mostFiles()/2), 8)
-	s := &Server{Options: o}
+	s := &Server{Options: o, disk: disk{dir: o.Dir}}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -113,6 +114,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := heal(ctx, s.Dir, s.Claim.before.AuditBytes, s.Log); err != nil {
+		return err
+	}
 	if s.db, err = records.Open(ctx, s.Dir); err != nil {
 		return err
 	}
@@ -121,6 +125,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	kept, err := contents.Open(ctx, s.db, s.Dir, s.Log)
 	if err != nil {
+		return err
+	}
+	if err := nameMissing(ctx, kept, s.Dir, s.Log); err != nil {
 		return err
 	}
 	quota := records.NewQuota(s.db)
@@ -204,7 +211,7 @@ func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 	})
 }
 
-// ready returns an error while no run can begin.
+// ready returns an error while no run can begin, or its data could not be kept.
 func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return problem.New(http.StatusServiceUnavailable, "draining", "the server is stopping")
@@ -213,7 +220,7 @@ func (s *Server) ready(ctx context.Context) error {
 		s.Log.Error("the database does not answer", "error", err)
 		return problem.New(http.StatusServiceUnavailable, "no_database", "the database does not answer")
 	}
-	return nil
+	return s.disk.check(s.Log.Error)
 }
 
 // foreign are the paths of OpenAI's wire.

@@ -192,5 +192,7 @@ func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i in
 			"this is not the content of context %q, whose SHA-256 is %x: send the same bytes, or make a new session",
 			r.Spec.Contexts[i].Name, row.Digest)
 	}
-	return m.Contents.Keep(ctx, []*contents.Draft{draft}, func(*sql.Tx) error { return nil })
+	return m.Contents.Keep(ctx, []*contents.Draft{draft}, func(tx *sql.Tx) error {
+		return records.RemoveLost(ctx, tx, draft.Path)
+	})
 }

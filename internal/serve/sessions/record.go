@@ -100,7 +100,7 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND id = ?`, tenant, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return r, errNotFound(id)
+		return r, records.NotFound(ctx, m.DB, "session", id)
 	}
 	return r, err
 }

@@ -100,7 +100,7 @@ func (m *Manager) findSnapshot(ctx context.Context, tenant, id, snapshot string)
 	}
 	found, err = records.Content(ctx, m.DB, snapshotPath(id, snapshot))
 	if errors.Is(err, sql.ErrNoRows) {
-		err = problem.NotFound("snapshot", snapshot)
+		err = records.NotFound(ctx, m.DB, "snapshot", snapshot)
 	}
 	return found, err
 }
