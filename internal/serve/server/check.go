@@ -47,7 +47,8 @@ func Check(ctx context.Context, dir string, q *damage.Quarantine, log *slog.Logg
 
 	c := &check{ctx: ctx, dir: dir, q: q, log: log, isDeep: true, isAlone: claim != nil, report: &damage.Report{}}
 	if claim != nil {
-		c.auditBytes = claim.before.AuditBytes
+		claim.isLook = q == nil
+		c.auditBytes = claim.auditBytes()
 	}
 	if err := c.all(); err != nil {
 		return nil, fmt.Errorf("cannot check the data folder %s: %w", dir, err)
@@ -273,7 +274,13 @@ const maxNamed = 20
 
 // nameMissing says which contents are missing, or have another size. Their owners are served without
 // them.
-func nameMissing(ctx context.Context, kept *contents.Contents, dir string, log *slog.Logger) error {
+func nameMissing(
+	ctx context.Context, kept *contents.Contents, dir string, auditBytes int64, log *slog.Logger,
+) error {
+	info, err := os.Stat(filepath.Join(dir, access.AuditFile))
+	if auditBytes > 0 && (err != nil || info.Size() < auditBytes) {
+		log.Error("the audit log lacks entries: rlm store check --data "+dir+" looks at it", "file", access.AuditFile)
+	}
 	all, err := kept.Missing(ctx)
 	if err != nil || len(all) == 0 {
 		return err

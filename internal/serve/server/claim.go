@@ -21,6 +21,8 @@ type Claim struct {
 	lock *os.File
 	// before is the last owner.
 	before owner
+	// isLook says that the folder is only looked at, so the next owner learns of the last one.
+	isLook bool
 }
 
 // owner describes the owner of a data folder, for people. The file of the lock has it.
@@ -33,6 +35,9 @@ type owner struct {
 	// AuditBytes is the size of the audit log when the owner ended, 0 before.
 	AuditBytes int64 `json:"audit_bytes,omitempty"`
 }
+
+// serveProgram is the program of a server.
+const serveProgram = "rlm serve"
 
 const (
 	// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
@@ -87,7 +92,7 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 
-	c := &Claim{dir, lock, readOwner(lock)}
+	c := &Claim{dir: dir, lock: lock, before: readOwner(lock)}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -125,13 +130,24 @@ func (c *Claim) write(o owner) {
 	}
 }
 
+// auditBytes is how many bytes the audit log has at least, as far as the last owner knew. A server
+// has one, also if it was killed.
+func (c *Claim) auditBytes() int64 {
+	if c.before.PID > 0 && c.before.Program == serveProgram {
+		return 1
+	}
+	return c.before.AuditBytes
+}
+
 // Close lets other processes use the folder.
 func (c *Claim) Close() error {
 	if c == nil || c.lock == nil {
 		return nil
 	}
 	left := owner{}
-	if info, err := os.Stat(filepath.Join(c.dir, access.AuditFile)); err == nil {
+	if c.isLook {
+		left = c.before
+	} else if info, err := os.Stat(filepath.Join(c.dir, access.AuditFile)); err == nil {
 		left.AuditBytes = info.Size()
 	}
 	c.write(left)

@@ -110,11 +110,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) (err error) {
 	if s.Claim == nil {
-		if s.Claim, err = ClaimFolder(s.Dir, "rlm serve", ""); err != nil {
+		if s.Claim, err = ClaimFolder(s.Dir, serveProgram, ""); err != nil {
 			return err
 		}
 	}
-	if err := heal(ctx, s.Dir, s.Claim.before.AuditBytes, s.Log); err != nil {
+	if err := heal(ctx, s.Dir, s.Claim.auditBytes(), s.Log); err != nil {
 		return err
 	}
 	if s.db, err = records.Open(ctx, s.Dir); err != nil {
@@ -127,7 +127,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := nameMissing(ctx, kept, s.Dir, s.Log); err != nil {
+	if err := nameMissing(ctx, kept, s.Dir, s.Claim.auditBytes(), s.Log); err != nil {
 		return err
 	}
 	quota := records.NewQuota(s.db)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/rlmhq/rlm"
@@ -66,6 +67,11 @@ func (m *Manager) restore(ctx context.Context, session *rlm.Session, path string
 	}
 	defer content.Close()
 	_, err = session.Restore(ctx, content)
+	if err != nil && !isOurs(err) {
+		if _, damaged := io.Copy(io.Discard, content); damaged != nil { // the rest, up to the digest
+			return damaged
+		}
+	}
 	return err
 }
 
