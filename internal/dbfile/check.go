@@ -50,7 +50,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 		return checked, nil
 	}
 	f := damage.Finding{What: name, Problem: found.String()}
-	if found.IsMissing {
+	if found.IsEmpty() {
 		f.Lost = "all rows"
 	}
 	if q != nil {
@@ -77,6 +77,9 @@ func look(path, other string, how func(string, *sqlite3.Conn) (*Findings, error)
 	found, err := how(path, c)
 	return found, errors.Join(err, c.Close()) // which copies the log into the database
 }
+
+// IsEmpty reports whether no row is whole.
+func (f *Findings) IsEmpty() bool { return f.count() == 0 }
 
 func (f *Findings) count() (n int) {
 	for _, rows := range f.Rows {

@@ -96,7 +96,7 @@ func (c *check) checkFile(path string) (isReadable bool, err error) {
 		return false, err
 	}
 	c.report.Join("", report.Report)
-	if report.Found.IsMissing {
+	if !report.IsWhole() && report.Found.IsEmpty() {
 		c.nameLost()
 	}
 	if report.IsWhole() || c.q == nil {
@@ -105,7 +105,7 @@ func (c *check) checkFile(path string) (isReadable bool, err error) {
 	return true, c.adopt(path, report.Found)
 }
 
-// nameLost names the runs and sessions of a database that is missing, by their locks.
+// nameLost names the runs and sessions of a database of which nothing is left, by their locks.
 func (c *check) nameLost() {
 	locks, _ := os.ReadDir(filepath.Join(c.dir, lockFolder)) // without a folder, there are none
 	for _, lock := range locks {

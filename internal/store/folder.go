@@ -44,9 +44,17 @@ const DatabaseName = "store.db"
 func Open(dir string) (*Folder, error) {
 	f, err := open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the store %s: %w", dir, explain(err))
+		return nil, fmt.Errorf("cannot open the store %s: %w", dir, advise(dir, explain(err)))
 	}
 	return f, nil
+}
+
+// advise adds to the error of a damaged store what to do.
+func advise(dir string, err error) error {
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: rlm store check %s says what is lost, and with --repair saves the rest", err, dir)
+	}
+	return err
 }
 
 func open(dir string) (_ *Folder, err error) {
@@ -115,7 +123,7 @@ func CheckMissing(dir string) error {
 func OpenReadOnly(dir string) (*Folder, error) {
 	f, err := openReadOnly(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the store %s: %w", dir, explain(err))
+		return nil, fmt.Errorf("cannot read the store %s: %w", dir, advise(dir, explain(err)))
 	}
 	return f, nil
 }
