@@ -49,7 +49,9 @@ func seal(data []byte) []byte {
 func unseal(data []byte) (content []byte, isWhole bool) {
 	at := bytes.LastIndex(data, []byte(sealBegin))
 	if at < 0 {
-		return data, bytes.HasSuffix(bytes.TrimSpace(data), []byte("-----"))
+		lines := bytes.Split(bytes.TrimSpace(data), []byte{'\n'})
+		last := lines[len(lines)-1]
+		return data, bytes.HasPrefix(last, []byte("-----END ")) && bytes.HasSuffix(last, []byte("-----"))
 	}
 	return data[:at], bytes.Equal(seal(data[:at]), data)
 }
