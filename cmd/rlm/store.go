@@ -92,7 +92,8 @@ func (e *env) checkStores(ctx context.Context, given []string, repair, asJSON bo
 	if isWhole || repair {
 		return nil
 	}
-	return &exitError{exitDamaged, errors.New("damage was found: stop what uses the folder, then save the rest with --repair")}
+	return &exitError{exitDamaged, errors.New(
+		"damage was found: stop what uses the folder, then save the rest with --repair")}
 }
 
 // findFolders returns the folders to check: those that are given, or those of the user.

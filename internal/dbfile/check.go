@@ -28,6 +28,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	if q != nil {
 		place = filepath.Dir(path)
 	}
+
 	temp, err := os.MkdirTemp(place, ".new-*")
 	if err != nil {
 		return nil, err
@@ -37,6 +38,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	if err := create(fresh); err != nil {
 		return nil, err
 	}
+
 	found, err := look(path, fresh, Find)
 	if err == nil && q != nil && !found.IsWhole() {
 		found, err = look(path, fresh, Salvage)
@@ -53,6 +55,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	if found.IsEmpty() {
 		f.Lost = "all rows"
 	}
+
 	if q != nil {
 		keep, err := q.Path(name)
 		if err == nil {
@@ -63,6 +66,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 		}
 		f.Done = fmt.Sprintf("%d rows are saved, and a copy is in the quarantine", found.count())
 	}
+
 	checked.Add(f)
 	found.addRows(checked.Report)
 	return checked, nil
@@ -95,9 +99,11 @@ func (f *Findings) addRows(r *damage.Report) {
 	}
 	for i := range f.Old {
 		r.Add(damage.Finding{
-			What: f.Old[i].String(), Problem: "the row may be older than it was", Lost: "changes of the row, if there were some",
+			What: f.Old[i].String(), Problem: "the row may be older than it was",
+			Lost: "changes of the row, if there were some",
 		})
 	}
+
 	if f.AreMoreLost {
 		r.Add(damage.Finding{What: "further rows", Problem: "may be damaged", Lost: "rows that nothing names any more"})
 	}

@@ -181,6 +181,7 @@ func (s *scan) find(take func(*table, cell) error) (*Findings, error) {
 	if err := s.findOld(take); err != nil {
 		return nil, err
 	}
+
 	isWalked := s.walk()
 	s.conclude(isWalked && isFreeKnown)
 	return f, nil
@@ -256,6 +257,7 @@ func (s *scan) addLost(table string, rowid int64, columns []string, values []any
 		rows = map[int64]map[string]any{}
 		s.lost[table] = rows
 	}
+
 	if rows[rowid] == nil {
 		rows[rowid] = map[string]any{}
 	}
@@ -273,6 +275,7 @@ func (s *scan) freePages() (free map[int64]bool, isWhole bool) {
 	if !ok {
 		return free, false
 	}
+
 	for n := int64(binary.BigEndian.Uint32(head[32:])); n != 0; {
 		page, err := s.pages.page(n)
 		if err != nil || free[n] {

@@ -14,7 +14,8 @@ func FuzzScan(f *testing.F) {
 		f.Fatal(err)
 	}
 	c := openTest(f, path)
-	err := c.Exec(testTables + `INSERT INTO things VALUES ('a', 1, 'body', x'00'), ('b', 2, printf('%.5000c', 'x'), x'');
+	err := c.Exec(testTables + `
+		INSERT INTO things VALUES ('a', 1, 'body', x'00'), ('b', 2, printf('%.5000c', 'x'), x'');
 		INSERT INTO steps (thing, cost, data) VALUES ('a', 1.5, x'01'); PRAGMA wal_checkpoint;
 		UPDATE things SET size = 3`)
 	if err != nil {

@@ -61,6 +61,7 @@ func readIndex(path string) (index logIndex, err error) {
 		index.salt = head[saltAt : saltAt+8]
 		break
 	}
+
 	if index.frames == 0 {
 		return logIndex{}, nil
 	}
@@ -73,6 +74,7 @@ func readIndex(path string) (index logIndex, err error) {
 			index.pages = append(index.pages, int64(native.Uint32(list)))
 		}
 	}
+
 	index.pages = index.pages[:min(len(index.pages), index.frames)]
 	return index, nil
 }

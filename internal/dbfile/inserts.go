@@ -44,6 +44,7 @@ func (i *inserts) add(t *table, c cell) (err error) {
 			return err
 		}
 	}
+
 	stmt.Step()
 	return firstOf(stmt.Err(), stmt.Reset())
 }

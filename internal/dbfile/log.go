@@ -45,6 +45,7 @@ func readLog(file *os.File, indexPath string) (l *writeLog, err error) {
 		l.last = l.index.frames
 		return l, err
 	}
+
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(file, head); isEnd(err) {
 		l.last = l.index.frames
@@ -58,12 +59,14 @@ func readLog(file *os.File, indexPath string) (l *writeLog, err error) {
 	if isHead && !bytes.Equal(salt, l.index.salt) {
 		l.index = logIndex{} // of another log: the power failed
 	}
+
 	if l.index.frames > 0 {
 		salt = l.index.salt
 	}
 	if err := l.readFrames(file, head, salt, isHead); err != nil {
 		return nil, err
 	}
+
 	l.findLast()
 	return l, nil
 }
@@ -166,6 +169,7 @@ func (l *writeLog) readFrames(file io.Reader, head, salt []byte, isHead bool) er
 			l.taken = len(l.frames)
 		}
 	}
+
 	l.frames = l.frames[:known] // what follows are frames of an older log
 	return nil
 }

@@ -46,6 +46,7 @@ func openPages(path string) (p *pages, log *writeLog, err error) {
 	if p.file, err = openIfThere(path); err != nil {
 		return nil, nil, err
 	}
+
 	if p.log, err = openIfThere(path + logSuffix); err != nil {
 		return nil, nil, err
 	}
@@ -78,6 +79,7 @@ func (p *pages) measure() {
 	if head, ok := p.head(); ok && binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]) {
 		p.count = int64(binary.BigEndian.Uint32(head[countAt:]))
 	}
+
 	if !p.hasSums { // any number may be there
 		p.count = min(p.count, p.inFile+maxCut)
 	}
@@ -147,6 +149,7 @@ func (p *pages) raw(n int64) ([]byte, error) {
 		}
 		from, at = p.log, place
 	}
+
 	if from == nil || n < 1 || from == p.file && n > p.inFile {
 		return nil, errNoPage
 	}

@@ -68,6 +68,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+
 	if _, err = io.Copy(target, source); err == nil {
 		err = target.Sync()
 	}

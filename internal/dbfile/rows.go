@@ -66,6 +66,7 @@ func (p *pages) cells(page []byte, n int64, take func(cell)) error {
 	if kind == indexInner {
 		headSize = innerHead
 	}
+
 	places, err := cellPlaces(page, at, headSize)
 	if err != nil {
 		return err
@@ -107,6 +108,7 @@ func (p *pages) cell(page []byte, at int, isRow bool) (c cell, err error) {
 		c.isCut = err != nil
 		payload = append(payload, rest...)
 	}
+
 	c.values, err = decodeRecord(payload, c.isCut)
 	return c, err
 }
@@ -118,6 +120,7 @@ func (p *pages) local(size int64, isRow bool) int {
 	if isRow {
 		most = u - 35
 	}
+
 	if size <= most {
 		return int(size)
 	}
@@ -188,6 +191,7 @@ func decodeRecord(data []byte, isCut bool) (values []any, err error) {
 		values = append(values, decodeValue(kind, body[:size]))
 		body = body[size:]
 	}
+
 	if len(body) > 0 {
 		return nil, fmt.Errorf("%w: %d bytes are left", errCell, len(body))
 	}
@@ -218,6 +222,7 @@ func decodeValue(kind int64, data []byte) any {
 	case kind >= 13:
 		return string(data)
 	}
+
 	n := int64(int8(data[0])) //nolint:gosec // it is signed
 	for _, b := range data[1:] {
 		n = n<<8 | int64(b)

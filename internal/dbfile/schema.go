@@ -32,7 +32,8 @@ func readSchema(c *sqlite3.Conn) (*schema, error) {
 		func(row *sqlite3.Stmt) { names = append(names, row.ColumnText(0)) })
 	for _, name := range names {
 		t := &table{name: name}
-		err = firstOf(err, rowsOf(c, "SELECT name, type, pk, dflt_value IS NULL FROM pragma_table_info(?) ORDER BY cid", func(row *sqlite3.Stmt) {
+		const columns = "SELECT name, type, pk, dflt_value IS NULL FROM pragma_table_info(?) ORDER BY cid"
+		err = firstOf(err, rowsOf(c, columns, func(row *sqlite3.Stmt) {
 			kind := row.ColumnText(1)
 			t.columns = append(t.columns, column{row.ColumnText(0), kind, kind == "INTEGER" && row.ColumnInt(2) == 1})
 			if row.ColumnBool(3) {
@@ -41,6 +42,7 @@ func readSchema(c *sqlite3.Conn) (*schema, error) {
 		}, name))
 		s.tables = append(s.tables, t)
 	}
+
 	err = firstOf(err, rowsOf(c, `SELECT i.name, c.name FROM sqlite_schema t, pragma_index_list(t.name) i,
 		pragma_index_info(i.name) c WHERE t.type = 'table' ORDER BY i.name, c.seqno`, func(row *sqlite3.Stmt) {
 		s.indexes[row.ColumnText(0)] = append(s.indexes[row.ColumnText(0)], row.ColumnText(1))
@@ -85,6 +87,7 @@ func rowsOf(c *sqlite3.Conn, statement string, take func(*sqlite3.Stmt), args ..
 			return firstOf(err, stmt.Close())
 		}
 	}
+
 	for stmt.Step() {
 		take(stmt)
 	}
@@ -99,6 +102,7 @@ func (s *schema) find(values []any) *table {
 			return t
 		}
 	}
+
 	var older *table
 	for _, t := range s.tables {
 		if len(values) < len(t.columns) && len(values) >= t.least && t.holds(values) {

@@ -16,6 +16,7 @@ func checkLog(path string) error {
 	if file != nil {
 		defer file.Close()
 	}
+
 	log, err := readLog(file, path+indexSuffix)
 	if err != nil {
 		return err
@@ -52,6 +53,7 @@ func Verify(path string) error {
 			}
 		}
 	}
+
 	reader := io.NewSectionReader(p.file, 0, p.inFile*pageSize)
 	buffer := make([]byte, 256*pageSize)
 	for n := int64(1); ; {

@@ -26,6 +26,7 @@ func (s *scan) walk() (isWhole bool) {
 			damaged[t.table], isWhole = true, false
 		}
 	}
+
 	for _, t := range trees {
 		if !t.isIndex {
 			continue
@@ -42,6 +43,7 @@ func (s *scan) walk() (isWhole bool) {
 			s.found.AreMoreLost = true
 		}
 	}
+
 	if len(trees) == 0 && len(s.damaged) > 1 { // the first page and others
 		s.found.AreMoreLost = true
 	}
@@ -96,6 +98,7 @@ func (s *scan) follow(n int64, depth int, isIndex bool, take func(cell)) (isWhol
 	case !isInner:
 		return true
 	}
+
 	places, err := cellPlaces(page, at, innerHead)
 	if err != nil {
 		return false

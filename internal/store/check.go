@@ -77,6 +77,7 @@ func (c *check) run() error {
 			return err
 		}
 	}
+
 	if isReadable {
 		err = c.checkRows(path)
 	}
@@ -91,6 +92,7 @@ func (c *check) checkFile(path string) (isReadable bool, err error) {
 			return false, nil // an empty folder
 		}
 	}
+
 	report, err := dbfile.Check(path, c.q, DatabaseName, createEmpty)
 	if err != nil {
 		return false, err
@@ -99,6 +101,7 @@ func (c *check) checkFile(path string) (isReadable bool, err error) {
 	if !report.IsWhole() && report.Found.IsEmpty() {
 		c.nameLost()
 	}
+
 	if report.IsWhole() || c.q == nil {
 		return report.IsWhole(), nil
 	}
@@ -128,6 +131,16 @@ func createEmpty(path string) error {
 	return errors.Join(migrate(c), c.close())
 }
 
+// The record of a log of which only the entries are left.
+const (
+	adoptLog = `INSERT INTO logs (id, kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
+		reason) SELECT ?1, ?2, ?3, '', x'', '', 0, ?4, ?4, 'interrupted', max(turn), 'its record was damaged'
+		FROM entries WHERE log = ?1`
+	adoptCosts = `UPDATE logs SET (calls, input_tokens, output_tokens, usd, unpriced, tool_calls) =
+		(SELECT sum(calls), sum(input_tokens), sum(output_tokens), sum(usd), sum(unpriced), sum(tool_calls)
+		FROM entries WHERE log = ?1) WHERE id = ?1`
+)
+
 // adopt makes logs for entries whose log is lost, under its name if an index has it.
 func (c *check) adopt(path string, found *dbfile.Findings) error {
 	names := map[int64]ID{}
@@ -151,12 +164,8 @@ func (c *check) adopt(path string, found *dbfile.Findings) error {
 			if !isKnown {
 				id = ID{Run, fmt.Sprintf("recovered-%d", log)}
 			}
-			err = errors.Join(err, w.do(`INSERT INTO logs (id, kind, name, title, spec, parent, parent_turn, created, updated,
-				status, turn, reason) SELECT ?1, ?2, ?3, '', x'', '', 0, ?4, ?4, 'interrupted', max(turn),
-				'its record was damaged' FROM entries WHERE log = ?1`, log, string(id.Kind), id.Name, now().UnixNano()),
-				w.do(`UPDATE logs SET (calls, input_tokens, output_tokens, usd, unpriced, tool_calls) = (SELECT sum(calls),
-				sum(input_tokens), sum(output_tokens), sum(usd), sum(unpriced), sum(tool_calls) FROM entries
-				WHERE log = ?1) WHERE id = ?1`, log))
+			err = errors.Join(err, w.do(adoptLog, log, string(id.Kind), id.Name, now().UnixNano()),
+				w.do(adoptCosts, log))
 			c.report.Add(damage.Finding{
 				What: id.String(), Problem: "its record is lost, and its entries are whole",
 				Lost: "its title, and how it was begun", Done: "it has a new record",
@@ -190,10 +199,8 @@ func (c *check) lookAtBlobs() error {
 
 		c.report.Files++
 		if !validDigest.MatchString(entry.Name()) || entry.Name()[:2] != filepath.Base(filepath.Dir(path)) {
-			c.report.Add(damage.Finding{
-				What: filepath.Join(blobFolder, filepath.Base(filepath.Dir(path)), entry.Name()), Problem: "is no content",
-				IsNote: true,
-			})
+			name := filepath.Join(blobFolder, filepath.Base(filepath.Dir(path)), entry.Name())
+			c.report.Add(damage.Finding{What: name, Problem: "is no content", IsNote: true})
 			return nil
 		}
 		problem := ""
@@ -274,7 +281,8 @@ func (c *check) checkRows(path string) error {
 	if version, err := checkVersion(db); err != nil || version < oldestRead {
 		if err == nil {
 			c.report.Add(damage.Finding{
-				What: DatabaseName, Problem: "is of an earlier version: the next command that uses it upgrades it", IsNote: true,
+				What: DatabaseName, Problem: "is of an earlier version: the next command that uses it upgrades it",
+				IsNote: true,
 			})
 		}
 		return err
@@ -301,7 +309,9 @@ func (c *check) checkRows(path string) error {
 			return c.ctx.Err()
 		}
 		bad = append(bad, badEntry{
-			ID{Kind(row.ColumnText(7)), row.ColumnText(8)}, row.ColumnInt64(0), e.Turn, e.Kind, e.Key, e.Digest, e.Data, problem,
+			ID{Kind(row.ColumnText(7)), row.ColumnText(8)},
+			row.ColumnInt64(0), e.Turn, e.Kind, e.Key, e.Digest,
+			e.Data, problem,
 		})
 		return nil
 	})
@@ -331,6 +341,7 @@ func (c *check) takeOut(path string, bad []badEntry) error {
 		}
 		c.report.Add(f)
 	}
+
 	if c.q == nil || len(bad) == 0 {
 		return nil
 	}

@@ -46,7 +46,8 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(f.SetState(t.Context(), lease, State{Status: "answered", Turn: 4}), f.Release(lease)); err != nil {
+		err = f.SetState(t.Context(), lease, State{Status: "answered", Turn: 4})
+		if err := errors.Join(err, f.Release(lease)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,8 +171,8 @@ func TestDamageOfAStoreIsFoundAndRepaired(t *testing.T) {
 		}
 		has, refused, err := contentOf(t, dir)
 		if (err != nil || len(refused) > 0 || len(has) < len(truth)) && found.IsWhole() {
-			t.Errorf("%s: the check finds nothing, but %d of %d are there, %v are refused: %v", how, len(has), len(truth),
-				refused, err)
+			t.Errorf("%s: the check finds nothing, but %d of %d are there, %v are refused: %v",
+				how, len(has), len(truth), refused, err)
 		}
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", how, err)
@@ -238,8 +239,9 @@ func TestAnOldDatabaseGetsChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = old.Exec(strings.Join(migrations[:2], "") + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2;"+
-		"ATTACH '%s' AS new; INSERT INTO logs SELECT * FROM new.logs; INSERT INTO entries SELECT * FROM new.entries; "+
+	err = old.Exec(strings.Join(migrations[:2], "") + fmt.Sprintf("PRAGMA application_id = %d; "+
+		"PRAGMA user_version = 2; ATTACH '%s' AS new; INSERT INTO logs SELECT * FROM new.logs; "+
+		"INSERT INTO entries SELECT * FROM new.entries; "+
 		"DETACH new; PRAGMA journal_mode = WAL", applicationID, dbfile.Address(path)))
 	if err := errors.Join(err, old.Close(), os.Rename(filepath.Join(dir, "old.db"), path)); err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func open(dir string) (_ *Folder, err error) {
 			return nil, err
 		}
 	}
+
 	path := filepath.Join(dir, DatabaseName)
 	hold, err := dbfile.Use(path)
 	if err != nil {
@@ -91,6 +92,7 @@ func open(dir string) (_ *Folder, err error) {
 	if err := migrate(writer); err != nil {
 		return nil, errors.Join(err, writer.close())
 	}
+
 	reader, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, errors.Join(err, writer.close())
@@ -155,6 +157,7 @@ func openReadOnly(dir string) (_ *Folder, err error) {
 	if err := checkDatabase(path); err != nil {
 		return nil, err
 	}
+
 	if f.hold, err = dbfile.Use(path); err != nil {
 		return nil, err
 	}
@@ -210,6 +213,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
 }
@@ -262,6 +266,7 @@ func (f *Folder) Close() error {
 		f.mu.Unlock()
 		return nil
 	}
+
 	f.closed = true
 	f.mu.Unlock()
 

@@ -41,6 +41,7 @@ func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Findin
 	if len(bad) == 0 && !isShort {
 		return nil, nil //nolint:nilnil // documented: nothing is damaged
 	}
+
 	found := &damage.Finding{
 		What: AuditFile, Problem: fmt.Sprintf("%d lines are not what was written", len(bad)), Lost: "these entries",
 	}
@@ -48,6 +49,7 @@ func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Findin
 		found.Problem += fmt.Sprintf("; it has %d bytes, and had %d", size, atLeast)
 		found.Lost = "these entries, and the last ones"
 	}
+
 	if q == nil || len(bad) == 0 {
 		return found, nil
 	}

@@ -56,6 +56,7 @@ func (c *Contents) Check(ctx context.Context, isDeep bool, q *damage.Quarantine)
 	if err != nil {
 		return nil, err
 	}
+
 	known := map[string]bool{}
 	for i := range rows {
 		known[rows[i].Path] = true
@@ -82,6 +83,7 @@ func (k *checker) look(row *records.ContentRow) error {
 	if err != nil {
 		return err
 	}
+
 	if isLost {
 		k.report.Add(damage.Finding{What: row.Path, Problem: "was found to be damaged before", IsNote: true})
 		return nil
@@ -89,6 +91,7 @@ func (k *checker) look(row *records.ContentRow) error {
 	if path.Base(row.Path) == records.EventsFile {
 		return nil // it checks itself
 	}
+
 	content, err := k.Read(k.ctx, row.Path)
 	if err == nil {
 		k.report.Files++
@@ -97,6 +100,7 @@ func (k *checker) look(row *records.ContentRow) error {
 		}
 		err = errors.Join(err, content.Close())
 	}
+
 	var damaged *DamageError
 	if !errors.As(err, &damaged) {
 		return err
@@ -149,70 +153,78 @@ func (k *checker) takeNewer(row *records.ContentRow) error {
 		}
 		f.Done = "it is taken as it is"
 	}
+
 	k.report.Add(f)
 	return nil
 }
 
 // reportDamaged reports a damaged content, and takes it out of its place.
 func (k *checker) reportDamaged(row *records.ContentRow, damaged *DamageError) error {
-	loss := lossOf(row.Path)
+	loss := lossOf(row)
 	f := damage.Finding{What: row.Path, Problem: damaged.Problem, Lost: loss.what}
-	if k.q != nil {
-		if damaged.Problem != missing {
-			if err := k.q.Take(k.dir, filepath.FromSlash(row.Path)); err != nil {
-				return err
-			}
-			f.Done = "it is in the quarantine; "
-		}
-		f.Done += loss.then
-		if err := records.Within(k.ctx, k.db, func(tx *sql.Tx) error { return loss.repair(k.ctx, tx, row) }); err != nil {
+	if k.q == nil {
+		k.report.Add(f)
+		return nil
+	}
+
+	if damaged.Problem != missing {
+		if err := k.q.Take(k.dir, filepath.FromSlash(row.Path)); err != nil {
 			return err
 		}
+		f.Done = "it is in the quarantine; "
 	}
+	f.Done += loss.then
 	k.report.Add(f)
-	return nil
+	return records.Within(k.ctx, k.db, func(tx *sql.Tx) error { return loss.write(k.ctx, tx) })
 }
 
-// loss is what a damaged content costs, and what a repair does.
+// loss is what a damaged content costs, and what a repair writes to the database.
 type loss struct {
 	what, then string
-	repair     func(context.Context, *sql.Tx, *records.ContentRow) error
+	statement  string // empty for none
+	args       []any
+	path       string // of the row that goes, empty if it stays: its content can be sent again
+	lost       string // what requests ask for, empty for nothing
 }
 
+const (
+	loseFile  = `DELETE FROM files WHERE id = ?1`
+	loseBytes = `UPDATE sessions SET bytes = bytes - ?2 WHERE id = ?1`
+	loseState = `UPDATE sessions SET bytes = bytes - ?2, standing = json_remove(json_set(standing, '$.lost',
+		'The saved variables of the session were damaged on the server''s disk; it began again without them.'),
+		'$.bytes', '$.variables') WHERE id = ?1`
+)
+
 // lossOf decides by the path of a content.
-func lossOf(name string) loss {
-	parts := strings.Split(name, "/")
+func lossOf(row *records.ContentRow) loss {
+	parts := strings.Split(row.Path, "/")
+	id, bytes := parts[1], max(row.Bytes, 0)
 	switch {
 	case parts[0] == "files":
-		return loss{"the uploaded file", "upload it again", func(ctx context.Context, tx *sql.Tx, r *records.ContentRow) error {
-			_, err := tx.ExecContext(ctx, `DELETE FROM files WHERE id = ?`, parts[1])
-			return errors.Join(err, records.RemoveContents(ctx, tx, r.Path), records.AddLost(ctx, tx, parts[1]))
-		}}
+		return loss{"the uploaded file", "upload it again", loseFile, []any{id}, row.Path, id}
 	case parts[0] == "sessions" && len(parts) == 3:
-		return loss{
-			"the saved variables of session " + parts[1], "its next result says so; its snapshots can be restored",
-			func(ctx context.Context, tx *sql.Tx, r *records.ContentRow) error {
-				_, err := tx.ExecContext(ctx, `UPDATE sessions SET bytes = bytes - ?2, standing = json_remove(json_set(standing,
-					'$.lost', 'The saved variables of the session were damaged on the server''s disk; it began again without '
-					|| 'them.'), '$.bytes', '$.variables') WHERE id = ?1`, parts[1], max(r.Bytes, 0))
-				return errors.Join(err, records.RemoveContents(ctx, tx, r.Path))
-			},
-		}
+		then := "its next result says so; its snapshots can be restored"
+		return loss{"the saved variables of session " + id, then, loseState, []any{id, bytes}, row.Path, ""}
 	case parts[0] == "sessions" && len(parts) == 4 && parts[2] == "snapshots":
-		return loss{"a snapshot of session " + parts[1], "", func(ctx context.Context, tx *sql.Tx, r *records.ContentRow) error {
-			_, err := tx.ExecContext(ctx, `UPDATE sessions SET bytes = bytes - ?2 WHERE id = ?1`, parts[1], max(r.Bytes, 0))
-			return errors.Join(err, records.RemoveContents(ctx, tx, r.Path), records.AddLost(ctx, tx, parts[3]))
-		}}
+		return loss{"a snapshot of session " + id, "", loseBytes, []any{id, bytes}, row.Path, parts[3]}
+	case parts[0] == "sessions":
+		return loss{what: "a context of session " + id, then: "it can be sent again", lost: row.Path}
+	}
+	return loss{what: "a context of run " + id, then: "its answer stays; it cannot go on", lost: row.Path}
+}
+
+func (l *loss) write(ctx context.Context, tx *sql.Tx) (err error) {
+	if l.statement != "" {
+		_, err = tx.ExecContext(ctx, l.statement, l.args...)
+	}
+	if l.path != "" {
+		err = errors.Join(err, records.RemoveContents(ctx, tx, l.path))
 	}
 
-	// A context of a session can be sent again, so its digest stays.
-	what, then := "a context of "+strings.Join(parts[:2], "/"), "it can be sent again"
-	if parts[0] == "runs" {
-		then = "its answer stays, and it cannot go on"
+	if l.lost != "" {
+		err = errors.Join(err, records.AddLost(ctx, tx, l.lost))
 	}
-	return loss{what, then, func(ctx context.Context, tx *sql.Tx, r *records.ContentRow) error {
-		return records.AddLost(ctx, tx, r.Path)
-	}}
+	return err
 }
 
 // findUnknown finds files without a row, and owners whose record is lost.
@@ -257,6 +269,7 @@ func (k *checker) takeOrphan(name, what string) error {
 			return err
 		}
 	}
+
 	k.report.Add(f)
 	return nil
 }
@@ -276,8 +289,10 @@ func (k *checker) adopt(name string, known map[string]bool) error {
 		if known[content] {
 			return nil
 		}
-		isOurs := slices.ContainsFunc([]string{"files/*", "runs/*/contexts/*", "runs/*/" + records.EventsFile,
-			"sessions/*/state", "sessions/*/contexts/*", "sessions/*/snapshots/snap_*"}, func(pattern string) bool {
+		isOurs := slices.ContainsFunc([]string{
+			"files/*", "runs/*/contexts/*", "runs/*/" + records.EventsFile,
+			"sessions/*/state", "sessions/*/contexts/*", "sessions/*/snapshots/snap_*",
+		}, func(pattern string) bool {
 			is, _ := path.Match(pattern, content) // a good pattern
 			return is
 		})

@@ -117,6 +117,7 @@ func (c *Contents) Draft(path string, write func(io.Writer) error) (*Draft, erro
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(d.file))
 	}
+
 	d.Digest, d.Bytes = sum.Sum(nil), counted.n
 	c.remember(d)
 	return d, nil
@@ -168,6 +169,7 @@ func (c *Contents) DraftCopy(ctx context.Context, from, path string) (*Draft, er
 			return err
 		})
 	}
+
 	c.remember(d)
 	return d, nil
 }
@@ -205,6 +207,7 @@ func (c *Contents) Keep(ctx context.Context, drafts []*Draft, work func(*sql.Tx)
 		c.Drop(drafts)
 		return err
 	}
+
 	for _, d := range drafts {
 		if err := c.place(d); err != nil {
 			c.log.Warn("a content stays where it was written", "content", d.Path, "error", err)
@@ -264,6 +267,7 @@ func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) e
 	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
 		return moved
 	}
+
 	err := records.Within(ctx, c.db, func(tx *sql.Tx) error {
 		if err := work(tx); err != nil {
 			return err

@@ -148,7 +148,9 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := records.Within(t.Context(), k.db, func(tx *sql.Tx) error { return records.RemoveContents(t.Context(), tx, "files/d") })
+	err := records.Within(t.Context(), k.db, func(tx *sql.Tx) error {
+		return records.RemoveContents(t.Context(), tx, "files/d")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,9 +178,8 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 		_ = file.Close()
 	}
 	old := filepath.Join(dir, "files", "old")
-	err := errors.Join(os.WriteFile(old, []byte("old"), 0o600), records.Within(t.Context(), k.db, func(tx *sql.Tx) error {
-		return records.AddContent(t.Context(), tx, "files/old", []byte{}, 3)
-	}))
+	addRow := func(tx *sql.Tx) error { return records.AddContent(t.Context(), tx, "files/old", []byte{}, 3) }
+	err := errors.Join(os.WriteFile(old, []byte("old"), 0o600), records.Within(t.Context(), k.db, addRow))
 	if err != nil {
 		t.Fatal(err)
 	}

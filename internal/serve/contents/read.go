@@ -55,6 +55,7 @@ func (c *Contents) row(ctx context.Context, path string) (found, error) {
 	if d != nil {
 		return found{d.file, d.Digest, d.Bytes}, nil
 	}
+
 	row, err := records.Content(ctx, c.db, path)
 	if errors.Is(err, sql.ErrNoRows) {
 		return found{}, &DamageError{path, unknown}
@@ -80,6 +81,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	file, err := os.Open(row.file)
 	if errors.Is(err, fs.ErrNotExist) { // a killed server may not have moved it there
 		file, err = os.Open(c.way(incoming, path))
@@ -98,6 +100,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+
 	return &Content{path, info.Size(), file, sha256.New(), row.digest, func(digest []byte) {
 		if len(row.digest) == 0 { // of an earlier version: it is taken as it is
 			if err := records.SetDigest(context.WithoutCancel(ctx), c.db, path, digest); err != nil {
@@ -134,6 +137,7 @@ func (c *Contents) File(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !c.isKnown(content) {
 		_, err = io.Copy(io.Discard, content)
 	}

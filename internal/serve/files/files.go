@@ -151,6 +151,7 @@ func (f *Files) List(ctx context.Context, tenant, purpose, after string, limit i
 			return nil, err
 		}
 	}
+
 	at := records.Time(last.Created)
 	return records.List(ctx, f.db, scan, columns+`AND (? = '' OR purpose = ?)
 		AND (created < ? OR created = ? AND id > ?) ORDER BY created DESC, id LIMIT ?`,

@@ -91,8 +91,8 @@ func NotFound(ctx context.Context, db *sql.DB, what, id string) error {
 		return err
 	}
 	if isLost {
-		return problem.New(http.StatusGone, problem.Damaged, "the %s %.80s was damaged on the server's disk, and is lost",
-			what, id)
+		return problem.New(http.StatusGone, problem.Damaged,
+			"the %s %.80s was damaged on the server's disk, and is lost", what, id)
 	}
 	return problem.NotFound(what, id)
 }

@@ -34,6 +34,7 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 		}
 		all = append(all, some...)
 	}
+
 	for _, pattern := range []string{"sessions/*/snapshots/snap_*", "runs/*/events.jsonl"} {
 		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
 		if err != nil {

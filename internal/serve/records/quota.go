@@ -37,6 +37,7 @@ func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 		a = &arriving{}
 		q.tenants[tenant] = a
 	}
+
 	a.users++
 	q.mu.Unlock()
 
@@ -57,6 +58,7 @@ func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, mor
 	if most == 0 {
 		return nil
 	}
+
 	used, err := Used(ctx, q.db, tenant)
 	if err == nil && used+a.bytes+more > most {
 		err = problem.New(http.StatusRequestEntityTooLarge, "quota_used_up",
@@ -133,6 +135,7 @@ func (a *Arrival) Finish(commit func() error) error {
 	}
 	all, unlock := a.quota.lock(a.tenant)
 	defer unlock()
+
 	err := commit()
 	all.bytes -= a.bytes
 	a.bytes = 0

@@ -79,6 +79,8 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+
+
 	db := sql.OpenDB(&held{connect, hold})
 	db.SetMaxOpenConns(4)
 

@@ -48,19 +48,21 @@ func TestContentsOfVersion3AreEntered(t *testing.T) {
 		INSERT INTO files VALUES ('file-a', 't', 'a', 'user_data', 4, 1), ('file-gone', 't', 'b', 'user_data', 9, 1);
 		INSERT INTO runs (id, tenant, key, spec, question, background, status, created)
 			VALUES ('run_a', 't', 'k', '{"contexts":["log","more"]}', 'q', 0, 'answered', 1);
-		INSERT INTO sessions VALUES ('sess_a', 't', 'k', '', '{"contexts":[{"name":"log","bytes":4}]}', x'', '{"bytes":5}', 0,
-			9, 1, 1), ('sess_new', 't', 'k', '', '{}', x'', '{}', 1, 0, 1, 1);
+		INSERT INTO sessions VALUES ('sess_a', 't', 'k', '', '{"contexts":[{"name":"log","bytes":4}]}', x'',
+			'{"bytes":5}', 0, 9, 1, 1), ('sess_new', 't', 'k', '', '{}', x'', '{}', 1, 0, 1, 1);
 		PRAGMA user_version = 3;`)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"files/file-a", "runs/run_a/contexts/0", "runs/run_a/contexts/1", "runs/run_a/events.jsonl", "sessions/sess_a/state",
-		"sessions/sess_a/contexts/0", "sessions/sess_a/snapshots/snap_a", "files/file-part", "runs/run_part/contexts/0",
+		"files/file-a", "runs/run_a/contexts/0", "runs/run_a/contexts/1", "runs/run_a/events.jsonl",
+		"sessions/sess_a/state", "sessions/sess_a/contexts/0", "sessions/sess_a/snapshots/snap_a", "files/file-part",
+		"runs/run_part/contexts/0",
 		"sessions/sess_part/state", "sessions/sess_a/new-1", "sessions/sess_a/snapshots/new-2",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("data"), 0o600)); err != nil {
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := errors.Join(err, os.WriteFile(path, []byte("data"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +90,8 @@ func TestContentsOfVersion3AreEntered(t *testing.T) {
 		t.Errorf("the contents are %v, want %v", got, want)
 	}
 	for _, part := range []string{
-		"files/file-part", "runs/run_part", "sessions/sess_part", "sessions/sess_a/new-1", "sessions/sess_a/snapshots/new-2",
+		"files/file-part", "runs/run_part", "sessions/sess_part", "sessions/sess_a/new-1",
+		"sessions/sess_a/snapshots/new-2",
 	} {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(part))); err == nil {
 			t.Errorf("%s is still there", part)

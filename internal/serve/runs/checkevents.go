@@ -17,7 +17,9 @@ func CheckEvents(dir, path string, q *damage.Quarantine) (*damage.Finding, error
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &damage.Finding{What: path, Problem: "it is missing", Lost: "the events of the run; its answer stays"}, nil
+		return &damage.Finding{
+			What: path, Problem: "it is missing", Lost: "the events of the run; its answer stays",
+		}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -36,6 +38,7 @@ func CheckEvents(dir, path string, q *damage.Quarantine) (*damage.Finding, error
 	if err != nil || damaged == 0 {
 		return nil, err
 	}
+
 	found := &damage.Finding{
 		What: path, Problem: fmt.Sprintf("at %d places it is not what was written", damaged), Lost: "the events there",
 	}
@@ -50,6 +53,7 @@ func CheckEvents(dir, path string, q *damage.Quarantine) (*damage.Finding, error
 	if err == nil {
 		_, _, err = rewrite(name, file)
 	}
+
 	found.Done = fmt.Sprintf("%d events are saved, and a copy is in the quarantine", whole)
 	return found, err
 }

@@ -89,6 +89,7 @@ func (s *eventScan) take(line []byte, emit func(n int64, event []byte) error) er
 		}
 		s.isOld = isOldEvent(line)
 	}
+
 	if s.isOld {
 		s.last++
 		if event := bytes.TrimSuffix(line, []byte{'\n'}); json.Valid(event) {
@@ -142,6 +143,7 @@ func (s *eventScan) finish(count int64, emit func(n int64, event []byte) error) 
 	case s.isOld:
 		return nil
 	}
+
 	s.last++
 	return emit(s.last, newWarning(fmt.Sprintf("The log of this run's events is damaged on the server's disk. "+
 		"Events behind event %d may be missing.", s.last-1)))

@@ -43,6 +43,7 @@ func complete(e ledger.Event) Event {
 	if e.Call != nil {
 		event.Prompt = texts.Truncate(e.Call.Prompt, maxPrompt)
 	}
+
 	if r := e.Response; r != nil && len(r.Text) > len(e.Text) {
 		event.Reply = r.Text
 	}
@@ -73,6 +74,7 @@ func openEvents(path string) (*eventLog, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	l := &eventLog{path: path, file: file, news: make(chan struct{}), count: count, size: size}
 
 	if err = file.Truncate(l.size); err == nil {
@@ -130,6 +132,7 @@ func (l *eventLog) add(e ledger.Event) error {
 	if l.file == nil || l.failed != nil {
 		return l.failed
 	}
+
 	line := encodeLine(l.count+1, event)
 	if err == nil {
 		if _, err = l.file.WriteAt(line, l.size); err != nil {
@@ -164,6 +167,7 @@ func (l *eventLog) close() error {
 	if l.file == nil {
 		return l.failed
 	}
+
 	err := l.file.Close()
 	l.file = nil
 	close(l.news)
@@ -248,6 +252,7 @@ func pastEvents(path string, isKept bool) (*eventLog, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	l.size = info.Size()
 	return l, nil
 }
@@ -290,6 +295,7 @@ func copyEvents(source *os.File, target io.Writer, turn int) error {
 			return take(event)
 		})
 	}
+
 	err := each(func([]byte) error { count++; return nil })
 
 	w, n := bufio.NewWriter(target), int64(0)
@@ -317,6 +323,7 @@ func eachEvent(source *os.File, take func(n int64, event []byte) error) error {
 	if _, err := source.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+
 	s, _, err := scanEvents(source, take)
 	if err == nil {
 		err = s.finish(-1, take)

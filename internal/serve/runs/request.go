@@ -63,6 +63,7 @@ func (r *Request) check() error {
 	case r.MaxTurns < 0 || r.MaxTurns > 1_000:
 		return problem.Bad("max_turns", "give 1 to 1000 turns")
 	}
+
 	b := r.Budget
 	if min(b.Calls, b.ToolCalls, b.Tokens, b.InputTokens, b.OutputTokens, int64(b.Wall)) < 0 || !(b.USD >= 0) {
 		return problem.Bad("budget", "the budget has a negative number: give a positive one, or none")
@@ -146,6 +147,7 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 	if err != nil {
 		return err
 	}
+
 	if record.Spec.Parent != "" {
 		if err := m.branch(ctx, record); err != nil {
 			return err
@@ -157,6 +159,7 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 		m.Contents.Drop(drafts)
 		return err
 	}
+
 	return m.Contents.Keep(ctx, drafts, func(tx *sql.Tx) error {
 		if err := record.insert(ctx, tx); err != nil || r.Idempotency == "" {
 			return err
@@ -174,6 +177,7 @@ func (m *Manager) draft(ctx context.Context, record *Record, list []Content) (dr
 		}
 		drafts = append(drafts, d)
 	}
+
 	events, err := m.Contents.DraftSelfChecked(m.eventsPath(record.ID), func(w io.Writer) error {
 		return m.beginEvents(record, w)
 	})
@@ -192,6 +196,7 @@ func (c *Content) Draft(ctx context.Context, all *contents.Contents, path string
 			return err
 		})
 	}
+
 	d, err := all.DraftCopy(ctx, c.Path, path)
 	return d, DamagedContext(err, c.Name)
 }

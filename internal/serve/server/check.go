@@ -53,6 +53,7 @@ func Check(ctx context.Context, dir string, q *damage.Quarantine, log *slog.Logg
 	if err := c.all(); err != nil {
 		return nil, fmt.Errorf("cannot check the data folder %s: %w", dir, err)
 	}
+
 	c.report.Kept = q.Dir()
 	return c.report, nil
 }
@@ -80,6 +81,7 @@ func (c *check) all() error {
 	if err := c.records(); err != nil {
 		return err
 	}
+
 	found, err := access.CheckAudit(c.dir, c.auditBytes, c.q)
 	if err != nil {
 		return err
@@ -110,6 +112,7 @@ func (c *check) records() error {
 	if err != nil {
 		return err
 	}
+
 	if checked != nil {
 		c.report.Join("", checked.Report)
 	}
@@ -155,6 +158,7 @@ func namesOf(row *dbfile.LostRow) (names []string) {
 	if id, is := row.Values["id"].(string); is {
 		names = append(names, id)
 	}
+
 	if hash, is := row.Values["hash"].([]byte); is && row.Table == "keys" {
 		names = append(names, hex.EncodeToString(hash))
 	}
@@ -171,6 +175,7 @@ func (c *check) contents(db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+
 	c.report.Join("", report)
 	return c.events(db)
 }
@@ -232,6 +237,7 @@ func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) e
 	if err := store.CheckMissing(StoreFolder(dir)); err != nil {
 		isDamaged = true
 	}
+
 	if !isDamaged {
 		return nil
 	}
@@ -241,12 +247,14 @@ func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) e
 	if err := c.all(); err != nil {
 		return err
 	}
+
 	for i := range c.report.Findings {
 		f := &c.report.Findings[i]
 		if !f.IsNote {
 			log.Error("damaged data", "what", f.What, "problem", f.Problem, "lost", f.Lost, "done", f.Done)
 		}
 	}
+
 	log.Error("the rest of a damaged data folder is served: rlm store check --data "+dir+" looks at all of it",
 		"findings", c.report.Count(), "copies", q.Dir())
 	return nil

@@ -64,8 +64,9 @@ func (e *InUseError) Error() string {
 		}
 		who += ", since " + o.Since.Format(time.RFC3339) + ")"
 	}
-	return fmt.Sprintf("the data folder %s is in use by %s: stop that process first, or name another folder with --data",
-		e.Dir, who)
+
+	return fmt.Sprintf("the data folder %s is in use by %s: stop that process first, or name another folder "+
+		"with --data", e.Dir, who)
 }
 
 // ClaimFolder claims a data folder for a program, which serves an address, if it is not empty. It
@@ -78,6 +79,7 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the data folder: %w", err)
 	}
+
 	got, err := filelock.Try(lock)
 	for begun := time.Now(); err == nil && !got && time.Since(begun) < claimWait; {
 		time.Sleep(20 * time.Millisecond)
@@ -97,6 +99,7 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 	if err != nil {
 		host = "this machine"
 	}
+
 	c.write(owner{PID: os.Getpid(), Host: host, Since: time.Now().UTC(), Program: program, Address: address})
 	return c, nil
 }
@@ -150,6 +153,7 @@ func (c *Claim) Close() error {
 	} else if info, err := os.Stat(filepath.Join(c.dir, access.AuditFile)); err == nil {
 		left.AuditBytes = info.Size()
 	}
+
 	c.write(left)
 	lock := c.lock
 	c.lock = nil

@@ -89,7 +89,9 @@ func damageOptions(o *Options) {
 func (f *filled) addSession(s *tested, i int, key, file string) {
 	s.Helper()
 	path := s.open(key, object{"name": fmt.Sprint("session-", i), "contexts": []object{
-		{"name": "text", "text": strings.Repeat("text ", 10+1_000*i)}, {"name": "number", "value": i}, {"name": "file", "file": file},
+		{"name": "text", "text": strings.Repeat("text ", 10+1_000*i)},
+		{"name": "number", "value": i},
+		{"name": "file", "file": file},
 	}})
 	session := &filledSession{path[len("/v1/sessions/"):], key, map[string]string{}}
 	for n := range i + 1 {
@@ -187,7 +189,8 @@ func (f *filled) probeSession(s *tested, session *filledSession, all map[string]
 		}
 	}
 	all[session.id+" variables"] = value
-	all[session.id+" list"] = strconv.Itoa(strings.Count(s.do("GET", path+"/snapshots", session.key, nil).body, `"snap_`))
+	list := s.do("GET", path+"/snapshots", session.key, nil).body
+	all[session.id+" list"] = strconv.Itoa(strings.Count(list, `"snap_`))
 	for id := range session.snapshots {
 		all[id+" "+session.id] = valueOf(s.do("GET", path+"/snapshots/"+id, session.key, nil))
 	}
@@ -316,6 +319,15 @@ func filesOf(t *testing.T, dir string) map[string][]string {
 // damageCount counts what became of damaged files of a kind.
 type damageCount struct{ tries, hit, told, wrong, silent, unserved int }
 
+func (c *damageCount) add(other *damageCount) {
+	c.tries += other.tries
+	c.hit += other.hit
+	c.told += other.told
+	c.wrong += other.wrong
+	c.silent += other.silent
+	c.unserved += other.unserved
+}
+
 // TestADamagedDataFolderIsServed damages a file of a data folder, and starts a server. Each item is
 // right, or the client or the log says that it is damaged. What the file did not have is served. After
 // rlm store check --repair, the folder is whole, and what is not there was named.
@@ -354,11 +366,8 @@ func TestADamagedDataFolderIsServed(t *testing.T) {
 				if counts[kind] == nil {
 					counts[kind] = &damageCount{}
 				}
-				all := counts[kind]
-				*all = damageCount{
-					all.tries + 1, all.hit + one.hit, all.told + one.told, all.wrong + one.wrong, all.silent + one.silent,
-					all.unserved + one.unserved,
-				}
+				one.tries = 1
+				counts[kind].add(&one)
 			})
 		}
 	})
@@ -370,16 +379,12 @@ func reportDamage(t *testing.T, counts map[string]*damageCount) {
 	var table strings.Builder
 	sum := damageCount{}
 	row := func(kind string, c *damageCount) {
-		_, _ = fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d | %d |\n", kind, c.tries, c.hit, c.told, c.wrong, c.silent,
-			c.unserved)
+		_, _ = fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d | %d |\n",
+			kind, c.tries, c.hit, c.told, c.wrong, c.silent, c.unserved)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		c := counts[kind]
-		row(kind, c)
-		sum = damageCount{
-			sum.tries + c.tries, sum.hit + c.hit, sum.told + c.told, sum.wrong + c.wrong, sum.silent + c.silent,
-			sum.unserved + c.unserved,
-		}
+		row(kind, counts[kind])
+		sum.add(counts[kind])
 	}
 	row("all", &sum)
 	t.Logf("each time one file was damaged, and all items were asked for twice\n\n"+

@@ -57,7 +57,9 @@ func TestADamagedSessionHasAWayOut(t *testing.T) {
 	for range 2 {
 		got := s.do("POST", path+"/exec", "", object{"source": "n"})
 		s.want(got, 409, `"code":"damaged"`)
-		for _, advice := range []string{path + "/snapshots/" + snapshot + "/restore", path + "/reset", "not what was written"} {
+		for _, advice := range []string{
+			path + "/snapshots/" + snapshot + "/restore", path + "/reset", "not what was written",
+		} {
 			s.want(got, 409, advice)
 		}
 	}
@@ -125,7 +127,8 @@ func TestADamagedContextCanBeSentAgain(t *testing.T) {
 func TestADamagedUploadIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
-	first, second, third := s.upload("", "the first file"), s.upload("", "the second file"), s.upload("", "the third file")
+	first, second := s.upload("", "the first file"), s.upload("", "the second file")
+	third := s.upload("", "the third file")
 	s.want(s.do("GET", "/v1/files/"+first+"/content", "", nil), 200, "the first file")
 	flipIn(t, dir, "files", first)
 	if err := os.Remove(filepath.Join(dir, "files", second)); err != nil {
@@ -268,7 +271,8 @@ func TestADataFolderHasOneOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ClaimFolder(dir, "another", ""); err == nil || !strings.Contains(err.Error(), "a test at 127.0.0.1:1") {
+	_, err = ClaimFolder(dir, "another", "")
+	if err == nil || !strings.Contains(err.Error(), "a test at 127.0.0.1:1") {
 		t.Errorf("a second claim: %v", err)
 	}
 	if err := claim.Close(); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"sync"
@@ -68,7 +69,7 @@ func (d *disk) look() error {
 
 	free, size, err := freeSpace(d.dir)
 	if err == nil && free < min(keepFree, size/keepPart) {
-		err = errors.New("the disk is nearly full: " + humanize.IBytes(free) + " of " + humanize.IBytes(size) + " are free")
+		err = fmt.Errorf("the disk is nearly full: %s of %s are free", humanize.IBytes(free), humanize.IBytes(size))
 	}
 	return err
 }

@@ -139,7 +139,8 @@ func TestWhatAKilledServerLeftComesToItsEnd(t *testing.T) {
 	moved := filepath.Join(incoming, "sessions%2F"+id+"%2Fstate")
 	upload, leaving := filepath.Join(dir, "files", file), filepath.Join(outgoing, "files%2F"+file)
 	parts := []string{
-		filepath.Join(incoming, "files%2Ffile-dead"), filepath.Join(incoming, "x"), filepath.Join(outgoing, "files%2Fgone"),
+		filepath.Join(incoming, "files%2Ffile-dead"), filepath.Join(incoming, "x"),
+		filepath.Join(outgoing, "files%2Fgone"),
 	}
 	for _, part := range parts {
 		if err := os.WriteFile(part, []byte("a part"), 0o600); err != nil {

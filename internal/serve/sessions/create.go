@@ -95,12 +95,14 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	if err != nil {
 		return Record{}, nil, err
 	}
+
 	isDefault := r.Profile == ""
 	r.Profile = allowed.Profile
 	digest, err := r.digest()
 	if err != nil {
 		return Record{}, nil, err
 	}
+
 	if known, err := m.repeated(ctx, k.Tenant, &r, digest, isDefault); err != nil || known.ID != "" {
 		return known, nil, err
 	}
@@ -114,6 +116,7 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, more); err != nil {
 		return Record{}, nil, err
 	}
+
 	err = m.adopt(ctx, k, record, func(ctx context.Context, l *live) (err error) {
 		drafts, err := m.draftContents(ctx, &l.record, r.Contents)
 		defer func() {
@@ -337,12 +340,14 @@ func (m *Manager) openSession(ctx context.Context, r *Record, functions []rlm.Fu
 		Deterministic: allowed.Deterministic || r.Spec.Deterministic, Out: r.Spec.Out,
 		Functions: functions, Labels: map[string]string{"tenant": r.Tenant, "session": r.ID},
 	}
+
 	if cfg.Limits, err = r.Spec.Limits.Within(allowed.Limits); err != nil {
 		return nil, problem.Bad("limits", "%v", err)
 	}
 	if cfg.Policy, err = r.Spec.Policy.Narrow(allowed.Policy, m.Engine.Tiers()); err != nil {
 		return nil, problem.Bad("policy", "%v", err)
 	}
+
 	contexts, closeFiles, err := m.openContexts(ctx, r, 0)
 	if err != nil {
 		return nil, err

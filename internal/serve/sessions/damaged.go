@@ -146,9 +146,9 @@ func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 func asDamagedContext(err error, r *Record, i int) error {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {
-		return problem.New(http.StatusGone, problem.Damaged, "the context %q of the session is damaged on the server's "+
-			"disk: %s: send the same content again: PUT /v1/sessions/%s/contexts/%d", r.Spec.Contexts[i].Name,
-			damaged.Problem, r.ID, i)
+		return problem.New(http.StatusGone, problem.Damaged, "the context %q of the session is damaged on the "+
+			"server's disk: %s: send the same content again: PUT /v1/sessions/%s/contexts/%d",
+			r.Spec.Contexts[i].Name, damaged.Problem, r.ID, i)
 	}
 	return fmt.Errorf("cannot read context %q: %w", r.Spec.Contexts[i].Name, err)
 }
@@ -180,6 +180,7 @@ func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i in
 	if err != nil {
 		return err
 	}
+
 	if i < 0 || i >= len(r.Spec.Contexts) {
 		return problem.New(http.StatusNotFound, "not_found", "the session has %d contexts", len(r.Spec.Contexts))
 	}
@@ -192,12 +193,14 @@ func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i in
 	if err != nil {
 		return err
 	}
+
 	if len(row.Digest) == 0 || !bytes.Equal(draft.Digest, row.Digest) {
 		m.Contents.Drop([]*contents.Draft{draft})
 		return problem.New(http.StatusConflict, "other_content",
 			"this is not the content of context %q, whose SHA-256 is %x: send the same bytes, or make a new session",
 			r.Spec.Contexts[i].Name, row.Digest)
 	}
+
 	return m.Contents.Keep(ctx, []*contents.Draft{draft}, func(tx *sql.Tx) error {
 		return records.RemoveLost(ctx, tx, draft.Path)
 	})

@@ -293,7 +293,8 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 	l.record, l.lost = r, lost
 	if r.Unsaved {
 		l.changes++ // to save it again
-		l.lost = strings.TrimSpace(lost + " The session could not be kept as it was; it went back to its last saved state.")
+		l.lost = strings.TrimSpace(lost +
+			" The session could not be kept as it was; it went back to its last saved state.")
 	}
 	return nil
 }

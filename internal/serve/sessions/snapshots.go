@@ -98,6 +98,7 @@ func (m *Manager) findSnapshot(ctx context.Context, tenant, id, snapshot string)
 	if !validSnapshot.MatchString(snapshot) {
 		return found, problem.NotFound("snapshot", snapshot)
 	}
+
 	found, err = records.Content(ctx, m.DB, snapshotPath(id, snapshot))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = records.NotFound(ctx, m.DB, "snapshot", snapshot)
@@ -133,7 +134,8 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, tenant, id, snapshot strin
 	ctx = context.WithoutCancel(ctx)
 	return m.Contents.Remove(ctx, found.Path, func(tx *sql.Tx) error {
 		var isThere bool
-		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE path = ?)`, found.Path).Scan(&isThere)
+		row := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE path = ?)`, found.Path)
+		err := row.Scan(&isThere)
 		if err == nil && !isThere { // another request has deleted it just now
 			err = problem.NotFound("snapshot", snapshot)
 		}
