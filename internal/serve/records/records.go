@@ -80,7 +80,6 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 		return nil, err
 	}
 
-
 	db := sql.OpenDB(&held{connect, hold})
 	db.SetMaxOpenConns(4)
 
