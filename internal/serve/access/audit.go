@@ -15,6 +15,9 @@ import (
 // Audit is the log of what was done with which key. It has no secrets and no contents. It is
 // safe for concurrent use.
 type Audit struct {
+	// Grown, if set, is called with the size of the log after each entry, in bytes.
+	Grown func(bytes int64)
+
 	mu    sync.Mutex
 	file  *os.File
 	isCut bool // the disk took a part of the last line
@@ -105,6 +108,13 @@ func (a *Audit) Add(e Entry) error {
 	}
 	n, err := a.file.Write(line) // in one piece, beside other processes
 	a.isCut = err != nil && (a.isCut || n > 0)
+	if err != nil || a.Grown == nil {
+		return err
+	}
+	info, err := a.file.Stat()
+	if err == nil {
+		a.Grown(info.Size())
+	}
 	return err
 }
 

@@ -191,7 +191,8 @@ const (
 	loseFile  = `DELETE FROM files WHERE id = ?1`
 	loseBytes = `UPDATE sessions SET bytes = bytes - ?2 WHERE id = ?1`
 	loseState = `UPDATE sessions SET bytes = bytes - ?2, standing = json_remove(json_set(standing, '$.lost',
-		'The saved variables of the session were damaged on the server''s disk; it began again without them.'),
+		json_object('snippets', json('[]'), 'reason',
+		'The saved variables of the session were damaged on the server''s disk; it began again without them.')),
 		'$.bytes', '$.variables') WHERE id = ?1`
 )
 

@@ -2,7 +2,7 @@
 // and the states of sessions. Each is a file of the data folder, and a row of the database has its
 // SHA-256. So a content that is damaged or missing is noticed when it is read.
 //
-// A content becomes one together with the rows that need it. Before, it is a [Draft] in a folder of
+// A content becomes one together with the rows that need it. Before, it is [Incoming], in a folder of
 // its own; what is deleted leaves through another such folder. So every file in its place has been
 // confirmed, and nothing is ever deleted because its row is missing.
 package contents
@@ -29,8 +29,8 @@ import (
 
 // The folders of contents on their way.
 const (
-	incoming = "incoming" // drafts
-	outgoing = "outgoing" // what is being deleted
+	incomingFolder = "incoming" // see [Incoming]
+	outgoingFolder = "outgoing" // what is being deleted
 )
 
 // Contents are those of a data folder. Paths are below it, with slashes. It is safe for concurrent
@@ -42,9 +42,9 @@ type Contents struct {
 
 	removals sync.Mutex // held while something goes out of its place and its rows
 
-	mu     sync.Mutex
-	drafts map[string]*Draft // by paths: that were not kept yet, or whose file is not in its place
-	known  map[string]stamp  // files that were whole when they were read last
+	mu       sync.Mutex
+	incoming map[string]*Incoming // by paths: that were not kept yet, or whose file is not in its place
+	known    map[string]stamp     // files that were whole when they were read last
 }
 
 // stamp tells a file from the same one after a change.
@@ -59,7 +59,7 @@ const maxKnown = 10_000
 // Open returns the contents of a data folder. It brings what a killed process has left to its end.
 func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Contents, error) {
 	c := newContents(db, dir, log)
-	for _, name := range []string{incoming, outgoing} {
+	for _, name := range []string{incomingFolder, outgoingFolder} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Conte
 }
 
 func newContents(db *sql.DB, dir string, log *slog.Logger) *Contents {
-	return &Contents{db: db, dir: dir, log: log, drafts: map[string]*Draft{}, known: map[string]stamp{}}
+	return &Contents{db: db, dir: dir, log: log, incoming: map[string]*Incoming{}, known: map[string]stamp{}}
 }
 
 // Look returns the contents of a data folder to look at them, also while a server uses it. If none
@@ -91,8 +91,8 @@ func (c *Contents) way(folder, path string) string {
 	return filepath.Join(c.dir, folder, url.PathEscape(path))
 }
 
-// Draft is a content that was written, and is on the disk, but does not count yet.
-type Draft struct {
+// Incoming is a content that was written, and is on the disk, but does not count yet.
+type Incoming struct {
 	Path   string
 	Digest []byte // SHA-256, nil for a file that checks itself
 	Bytes  int64
@@ -100,9 +100,9 @@ type Draft struct {
 	isNew  bool // this process has written it
 }
 
-// Draft writes a content.
-func (c *Contents) Draft(path string, write func(io.Writer) error) (*Draft, error) {
-	d := &Draft{Path: path, file: c.way(incoming, path), isNew: true}
+// Write writes a content.
+func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, error) {
+	d := &Incoming{Path: path, file: c.way(incomingFolder, path), isNew: true}
 	file, err := os.OpenFile(d.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -136,25 +136,25 @@ func (c *counter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// DraftSelfChecked is Draft for a file that changes later, and that checks itself.
-func (c *Contents) DraftSelfChecked(path string, write func(io.Writer) error) (*Draft, error) {
-	d, err := c.Draft(path, write)
+// WriteSelfChecked is Write for a file that changes later, and that checks itself.
+func (c *Contents) WriteSelfChecked(path string, write func(io.Writer) error) (*Incoming, error) {
+	d, err := c.Write(path, write)
 	if err == nil {
 		d.Digest, d.Bytes, d.isNew = nil, -1, false
 	}
 	return d, err
 }
 
-// DraftCopy drafts a content that another one has, too. Both share a file on the disk, if they can.
-func (c *Contents) DraftCopy(ctx context.Context, from, path string) (*Draft, error) {
+// Copy writes a content that another one has, too. Both share a file on the disk, if they can.
+func (c *Contents) Copy(ctx context.Context, from, path string) (*Incoming, error) {
 	row, err := c.row(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	d := &Draft{Path: path, Digest: row.digest, Bytes: row.Bytes, file: c.way(incoming, path)}
+	d := &Incoming{Path: path, Digest: row.digest, Bytes: row.Bytes, file: c.way(incomingFolder, path)}
 	err = os.Link(row.file, d.file)
 	switch {
-	case errors.Is(err, fs.ErrExist): // of a draft that was dropped
+	case errors.Is(err, fs.ErrExist): // of one that was dropped
 		return nil, errors.Join(err, os.Remove(d.file))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &DamageError{from, "it is missing"}
@@ -164,7 +164,7 @@ func (c *Contents) DraftCopy(ctx context.Context, from, path string) (*Draft, er
 			return nil, err
 		}
 		defer content.Close()
-		return c.Draft(path, func(w io.Writer) error {
+		return c.Write(path, func(w io.Writer) error {
 			_, err := io.Copy(w, content)
 			return err
 		})
@@ -174,24 +174,24 @@ func (c *Contents) DraftCopy(ctx context.Context, from, path string) (*Draft, er
 	return d, nil
 }
 
-func (c *Contents) remember(d *Draft) {
+func (c *Contents) remember(d *Incoming) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drafts[d.Path] = d
+	c.incoming[d.Path] = d
 }
 
-// Keep makes drafts contents, in one transaction with work. After an error there are no drafts.
-func (c *Contents) Keep(ctx context.Context, drafts []*Draft, work func(*sql.Tx) error) error {
-	if len(drafts) > 0 {
-		if err := syncFolder(filepath.Join(c.dir, incoming)); err != nil {
-			c.Drop(drafts)
+// Keep makes what was written count, in one transaction with work. After an error, it is dropped.
+func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx) error) error {
+	if len(all) > 0 {
+		if err := syncFolder(filepath.Join(c.dir, incomingFolder)); err != nil {
+			c.Drop(all)
 			return err
 		}
 	}
 
 	isDone := false // all of the work, so an error is one of the commit
 	err := records.Within(ctx, c.db, func(tx *sql.Tx) error {
-		for _, d := range drafts {
+		for _, d := range all {
 			if err := records.AddContent(ctx, tx, d.Path, d.Digest, d.Bytes); err != nil {
 				return err
 			}
@@ -201,14 +201,14 @@ func (c *Contents) Keep(ctx context.Context, drafts []*Draft, work func(*sql.Tx)
 		return err
 	})
 	switch {
-	case err != nil && isDone && len(drafts) > 0: // it may count: the next start knows
+	case err != nil && isDone && len(all) > 0: // it may count: the next start knows
 		return err
 	case err != nil:
-		c.Drop(drafts)
+		c.Drop(all)
 		return err
 	}
 
-	for _, d := range drafts {
+	for _, d := range all {
 		if err := c.place(d); err != nil {
 			c.log.Warn("a content stays where it was written", "content", d.Path, "error", err)
 		}
@@ -217,7 +217,7 @@ func (c *Contents) Keep(ctx context.Context, drafts []*Draft, work func(*sql.Tx)
 }
 
 // place moves a content that counts to its place.
-func (c *Contents) place(d *Draft) error {
+func (c *Contents) place(d *Incoming) error {
 	to := c.file(d.Path)
 	err := os.Rename(d.file, to)
 	if errors.Is(err, fs.ErrNotExist) { // the folder
@@ -231,7 +231,7 @@ func (c *Contents) place(d *Draft) error {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.drafts, d.Path)
+	delete(c.incoming, d.Path)
 	if info, err := os.Stat(to); err == nil && d.isNew {
 		c.know(d.Path, info)
 	}
@@ -246,13 +246,13 @@ func (c *Contents) know(path string, info fs.FileInfo) {
 	c.known[path] = stamp{info.Size(), info.ModTime()}
 }
 
-// Drop deletes drafts.
-func (c *Contents) Drop(drafts []*Draft) {
+// Drop deletes what was written and does not count.
+func (c *Contents) Drop(all []*Incoming) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, d := range drafts {
-		if c.drafts[d.Path] == d {
-			delete(c.drafts, d.Path)
+	for _, d := range all {
+		if c.incoming[d.Path] == d {
+			delete(c.incoming, d.Path)
 			_ = os.Remove(d.file) // the next start does it otherwise
 		}
 	}
@@ -262,7 +262,7 @@ func (c *Contents) Drop(drafts []*Draft) {
 func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) error) error {
 	c.removals.Lock()
 	defer c.removals.Unlock()
-	from, way := c.file(path), c.way(outgoing, path)
+	from, way := c.file(path), c.way(outgoingFolder, path)
 	moved := os.Rename(from, way)
 	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
 		return moved
@@ -283,10 +283,10 @@ func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) e
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name := range c.drafts {
+	for name := range c.incoming {
 		if name == path || strings.HasPrefix(name, path+"/") {
-			_ = os.Remove(c.drafts[name].file)
-			delete(c.drafts, name)
+			_ = os.Remove(c.incoming[name].file)
+			delete(c.incoming, name)
 		}
 	}
 	return os.RemoveAll(way)
@@ -294,7 +294,7 @@ func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) e
 
 // settle brings to its end what a killed process has left on its way.
 func (c *Contents) settle(ctx context.Context) error {
-	err := c.each(incoming, func(path, way string) error {
+	err := c.each(incomingFolder, func(path, way string) error {
 		row, err := records.Content(ctx, c.db, path)
 		if errors.Is(err, sql.ErrNoRows) {
 			return os.Remove(way)
@@ -309,13 +309,13 @@ func (c *Contents) settle(ctx context.Context) error {
 		if !isNewer {
 			return os.Remove(way)
 		}
-		return c.place(&Draft{Path: path, Digest: row.Digest, file: way})
+		return c.place(&Incoming{Path: path, Digest: row.Digest, file: way})
 	})
 	if err != nil {
 		return err
 	}
 
-	return c.each(outgoing, func(path, way string) error {
+	return c.each(outgoingFolder, func(path, way string) error {
 		has, err := records.HasContents(ctx, c.db, path)
 		if err != nil {
 			return err
@@ -330,7 +330,7 @@ func (c *Contents) settle(ctx context.Context) error {
 	})
 }
 
-// isNewer reports whether a draft is what its row says, and the file in its place is not.
+// isNewer reports whether an incoming content is what its row says, and the file in its place is not.
 func (c *Contents) isNewer(row *records.ContentRow, path, way string) (bool, error) {
 	if len(row.Digest) == 0 { // one that checks itself: it was written before it had its place
 		_, err := os.Lstat(c.file(path))

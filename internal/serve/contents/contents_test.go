@@ -36,9 +36,9 @@ func openTest(t *testing.T, dir string) *kept {
 	return &kept{t, c}
 }
 
-func (k *kept) draft(path, text string) *Draft {
+func (k *kept) write(path, text string) *Incoming {
 	k.Helper()
-	d, err := k.Draft(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	d, err := k.Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func noWork(*sql.Tx) error { return nil }
 
 func (k *kept) keep(path, text string) {
 	k.Helper()
-	if err := k.Keep(k.Context(), []*Draft{k.draft(path, text)}, noWork); err != nil {
+	if err := k.Keep(k.Context(), []*Incoming{k.write(path, text)}, noWork); err != nil {
 		k.Fatal(err)
 	}
 }
@@ -83,7 +83,7 @@ func (k *kept) wants(path, text string) {
 
 // ways returns what is on its way in or out.
 func (k *kept) ways() (all []string) {
-	for _, folder := range []string{incoming, outgoing} {
+	for _, folder := range []string{incomingFolder, outgoingFolder} {
 		found, err := filepath.Glob(filepath.Join(k.dir, folder, "*"))
 		if err != nil {
 			k.Fatal(err)
@@ -97,17 +97,17 @@ func TestAContentCountsWithItsRows(t *testing.T) {
 	k := openTest(t, t.TempDir())
 	k.keep("sessions/a/state", "one")
 	k.wants("sessions/a/state", "one")
-	d := k.draft("sessions/a/state", "two")
+	d := k.write("sessions/a/state", "two")
 	failed := errors.New("no")
-	if err := k.Keep(t.Context(), []*Draft{d}, func(*sql.Tx) error { return failed }); !errors.Is(err, failed) {
+	if err := k.Keep(t.Context(), []*Incoming{d}, func(*sql.Tx) error { return failed }); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 	k.wants("sessions/a/state", "one")
 
 	k.keep("sessions/a/state", "three")
-	copied, err := k.DraftCopy(t.Context(), "sessions/a/state", "runs/b/contexts/0")
+	copied, err := k.Copy(t.Context(), "sessions/a/state", "runs/b/contexts/0")
 	if err == nil {
-		err = k.Keep(t.Context(), []*Draft{copied}, noWork)
+		err = k.Keep(t.Context(), []*Incoming{copied}, noWork)
 	}
 	if err == nil {
 		err = k.Remove(t.Context(), "sessions/a", noWork)
@@ -132,9 +132,9 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	k := openTest(t, dir)
 	k.keep("files/a", "the first")
 	k.keep("files/b", "the second")
-	k.draft("files/a", "not kept")   // before the rows
-	k.draft("files/new", "not kept") //
-	d := k.draft("files/b", "kept")  // behind the rows, before it is in its place
+	k.write("files/a", "not kept")   // before the rows
+	k.write("files/new", "not kept") //
+	d := k.write("files/b", "kept")  // behind the rows, before it is in its place
 	addRow := func(tx *sql.Tx) error {
 		return records.AddContent(t.Context(), tx, d.Path, d.Digest, d.Bytes)
 	}
@@ -144,7 +144,7 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	k.keep("files/c", "the third")
 	k.keep("files/d", "the fourth")
 	for _, name := range []string{"files/c", "files/d"} { // out of their place, of which one has its row
-		if err := os.Rename(k.file(name), k.way(outgoing, name)); err != nil {
+		if err := os.Rename(k.file(name), k.way(outgoingFolder, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 			}
 		}
 	}
-	if _, err := k.DraftCopy(t.Context(), "files/none", "runs/a/contexts/0"); !errors.Is(err, damage.Err) {
+	if _, err := k.Copy(t.Context(), "files/none", "runs/a/contexts/0"); !errors.Is(err, damage.Err) {
 		t.Errorf("a copy of nothing: %v", err)
 	}
 }
@@ -254,9 +254,9 @@ func BenchmarkKeep(b *testing.B) {
 	}
 	data := make([]byte, 1<<20)
 	for n := 0; b.Loop(); n++ {
-		d, err := c.Draft(fmt.Sprint("files/", n%10), func(w io.Writer) error { _, err := w.Write(data); return err })
+		d, err := c.Write(fmt.Sprint("files/", n%10), func(w io.Writer) error { _, err := w.Write(data); return err })
 		if err == nil {
-			err = c.Keep(b.Context(), []*Draft{d}, noWork)
+			err = c.Keep(b.Context(), []*Incoming{d}, noWork)
 		}
 		if err != nil {
 			b.Fatal(err)

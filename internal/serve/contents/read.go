@@ -50,7 +50,7 @@ type found struct {
 // row finds a content.
 func (c *Contents) row(ctx context.Context, path string) (found, error) {
 	c.mu.Lock()
-	d := c.drafts[path]
+	d := c.incoming[path]
 	c.mu.Unlock()
 	if d != nil {
 		return found{d.file, d.Digest, d.Bytes}, nil
@@ -84,7 +84,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 
 	file, err := os.Open(row.file)
 	if errors.Is(err, fs.ErrNotExist) { // a killed server may not have moved it there
-		file, err = os.Open(c.way(incoming, path))
+		file, err = os.Open(c.way(incomingFolder, path))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{path, missing}

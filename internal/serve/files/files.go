@@ -72,7 +72,7 @@ func (f *Files) Create(
 	}
 	arriving := &arrival{ctx: ctx, from: content, left: f.max, quota: f.quota.Arrive(tenant, quota)}
 	defer arriving.quota.Abort()
-	draft, err := f.contents.Draft(f.Path(file.ID), func(w io.Writer) error {
+	written, err := f.contents.Write(f.Path(file.ID), func(w io.Writer) error {
 		n, err := io.Copy(w, arriving)
 		if err == nil && n == 0 {
 			err = problem.Bad("file", "the file is empty")
@@ -83,9 +83,9 @@ func (f *Files) Create(
 		return file, err
 	}
 
-	file.Bytes = draft.Bytes
+	file.Bytes = written.Bytes
 	return file, arriving.quota.Finish(func() error {
-		return f.contents.Keep(ctx, []*contents.Draft{draft}, func(tx *sql.Tx) error {
+		return f.contents.Keep(ctx, []*contents.Incoming{written}, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx,
 				`INSERT INTO files (id, tenant, name, purpose, bytes, created) VALUES (?, ?, ?, ?, ?, ?)`,
 				file.ID, tenant, name, purpose, file.Bytes, records.Time(file.Created))

@@ -48,7 +48,11 @@ var upgrades = []string{
 func Open(ctx context.Context, dir string) (*sql.DB, error) {
 	db, err := open(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the data folder %s: %w", dir, err)
+		err = fmt.Errorf("cannot open the data folder %s: %w", dir, err)
+		if dbfile.IsDamage(err) {
+			err = fmt.Errorf("%w: rlm store check --data %s says what is lost, and with --repair saves the rest", err, dir)
+		}
+		return nil, err
 	}
 	return db, nil
 }

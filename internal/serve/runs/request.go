@@ -154,13 +154,13 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 		}
 	}
 
-	drafts, err := m.draft(ctx, record, r.Contents)
+	incoming, err := m.writeAll(ctx, record, r.Contents)
 	if err != nil {
-		m.Contents.Drop(drafts)
+		m.Contents.Drop(incoming)
 		return err
 	}
 
-	return m.Contents.Keep(ctx, drafts, func(tx *sql.Tx) error {
+	return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error {
 		if err := record.insert(ctx, tx); err != nil || r.Idempotency == "" {
 			return err
 		}
@@ -168,36 +168,38 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 	})
 }
 
-// draft writes the contexts and the begin of the events of a run.
-func (m *Manager) draft(ctx context.Context, record *Record, list []Content) (drafts []*contents.Draft, err error) {
+// writeAll writes the contexts and the begin of the events of a run.
+func (m *Manager) writeAll(
+	ctx context.Context, record *Record, list []Content,
+) (incoming []*contents.Incoming, err error) {
 	for i := range list {
-		d, err := list[i].Draft(ctx, m.Contents, m.contextPath(record.ID, i))
+		d, err := list[i].Write(ctx, m.Contents, m.contextPath(record.ID, i))
 		if err != nil {
-			return drafts, err
+			return incoming, err
 		}
-		drafts = append(drafts, d)
+		incoming = append(incoming, d)
 	}
 
-	events, err := m.Contents.DraftSelfChecked(m.eventsPath(record.ID), func(w io.Writer) error {
+	events, err := m.Contents.WriteSelfChecked(m.eventsPath(record.ID), func(w io.Writer) error {
 		return m.beginEvents(record, w)
 	})
 	if err != nil {
-		return drafts, err
+		return incoming, err
 	}
-	return append(drafts, events), nil
+	return append(incoming, events), nil
 }
 
-// Draft writes a context. One that is a content already shares its file, so that it outlives its
+// Write writes a context. One that is a content already shares its file, so that it outlives its
 // deletion by the client. The error is for the client.
-func (c *Content) Draft(ctx context.Context, all *contents.Contents, path string) (*contents.Draft, error) {
+func (c *Content) Write(ctx context.Context, all *contents.Contents, path string) (*contents.Incoming, error) {
 	if c.Path == "" {
-		return all.Draft(path, func(w io.Writer) error {
+		return all.Write(path, func(w io.Writer) error {
 			_, err := io.WriteString(w, c.Text)
 			return err
 		})
 	}
 
-	d, err := all.DraftCopy(ctx, c.Path, path)
+	d, err := all.Copy(ctx, c.Path, path)
 	return d, DamagedContext(err, c.Name)
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/filelock"
@@ -23,6 +25,9 @@ type Claim struct {
 	before owner
 	// isLook says that the folder is only looked at, so the next owner learns of the last one.
 	isLook bool
+
+	mu  sync.Mutex
+	now owner // this process
 }
 
 // owner describes the owner of a data folder, for people. The file of the lock has it.
@@ -32,7 +37,7 @@ type owner struct {
 	Since   time.Time `json:"since,omitzero"`
 	Program string    `json:"program,omitempty"` // such as "rlm serve"
 	Address string    `json:"address,omitempty"`
-	// AuditBytes is the size of the audit log when the owner ended, 0 before.
+	// AuditBytes is the size of the audit log as the owner knew it last.
 	AuditBytes int64 `json:"audit_bytes,omitempty"`
 }
 
@@ -43,6 +48,7 @@ const (
 	// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
 	claimFile = "lock"
 	maxOwner  = 4 << 10
+	ownerSize = 1 << 10 // of what is written
 	// claimWait is how long a claim waits for a process that ends just now, or for a child of it that
 	// has not started its own program yet.
 	claimWait = time.Second
@@ -100,7 +106,11 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 		host = "this machine"
 	}
 
-	c.write(owner{PID: os.Getpid(), Host: host, Since: time.Now().UTC(), Program: program, Address: address})
+	c.now = owner{
+		PID: os.Getpid(), Host: host, Since: time.Now().UTC(), Program: program, Address: address,
+		AuditBytes: c.before.AuditBytes,
+	}
+	c.write(c.now)
 	return c, nil
 }
 
@@ -125,11 +135,23 @@ func readOwner(lock *os.File) (o owner) {
 	return o
 }
 
-// write says who has the lock. Nothing depends on it.
+// write says who has the lock, in place of what the file says. No lock depends on it.
 func (c *Claim) write(o owner) {
 	data, err := json.Marshal(o)
-	if err == nil && c.lock.Truncate(0) == nil {
-		_, _ = c.lock.WriteAt(append(data, '\n'), 0)
+	if err == nil && len(data) < ownerSize {
+		line := append(bytes.Repeat([]byte{' '}, ownerSize-1), '\n')
+		copy(line, data)
+		_, _ = c.lock.WriteAt(line, 0)
+	}
+}
+
+// noteAudit remembers the size of the audit log, so that the next owner notices if its end is gone.
+func (c *Claim) noteAudit(size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lock != nil {
+		c.now.AuditBytes = size
+		c.write(c.now)
 	}
 }
 
@@ -137,16 +159,22 @@ func (c *Claim) write(o owner) {
 // has one, also if it was killed.
 func (c *Claim) auditBytes() int64 {
 	if c.before.PID > 0 && c.before.Program == serveProgram {
-		return 1
+		return max(c.before.AuditBytes, 1)
 	}
 	return c.before.AuditBytes
 }
 
 // Close lets other processes use the folder.
 func (c *Claim) Close() error {
-	if c == nil || c.lock == nil {
+	if c == nil {
 		return nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lock == nil {
+		return nil
+	}
+
 	left := owner{}
 	if c.isLook {
 		left = c.before

@@ -123,6 +123,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.audit, err = access.OpenAudit(s.Dir); err != nil {
 		return err
 	}
+	s.audit.Grown = s.Claim.noteAudit
 	kept, err := contents.Open(ctx, s.db, s.Dir, s.Log)
 	if err != nil {
 		return err

@@ -118,10 +118,10 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	}
 
 	err = m.adopt(ctx, k, record, func(ctx context.Context, l *live) (err error) {
-		drafts, err := m.draftContents(ctx, &l.record, r.Contents)
+		incoming, err := m.writeContents(ctx, &l.record, r.Contents)
 		defer func() {
 			if err != nil {
-				m.Contents.Drop(drafts)
+				m.Contents.Drop(incoming)
 			}
 		}()
 		if err != nil {
@@ -134,7 +134,7 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 			return err
 		}
 		record = l.record
-		return m.insert(ctx, k, &l.record, drafts, r.Idempotency)
+		return m.insert(ctx, k, &l.record, incoming, r.Idempotency)
 	})
 	return record, notes, m.asProblem(ctx, err)
 }
@@ -253,11 +253,11 @@ func (m *Manager) unreserve(key string) {
 
 // insert adds the record of a session with its contexts, and what its request is known by.
 func (m *Manager) insert(
-	ctx context.Context, k access.Key, r *Record, drafts []*contents.Draft, word string,
+	ctx context.Context, k access.Key, r *Record, incoming []*contents.Incoming, word string,
 ) error {
-	bytes := sizeOf(drafts)
+	bytes := sizeOf(incoming)
 	err := m.Quota.Add(ctx, k.Tenant, k.Limits.Files, bytes, func() error {
-		return m.Contents.Keep(ctx, drafts, func(tx *sql.Tx) error {
+		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error {
 			if err := r.insert(ctx, tx, bytes); err != nil || word == "" {
 				return err
 			}
@@ -273,27 +273,29 @@ func (m *Manager) insert(
 }
 
 // sizeOf is the size of all contents.
-func sizeOf(drafts []*contents.Draft) (bytes int64) {
-	for _, d := range drafts {
+func sizeOf(incoming []*contents.Incoming) (bytes int64) {
+	for _, d := range incoming {
 		bytes += d.Bytes
 	}
 	return bytes
 }
 
-// draftContents writes contents as further contexts of a session.
-func (m *Manager) draftContents(ctx context.Context, r *Record, list []Content) (drafts []*contents.Draft, err error) {
+// writeContents writes contents as further contexts of a session.
+func (m *Manager) writeContents(
+	ctx context.Context, r *Record, list []Content,
+) (incoming []*contents.Incoming, err error) {
 	for i := range list {
 		c := &list[i]
-		d, err := c.Draft(ctx, m.Contents, contextPath(r.ID, len(r.Spec.Contexts)))
+		d, err := c.Write(ctx, m.Contents, contextPath(r.ID, len(r.Spec.Contexts)))
 		if err != nil {
-			return drafts, err
+			return incoming, err
 		}
-		drafts = append(drafts, d)
+		incoming = append(incoming, d)
 		r.Spec.Contexts = append(r.Spec.Contexts, Context{
 			Variable: c.Variable, Name: c.Name, IsValue: c.IsValue, Bytes: d.Bytes,
 		})
 	}
-	return drafts, nil
+	return incoming, nil
 }
 
 // openContexts returns the contexts of a session from the one with a number on. Close their files

@@ -18,9 +18,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// restoreState loads the variables that were saved last into a new session. Lost is what the client
-// has to know, if they are not there any more.
-func (m *Manager) restoreState(ctx context.Context, session *rlm.Session, r *Record) (lost string, err error) {
+// newLoss is a loss of which the snippets are not known, nil for no reason.
+func newLoss(reason string) *results.Loss {
+	if reason == "" {
+		return nil
+	}
+	return &results.Loss{Snippets: []int{}, Reason: reason}
+}
+
+// restoreState loads the variables that were saved last into a new session. Lost is what no result
+// has said yet, also that they are not there any more.
+func (m *Manager) restoreState(
+	ctx context.Context, session *rlm.Session, r *Record,
+) (lost *results.Loss, err error) {
 	err = m.restore(ctx, session, statePath(r.ID))
 	var damaged *contents.DamageError
 	isDamaged := errors.As(err, &damaged)
@@ -31,14 +41,15 @@ func (m *Manager) restoreState(ctx context.Context, session *rlm.Session, r *Rec
 		return r.Standing.Lost, nil // it was never saved
 	case isDamaged && !damaged.IsThere():
 		m.Log.Error("the saved variables of a session are missing", "session", r.ID)
-		return "The saved variables of the session are missing on the server's disk; it began again without them.", nil
+		return newLoss("The saved variables of the session are missing on the server's disk; it began again " +
+			"without them."), nil
 	case isOurs(err):
-		return "", err
+		return nil, err
 	}
 
 	m.Log.Error("the saved variables of a session are damaged", "session", r.ID, "error", err)
-	return "", problem.New(http.StatusConflict, problem.Damaged, "the saved variables of the session are damaged: %v: "+
-		"%sbegin again without them: POST /v1/sessions/%s/reset", reasonOf(err), m.adviseSnapshot(ctx, r.ID), r.ID)
+	return nil, problem.New(http.StatusConflict, problem.Damaged, "the saved variables of the session are damaged: "+
+		"%v: %sbegin again without them: POST /v1/sessions/%s/reset", reasonOf(err), m.adviseSnapshot(ctx, r.ID), r.ID)
 }
 
 // reasonOf returns why a state cannot be read.
@@ -131,12 +142,13 @@ func (m *Manager) replaceSession(
 // Reset begins a session again without its variables. Contexts and snapshots stay.
 func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, _ *rlm.Session) error {
-		standing := Standing{Lost: "The session began again without its variables, because a client asked for it."}
+		const lost = "The session began again without its variables, because a client asked for it."
+		standing := Standing{Lost: newLoss(lost)}
 		err := m.Contents.Remove(ctx, statePath(id), func(tx *sql.Tx) error {
 			return setStanding(ctx, tx, id, standing, -l.record.Standing.Bytes)
 		})
 		if err == nil {
-			l.record.Standing, l.record.Unsaved, l.lost = standing, false, standing.Lost
+			l.record.Standing, l.record.Unsaved, l.lost = standing, false, lost
 		}
 		return err
 	})
@@ -189,19 +201,19 @@ func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i in
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	draft, err := c.Draft(ctx, m.Contents, contextPath(id, i))
+	sent, err := c.Write(ctx, m.Contents, contextPath(id, i))
 	if err != nil {
 		return err
 	}
 
-	if len(row.Digest) == 0 || !bytes.Equal(draft.Digest, row.Digest) {
-		m.Contents.Drop([]*contents.Draft{draft})
+	if len(row.Digest) == 0 || !bytes.Equal(sent.Digest, row.Digest) {
+		m.Contents.Drop([]*contents.Incoming{sent})
 		return problem.New(http.StatusConflict, "other_content",
 			"this is not the content of context %q, whose SHA-256 is %x: send the same bytes, or make a new session",
 			r.Spec.Contexts[i].Name, row.Digest)
 	}
 
-	return m.Contents.Keep(ctx, []*contents.Draft{draft}, func(tx *sql.Tx) error {
-		return records.RemoveLost(ctx, tx, draft.Path)
+	return m.Contents.Keep(ctx, []*contents.Incoming{sent}, func(tx *sql.Tx) error {
+		return records.RemoveLost(ctx, tx, sent.Path)
 	})
 }

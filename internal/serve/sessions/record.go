@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/serve/terms"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -41,10 +42,10 @@ type Standing struct {
 	Variables []tiers.Variable `json:"variables,omitempty"`
 	// Left are values that could not be saved.
 	Left []tiers.Left `json:"left,omitempty"`
+	// Lost is what was lost before, and no result has said yet.
+	Lost *results.Loss `json:"lost,omitempty"`
 	// Bytes is the size of the state.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Lost is what the next result has to say, empty for nothing.
-	Lost string `json:"lost,omitempty"`
 }
 
 // Record is a session in the database.

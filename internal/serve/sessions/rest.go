@@ -19,6 +19,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -225,15 +226,15 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 	if known := l.session.Variables(); known != nil {
 		standing.Variables = known
 	}
-	written, err := m.draftState(ctx, l.session, statePath(l.id))
+	written, err := m.writeState(ctx, l.session, statePath(l.id))
 	if err != nil {
 		return err
 	}
 
-	more := written.draft.Bytes - standing.Bytes
-	standing.Bytes, standing.Left, standing.Snippets = written.draft.Bytes, written.left(), written.snippets()
-	standing.Lost = l.lost
-	err = m.Contents.Keep(ctx, []*contents.Draft{written.draft}, func(tx *sql.Tx) error {
+	more := written.content.Bytes - standing.Bytes
+	standing.Bytes, standing.Left, standing.Snippets = written.content.Bytes, written.left(), written.snippets()
+	standing.Lost = newLoss(l.lost)
+	err = m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
 		return setStanding(ctx, tx, l.id, standing, more)
 	})
 	if err != nil {
@@ -280,7 +281,7 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 		return err
 	}
 
-	lost := ""
+	var lost *results.Loss
 	l.session, err = m.openSession(ctx, &r, l.functions)
 	if err == nil {
 		lost, err = m.restoreState(ctx, l.session, &r)
@@ -290,19 +291,22 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 		m.giveBack(l)
 		return err
 	}
-	l.record, l.lost = r, lost
+	l.record, l.lost = r, ""
+	if lost != nil {
+		l.lost = lost.Reason
+	}
 	if r.Unsaved {
 		l.changes++ // to save it again
-		l.lost = strings.TrimSpace(lost +
+		l.lost = strings.TrimSpace(l.lost +
 			" The session could not be kept as it was; it went back to its last saved state.")
 	}
 	return nil
 }
 
-// written is a snapshot that is a draft.
+// written is a snapshot that does not count yet.
 type written struct {
-	draft  *contents.Draft
-	header *snapshot.Header
+	content *contents.Incoming
+	header  *snapshot.Header
 }
 
 // left lists the values that are not in it.
@@ -321,9 +325,9 @@ func (w *written) snippets() (n int) {
 	return n
 }
 
-// draftState writes the variables of a session.
-func (m *Manager) draftState(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
-	w.draft, err = m.Contents.Draft(path, func(to io.Writer) error {
+// writeState writes the variables of a session.
+func (m *Manager) writeState(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
+	w.content, err = m.Contents.Write(path, func(to io.Writer) error {
 		return session.Snapshot(ctx, &limitedWriter{to: to, left: maxState})
 	})
 	if err != nil {
@@ -336,7 +340,7 @@ func (m *Manager) draftState(ctx context.Context, session *rlm.Session, path str
 		err = errors.Join(err, content.Close())
 	}
 	if err != nil {
-		m.Contents.Drop([]*contents.Draft{w.draft})
+		m.Contents.Drop([]*contents.Incoming{w.content})
 	}
 	return w, err
 }

@@ -49,18 +49,18 @@ func (m *Manager) TakeSnapshot(ctx context.Context, k access.Key, id string) (ta
 		}
 
 		taken = Snapshot{ID: runs.NewID("snap_"), Created: time.Now().UTC()}
-		written, err := m.draftState(ctx, l.session, snapshotPath(id, taken.ID))
+		written, err := m.writeState(ctx, l.session, snapshotPath(id, taken.ID))
 		if err != nil {
 			return err
 		}
-		taken.Bytes, taken.Left = written.draft.Bytes, written.left()
+		taken.Bytes, taken.Left = written.content.Bytes, written.left()
 		err = m.Quota.Add(ctx, k.Tenant, k.Limits.Files, taken.Bytes, func() error {
-			return m.Contents.Keep(ctx, []*contents.Draft{written.draft}, func(tx *sql.Tx) error {
+			return m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
 				return addBytes(ctx, tx, id, taken.Bytes)
 			})
 		})
 		if err != nil {
-			m.Contents.Drop([]*contents.Draft{written.draft})
+			m.Contents.Drop([]*contents.Incoming{written.content})
 		}
 		return err
 	})

@@ -165,19 +165,19 @@ func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content
 
 	r := l.record
 	r.Spec.Contexts = slices.Clip(r.Spec.Contexts)
-	drafts, err := m.draftContents(ctx, &r, list)
+	incoming, err := m.writeContents(ctx, &r, list)
 	if err == nil {
-		err = m.addContexts(ctx, k, l, &r, drafts)
+		err = m.addContexts(ctx, k, l, &r, incoming)
 	}
 	if err != nil {
-		m.Contents.Drop(drafts)
+		m.Contents.Drop(incoming)
 	}
 	return err
 }
 
 // addContexts adds contexts that were written to an open session. R is its record with them.
 func (m *Manager) addContexts(
-	ctx context.Context, k access.Key, l *live, r *Record, drafts []*contents.Draft,
+	ctx context.Context, k access.Key, l *live, r *Record, incoming []*contents.Incoming,
 ) error {
 	opened, closeFiles, err := m.openContexts(ctx, r, len(l.record.Spec.Contexts))
 	if err != nil {
@@ -185,28 +185,28 @@ func (m *Manager) addContexts(
 	}
 	defer closeFiles()
 
-	bytes := sizeOf(drafts)
+	bytes := sizeOf(incoming)
 	err = m.Quota.Add(ctx, k.Tenant, k.Limits.Files, bytes, func() error {
-		return m.Contents.Keep(ctx, drafts, func(tx *sql.Tx) error { return setSpec(ctx, tx, r, bytes) })
+		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error { return setSpec(ctx, tx, r, bytes) })
 	})
 	if err != nil {
 		return err
 	}
 	if err := l.session.AddContext(ctx, opened...); err != nil {
-		return errors.Join(badRequest("contexts", err), m.takeBack(context.WithoutCancel(ctx), l, drafts))
+		return errors.Join(badRequest("contexts", err), m.takeBack(context.WithoutCancel(ctx), l, incoming))
 	}
 	l.record = *r
 	return nil
 }
 
 // takeBack undoes the addition of contexts to the record of a session.
-func (m *Manager) takeBack(ctx context.Context, l *live, drafts []*contents.Draft) error {
-	for i, d := range drafts {
+func (m *Manager) takeBack(ctx context.Context, l *live, incoming []*contents.Incoming) error {
+	for i, d := range incoming {
 		err := m.Contents.Remove(ctx, d.Path, func(tx *sql.Tx) error {
 			if i > 0 {
 				return nil
 			}
-			return setSpec(ctx, tx, &l.record, -sizeOf(drafts))
+			return setSpec(ctx, tx, &l.record, -sizeOf(incoming))
 		})
 		if err != nil {
 			return err
@@ -244,10 +244,10 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 		fork = m.newRecord(k, name, l.record.Spec)
 		fork.digest = digest
 		return m.adopt(ctx, k, fork, func(ctx context.Context, f *live) (err error) {
-			drafts, err := m.copyContexts(ctx, &l.record, fork.ID)
+			incoming, err := m.copyContexts(ctx, &l.record, fork.ID)
 			defer func() {
 				if err != nil {
-					m.Contents.Drop(drafts)
+					m.Contents.Drop(incoming)
 				}
 			}()
 			if err != nil {
@@ -258,21 +258,21 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 			}
 			f.variables.Store(l.variables.Load())
 			f.lost = l.lost
-			return m.insert(ctx, k, &f.record, drafts, word)
+			return m.insert(ctx, k, &f.record, incoming, word)
 		})
 	})
 	return fork, err
 }
 
 // copyContexts writes the contexts of a session for another one.
-func (m *Manager) copyContexts(ctx context.Context, r *Record, to string) ([]*contents.Draft, error) {
+func (m *Manager) copyContexts(ctx context.Context, r *Record, to string) ([]*contents.Incoming, error) {
 	var list []Content
 	for i, c := range r.Spec.Contexts {
 		content := Content{Variable: c.Variable, IsValue: c.IsValue}
 		content.Name, content.Path = c.Name, contextPath(r.ID, i)
 		list = append(list, content)
 	}
-	return m.draftContents(ctx, &Record{ID: to}, list)
+	return m.writeContents(ctx, &Record{ID: to}, list)
 }
 
 // Files copies what snippets have written below /out into an empty folder of this machine.
