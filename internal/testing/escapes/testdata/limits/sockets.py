@@ -3,10 +3,10 @@
 # fresh: it has no descriptors left
 # ends: variously
 import socket
-held, kept = 0, []
+held, ends = 0, []
 while held < 700 << 20:
     a, b = socket.socketpair()
-    kept += [a, b]
+    ends += [a, b]
     a.setblocking(False)
     a.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)
     while True:
