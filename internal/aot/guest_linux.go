@@ -5,6 +5,7 @@ package aot
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -28,24 +29,32 @@ type Host interface {
 }
 
 // Guest is one instance of a program. Its state of StateSize bytes lies directly before its
-// memory. One goroutine at a time may use it.
+// memory. One goroutine at a time may use it. A stack is reserved for one call of it, until Close.
 type Guest struct {
 	program *Program
 	state   []byte
+	calls   atomic.Int32 // that have begun
 }
 
 // NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
 // pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
-// lies behind it, up to the program's [Program.Reach], must fault.
+// lies behind it, up to the program's [Program.Reach], must fault. Close the guest at its end.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
-	g := &Guest{p, state[:StateSize]}
+	if err := stacks().reserve(false); err != nil {
+		return nil, err
+	}
+	g := &Guest{program: p, state: state[:StateSize]}
 	clear(g.state)
 	if err := new(Call).run(g, p.header.Start, nil, nil); err != nil {
+		g.Close()
 		return nil, err
 	}
 	g.SetSize(size)
 	return g, nil
 }
+
+// Close ends the use of a guest, once. The state and the memory stay the caller's.
+func (g *Guest) Close() { stacks().release(false) }
 
 const wasmPage = 64 << 10
 
@@ -87,7 +96,18 @@ func (c *Call) Depth() int {
 // errHost marks what a host function panicked with.
 var errHost = errors.New("(recovered from a host function)")
 
-// Run calls a function with the parameters in the slots, where it leaves its result.
+// ShrinkStack frees memory that the stack does not need while the call waits for the host, and
+// returns its Depth.
+func (c *Call) ShrinkStack() int {
+	depth := c.Depth()
+	if depth > 0 {
+		c.stack.shrink(uintptr(c.sp))
+	}
+	return depth
+}
+
+// Run calls a function with the parameters in the slots, where it leaves its result. After
+// [ErrNoStack], the function has not begun, and the guest can go on.
 func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 	return c.run(g, f.Address, params, host)
 }
@@ -96,12 +116,21 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	if err := g.program.Check(); err != nil {
 		return err
 	}
+	if g.calls.Add(1) > 1 {
+		if err := stacks().reserve(true); err != nil {
+			g.calls.Add(-1)
+			return err
+		}
+		defer stacks().release(true)
+	}
+	defer g.calls.Add(-1)
+
 	context := unsafe.Pointer(g.context(0))
-	if c.stack, err = getStack(context); err != nil {
+	if c.stack, err = stacks().get(context); err != nil {
 		return err
 	}
 	defer func() {
-		c.stack.put()
+		stacks().put(c.stack)
 		c.stack = nil
 	}()
 

@@ -121,6 +121,7 @@ func newHostile(tb testing.TB, p *Program) *hostile {
 	if h.Guest, err = p.NewGuest(region[hostileBefore-StateSize:], wasmPage); err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(h.Guest.Close)
 	for i := range h.memory {
 		h.memory[i] = byte(i*7 + i>>8)
 	}

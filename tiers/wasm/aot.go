@@ -69,6 +69,7 @@ func testCode(code *aot.Program) error {
 	if err != nil {
 		return err
 	}
+	defer guest.Close()
 
 	stack := []uint64{1}
 	size, _ := code.Export("input_size")
@@ -185,6 +186,7 @@ func (m *aotMachine) setStackPointer(address uint32) {
 
 func (m *aotMachine) close() {
 	m.wasi.close()
+	m.guest.Close()
 	m.in.mem.Free()
 }
 
@@ -214,7 +216,7 @@ func (f *aotFunction) Call(number int, slots []uint64) {
 // Grow answers memory.grow.
 func (f *aotFunction) Grow(pages uint64) bool { return f.machine.Grow(pages) }
 
-func (f *aotFunction) stackSize() int { return f.running.Depth() }
+func (f *aotFunction) shrinkStack() int { return f.running.ShrinkStack() }
 
 // hostFunctions are the imports that the host answers itself. The rest of WASI is wazero's.
 var hostFunctions map[string]hostFunction
