@@ -132,7 +132,8 @@ func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
 		"a socket, with folders":  {Spec{Folders: true}, "socket", nil},
 		"both, with both of them": {Spec{Proxy: true, Folders: true}, "socketpair", []string{local}},
 		"a socket, with both of them": {
-			Spec{Proxy: true, Folders: true}, "socket",
+			Spec{Proxy: true, Folders: true},
+			"socket",
 			[]string{local, fmt.Sprintf(ipv4, 0), fmt.Sprintf(ipv4, 6)},
 		},
 	} {

@@ -74,7 +74,8 @@ func (c *goCheck) checkConstants() (mistake string) {
 	config := types.Config{
 		Importer: constantsOf{c.known}, DisableUnusedImportCheck: true,
 		Error: func(err error) {
-			if e, ok := err.(types.Error); ok && mistake == "" && isAboutConstants(e.Msg) { //nolint:errorlint // as it is documented
+			e, ok := err.(types.Error) //nolint:errorlint // as it is documented
+			if ok && mistake == "" && isAboutConstants(e.Msg) {
 				mistake = c.src.at(c.src.offset(e.Pos), e.Msg).Error()
 			}
 		},
@@ -140,7 +141,8 @@ func (c *goCheck) findHugeArray(info *types.Info) string {
 		}
 		if size := sizes.Sizeof(array); size < 0 || size >= maxArray {
 			first = e.Pos()
-			mistake = c.src.at(c.src.offset(first), fmt.Sprintf("type %s larger than address space", array)).Error()
+			mistake = fmt.Sprintf("type %s larger than address space", array)
+			mistake = c.src.at(c.src.offset(first), mistake).Error()
 		}
 	}
 	return mistake
@@ -259,7 +261,8 @@ func (c *goCheck) findLongText() {
 
 	for _, name := range declared {
 		if t.lengthOf(name.Name) > maxText {
-			c.found("constant", fmt.Sprintf("the constant %s is a string of more than %d MiB", name.Name, maxText>>20), name.Pos())
+			reason := fmt.Sprintf("the constant %s is a string of more than %d MiB", name.Name, maxText>>20)
+			c.found("constant", reason, name.Pos())
 		}
 	}
 }
