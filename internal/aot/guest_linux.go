@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 // enter goes to the guest's stack, and returns when the guest leaves it.
@@ -14,8 +16,9 @@ func enter(context unsafe.Pointer, target uintptr)
 
 // Codes of exits above the numbers of imports.
 const (
-	trapped = 1 << 32
-	grows   = 1 << 33
+	trapped  = 1 << 32
+	grows    = 1 << 33
+	preempts = 1 << 34
 )
 
 // Host answers a guest.
@@ -26,10 +29,16 @@ type Host interface {
 	Call(number int, slots []uint64)
 	// Grow adds pages to the memory, and reports false if it cannot. The memory does not move.
 	Grow(pages uint64) bool
+	// Preempt is called when a guest has computed for long without a call of the host: see
+	// [Guest.Fuel]. It may panic, as Call may. It must not change the guest's memory: the guest's
+	// compiler knows of no call here.
+	Preempt()
 }
 
 // Guest is one instance of a program. Its state of StateSize bytes lies directly before its
 // memory. One goroutine at a time may use it. A stack is reserved for one call of it, until Close.
+//
+// Close it before its state or its memory is unmapped.
 type Guest struct {
 	program *Program
 	state   []byte
@@ -45,7 +54,7 @@ func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	}
 	g := &Guest{program: p, state: state[:StateSize]}
 	clear(g.state)
-	if err := new(Call).run(g, p.header.Start, nil, nil); err != nil {
+	if err := new(Call).run(g, p.header.Start, nil, nobody{}); err != nil {
 		g.Close()
 		return nil, err
 	}
@@ -53,8 +62,12 @@ func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
 	return g, nil
 }
 
-// Close ends the use of a guest, once. The state and the memory stay the caller's.
-func (g *Guest) Close() { stacks().release(false) }
+// nobody is the host of a guest that sets its globals.
+type nobody struct{}
+
+func (nobody) Call(int, []uint64) { panic(errors.New("a start that calls the host")) }
+func (nobody) Grow(uint64) bool   { return false }
+func (nobody) Preempt()           {}
 
 const wasmPage = 64 << 10
 
@@ -63,6 +76,39 @@ func (g *Guest) SetSize(size uint64) {
 	*g.Field(g.program.header.Pages) = size / wasmPage
 	*g.Field(g.program.header.Bytes) = size
 }
+
+// Close ends the use of a guest, once. It waits until nothing looks at the guest's state any more.
+// The state and the memory stay the caller's.
+func (g *Guest) Close() {
+	watchdog.Unwatch(g.limitAddress())
+	stacks().release(false)
+}
+
+// watch shows the guest to the watchdog. Free the stay.
+func (g *Guest) watch() (*watchdog.Stay, error) {
+	stay, err := watchdog.Take()
+	if err != nil {
+		return nil, err
+	}
+
+	fuel := uintptr(0)
+	if g.program.fuel != 0 {
+		fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
+	}
+	stay.Watch(g.limitAddress(), fuel)
+	return stay, nil
+}
+
+// limitAddress is the address of the limit of the stack.
+func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
+
+// Fuel returns what the guest has left. The global "fuel" counts it, which each loop of a program
+// looks at. A guest that computes for more than 20 ms has to leave, at a loop as if the fuel were
+// used up, or else through [Host.Preempt]. Neither changes what Fuel returns.
+func (g *Guest) Fuel() int64 { return watchdog.Fuel(int64(*g.Field(g.program.fuel))) }
+
+// SetFuel gives the guest fuel, at most 2^61.
+func (g *Guest) SetFuel(units int64) { *g.Field(g.program.fuel) = uint64(units) }
 
 // Size returns the number of bytes of the memory in use.
 func (g *Guest) Size() uint64 { return *g.Field(g.program.header.Bytes) }
@@ -126,6 +172,11 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	defer g.calls.Add(-1)
 
 	context := unsafe.Pointer(g.context(0))
+	stay, err := g.watch()
+	if err != nil {
+		return err
+	}
+	defer stay.Free()
 	if c.stack, err = stacks().get(context); err != nil {
 		return err
 	}
@@ -142,7 +193,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	target := code + uintptr(g.program.header.Begin)
 	for {
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
+		stay.Enter()
 		enter(context, target)
+		stay.Leave()
 		target = code + uintptr(g.program.header.Resume)
 		c.sp = *g.context(guestSP)
 
@@ -154,6 +207,10 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 			return TrapError(exit)
 		case exit == grows:
 			all[0] = g.grow(all[0], host)
+		case exit == preempts:
+			if err := contain(host.Preempt); err != nil {
+				return err
+			}
 		default:
 			if err := c.answer(g, int(exit)-1, all, host); err != nil {
 				return err
@@ -175,7 +232,18 @@ func (g *Guest) grow(pages uint64, host Host) uint64 {
 
 // answer lets the host answer an import. Other calls may use the context meanwhile, so the
 // parameters are copied.
-func (c *Call) answer(g *Guest, number int, all []uint64, host Host) (err error) {
+func (c *Call) answer(g *Guest, number int, all []uint64, host Host) error {
+	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
+	copy(own, all)
+	if err := contain(func() { host.Call(number, own) }); err != nil {
+		return err
+	}
+	all[0] = own[0]
+	return nil
+}
+
+// contain calls a function of the host, and makes an error of its panic.
+func contain(call func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if failed, ok := r.(error); ok {
@@ -185,9 +253,6 @@ func (c *Call) answer(g *Guest, number int, all []uint64, host Host) (err error)
 			}
 		}
 	}()
-	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
-	copy(own, all)
-	host.Call(number, own)
-	all[0] = own[0]
+	call()
 	return nil
 }
