@@ -125,9 +125,11 @@ func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
 		call string
 		want []string // the arguments of its rules
 	}{
-		"a socket":                {Spec{}, "socket", []string{local}},
-		"a pair":                  {Spec{}, "socketpair", []string{local}},
-		"a socket, with a proxy":  {Spec{Proxy: true}, "socket", []string{local, fmt.Sprintf(ipv4, 0), fmt.Sprintf(ipv4, 6)}},
+		"a socket": {Spec{}, "socket", []string{local}},
+		"a pair":   {Spec{}, "socketpair", []string{local}},
+		"a socket, with a proxy": {
+			Spec{Proxy: true}, "socket", []string{local, fmt.Sprintf(ipv4, 0), fmt.Sprintf(ipv4, 6)},
+		},
 		"a pair, with folders":    {Spec{Folders: true}, "socketpair", []string{local}},
 		"a socket, with folders":  {Spec{Folders: true}, "socket", nil},
 		"both, with both of them": {Spec{Proxy: true, Folders: true}, "socketpair", []string{local}},

@@ -43,12 +43,18 @@ globals()[S("odd")] = 1`, `[type(n).__name__ for n in globals() if str(n) == "od
         while True: pass
 globals()[Same()] = 5`, `True`, "",
 	},
-	{"a module's text that fails when it is compared", evil + `__doc__ = __package__ = Evil(2)`, `type(__doc__) is Evil`, ""},
+	{
+		"a module's text that fails when it is compared", evil + `__doc__ = __package__ = Evil(2)`,
+		`type(__doc__) is Evil`, "",
+	},
 	{
 		"an attribute of a module", `import math; setattr(math, "\ud800", [work])`,
 		`getattr(__import__("math"), "\ud800")[0] is work`, "",
 	},
-	{"a name of a module that is no text", `import math; vars(math)[5] = 1`, `5 in vars(__import__("math"))`, "math.int"},
+	{
+		"a name of a module that is no text", `import math; vars(math)[5] = 1`,
+		`5 in vars(__import__("math"))`, "math.int",
+	},
 	{
 		"an attribute of a class of a library", `import json; setattr(json.JSONDecoder, "\ud800", 1)`,
 		`getattr(__import__("json").JSONDecoder, "\ud800") == 1`, "",
@@ -73,14 +79,20 @@ f.__name__ = "\ud800"; f.__qualname__ = "\ud801"; f.__module__ = "\ud802"; setat
 m = sys.modules["odd\ud800"] = types.ModuleType("odd\ud800"); m.x = work`,
 		`__import__("sys").modules["odd\ud800"].x is work`, "",
 	},
-	{"keys of a dict", `d = {"\ud800": work, "\udfff": {"\ud801": 1}}`, `d["\ud800"] is work and d["\udfff"] == {"\ud801": 1}`, ""},
+	{
+		"keys of a dict", `d = {"\ud800": work, "\udfff": {"\ud801": 1}}`,
+		`d["\ud800"] is work and d["\udfff"] == {"\ud801": 1}`, "",
+	},
 	{
 		"fields and members", `import collections, enum
 P = collections.namedtuple("P", "a"); p = P("\ud800"); E = enum.Enum("E", {"\ud800": 1, "ok": 2})`,
 		`p.a == "\ud800" and [m.name for m in E] == ["\ud800", "ok"]`, "",
 	},
 	{"a setting that fails when it is compared", evil + `import sys; sys.argv = [Evil(3)]`, `False`, "sys.argv"},
-	{"names of modules that are no text", `import sys; sys.modules[5] = sys; sys.modules[("a",)] = 7`, `False`, "modules made by hand"},
+	{
+		"names of modules that are no text", `import sys; sys.modules[5] = sys; sys.modules[("a",)] = 7`,
+		`False`, "modules made by hand",
+	},
 	{"a class whose metaclass answers nothing", `class M(type):
     def __getattribute__(cls, name): raise ValueError(name)
 class A(metaclass=M): pass`, `False`, "A"},

@@ -204,13 +204,19 @@ func TestALongConstantStringIsRejected(t *testing.T) {
 		snippets []string
 		code     int
 	}{
-		"of a snippet":         {[]string{ten + doubled(0, 60)}, wire.CodeRejected},
-		"of two snippets":      {[]string{ten + doubled(0, 18), doubled(18, 10)}, wire.CodeRejected},
-		"in a function":        {[]string{"func f() int {\n" + ten + doubled(0, 40) + "return len(s40)\n}"}, wire.CodeRejected},
-		"that is its own":      {[]string{"const s0 = s1 + s1\nconst s1 = s0 + s0"}, wire.CodeRejected},
-		"with repeated values": {[]string{ten + doubled(0, 23) + "const (\n\ta = s23 + s23\n\tb\n)"}, wire.CodeRejected},
-		"that is short":        {[]string{ten + doubled(0, 10)}, wire.CodeOK},
-		"in another snippet":   {[]string{ten + doubled(0, 10), doubled(10, 3)}, wire.CodeOK},
+		"of a snippet":    {[]string{ten + doubled(0, 60)}, wire.CodeRejected},
+		"of two snippets": {[]string{ten + doubled(0, 18), doubled(18, 10)}, wire.CodeRejected},
+		"in a function": {
+			[]string{"func f() int {\n" + ten + doubled(0, 40) + "return len(s40)\n}"},
+			wire.CodeRejected,
+		},
+		"that is its own": {[]string{"const s0 = s1 + s1\nconst s1 = s0 + s0"}, wire.CodeRejected},
+		"with repeated values": {
+			[]string{ten + doubled(0, 23) + "const (\n\ta = s23 + s23\n\tb\n)"},
+			wire.CodeRejected,
+		},
+		"that is short":      {[]string{ten + doubled(0, 10)}, wire.CodeOK},
+		"in another snippet": {[]string{ten + doubled(0, 10), doubled(10, 3)}, wire.CodeOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newGoSession(newLink(frames{&bytes.Buffer{}}))
