@@ -149,10 +149,12 @@ func TestATypeBeyondTheAddressSpaceIsRefused(t *testing.T) {
 // TestConstantsThatTheCompilerTakesRun computes with constants up to the compiler's bounds.
 func TestConstantsThatTheCompilerTakesRun(t *testing.T) {
 	for source, want := range map[string]string{
-		"fmt.Println(1 << 500 >> 499, 1<<62, -1<<63)":                                  "2 4611686018427387904 -9223372036854775808\n",
-		"const a = 1 << 400\nfmt.Println(a / (a - 1), a>>399)":                         "1 2\n",
-		"const a = 1e-1000000000\nfmt.Println(a)":                                      "0\n",
-		"fmt.Println(uint64(math.MaxUint64), math.MaxInt64)":                           "18446744073709551615 9223372036854775807\n",
+		"fmt.Println(1 << 500 >> 499, 1<<62, -1<<63)": "" +
+			"2 4611686018427387904 -9223372036854775808\n",
+		"const a = 1 << 400\nfmt.Println(a / (a - 1), a>>399)": "1 2\n",
+		"const a = 1e-1000000000\nfmt.Println(a)":              "0\n",
+		"fmt.Println(uint64(math.MaxUint64), math.MaxInt64)": "" +
+			"18446744073709551615 9223372036854775807\n",
 		"const d = 2 * time.Hour\nfmt.Println(d, time.Duration(1<<40))":                "2h0m0s 18m19.511627776s\n",
 		"var n = 70\nfmt.Println(1<<n, uint8(1)<<7)":                                   "0 128\n",
 		"const n = 3\nvar a [n << 2]int\nfmt.Println(len(a))":                          "12\n",
