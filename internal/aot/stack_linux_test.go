@@ -32,10 +32,10 @@ func newArena(t *testing.T, maps, calls int) *arena {
 	return a
 }
 
-// take reserves and gets a stack.
-func (a *arena) take(t *testing.T, isCall bool) *stack {
+// take reserves a stack for a call, and gets it.
+func (a *arena) take(t *testing.T) *stack {
 	t.Helper()
-	if err := a.reserve(isCall); err != nil {
+	if err := a.reserve(true); err != nil {
 		t.Fatal(err)
 	}
 	s, err := a.get(unsafe.Pointer(a))
@@ -73,7 +73,7 @@ func TestAStackTakesTwoMemoryMaps(t *testing.T) {
 	a := newArena(t, 10_000, many)
 	seen := map[uintptr]bool{}
 	for range many {
-		s := a.take(t, true)
+		s := a.take(t)
 		start := uintptr(s.at(0))
 		if start%stackSize != 0 || seen[start] {
 			t.Fatalf("a stack begins at %x", start)
@@ -112,7 +112,7 @@ func TestStacksAreRefusedBeforeTheKernelRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newArena(t, c.maps, c.calls)
 			for range c.most {
-				a.take(t, true)
+				a.take(t)
 			}
 			err := a.reserve(true)
 			if !errors.Is(err, ErrNoStack) || !strings.Contains(fmt.Sprint(err), c.says) {
@@ -130,7 +130,7 @@ func TestIdleStacksReturn(t *testing.T) {
 	a := newArena(t, 10_000, 1000)
 	var all []*stack
 	for range 1000 {
-		s := a.take(t, true)
+		s := a.take(t)
 		s.region[stackSize-1] = 1
 		all = append(all, s)
 	}
@@ -146,7 +146,7 @@ func TestIdleStacksReturn(t *testing.T) {
 		t.Errorf("%d stacks are reserved, %d for calls, %d have memory", a.reserved, a.calls, a.warm)
 	}
 	for range idleStacks { // a stack knows nothing of its last user
-		s := a.take(t, true)
+		s := a.take(t)
 		if s.region[stackSize-stackKept-1] != 0 || *(*uintptr)(s.at(0)) != uintptr(unsafe.Pointer(a)) {
 			t.Error("a stack has the memory of another call")
 		}
@@ -156,7 +156,7 @@ func TestIdleStacksReturn(t *testing.T) {
 // TestAWaitingCallKeepsLittleOfItsStack goes deep and returns, in steps as large as a frame can be.
 func TestAWaitingCallKeepsLittleOfItsStack(t *testing.T) {
 	a := newArena(t, 1000, 10)
-	s := a.take(t, true)
+	s := a.take(t)
 	goDeep := func(offset uintptr) {
 		for at := uintptr(stackSize - 8); at > offset; at -= stackFrame {
 			*(*uint64)(s.at(at)) = 1
