@@ -1,4 +1,6 @@
-# queues 200,000 signals for itself
+# queues 20,000 signals for itself
+# local: rlimits
+# docker: limits
 # where: users may have as many signals
 # fresh: it has its signals
 import ctypes, os, signal
