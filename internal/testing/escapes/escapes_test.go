@@ -139,7 +139,7 @@ func copyNaively(t *testing.T, out string) string {
 // TestTheCorpusIsWhole counts it, and looks at what each case says of itself.
 func TestTheCorpusIsWhole(t *testing.T) {
 	cases := Cases(t)
-	if len(cases) < 330 {
+	if len(cases) < 480 {
 		t.Errorf("%d cases are too few", len(cases))
 	}
 	keys := "with harm unsafe fake where before env one open root fresh ends local docker"
