@@ -307,7 +307,7 @@ func (still) Run(ctx context.Context, _ tiers.Job) (tiers.Result, error) {
 
 func (still) Close() error { return nil }
 
-// TestANeighbourFeelsThatItStandsStill is the control of the class time.
+// TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees.
 func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
 	if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
 		t.Errorf("a session that stood still has answered %d times", n)

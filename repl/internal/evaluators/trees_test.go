@@ -22,21 +22,21 @@ func levelsOf(depth int, level func(self, below int) string) string {
 
 // trees are programs without a loop and without recursion: each level calls the one below twice, so
 // they make 2^depth calls. The last level gives true.
-var trees = map[string]func(j evaluators.Jail, t *testing.T, depth int) (any, error){
-	"templates": func(j evaluators.Jail, t *testing.T, depth int) (any, error) {
+var trees = map[string]func(t *testing.T, j evaluators.Jail, depth int) (any, error){
+	"templates": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
 		return j.Render(t.Context(), "{% macro m0() %}{% endmacro %}"+levelsOf(depth, func(self, below int) string {
 			return fmt.Sprintf("{%% macro m%d() %%}{{ m%d() }}{{ m%[2]d() }}{%% endmacro %%}", self, below)
 		})+fmt.Sprintf("{{ m%d() == '' }}", depth), map[string]any{"state": map[string]any{}})
 	},
-	"Lua": func(j evaluators.Jail, t *testing.T, depth int) (any, error) {
+	"Lua": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
 		return j.Lua(t.Context(), "local f = {[0] = function() return true end}\n"+
 			levelsOf(depth, func(self, below int) string {
 				return fmt.Sprintf("f[%d] = function() f[%d]() return f[%[2]d]() end\n", self, below)
 			})+fmt.Sprintf("return {done = f[%d]()}", depth), nil)
 	},
-	"methods of Lua": func(j evaluators.Jail, t *testing.T, depth int) (any, error) {
+	"methods of Lua": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
 		return j.Lua(t.Context(), "local m = {__len = function() return 1 end}\nlocal t0 = setmetatable({}, m)\n"+
 			levelsOf(depth, func(self, below int) string {
@@ -44,13 +44,13 @@ var trees = map[string]func(j evaluators.Jail, t *testing.T, depth int) (any, er
 					self, below)
 			})+fmt.Sprintf("return {done = #t%d == 1}", depth), nil)
 	},
-	"Prolog": func(j evaluators.Jail, t *testing.T, depth int) (any, error) {
+	"Prolog": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
 		return j.Prolog(t.Context(), "p0.\n"+levelsOf(depth, func(self, below int) string {
 			return fmt.Sprintf("p%d :- p%d, p%[2]d.\n", self, below)
 		})+fmt.Sprintf("?- p%d, return(done, true).", depth), nil)
 	},
-	"choices of Prolog": func(j evaluators.Jail, t *testing.T, depth int) (any, error) {
+	"choices of Prolog": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
 		return j.Prolog(t.Context(), "c(1).\nc(2).\n?- ( "+levelsOf(depth, func(int, int) string {
 			return "c(_), "
@@ -65,12 +65,12 @@ func TestTreesOfCallsEndAtTheirLimit(t *testing.T) {
 	for name, run := range trees {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := run(evaluators.Jail{}, t, 3); err != nil {
+			if got, err := run(t, evaluators.Jail{}, 3); err != nil {
 				t.Errorf("a small tree: %v, %v", got, err)
 			}
 
 			begun := time.Now()
-			_, err := run(evaluators.Jail{Wall: 2 * time.Second, Memory: 64 << 20}, t, 40)
+			_, err := run(t, evaluators.Jail{Wall: 2 * time.Second, Memory: 64 << 20}, 40)
 			var failure *evaluators.ProgramError
 			if !errors.As(err, &failure) {
 				t.Fatalf("a large tree ends with %v after %v", err, time.Since(begun))
