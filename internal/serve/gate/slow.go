@@ -51,6 +51,9 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 type body struct {
 	io.ReadCloser
 	held     *share // nil for a body that nobody keeps in memory
+	values   *share // what its values take once they are decoded
+	heaviest int64
+	scale    scale
 	flow     *http.ResponseController
 	patience time.Duration
 	end      time.Time
@@ -85,8 +88,8 @@ func (b *body) Read(into []byte) (int, error) {
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
 	if b.held != nil {
-		if full := b.held.hold(int64(n)); full != nil {
-			n, err = 0, full
+		if refused := b.weigh(into[:n]); refused != nil {
+			n, err = 0, refused
 		}
 	}
 	return n, err

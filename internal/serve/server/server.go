@@ -150,8 +150,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.patterns = mux.patterns
 	s.handler = gate.New(gate.Options{
 		Door: door, Audit: s.audit, Hosts: s.Hosts,
-		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Requests: requestsOf(s.Connections),
-		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", MaxLarge: s.MaxFile + maxForm,
+		Requests: requestsOf(s.Connections),
+		Public:   append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
 }
@@ -231,6 +232,9 @@ func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(
 
 // Recover continues the runs that an earlier process has left.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
+
+// maxForm bounds what a form has besides the file, in bytes.
+const maxForm = 1 << 20
 
 // Bounds of connections.
 const (
