@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -170,8 +171,8 @@ func (q *asked) readFormat(f *format, param string) error {
 		if q.Schema = f.Schema; f.JSONSchema != nil {
 			q.Schema = f.JSONSchema.Schema
 		}
-		if len(q.Schema) == 0 {
-			return problem.Bad(param, "the format json_schema has no schema")
+		if len(q.Schema) == 0 || len(q.Schema) > runs.MaxSchema {
+			return problem.Bad(param, "the schema of the format has %d bytes: give 1 to %d", len(q.Schema), runs.MaxSchema)
 		}
 	default:
 		return problem.Bad(param, "unknown format %.40q: give text, json_object or json_schema", f.Type)
