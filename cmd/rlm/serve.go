@@ -138,9 +138,13 @@ func newServe(e *env) *cobra.Command {
 	return cmd
 }
 
+// serveGrace is the time that a server has after --drain to save sessions and to close sandboxes.
+const serveGrace = 30 * time.Second
+
 // run serves until the command is interrupted.
 func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	ctx, note := cmd.Context(), e.noteUnless(f.quiet)
+	e.endWithin(f.drain + serveGrace)
 	isLocal, secure, err := f.checkAddress()
 	if err != nil {
 		return &exitError{exitUsage, err}

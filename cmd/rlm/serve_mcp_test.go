@@ -312,7 +312,7 @@ func TestClientsAreBounded(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		header := http.Header{"Mcp-Protocol-Version": {version}}
 		for text, want := range map[string]int{
-			call(strings.Repeat("[],", 1<<20)):                http.StatusBadRequest,
+			call(strings.Repeat("[],", 1<<20)):                http.StatusRequestEntityTooLarge,
 			call(`"` + strings.Repeat("x", 17<<20) + `",`):    http.StatusRequestEntityTooLarge,
 			call(`"` + strings.Repeat("x", 33<<20) + `",`):    http.StatusRequestEntityTooLarge,
 			call(strings.Repeat("[", 1<<19)):                  http.StatusBadRequest,

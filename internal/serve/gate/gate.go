@@ -101,14 +101,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.answerPreflight(seen, r) {
 		return
 	}
-	most := g.MaxBody
-	if isLarge {
-		most = g.MaxLarge
-	}
 	caller, err := g.check(r)
-	if err == nil && r.ContentLength > most {
-		err = &http.MaxBytesError{Limit: most} // nobody needs to read it
-	}
 	if err != nil {
 		g.Fail(seen, r, err)
 		return
@@ -120,14 +113,28 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer place.release()
 
-	held, values := &share{pool: g.bodies, tenant: caller.Tenant}, &share{pool: g.values, tenant: caller.Tenant}
+	held := &share{pool: g.bodies, tenant: caller.Tenant}
 	defer held.release()
+	values := &share{pool: g.values, tenant: caller.Tenant}
 	defer values.release()
-	if !isLarge {
-		body.held, body.values, body.heaviest = held, values, valuesOf(g.MaxBody)/4
+	if body.most = g.MaxLarge; !isLarge {
+		body.most, body.heaviest = g.MaxBody, valuesOf(g.MaxBody)/4
+		body.held, body.values = held, values
 	}
-	r.Body = http.MaxBytesReader(seen, body, most)
+	defer body.finish(seen, g.MaxBody)
+	if r.ContentLength > body.most {
+		g.Fail(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
+		return
+	}
+
 	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
+	r.Body = body
+	body.refuse = func(err error) {
+		if seen.status == 0 {
+			g.Fail(seen, r, err)
+			seen.isWhole = true
+		}
+	}
 	g.next.ServeHTTP(seen, r)
 	seen.route = r.Pattern
 }

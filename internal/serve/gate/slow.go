@@ -21,10 +21,14 @@ type answer struct {
 	patience time.Duration
 	status   int
 	route    string
+	isWhole  bool // the gate has answered: what the handler writes is dropped
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
+	if a.isWhole {
+		return
+	}
 	if a.status == 0 {
 		a.status = status
 	}
@@ -34,6 +38,9 @@ func (a *answer) WriteHeader(status int) {
 
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(data []byte) (int, error) {
+	if a.isWhole {
+		return len(data), nil
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -47,18 +54,24 @@ func (a *answer) extend() { _ = a.flow.SetWriteDeadline(time.Now().Add(a.patienc
 // Unwrap lets [http.ResponseController] flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// body is the body of a request, whose parts have to arrive in time.
+// body is the body of a request, whose parts have to arrive in time, and are bounded before
+// anything decodes them.
 type body struct {
 	io.ReadCloser
-	held     *share // nil for a body that nobody keeps in memory
-	values   *share // what its values take once they are decoded
-	heaviest int64
-	scale    scale
 	flow     *http.ResponseController
 	patience time.Duration
 	end      time.Time
 	begun    bool
 	whole    bool // nothing is left to read
+
+	most     int64 // bytes
+	size     int64
+	held     *share // nil for a body that nobody keeps in memory
+	values   *share // what its values take once they are decoded
+	heaviest int64
+	scale    scale
+	failed   error
+	refuse   func(err error) // answers the request
 }
 
 func newBody(a *answer, r io.ReadCloser, isLarge bool) *body {
@@ -76,6 +89,9 @@ func newBody(a *answer, r io.ReadCloser, isLarge bool) *body {
 
 // Read implements [io.Reader].
 func (b *body) Read(into []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
 	if !b.whole {
 		b.begun = true
 		b.limit()
@@ -87,13 +103,26 @@ func (b *body) Read(into []byte) (int, error) {
 		b.whole = true
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
-	if b.held != nil {
-		if refused := b.weigh(into[:n]); refused != nil {
-			n, err = 0, refused
-		}
+	if b.failed = b.check(into[:n]); b.failed != nil {
+		b.refuse(b.failed)
+		return 0, b.failed
 	}
 	return n, err
 }
+
+// check refuses a further part of a body that is too much.
+func (b *body) check(part []byte) error {
+	if b.size += int64(len(part)); b.size > b.most {
+		return &http.MaxBytesError{Limit: b.most}
+	}
+	if b.held == nil {
+		return nil
+	}
+	return b.weigh(part)
+}
+
+// Close implements [io.Closer]. The server itself closes the body: what is left may be read.
+func (b *body) Close() error { return nil }
 
 // limit gives the client time for the next part.
 func (b *body) limit() {
@@ -102,6 +131,23 @@ func (b *body) limit() {
 		next = b.end
 	}
 	_ = b.flow.SetReadDeadline(next)
+}
+
+// finish reads what is left of a body that was too large, so that a client which sends all of it
+// before it reads gets the answer. It reads no more than another body may have.
+func (b *body) finish(a *answer, most int64) {
+	if a.status != http.StatusRequestEntityTooLarge || b.whole {
+		return
+	}
+
+	_ = a.flow.Flush() // others read it at once
+	for buffer := make([]byte, 32<<10); most > 0; {
+		b.limit()
+		n, err := b.ReadCloser.Read(buffer)
+		if most -= int64(n); err != nil {
+			return
+		}
+	}
 }
 
 // leave gives the client time for a body that nobody has read: after the answer, the server reads

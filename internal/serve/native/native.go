@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
+	"github.com/rlmhq/rlm/internal/serve/shares"
 )
 
 // Options configure the API.
@@ -36,7 +37,7 @@ type Options struct {
 // api serves the API.
 type api struct {
 	Options
-	lines lines
+	lines *shares.Pool // WebSockets
 }
 
 // New adds the API to a mux, and returns its document of OpenAPI.
@@ -50,7 +51,7 @@ func New(o Options, mux gate.Mux) *huma.OpenAPI {
 		"key": {Type: "http", Scheme: "bearer", Description: "a key of rlm keys create"},
 	}
 	config.Security = []map[string][]string{{"key": {}}}
-	a, h := &api{Options: o}, humago.New(mux, config)
+	a, h := &api{Options: o, lines: shares.NewWithin(linesInAll, linesOfTenant)}, humago.New(mux, config)
 
 	add(h, a, http.MethodPost, "/v1/runs", "start-run", "Start a run", access.Run, a.start)
 	add(h, a, http.MethodGet, "/v1/runs", "list-runs", "List runs, the latest first", access.Read, a.list)

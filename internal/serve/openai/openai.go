@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,9 +153,11 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"the server failed"}}`)
 	}
+	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that has gone away
+	_, _ = w.Write(body) // a client that has gone away
 }
 
 // marshal encodes a value without changing characters of HTML.

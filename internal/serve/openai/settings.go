@@ -171,8 +171,11 @@ func (q *asked) readFormat(f *format, param string) error {
 		if q.Schema = f.Schema; f.JSONSchema != nil {
 			q.Schema = f.JSONSchema.Schema
 		}
-		if len(q.Schema) == 0 || len(q.Schema) > runs.MaxSchema {
-			return problem.Bad(param, "the schema of the format has %d bytes: give 1 to %d", len(q.Schema), runs.MaxSchema)
+		if len(q.Schema) == 0 {
+			return problem.Bad(param, "the format json_schema has no schema")
+		}
+		if len(q.Schema) > runs.MaxSchema {
+			return problem.Bad(param, "the schema has %d bytes, more than %d", len(q.Schema), runs.MaxSchema)
 		}
 	default:
 		return problem.Bad(param, "unknown format %.40q: give text, json_object or json_schema", f.Type)

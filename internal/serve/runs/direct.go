@@ -57,20 +57,19 @@ func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, er
 	defer cancel(nil)
 	defer context.AfterFunc(m.life, func() { cancel(errDrained) })()
 
-	if err := m.enlist(); err != nil {
+	turn, err := m.enlist(m.directs, k.Tenant, false)
+	if err != nil {
 		return reply, err
 	}
+	defer turn.leave()
 	usd, release, err := m.Meter.Begin(ctx, &k, mostCost(&request, &model))
 	if err != nil {
-		m.delist()
 		return reply, err
 	}
 	defer release()
-	leave, err := m.enter(ctx, k.Tenant)
-	if err != nil {
+	if err := turn.enter(ctx); err != nil {
 		return reply, err
 	}
-	defer leave()
 
 	if err := checkCost(&request, &model, &k, least(profile.budget(&Spec{}).USD, a.USD), usd); err != nil {
 		return reply, err

@@ -19,9 +19,9 @@ import (
 func (l *live) stop(why error) { l.cancel(why) }
 
 // drive runs a live run from the queue to its end.
-func (m *Manager) drive(l *live, profile *Profile) {
+func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 	begun := time.Now()
-	leave, err := m.enter(l.ctx, l.record.Tenant)
+	err := turn.enter(l.ctx)
 	if err == nil {
 		err = m.setStatus(l.ctx, l.record.ID, StatusRunning, "")
 		var outcome rlm.AnswerOutcome
@@ -29,10 +29,10 @@ func (m *Manager) drive(l *live, profile *Profile) {
 			outcome, err = m.answer(l, profile)
 		}
 		m.end(l, outcome, err)
-		leave()
 	} else {
 		m.end(l, rlm.AnswerOutcome{}, err)
 	}
+	turn.leave()
 
 	if m.Ended != nil {
 		m.Ended(profile.Name, l.record.Status, time.Since(begun))
@@ -249,17 +249,17 @@ func (m *Manager) recover(ctx context.Context, r *Record) error {
 	if !r.Background {
 		return problem.New(0, "client_gone", "the server stopped while the client waited")
 	}
-	return m.resume(ctx, r)
+	return m.resume(ctx, r, true)
 }
 
-// resume drives a run again, from its last committed turn.
-func (m *Manager) resume(ctx context.Context, r *Record) error {
+// resume drives a run again, from its last committed turn. An earlier process may have left it.
+func (m *Manager) resume(ctx context.Context, r *Record, isLeft bool) error {
 	k, err := m.Keys.ByID(ctx, r.Key)
 	if err != nil {
 		return err
 	}
 	r.Status = StatusQueued
-	return m.admit(ctx, k, *r, func() error { return m.setStatus(ctx, r.ID, StatusQueued, "") })
+	return m.admit(ctx, k, *r, isLeft, func() error { return m.setStatus(ctx, r.ID, StatusQueued, "") })
 }
 
 // Waiting returns the calls of a tenant's run that wait for a decision.
@@ -295,5 +295,5 @@ func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm
 	if err != nil {
 		return err
 	}
-	return m.resume(ctx, &r)
+	return m.resume(ctx, &r, false)
 }

@@ -42,7 +42,7 @@ type Options struct {
 	Profiles []runs.Profile
 	// Dir is the data folder.
 	Dir string
-	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
+	// AtOnce bounds the runs at the same time, Queue those that wait; and so for direct answers.
 	AtOnce, Queue int
 	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
 	Sessions, OpenSessions int

@@ -8,7 +8,7 @@ import "sync"
 
 // Pool is an amount that tenants share. It is safe for concurrent use.
 type Pool struct {
-	most int64
+	most, mostOfOne int64
 
 	mu  sync.Mutex
 	all int64
@@ -16,11 +16,18 @@ type Pool struct {
 }
 
 // New returns a pool of so many units.
-func New(most int64) *Pool { return &Pool{most: most, of: map[string]int64{}} }
+func New(most int64) *Pool { return NewWithin(most, most) }
+
+// NewWithin is New with a bound of what a tenant gets by Take.
+func NewWithin(most, mostOfOne int64) *Pool {
+	return &Pool{most: most, mostOfOne: mostOfOne, of: map[string]int64{}}
+}
 
 // Take gives a tenant n units, unless it is more than its share. Give gives them back.
 func (p *Pool) Take(tenant string, n int64) bool {
-	return p.take(tenant, n, func(free, mine int64) bool { return mine+n <= free-n+1 }) // the last one, too
+	return p.take(tenant, n, func(free, mine int64) bool {
+		return mine+n <= min(p.mostOfOne, free-n+1) // the last one, too
+	})
 }
 
 // TakeFree is Take for a tenant that need not share: it may have all units.
@@ -29,8 +36,8 @@ func (p *Pool) TakeFree(tenant string, n int64) bool {
 }
 
 // TakeAlways is Take without a bound.
-func (p *Pool) TakeAlways(tenant string, n int64) {
-	p.take(tenant, n, func(_, _ int64) bool { return true })
+func (p *Pool) TakeAlways(tenant string, n int64) bool {
+	return p.take(tenant, n, func(_, _ int64) bool { return true })
 }
 
 func (p *Pool) take(tenant string, n int64, may func(free, mine int64) bool) bool {

@@ -60,6 +60,13 @@ func TestWhatIsGivenBackIsForgotten(t *testing.T) {
 	}
 }
 
+func TestATenantGetsNoMoreThanItsBound(t *testing.T) {
+	p := NewWithin(100, 3)
+	if n := fill(p, "a"); n != 3 || !p.TakeFree("a", 97) {
+		t.Errorf("it gets %d", n)
+	}
+}
+
 func TestALargePieceLeavesAsMuchForOthers(t *testing.T) {
 	p := New(100)
 	if p.Take("a", 51) || !p.Take("a", 50) || p.Take("b", 26) || !p.Take("b", 25) {

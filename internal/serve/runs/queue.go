@@ -1,0 +1,133 @@
+package runs
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/fairqueue"
+	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/shares"
+)
+
+// lane is where work goes on, and where it waits for its turn. Runs and the snippets of MCP have one,
+// direct answers another one: a short answer waits for no run.
+type lane struct {
+	what    string // that goes on, in words
+	places  int
+	queue   *fairqueue.Queue
+	waiting *shares.Pool
+	running int // guarded by the manager
+}
+
+func newLane(what string, places, queue int) *lane {
+	return &lane{
+		what: what, places: places, queue: fairqueue.New(places, queue), waiting: shares.New(int64(queue)),
+	}
+}
+
+// ticket is the right of a tenant to go on, once its turn comes.
+type ticket struct {
+	manager *Manager
+	lane    *lane
+	tenant  string
+	most    int // places that its tenant may have
+
+	// Guarded by the manager.
+	isQueued, isRunning, isOver bool
+}
+
+// enlist gives a tenant a ticket, or refuses at once if there is no room in the queue, or no more of
+// it for this tenant. Work that an earlier process has left is never refused. Leave ends a ticket.
+func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
+	t := &ticket{manager: m, lane: l, tenant: tenant, most: access.Share(tenant, l.places)}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed != nil {
+		return nil, problem.Later(http.StatusServiceUnavailable, "draining", 10*time.Second,
+			"the server is stopping: try again")
+	}
+	if !t.begin(isLeft) {
+		all, mine := l.waiting.Load(tenant)
+		return nil, problem.Later(http.StatusServiceUnavailable, "queue_full", 2*time.Second,
+			"%d %s go on and %d wait, %d of them of this tenant: try again", l.running, l.what, all, mine)
+	}
+	m.work.Add(1)
+	return t, nil
+}
+
+// begin takes a place, or else room in the queue. The caller holds mu.
+func (t *ticket) begin(isLeft bool) bool {
+	l := t.lane
+	if l.queue.TryWithin(t.tenant, t.most) {
+		t.isRunning = true
+		l.running++
+		return true
+	}
+
+	take := l.waiting.Take
+	switch {
+	case isLeft:
+		take = l.waiting.TakeAlways
+	case access.IsAlone(t.tenant):
+		take = l.waiting.TakeFree
+	}
+	t.isQueued = take(t.tenant, 1)
+	return t.isQueued
+}
+
+// enter waits for the turn. Tenants take turns.
+func (t *ticket) enter(ctx context.Context) error {
+	if t.isRunning { // only the holder of the ticket changes it
+		return nil
+	}
+	if err := t.lane.queue.EnterWithin(ctx, t.tenant, t.most); err != nil {
+		return err
+	}
+
+	t.manager.mu.Lock()
+	defer t.manager.mu.Unlock()
+	t.leaveQueue()
+	t.isRunning = true
+	t.lane.running++
+	return nil
+}
+
+// leaveQueue gives the room in the queue back. The caller holds mu.
+func (t *ticket) leaveQueue() {
+	if t.isQueued {
+		t.isQueued = false
+		t.lane.waiting.Give(t.tenant, 1)
+	}
+}
+
+// leave ends a ticket. A second call does nothing.
+func (t *ticket) leave() {
+	m := t.manager
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.isOver {
+		return
+	}
+
+	t.isOver = true
+	t.leaveQueue()
+	if t.isRunning {
+		t.lane.running--
+		t.lane.queue.LeaveWithin(t.tenant)
+	}
+	m.work.Done()
+}
+
+// Load says how many runs and direct answers go on and wait.
+func (m *Manager) Load() (running, waiting int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range []*lane{m.runs, m.directs} {
+		all, _ := l.waiting.Load("")
+		running, waiting = running+l.running, waiting+int(all)
+	}
+	return running, waiting
+}
