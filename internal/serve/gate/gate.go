@@ -121,22 +121,29 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body.most, body.heaviest = g.MaxBody, valuesOf(g.MaxBody)/4
 		body.held, body.values = held, values
 	}
+	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
+	body.refuse = func(err error) { g.refuse(seen, r, err) }
 	defer body.finish(seen, g.MaxBody)
 	if r.ContentLength > body.most {
-		g.Fail(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
+		g.refuse(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
 		return
 	}
 
-	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
 	r.Body = body
-	body.refuse = func(err error) {
-		if seen.status == 0 {
-			g.Fail(seen, r, err)
-			seen.isWhole = true
-		}
-	}
 	g.next.ServeHTTP(seen, r)
 	seen.route = r.Pattern
+}
+
+// refuse answers a request because of its body, unless the handler has begun an answer.
+func (g *gate) refuse(w *answer, r *http.Request, err error) {
+	if w.status != 0 {
+		return
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // the server need not read the rest first
+	}
+	g.Fail(w, r, err)
+	w.isWhole = true
 }
 
 // admit counts a request of a tenant among those under way, until its place is released.

@@ -12,6 +12,8 @@ const (
 	anyPatience = 30 * time.Second // for the next part of a body, and to take what was written
 	wholeBody   = time.Minute      // for a whole body
 	wholeUpload = 6 * time.Hour    // for the body of a large path
+
+	restPatience = time.Second // for the next part of a body that was refused
 )
 
 // answer is a response that remembers its status.
@@ -133,14 +135,15 @@ func (b *body) limit() {
 	_ = b.flow.SetReadDeadline(next)
 }
 
-// finish reads what is left of a body that was too large, so that a client which sends all of it
-// before it reads gets the answer. It reads no more than another body may have.
+// finish reads what is left of a body that was refused, so that a client which sends all of it before
+// it reads gets the answer. It reads no more than another body may have.
 func (b *body) finish(a *answer, most int64) {
-	if a.status != http.StatusRequestEntityTooLarge || b.whole {
+	if !a.isWhole && a.status != http.StatusRequestEntityTooLarge || b.whole {
 		return
 	}
 
 	_ = a.flow.Flush() // others read it at once
+	b.patience = min(b.patience, restPatience)
 	for buffer := make([]byte, 32<<10); most > 0; {
 		b.limit()
 		n, err := b.ReadCloser.Read(buffer)

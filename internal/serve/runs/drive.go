@@ -167,11 +167,12 @@ type unkept struct {
 	spent  ledger.Spending
 }
 
-// keepEnds writes the ends of runs that the database could not take before.
+// keepEnds writes the ends of runs and the costs of direct answers that the database could not take
+// before.
 func (m *Manager) keepEnds(ctx context.Context) error {
 	m.mu.Lock()
-	left := m.unkept
-	m.unkept = nil
+	left, owed := m.unkept, m.unpaid
+	m.unkept, m.unpaid = nil, nil
 	m.mu.Unlock()
 
 	var err error
@@ -180,9 +181,15 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 			left = left[1:]
 		}
 	}
+	for len(owed) > 0 && err == nil {
+		if err = owed[0].prepaid.Settle(ctx, owed[0].cost); err == nil {
+			owed = owed[1:]
+		}
+	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unkept = append(m.unkept, left...)
+	m.unkept, m.unpaid = append(m.unkept, left...), append(m.unpaid, owed...)
 	return err
 }
 

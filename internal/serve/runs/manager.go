@@ -52,7 +52,8 @@ type Manager struct {
 	mu     sync.Mutex
 	closed error // why no run may begin, nil while it may
 	lives  map[string]*live
-	unkept []unkept // until the database takes them
+	unkept []unkept // ends of runs, until the database takes them
+	unpaid []unpaid // costs of direct answers, as well
 	work   sync.WaitGroup
 
 	changing sync.Mutex // held while a run that has ended is changed
@@ -137,23 +138,24 @@ func (m *Manager) admit(
 		return err
 	}
 	wants := profile.budget(&record.Spec).USD
-	usd, release, err := m.Meter.Begin(ctx, &k, wants)
+	hold, err := m.Meter.Begin(ctx, &k, wants)
 	if err != nil {
 		turn.leave()
 		return err
 	}
+	usd := hold.USD
 	if usd != wants { // the rest of the key's budget
 		usd += m.kept(ctx, &record)
 	}
 
 	l, err := m.open(record, usd, prepare)
 	if err != nil {
-		release()
+		hold.Release()
 		turn.leave()
 		return err
 	}
 	go func() {
-		defer release()
+		defer hold.Release()
 		m.drive(l, turn, profile)
 	}()
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -126,16 +127,8 @@ func (m *Manager) finish(ctx context.Context, r *Record, spent ledger.Spending) 
 		if err != nil {
 			return err
 		}
-		return m.charge(ctx, tx, r, subtract(spent, r.Charged))
+		return m.charge(ctx, tx, r, access.Subtract(spent, r.Charged))
 	})
-}
-
-func subtract(a, b ledger.Spending) ledger.Spending {
-	return ledger.Spending{
-		Calls: a.Calls - b.Calls, InputTokens: a.InputTokens - b.InputTokens,
-		OutputTokens: a.OutputTokens - b.OutputTokens, USD: a.USD - b.USD, Unpriced: a.Unpriced - b.Unpriced,
-		ToolCalls: a.ToolCalls - b.ToolCalls,
-	}
 }
 
 // Get returns a run of a tenant.

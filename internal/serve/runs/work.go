@@ -22,11 +22,11 @@ func (m *Manager) Work(ctx context.Context, k access.Key, work func(context.Cont
 		return err
 	}
 	defer turn.leave()
-	_, release, err := m.Meter.Begin(ctx, &k, noMoney)
+	hold, err := m.Meter.Begin(ctx, &k, noMoney)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer hold.Release()
 	if err := turn.enter(ctx); err != nil {
 		return err
 	}
