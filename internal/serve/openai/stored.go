@@ -174,11 +174,16 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	} else if err := a.directs.cancel(ctx, row.ID); err != nil {
 		return err
 	}
-	if _, err := a.DB.ExecContext(ctx, `DELETE FROM responses WHERE id = ?`, row.ID); err != nil {
+	if err := a.remove(ctx, row.ID); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"id": row.ID, "object": "response", "deleted": true})
 	return nil
+}
+
+func (a *API) remove(ctx context.Context, id string) error {
+	_, err := a.DB.ExecContext(ctx, `DELETE FROM responses WHERE id = ?`, id)
+	return err
 }
 
 // listInput answers GET /v1/responses/{id}/input_items.
