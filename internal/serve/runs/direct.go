@@ -224,5 +224,7 @@ func asProblem(err error) error {
 		return problem.Later(http.StatusServiceUnavailable, "model_busy", max(failed.RetryAfter, time.Second),
 			"the model's server is busy: try again")
 	}
-	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.300s", failed.Message)
+	shown := *failed
+	shown.Err = nil // has details of this machine
+	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.600s", shown.Error())
 }
