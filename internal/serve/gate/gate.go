@@ -70,7 +70,6 @@ type gate struct {
 	Options
 	next                     http.Handler
 	requests, bodies, values *shares.Pool
-	failures                 failures
 }
 
 // ServeHTTP implements [http.Handler].
@@ -271,20 +270,23 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	if g.Audit == nil || !isChange && !isRefused(w.status) {
 		return
 	}
-	missed, isNoted := g.failures.note(k.ID, w.status)
-	if !isNoted {
-		return
-	}
-
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	err := g.Audit.Add(access.Entry{
 		Request: id, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant, From: from,
 		Action: method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
-		Missed: missed,
 	})
 	if err != nil {
 		g.Log.Error("cannot write the audit log", "error", err)
 	}
+}
+
+// isRefused reports whether a status says that the caller may not do this, or not now.
+func isRefused(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return true
+	}
+	return false
 }
 
 // routeOf returns the pattern of a request's route, empty for none.

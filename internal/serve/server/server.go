@@ -120,6 +120,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	meter := access.NewMeter(s.db)
 	door := access.Door{Keys: s.keys, Meter: meter, Open: s.Open}
 	measured := newMetrics(s.Version)
+	s.audit.Noted = measured.noted
 	s.manager = runs.New(runs.Options{
 		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
 		Dir: filepath.Join(s.Dir, "runs"), AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
