@@ -23,7 +23,6 @@ type Queue struct {
 	free  int
 	lines map[string]*line // of the tenants that wait
 	turns []*line          // the same lines, in the order of their turns
-	held  map[string]int   // places by tenants, of callers within a bound
 }
 
 // line is the waiting callers of one tenant, the first one first.
@@ -36,46 +35,22 @@ type line struct {
 type caller struct {
 	ready      chan struct{}
 	isNewcomer bool // it has had no place yet
-	most       int  // places that its tenant may have, 0 for any number
 }
 
 // New returns a queue for so many places, in which at most longest callers of a tenant wait.
 func New(places, longest int) *Queue {
-	return &Queue{free: places, longest: longest, lines: map[string]*line{}, held: map[string]int{}}
+	return &Queue{free: places, longest: longest, lines: map[string]*line{}}
 }
 
 // Enter waits for a place. Without an error, Leave must be called when the place is free
 // again. The error is the context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, q.longest, caller{isNewcomer: true})
+	return q.enter(ctx, tenant, q.longest, true)
 }
 
 // Return is Enter for a caller that had a place before: no line is too long for it.
 func (q *Queue) Return(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, math.MaxInt, caller{})
-}
-
-// EnterWithin is Enter for a tenant that has no more than most places at the same time, so that
-// others find one. No line is too long for it. LeaveWithin must be called in place of Leave.
-func (q *Queue) EnterWithin(ctx context.Context, tenant string, most int) error {
-	return q.enter(ctx, tenant, math.MaxInt, caller{isNewcomer: true, most: most})
-}
-
-// TryWithin is EnterWithin without waiting. It reports whether there was a place.
-func (q *Queue) TryWithin(tenant string, most int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.lines[tenant] == nil && q.take(tenant, most)
-}
-
-// LeaveWithin is Leave for a place of EnterWithin or TryWithin.
-func (q *Queue) LeaveWithin(tenant string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.held[tenant]--; q.held[tenant] == 0 {
-		delete(q.held, tenant)
-	}
-	q.leave()
+	return q.enter(ctx, tenant, math.MaxInt, false)
 }
 
 // HasWaiting reports whether anybody waits.
@@ -84,8 +59,8 @@ func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 // HasNewcomers reports whether a caller waits in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
 
-func (q *Queue) enter(ctx context.Context, tenant string, longest int, who caller) error {
-	c, err := q.join(tenant, longest, who)
+func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcomer bool) error {
+	c, err := q.join(tenant, longest, isNewcomer)
 	if c == nil {
 		return err
 	}
@@ -94,34 +69,19 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, who calle
 	case <-c.ready:
 		return nil
 	case <-ctx.Done():
+		if !q.quit(tenant, c) {
+			q.Leave() // the place came at the same time
+		}
+		return context.Cause(ctx)
 	}
-	switch {
-	case q.quit(tenant, c):
-	case c.most > 0: // the place came at the same time
-		q.LeaveWithin(tenant)
-	default:
-		q.Leave()
-	}
-	return context.Cause(ctx)
-}
-
-// take takes a free place for a tenant that may have so many, 0 for any number. mu is held.
-func (q *Queue) take(tenant string, most int) bool {
-	if q.free == 0 || most > 0 && q.held[tenant] >= most {
-		return false
-	}
-	q.free--
-	if most > 0 {
-		q.held[tenant]++
-	}
-	return true
 }
 
 // join takes a free place, or a place in the tenant's line: then the caller is not nil.
-func (q *Queue) join(tenant string, longest int, who caller) (*caller, error) {
+func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.take(tenant, who.most) { // those that wait may not have it
+	if q.free > 0 { // then nobody waits
+		q.free--
 		return nil, nil //nolint:nilnil // documented: it has its place
 	}
 
@@ -134,7 +94,7 @@ func (q *Queue) join(tenant string, longest int, who caller) (*caller, error) {
 	case len(l.waiting) >= longest:
 		return nil, ErrFull
 	}
-	c := &caller{ready: make(chan struct{}), isNewcomer: who.isNewcomer, most: who.most}
+	c := &caller{ready: make(chan struct{}), isNewcomer: isNewcomer}
 	l.waiting = append(l.waiting, c)
 	q.count(c, 1)
 	return c, nil
@@ -185,22 +145,16 @@ func (q *Queue) removeEmpty(l *line) {
 func (q *Queue) Leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.leave()
-}
-
-// leave gives a place to the next line whose tenant may have one. The caller holds mu.
-func (q *Queue) leave() {
-	q.free++
-	for i, l := range q.turns {
-		c := l.waiting[0]
-		if !q.take(l.tenant, c.most) {
-			continue
-		}
-		q.turns = append(append(q.turns[:i], q.turns[i+1:]...), l)
-		l.waiting = l.waiting[1:]
-		q.count(c, -1)
-		q.removeEmpty(l)
-		close(c.ready)
+	if len(q.turns) == 0 {
+		q.free++
 		return
 	}
+
+	l := q.turns[0]
+	q.turns = append(q.turns[1:], l)
+	c := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	q.count(c, -1)
+	q.removeEmpty(l)
+	close(c.ready)
 }

@@ -88,46 +88,6 @@ func TestAFullLineRefusesOnlyItsTenant(t *testing.T) {
 	})
 }
 
-// TestATenantWithinItsBoundLeavesAPlace has a tenant that would take all places.
-func TestATenantWithinItsBoundLeavesAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New(4, 0)
-		var running atomic.Int32
-		for range 10 {
-			go func() {
-				if err := q.EnterWithin(t.Context(), "greedy", 3); err != nil {
-					t.Error(err)
-				}
-				running.Add(1)
-			}()
-		}
-		synctest.Wait()
-		if n := running.Load(); n != 3 {
-			t.Errorf("it has %d places", n)
-		}
-
-		if q.TryWithin("greedy", 3) || !q.TryWithin("modest", 3) || q.TryWithin("late", 3) {
-			t.Error("the last place goes to the wrong tenant")
-		}
-		q.LeaveWithin("modest")
-		if synctest.Wait(); running.Load() != 3 {
-			t.Error("the place of another tenant goes beyond the bound")
-		}
-		for range 7 {
-			q.LeaveWithin("greedy")
-		}
-		if synctest.Wait(); running.Load() != 10 {
-			t.Errorf("%d of 10 had their turn", running.Load())
-		}
-		for range 3 {
-			q.LeaveWithin("greedy")
-		}
-		if q.free != 4 || len(q.held) != 0 || len(q.lines) != 0 {
-			t.Errorf("%d places are free, and %v hold some", q.free, q.held)
-		}
-	})
-}
-
 // TestNoPlaceIsLost has callers that give up at any time.
 func TestNoPlaceIsLost(t *testing.T) {
 	const places = 3
@@ -141,24 +101,18 @@ func TestNoPlaceIsLost(t *testing.T) {
 			if i%3 == 0 {
 				go cancel()
 			}
-			tenant, leave := fmt.Sprint(rand.IntN(7)), q.Leave
-			enter := q.Enter
-			if i%2 == 0 {
-				enter = func(ctx context.Context, tenant string) error { return q.EnterWithin(ctx, tenant, 1+i%places) }
-				leave = func() { q.LeaveWithin(tenant) }
-			}
-			if enter(ctx, tenant) != nil {
+			if q.Enter(ctx, fmt.Sprint(rand.IntN(7))) != nil {
 				return
 			}
 			if now := held.Add(1); now > places {
 				t.Errorf("%d places are held at once", now)
 			}
 			held.Add(-1)
-			leave()
+			q.Leave()
 		})
 	}
 	all.Wait()
-	if q.free != places || len(q.lines) != 0 || len(q.held) != 0 {
+	if q.free != places || len(q.lines) != 0 {
 		t.Errorf("%d of %d places are free, and %d tenants wait", q.free, places, len(q.lines))
 	}
 }

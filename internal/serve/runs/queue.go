@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"time"
 
@@ -16,14 +17,24 @@ import (
 type lane struct {
 	what    string // that goes on, in words
 	places  int
-	queue   *fairqueue.Queue
+	queue   *fairqueue.Queue // of those that their tenants let go first
 	waiting *shares.Pool
-	running int // guarded by the manager
+
+	// Guarded by the manager.
+	running int
+	tenants map[string]*lineOfTenant
+}
+
+// lineOfTenant lets no more work of a tenant go on than the tenant has places.
+type lineOfTenant struct {
+	queue   *fairqueue.Queue
+	tickets int
 }
 
 func newLane(what string, places, queue int) *lane {
 	return &lane{
-		what: what, places: places, queue: fairqueue.New(places, queue), waiting: shares.New(int64(queue)),
+		what: what, places: places, queue: fairqueue.New(places, math.MaxInt), waiting: shares.New(int64(queue)),
+		tenants: map[string]*lineOfTenant{},
 	}
 }
 
@@ -32,7 +43,7 @@ type ticket struct {
 	manager *Manager
 	lane    *lane
 	tenant  string
-	most    int // places that its tenant may have
+	own     *lineOfTenant
 
 	// Guarded by the manager.
 	isQueued, isRunning, isOver bool
@@ -41,7 +52,7 @@ type ticket struct {
 // enlist gives a tenant a ticket, or refuses at once if there is no room in the queue, or no more of
 // it for this tenant. Work that an earlier process has left is never refused. Leave ends a ticket.
 func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
-	t := &ticket{manager: m, lane: l, tenant: tenant, most: access.Share(tenant, l.places)}
+	t := &ticket{manager: m, lane: l, tenant: tenant}
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +60,9 @@ func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 		return nil, problem.Later(http.StatusServiceUnavailable, "draining", 10*time.Second,
 			"the server is stopping: try again")
 	}
+	t.join()
 	if !t.begin(isLeft) {
+		t.leaveLine()
 		all, mine := l.waiting.Load(tenant)
 		return nil, problem.Later(http.StatusServiceUnavailable, "queue_full", 2*time.Second,
 			"%d %s go on and %d wait, %d of them of this tenant: try again", l.running, l.what, all, mine)
@@ -58,10 +71,29 @@ func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 	return t, nil
 }
 
+// join joins the line of its tenant. The caller holds mu.
+func (t *ticket) join() {
+	l := t.lane
+	if t.own = l.tenants[t.tenant]; t.own == nil {
+		t.own = &lineOfTenant{queue: fairqueue.New(access.Share(t.tenant, l.places), math.MaxInt)}
+		l.tenants[t.tenant] = t.own
+	}
+	t.own.tickets++
+}
+
+// leaveLine is the reverse of join. The caller holds mu.
+func (t *ticket) leaveLine() {
+	if t.own.tickets--; t.own.tickets == 0 {
+		delete(t.lane.tenants, t.tenant)
+	}
+}
+
 // begin takes a place, or else room in the queue. The caller holds mu.
 func (t *ticket) begin(isLeft bool) bool {
 	l := t.lane
-	if l.queue.TryWithin(t.tenant, t.most) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // so that nothing waits
+	if t.takePlace(now) == nil {
 		t.isRunning = true
 		l.running++
 		return true
@@ -83,7 +115,7 @@ func (t *ticket) enter(ctx context.Context) error {
 	if t.isRunning { // only the holder of the ticket changes it
 		return nil
 	}
-	if err := t.lane.queue.EnterWithin(ctx, t.tenant, t.most); err != nil {
+	if err := t.takePlace(ctx); err != nil {
 		return err
 	}
 
@@ -93,6 +125,18 @@ func (t *ticket) enter(ctx context.Context) error {
 	t.isRunning = true
 	t.lane.running++
 	return nil
+}
+
+// takePlace waits for a place of the tenant, and then for one of all.
+func (t *ticket) takePlace(ctx context.Context) error {
+	if err := t.own.queue.Enter(ctx, t.tenant); err != nil {
+		return err
+	}
+	err := t.lane.queue.Enter(ctx, t.tenant)
+	if err != nil {
+		t.own.queue.Leave()
+	}
+	return err
 }
 
 // leaveQueue gives the room in the queue back. The caller holds mu.
@@ -116,8 +160,10 @@ func (t *ticket) leave() {
 	t.leaveQueue()
 	if t.isRunning {
 		t.lane.running--
-		t.lane.queue.LeaveWithin(t.tenant)
+		t.lane.queue.Leave()
+		t.own.queue.Leave()
 	}
+	t.leaveLine()
 	m.work.Done()
 }
 
