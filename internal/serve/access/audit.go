@@ -21,17 +21,13 @@ type Audit struct {
 	// such as "mcp", and its outcome.
 	Noted func(wire, outcome string)
 
-	mu       sync.Mutex
-	file     *os.File
-	isCut    bool // the disk took a part of the last line
-	failures map[string]*failures
-}
-
-// failures bounds the lines for failed requests. Each key has its own bound, and all clients without
-// a key have one together: so strangers do not hide what a key does.
-type failures struct {
-	lines  *rate.Limiter
-	missed int64
+	mu    sync.Mutex
+	file  *os.File
+	isCut bool // the disk took a part of the last line
+	// failures bound the lines for failed requests. Each key has its own bound, and all clients
+	// without a key have one together: so strangers do not hide what a key does.
+	failures map[string]*rate.Limiter
+	missed   int64
 }
 
 // failuresNoted bounds the lines per second for the failed requests of a key.
@@ -50,7 +46,7 @@ type Entry struct {
 	Action string `json:"action"`
 	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
-	// Missed counts the failed requests of the same key before this one that are not in the log.
+	// Missed counts the failed requests before this one that are not in the log.
 	Missed int64 `json:"missed,omitempty"`
 	// Outcome is that of a request within a connection: ok, or a word for why not.
 	Outcome string `json:"outcome,omitempty"`
@@ -81,7 +77,7 @@ func OpenAudit(dir string) (*Audit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the audit log: %w", err)
 	}
-	return &Audit{file: file}, nil
+	return &Audit{file: file, failures: map[string]*rate.Limiter{}}, nil
 }
 
 // Add writes an entry with the time of now, unless the key has too many failed requests.
@@ -109,21 +105,19 @@ func (a *Audit) Add(e Entry) error {
 // isNoted reports whether the log gets an entry, and sets how many it did not get before. The caller
 // holds mu.
 func (a *Audit) isNoted(e *Entry) bool {
-	known := a.failures[e.KeyID]
-	if known == nil {
-		if a.failures == nil {
-			a.failures = map[string]*failures{}
-		}
-		known = &failures{lines: rate.NewLimiter(failuresNoted, 10*failuresNoted)}
-		a.failures[e.KeyID] = known // there are as many as somebody has made keys
-	}
-
 	isStranger := e.KeyID == "" && e.Request != ""
-	if (isStranger || e.hasFailed()) && !known.lines.Allow() {
-		known.missed++
-		return false
+	if isStranger || e.hasFailed() {
+		lines := a.failures[e.KeyID]
+		if lines == nil {
+			lines = rate.NewLimiter(failuresNoted, 10*failuresNoted)
+			a.failures[e.KeyID] = lines // there are as many as somebody has made keys
+		}
+		if !lines.Allow() {
+			a.missed++
+			return false
+		}
 	}
-	e.Missed, known.missed = known.missed, 0
+	e.Missed, a.missed = a.missed, 0
 	return true
 }
 

@@ -71,6 +71,7 @@ type Manager struct {
 	open   int              // places for open sessions that are taken
 	places map[string]int   // those by tenants
 	counts map[string]int   // sessions by keys
+	owned  map[string]int   // sessions by tenants
 	total  int
 	closed bool
 
@@ -120,7 +121,7 @@ var (
 // New returns a manager, which Drain ends.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	o.SaveAfter = cmp.Or(o.SaveAfter, 2*time.Second)
-	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, places: map[string]int{}}
+	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, owned: map[string]int{}, places: map[string]int{}}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -280,7 +281,7 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 		err = errNotFound(id) // another request has deleted it since Get
 	default:
 		err = errors.Join(err, os.RemoveAll(m.folder(id)))
-		m.unreserve(r.Key)
+		m.unreserve(r.Key, r.Tenant)
 	}
 
 	m.mu.Lock()
