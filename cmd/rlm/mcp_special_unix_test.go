@@ -88,7 +88,9 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 			}
 			begun := make(chan bool, 1)
 			options := &mcp.ClientOptions{
-				ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { begun <- true },
+				ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+					begun <- true
+				},
 			}
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
 			cmd := exec.Command("rlm", append([]string{"mcp"}, flags...)...)

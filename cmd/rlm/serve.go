@@ -119,8 +119,8 @@ func newServe(e *env) *cobra.Command {
 		"accept workers without namespaces, as in most containers: only Landlock and seccomp confine them")
 	flags.BoolVar(&f.inProcess, "insecure-no-workers", false,
 		"run snippets of tier wasm in the process of the server, which holds the keys")
-	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
-	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
+	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time, and of direct answers")
+	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait, and of direct answers")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
 	flags.IntVar(&f.connections, "max-connections", 4096, "maximum `number` of clients' connections")

@@ -165,8 +165,8 @@ func (m *mcpEndpoint) configure(k access.Key) mcpserver.Config {
 			}
 		},
 		NoQuestions: !k.May(access.Approve), IsGuarded: true,
-		Handles: mcpHandles, Places: m.places, Tenant: k.Tenant, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,
-		Log: m.e.log,
+		Handles: mcpHandles, Places: m.places, Tenant: k.Tenant, Idle: mcpIdle,
+		ToolCalls: task.Config.Budget.WithDefaults().ToolCalls, Log: m.e.log,
 	}
 }
 

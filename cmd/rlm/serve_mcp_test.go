@@ -321,6 +321,8 @@ func TestClientsAreBounded(t *testing.T) {
 		} {
 			if status, body := s.do("POST", "/mcp", keys[0], header, json.RawMessage(text)); status != want {
 				t.Errorf("%s: %.80s: %d %.300s", version, text, status, body)
+			} else if want == http.StatusRequestEntityTooLarge && !strings.Contains(body, `"code":"body_too_large"`) {
+				t.Errorf("%s: %.80s: no reason: %.300s", version, text, body)
 			}
 		}
 	}

@@ -81,7 +81,8 @@ func (a *API) byRun(ctx context.Context, tenant, run string) (*stored, error) {
 func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored, error) {
 	row, given, body := &stored{tenant: tenant}, "", ""
 	from := ` FROM responses WHERE tenant = ? AND ` + where
-	err := a.DB.QueryRowContext(ctx, `SELECT octet_length(input) + octet_length(body)`+from, tenant, arg).Scan(&row.size)
+	err := a.DB.QueryRowContext(ctx,
+		`SELECT octet_length(input) + octet_length(body)`+from, tenant, arg).Scan(&row.size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // documented: none
 	}

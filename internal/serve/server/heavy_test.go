@@ -158,6 +158,37 @@ func TestAClientThatSendsAllBeforeItReadsGetsTheRefusal(t *testing.T) {
 	}
 }
 
+// TestAPageOfRunsIsBoundedInBytes: a page of a thousand long questions would take gigabytes.
+func TestAPageOfRunsIsBoundedInBytes(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), nil)
+	const all = 40
+	spec := `{"profile":"default","question":"` + strings.Repeat("q", 1<<20) + `"}`
+	for i := range all {
+		_, err := s.server.db.ExecContext(t.Context(), `INSERT INTO runs
+			(id, tenant, key, spec, question, background, status, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			fmt.Sprint("run_", i), "local", "local", spec, "q", true, "failed", i)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	seen, after := 0, ""
+	for pages := 1; ; pages++ {
+		got := s.do("GET", "/v1/runs?limit=1000&after="+after, "", nil)
+		s.want(got, 200, "run_")
+		listed, _ := s.field(got, "runs").([]any)
+		if seen += len(listed); len(got.body) > 17<<20 {
+			t.Errorf("a page has %d bytes", len(got.body))
+		}
+		if after = s.text(got, "next"); after == "" {
+			if seen != all || pages != 3 {
+				t.Errorf("%d pages have %d runs", pages, seen)
+			}
+			return
+		}
+	}
+}
+
 // TestAFormWithALongHeadIsRefused: the library would keep 10 MiB of it.
 func TestAFormWithALongHeadIsRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)

@@ -68,6 +68,9 @@ func newMetrics(version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
+	for _, wire := range []string{"WS", "mcp"} {
+		m.lines.WithLabelValues(wire, "ok") // it is there before the first request
+	}
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
 		m.snippets, m.snippet, m.lines, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -33,7 +33,8 @@ func TestTheAuditLogNamesTheKeyOfTooManyRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := regexp.MustCompile(`"key":"busy","key_id":"key_\w+","tenant":"busy",[^}]*"action":"GET /v1/runs","status":429`)
+	read := regexp.MustCompile(`"key":"busy","key_id":"key_\w+","tenant":"busy",[^}]*` +
+		`"action":"GET /v1/runs","status":429`)
 	if !read.Match(log) {
 		t.Errorf("the audit log does not have the first refused request")
 	}

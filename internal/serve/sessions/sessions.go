@@ -121,7 +121,10 @@ var (
 // New returns a manager, which Drain ends.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	o.SaveAfter = cmp.Or(o.SaveAfter, 2*time.Second)
-	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, owned: map[string]int{}, places: map[string]int{}}
+	m := &Manager{
+		Options: o, lives: map[string]*live{}, places: map[string]int{},
+		counts: map[string]int{}, owned: map[string]int{},
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}

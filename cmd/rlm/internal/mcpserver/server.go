@@ -228,6 +228,7 @@ const (
 	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
 	maxSessions = 100              // of the protocol, each of which takes memory
 	maxRequests = 100              // at the same time, streams included
+	restTime    = 5 * time.Second  // for what is left of a message that was refused
 )
 
 // Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
@@ -254,6 +255,7 @@ func (s *Server) Handler() http.Handler {
 		message, err := io.ReadAll(body)
 		if err != nil {
 			problem.Write(w, describeUnread(err))
+			s.readRest(w, r)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(message))
@@ -267,6 +269,18 @@ func (s *Server) Handler() http.Handler {
 		return both
 	}
 	return refuseForeign(both)
+}
+
+// readRest reads what is left of a message that was refused, so that a client which sends all of it
+// before it reads gets the answer. A guard has done so already.
+func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.IsGuarded {
+		return
+	}
+	flow := http.NewResponseController(w)
+	_ = flow.Flush() // others read it at once
+	_ = flow.SetReadDeadline(time.Now().Add(restTime))
+	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
 }
 
 // describeUnread returns why a message was not read, for its client.

@@ -160,7 +160,7 @@ func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 		{200, "application/json", "", 0, `reply cut off (HTTP status 200): HOST sent an empty reply`},
 		{200, "application/json", `{"a":`, 100, `reply cut off (HTTP status 200): HOST sent 5 bytes of ` +
 			`application/json, which begin with "{\"a\":"`},
-		{502, "text/html", page, 0, `server error (HTTP status 502): HOST sent 38 bytes of text/html, which begin with`},
+		{502, "text/html", page, 0, `server error (HTTP status 502): HOST sent 38 bytes of text/html, which begin`},
 		{503, "", "", 0, `server error (HTTP status 503): HOST sent an empty reply`},
 		{503, "text/plain", "no upstream", 0, `server error (HTTP status 503): no upstream`},
 	} {
