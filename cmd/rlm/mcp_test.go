@@ -448,7 +448,8 @@ func TestHostsComeOverHTTP(t *testing.T) {
 		}
 	}
 
-	heavy := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping","params":[` + strings.Repeat("[],", 2<<20) + `0]}`)
+	const head = `{"jsonrpc":"2.0","id":1,"method":"ping","params":[`
+	heavy := strings.NewReader(head + strings.Repeat("[],", 2<<20) + `0]}`)
 	response, err := http.Post(address, "application/json", heavy)
 	if err != nil {
 		t.Fatal(err)

@@ -147,7 +147,9 @@ func (c *Conn) readLine() ([]byte, error) {
 
 // take handles a line. An error ends the connection.
 func (c *Conn) take(ctx context.Context, line []byte) error {
-	m, err := decodeMessage(line) // leaves parameters and results as they are
+	weight := hostcall.Weigh(line)
+	heavy := c.checkWeight(weight, len(line))
+	m, err := decodeMessage(line, heavy != nil) // leaves parameters and results as they are
 	var wrong *Error
 	switch {
 	case errors.As(err, &wrong):
@@ -156,8 +158,7 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 		return err
 	}
 
-	weight := hostcall.Weigh(line)
-	switch heavy := c.checkWeight(weight, len(line)); {
+	switch {
 	case heavy != nil:
 		return c.refuse(m, heavy)
 	case m.Method == "":

@@ -135,10 +135,12 @@ func (b *body) limit() {
 	_ = b.flow.SetReadDeadline(next)
 }
 
-// finish reads what is left of a body that was refused, so that a client which sends all of it before
-// it reads gets the answer. It reads no more than another body may have.
+// finish reads what is left of a body that the gate has refused, or that the handler has read in part
+// and refused: so a client which sends all of it before it reads gets the answer. It reads no more
+// than another body may have.
 func (b *body) finish(a *answer, most int64) {
-	if !a.isWhole && a.status != http.StatusRequestEntityTooLarge || b.whole {
+	isRefused := a.isWhole || b.begun && a.status >= http.StatusBadRequest
+	if !isRefused || b.whole {
 		return
 	}
 
