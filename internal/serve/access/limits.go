@@ -98,6 +98,7 @@ type use struct {
 	limit    int // of requests, for which the limiter was made
 	requests *rate.Limiter
 	runs     int
+	holds    int     // those of runs that have ended and are not charged included
 	reserved float64 // money that is set aside
 	prepaid  float64 // money that is charged, and may come back
 }

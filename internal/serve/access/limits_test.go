@@ -76,6 +76,17 @@ func TestMoneyIsSetAside(t *testing.T) {
 		t.Errorf("another tenant has %+v: %v", usage, err)
 	}
 
+	// A run has ended, and its cost of $1.5 cannot be recorded yet.
+	k.Limits.USD = 20
+	owing, err := m.Begin(ctx, k, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owing.Owe(1.5)
+	begin(0, 20-11-1.5)()
+	owing.Release()
+	begin(0, 20-11)()
+
 	// Two answers of at most $2 pay before they are made. The second one ends first, for less.
 	k.Limits.USD = 15
 	one, two := prepay(t, m, k), prepay(t, m, k)

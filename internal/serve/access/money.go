@@ -23,6 +23,7 @@ type Hold struct {
 	// Guarded by the meter.
 	setAside   float64
 	prepaid    float64 // in place of it
+	hasPlace   bool
 	isReleased bool
 }
 
@@ -56,8 +57,9 @@ func (m *Meter) Begin(ctx context.Context, k *Key, wants float64) (*Hold, error)
 		}
 	}
 	u.runs++
+	u.holds++
 	u.reserved += usd
-	return &Hold{USD: usd, meter: m, key: k.ID, tenant: k.Tenant, use: u, setAside: usd}, nil
+	return &Hold{USD: usd, meter: m, key: k.ID, tenant: k.Tenant, use: u, setAside: usd, hasPlace: true}, nil
 }
 
 func (m *Meter) refuseMoney(k *Key, spent, reserved float64) error {
@@ -84,12 +86,31 @@ func (h *Hold) Release() {
 		return
 	}
 	h.isReleased = true
+	h.leavePlace()
 	u := h.use
-	u.runs--
+	u.holds--
 	u.reserved -= h.setAside
 	u.prepaid -= h.prepaid
-	if u.runs == 0 {
+	if u.holds == 0 {
 		u.reserved, u.prepaid = 0, 0 // without the errors of rounding
+	}
+}
+
+// Owe ends a run whose cost cannot be recorded yet: so much of its money stays set aside until
+// Release.
+func (h *Hold) Owe(usd float64) {
+	h.meter.mu.Lock()
+	defer h.meter.mu.Unlock()
+	h.leavePlace()
+	h.use.reserved += usd - h.setAside
+	h.setAside = usd
+}
+
+// leavePlace lets another run begin. The caller holds the lock.
+func (h *Hold) leavePlace() {
+	if h.hasPlace {
+		h.hasPlace = false
+		h.use.runs--
 	}
 }
 

@@ -153,11 +153,16 @@ func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
 		m.Log.Error("cannot keep the end of a run", "run", r.ID, "error", err)
 	}
 
+	if failed == nil {
+		l.hold.Release()
+	} else {
+		l.hold.Owe(max(spent.USD-r.Charged.USD, 0)) // so that its key does not spend it again
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.lives, r.ID)
 	if failed != nil {
-		m.unkept = append(m.unkept, unkept{*r, spent})
+		m.unkept = append(m.unkept, unkept{*r, spent, l.hold})
 	}
 }
 
@@ -165,6 +170,7 @@ func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
 type unkept struct {
 	record Record
 	spent  ledger.Spending
+	hold   *access.Hold
 }
 
 // keepEnds writes the ends of runs and the costs of direct answers that the database could not take
@@ -178,6 +184,7 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 	var err error
 	for len(left) > 0 && err == nil {
 		if err = m.finish(ctx, &left[0].record, left[0].spent); err == nil {
+			left[0].hold.Release()
 			left = left[1:]
 		}
 	}

@@ -66,7 +66,8 @@ type Manager struct {
 type live struct {
 	record Record // as it was at the beginning
 	events *eventLog
-	usd    float64         // what it may spend, 0 for the profile's budget
+	usd    float64 // what it may spend, 0 for the profile's budget
+	hold   *access.Hold
 	ctx    context.Context //nolint:containedctx // ends with Cancel, and with the server
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -154,10 +155,8 @@ func (m *Manager) admit(
 		turn.leave()
 		return err
 	}
-	go func() {
-		defer hold.Release()
-		m.drive(l, turn, profile)
-	}()
+	l.hold = hold
+	go m.drive(l, turn, profile)
 	return nil
 }
 

@@ -228,6 +228,7 @@ const (
 	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
 	maxSessions = 100              // of the protocol, each of which takes memory
 	maxRequests = 100              // at the same time, streams included
+	bodyTime    = time.Minute      // for a message
 	restTime    = 5 * time.Second  // for what is left of a message that was refused
 )
 
@@ -250,9 +251,8 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 
-		body, release := s.values.Bound(http.MaxBytesReader(w, r.Body, maxMessage))
+		message, release, err := s.readMessage(w, r)
 		defer release()
-		message, err := io.ReadAll(body)
 		if err != nil {
 			problem.Write(w, describeUnread(err))
 			s.readRest(w, r)
@@ -269,6 +269,24 @@ func (s *Server) Handler() http.Handler {
 		return both
 	}
 	return refuseForeign(both)
+}
+
+// readMessage reads a message within its bounds. Call release after the answer.
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []byte, release func(), err error) {
+	if r.ContentLength > maxMessage {
+		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // nobody needs to read it
+	}
+	flow := http.NewResponseController(w)
+	if !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+
+	body, release := s.values.Bound(http.MaxBytesReader(w, r.Body, maxMessage))
+	message, err = io.ReadAll(body)
+	if err == nil && !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Time{}) // the client may wait for its answer
+	}
+	return message, release, err
 }
 
 // readRest reads what is left of a message that was refused, so that a client which sends all of it
