@@ -88,6 +88,7 @@ func (a *Audit) Add(e Entry) error {
 	if !a.isNoted(&e) {
 		return nil
 	}
+
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -106,6 +107,7 @@ func (a *Audit) Add(e Entry) error {
 // holds mu.
 func (a *Audit) isNoted(e *Entry) bool {
 	isStranger := e.KeyID == "" && e.Request != ""
+
 	if isStranger || e.hasFailed() {
 		lines := a.failures[e.KeyID]
 		if lines == nil {

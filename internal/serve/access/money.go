@@ -56,6 +56,7 @@ func (m *Meter) Begin(ctx context.Context, k *Key, wants float64) (*Hold, error)
 			usd = left
 		}
 	}
+
 	u.runs++
 	u.holds++
 	u.reserved += usd
@@ -87,6 +88,7 @@ func (h *Hold) Release() {
 	}
 	h.isReleased = true
 	h.leavePlace()
+
 	u := h.use
 	u.holds--
 	u.reserved -= h.setAside
@@ -126,6 +128,7 @@ type Prepaid struct {
 // that is set aside. After an error, nothing is charged.
 func (h *Hold) Prepay(ctx context.Context, most ledger.Spending) (*Prepaid, error) {
 	p := &Prepaid{h.meter.db, h.key, h.tenant, Day.since(time.Now()), most}
+
 	if err := charge(ctx, p.db, p.key, p.tenant, p.day, most); err != nil {
 		return nil, err
 	}
@@ -144,6 +147,7 @@ func (p *Prepaid) Settle(ctx context.Context, cost ledger.Spending) error {
 	if rest == (ledger.Spending{}) {
 		return nil
 	}
+
 	return charge(ctx, p.db, p.key, p.tenant, p.day, rest)
 }
 

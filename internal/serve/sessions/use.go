@@ -189,7 +189,8 @@ func (m *Manager) addContexts(ctx context.Context, l *live, list []Content) erro
 		return err
 	}
 	if err := l.session.AddContext(ctx, contexts...); err != nil {
-		return errors.Join(badRequest("contexts", err), m.setSpec(ctx, &l.record, -bytes))
+		undo := context.WithoutCancel(ctx) // it may have been interrupted
+		return errors.Join(badRequest("contexts", err), m.setSpec(undo, &l.record, -bytes))
 	}
 	l.record = r
 	return nil
