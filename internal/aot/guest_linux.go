@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 // enter goes to the guest's stack, and returns when the guest leaves it.
@@ -13,8 +15,9 @@ func enter(context unsafe.Pointer, target uintptr)
 
 // Codes of exits above the numbers of imports.
 const (
-	trapped = 1 << 32
-	grows   = 1 << 33
+	trapped  = 1 << 32
+	grows    = 1 << 33
+	preempts = 1 << 34
 )
 
 // Host answers a guest.
@@ -25,10 +28,16 @@ type Host interface {
 	Call(number int, slots []uint64)
 	// Grow adds pages to the memory, and reports false if it cannot. The memory does not move.
 	Grow(pages uint64) bool
+	// Preempt is called when a guest has computed for long without a call of the host: see
+	// [Guest.Fuel]. It may panic, as Call may. It must not change the guest's memory: the guest's
+	// compiler knows of no call here.
+	Preempt()
 }
 
 // Guest is one instance of a program. Its state of StateSize bytes lies directly before its
 // memory. One goroutine at a time may use it.
+//
+// Close it before its state or its memory is unmapped.
 type Guest struct {
 	program *Program
 	state   []byte
@@ -38,14 +47,21 @@ type Guest struct {
 // pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
 // lies behind it, up to the program's [Program.Reach], must fault.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
-	g := &Guest{p, state[:StateSize]}
+	g := &Guest{program: p, state: state[:StateSize]}
 	clear(g.state)
-	if err := new(Call).run(g, p.header.Start, nil, nil); err != nil {
+	if err := new(Call).run(g, p.header.Start, nil, nobody{}); err != nil {
 		return nil, err
 	}
 	g.SetSize(size)
 	return g, nil
 }
+
+// nobody is the host of a guest that sets its globals.
+type nobody struct{}
+
+func (nobody) Call(int, []uint64) { panic(errors.New("a start that calls the host")) }
+func (nobody) Grow(uint64) bool   { return false }
+func (nobody) Preempt()           {}
 
 const wasmPage = 64 << 10
 
@@ -54,6 +70,20 @@ func (g *Guest) SetSize(size uint64) {
 	*g.Field(g.program.header.Pages) = size / wasmPage
 	*g.Field(g.program.header.Bytes) = size
 }
+
+// Close waits until nothing looks at the guest's state any more. It runs no call.
+func (g *Guest) Close() { watchdog.Unwatch(g.limitAddress()) }
+
+// limitAddress is the address of the limit of the stack.
+func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
+
+// Fuel returns what the guest has left. The global "fuel" counts it, which each loop of a program
+// looks at. A guest that computes for more than 20 ms has to leave, at a loop as if the fuel were
+// used up, or else through [Host.Preempt]. Neither changes what Fuel returns.
+func (g *Guest) Fuel() int64 { return watchdog.Fuel(int64(*g.Field(g.program.fuel))) }
+
+// SetFuel gives the guest fuel, at most 2^61.
+func (g *Guest) SetFuel(units int64) { *g.Field(g.program.fuel) = uint64(units) }
 
 // Size returns the number of bytes of the memory in use.
 func (g *Guest) Size() uint64 { return *g.Field(g.program.header.Bytes) }
@@ -97,7 +127,7 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 		return err
 	}
 	context := unsafe.Pointer(g.context(0))
-	if c.stack, err = getStack(context); err != nil {
+	if c.stack, err = getStack(g); err != nil {
 		return err
 	}
 	defer func() {
@@ -113,7 +143,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	target := code + uintptr(g.program.header.Begin)
 	for {
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
+		c.stack.stay.Enter()
 		enter(context, target)
+		c.stack.stay.Leave()
 		target = code + uintptr(g.program.header.Resume)
 		c.sp = *g.context(guestSP)
 
@@ -125,6 +157,10 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 			return TrapError(exit)
 		case exit == grows:
 			all[0] = g.grow(all[0], host)
+		case exit == preempts:
+			if err := contain(host.Preempt); err != nil {
+				return err
+			}
 		default:
 			if err := c.answer(g, int(exit)-1, all, host); err != nil {
 				return err
@@ -146,7 +182,18 @@ func (g *Guest) grow(pages uint64, host Host) uint64 {
 
 // answer lets the host answer an import. Other calls may use the context meanwhile, so the
 // parameters are copied.
-func (c *Call) answer(g *Guest, number int, all []uint64, host Host) (err error) {
+func (c *Call) answer(g *Guest, number int, all []uint64, host Host) error {
+	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
+	copy(own, all)
+	if err := contain(func() { host.Call(number, own) }); err != nil {
+		return err
+	}
+	all[0] = own[0]
+	return nil
+}
+
+// contain calls a function of the host, and makes an error of its panic.
+func contain(call func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if failed, ok := r.(error); ok {
@@ -156,9 +203,6 @@ func (c *Call) answer(g *Guest, number int, all []uint64, host Host) (err error)
 			}
 		}
 	}()
-	own := c.slots[:max(len(g.program.header.Imports[number].Params), 1)]
-	copy(own, all)
-	host.Call(number, own)
-	all[0] = own[0]
+	call()
 	return nil
 }

@@ -33,6 +33,9 @@ type hostile struct {
 	memory  []byte // up to the limit, or what is in use if the rest must fault
 	told    [][]uint64
 	host    func(h *hostile, number int, slots []uint64)
+
+	preempts int
+	preempt  func()
 }
 
 func loadHostile(tb testing.TB) *Program {
@@ -109,8 +112,8 @@ func newHostile(tb testing.TB, p *Program) *hostile {
 		tb.Fatal(err)
 	}
 
-	tb.Cleanup(func() { _ = unix.Munmap(region) })
 	h := &hostile{program: p, region: region}
+	tb.Cleanup(h.unmap)
 	size := uint64(hostileLimit)
 	if p.Reach() > 0 {
 		size = wasmPage
@@ -126,6 +129,14 @@ func newHostile(tb testing.TB, p *Program) *hostile {
 	}
 
 	return h
+}
+
+func (h *hostile) unmap() {
+	if h.Guest != nil {
+		h.Close()
+	}
+	_ = unix.Munmap(h.region) // it fails for what is unmapped already
+	h.region = nil
 }
 
 // admit makes size bytes of the memory accessible, and the state.
@@ -305,7 +316,7 @@ func TestEveryInstructionAsInWazero(t *testing.T) {
 	if fmt.Sprint(ours.told) != fmt.Sprint(theirs.told) {
 		t.Error("the hosts were told different things")
 	}
-	if fuel, _ := p.Global("fuel"); *ours.Field(fuel) != theirs.module.ExportedGlobal("fuel").Get() {
+	if uint64(ours.Fuel()) != theirs.module.ExportedGlobal("fuel").Get() {
 		t.Error("the globals differ")
 	}
 

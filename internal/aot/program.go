@@ -11,6 +11,8 @@ type Program struct {
 	header  Header
 	code    []byte // mapped
 	exports map[string]Export
+	// fuel is the place of the global of that name in a guest's state, 0 for none.
+	fuel uint64
 	// guardedAs is known to the handler of faults, nil for code that checks each access.
 	guardedAs *guardedCode
 }
@@ -44,7 +46,7 @@ func LoadFile(head []byte, file *os.File, offset, size int64) (*Program, error) 
 }
 
 func newProgram(header Header, load func() ([]byte, error)) (p *Program, err error) {
-	p = &Program{header: header, exports: map[string]Export{}}
+	p = &Program{header: header, exports: map[string]Export{}, fuel: header.Globals["fuel"]}
 	for _, e := range header.Exports {
 		p.exports[e.Name] = e
 	}

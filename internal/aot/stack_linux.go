@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 const (
@@ -26,7 +28,10 @@ const (
 )
 
 // stack is the machine's stack of one call. It belongs to the run: a sandbox at rest has none.
-type stack struct{ region []byte }
+type stack struct {
+	region []byte
+	stay   *watchdog.Stay
+}
 
 // stacks keeps idle ones.
 var stacks struct {
@@ -34,8 +39,8 @@ var stacks struct {
 	idle []*stack
 }
 
-// getStack returns a stack whose lowest word is the address of a context.
-func getStack(context unsafe.Pointer) (*stack, error) {
+// getStack returns a stack whose lowest word is the address of a guest's context.
+func getStack(g *Guest) (*stack, error) {
 	stacks.mu.Lock()
 	var s *stack
 	if n := len(stacks.idle); n > 0 {
@@ -50,7 +55,12 @@ func getStack(context unsafe.Pointer) (*stack, error) {
 		}
 	}
 
-	*(*uintptr)(s.at(0)) = uintptr(context)
+	*(*uintptr)(s.at(0)) = uintptr(unsafe.Pointer(g.context(0)))
+	fuel := uintptr(0)
+	if g.program.fuel != 0 {
+		fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
+	}
+	s.stay.Watch(g.limitAddress(), fuel)
 	return s, nil
 }
 
@@ -69,8 +79,11 @@ func newStack() (*stack, error) {
 
 	err = errors.Join(err, unix.MunmapPtr(unsafe.Add(start, stackSize), stackSize-before))
 
-	s := &stack{unsafe.Slice((*byte)(start), stackSize)}
+	s := &stack{region: unsafe.Slice((*byte)(start), stackSize)}
 	err = errors.Join(err, unix.Mprotect(s.region[codePage:stackGuard], unix.PROT_NONE))
+	if err == nil {
+		s.stay, err = watchdog.Take()
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.unmap())
 	}
@@ -97,6 +110,7 @@ func (s *stack) put() {
 		return
 	}
 
+	s.stay.Free()
 	_ = s.unmap() // it fails only for memory that was never mapped
 }
 

@@ -21,9 +21,9 @@ import (
 // aotProgram is the interpreter as scripts/wasm has compiled it ahead of time.
 type aotProgram struct {
 	*aot.Program
-	hosts              []hostFunction // by the number of the import
-	relay              *wasiRelay
-	fuel, stackPointer uint64 // the places of the globals
+	hosts        []hostFunction // by the number of the import
+	relay        *wasiRelay
+	stackPointer uint64 // the place of the global
 }
 
 // loadCode maps the machine code and tests it.
@@ -69,6 +69,7 @@ func testCode(code *aot.Program) error {
 	if err != nil {
 		return err
 	}
+	defer guest.Close()
 
 	stack := []uint64{1}
 	size, _ := code.Export("input_size")
@@ -99,10 +100,9 @@ func checkSpace(reach, limit uint64) error {
 
 func newAOTProgram(code *aot.Program) (program, error) {
 	p := &aotProgram{Program: code, relay: &wasiRelay{imports: code.Imports()}}
-	var hasFuel, hasStack bool
-	p.fuel, hasFuel = code.Global("fuel")
+	var hasStack bool
 	p.stackPointer, hasStack = code.Global("__stack_pointer")
-	if !hasFuel || !hasStack {
+	if _, hasFuel := code.Global("fuel"); !hasFuel || !hasStack {
 		return nil, errors.New("the machine code has no fuel")
 	}
 
@@ -172,8 +172,8 @@ func (m *aotMachine) Grow(pages uint64) bool {
 	return size <= addressSpace && m.in.mem.Reallocate(size) != nil
 }
 
-func (m *aotMachine) fuel() int64         { return int64(*m.guest.Field(m.program.fuel)) }
-func (m *aotMachine) setFuel(units int64) { *m.guest.Field(m.program.fuel) = uint64(units) }
+func (m *aotMachine) fuel() int64         { return m.guest.Fuel() }
+func (m *aotMachine) setFuel(units int64) { m.guest.SetFuel(units) }
 
 func (m *aotMachine) stackPointer() uint32 {
 	return *m.guest.Word(m.program.stackPointer)
@@ -185,6 +185,7 @@ func (m *aotMachine) setStackPointer(address uint32) {
 
 func (m *aotMachine) close() {
 	m.wasi.close()
+	m.guest.Close()
 	m.in.mem.Free()
 }
 
@@ -213,6 +214,9 @@ func (f *aotFunction) Call(number int, slots []uint64) {
 
 // Grow answers memory.grow.
 func (f *aotFunction) Grow(pages uint64) bool { return f.machine.Grow(pages) }
+
+// Preempt lets the host's other work come first, and looks at the limits.
+func (f *aotFunction) Preempt() { f.machine.in.preempt() }
 
 func (f *aotFunction) stackSize() int { return f.running.Depth() }
 

@@ -225,6 +225,7 @@ func (in *instance) boot(ctx context.Context, source string) (stdout string, err
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return "", err
 	}
+	in.refuel(0) // a new instance has fuel for ever, and wazero's watchdog wants yields
 	at, err := in.ask(ctx, "alloc", uint64(len(source)))
 	if err != nil {
 		return "", err
@@ -295,6 +296,17 @@ func hostYield(_ context.Context, in *instance, _ []uint64) {
 	runtime.Gosched() // Go cannot interrupt a guest: the host's other work comes first here
 	in.checkFaults()
 	in.watchLimits()
+}
+
+// preempt runs when a guest has computed for long without a yield: it waited for a processor, or
+// its code pays too little fuel. It changes nothing in the guest, so it raises no KeyboardInterrupt.
+func (in *instance) preempt() {
+	in.accounts.Yield()
+	runtime.Gosched()
+	in.checkFaults()
+	if in.accounts.Watch(func() {}) {
+		panic(errKilled)
+	}
 }
 
 // checkFaults stops a guest whose faults would no longer become traps: see [aot.Program.Check].

@@ -72,6 +72,34 @@
   (func $endless_host (export "endless host") (param i32) (result i32)
     (i32.add (call $endless_host (call $again (local.get 0))) (i32.const 1))
     (i32.store (i32.const 16) (i32.add (i32.load (i32.const 16)) (local.get 0))))
+  ;; 2^depth calls without a loop. The result depends on each parameter.
+  (func $tree (export "endless tree")
+    (param $depth i32) (param $a i64) (param $b i64) (param $x f64) (param $y f32) (param $c i64) (param $d i64) (param $z f64)
+    (result i64)
+    (if (result i64) (local.get $depth)
+      (then
+        (local.set $depth (i32.sub (local.get $depth) (i32.const 1)))
+        (i64.add
+          (call $tree (local.get $depth) (i64.rotl (local.get $a) (i64.const 1)) (local.get $b)
+            (f64.add (local.get $x) (local.get $z)) (local.get $y) (i64.xor (local.get $c) (local.get $d))
+            (local.get $d) (local.get $z))
+          (call $tree (local.get $depth) (local.get $b) (local.get $a) (local.get $x) (f32.neg (local.get $y))
+            (local.get $d) (local.get $c) (f64.neg (local.get $z)))))
+      (else
+        (i64.xor
+          (i64.add (local.get $a) (i64.mul (local.get $b) (i64.const 3)))
+          (i64.xor
+            (i64.add (local.get $c) (i64.mul (local.get $d) (i64.const 5)))
+            (i64.add (i64.trunc_sat_f64_s (local.get $x))
+              (i64.add (i64.trunc_sat_f32_s (local.get $y)) (i64.trunc_sat_f64_s (local.get $z)))))))))
+  ;; A loop that pays fuel, and yields to $again.
+  (func (export "endless turns") (param $most i64) (result i64) (local $turn i64)
+    (loop
+      (global.set $fuel (i64.sub (global.get $fuel) (i64.const 1)))
+      (if (i64.lt_s (global.get $fuel) (i64.const 0)) (then (drop (call $again (i32.const 0)))))
+      (local.set $turn (i64.add (local.get $turn) (i64.const 1)))
+      (br_if 0 (i64.lt_u (local.get $turn) (local.get $most))))
+    (local.get $turn))
   (func (export "unreachable") unreachable)
   (func (export "burn") (global.set $fuel (i64.sub (global.get $fuel) (i64.const 1))))
   (func (export "size") (result i32) memory.size)

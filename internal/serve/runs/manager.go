@@ -15,7 +15,9 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -26,8 +28,9 @@ type Options struct {
 	DB       *sql.DB
 	Keys     *access.Keys
 	Meter    *access.Meter
-	// Dir is the folder for the contexts and events of runs.
-	Dir string
+	// Contents have the contexts and events of runs. Dir is their folder, the data folder.
+	Contents *contents.Contents
+	Dir      string
 	// AtOnce bounds the runs at the same time, and Queue those that wait. As many direct answers
 	// go on and wait beside them.
 	AtOnce, Queue int
@@ -95,10 +98,14 @@ func New(o Options) *Manager {
 // NewID returns an ID that nobody guesses, with a prefix such as "run_".
 func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// folder returns the folder of a run.
-func (m *Manager) folder(id string) string { return filepath.Join(m.Dir, id) }
+// folder returns the folder of a run, below the data folder.
+func folder(id string) string { return "runs/" + id }
 
-func (m *Manager) eventsFile(id string) string { return filepath.Join(m.folder(id), "events.jsonl") }
+func (m *Manager) eventsPath(id string) string { return folder(id) + "/" + records.EventsFile }
+
+func (m *Manager) eventsFile(id string) string {
+	return filepath.Join(m.Dir, filepath.FromSlash(m.eventsPath(id)))
+}
 
 // Start begins a run of a key and returns its record. The error is for the client.
 func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, error) {
@@ -240,7 +247,11 @@ func (m *Manager) Follow(
 		return l.events.follow(ctx, after, take, idle)
 	}
 
-	events, err := pastEvents(m.eventsFile(id))
+	isKept, err := records.HasContents(ctx, m.db, m.eventsPath(id))
+	if err != nil {
+		return err
+	}
+	events, err := pastEvents(m.eventsFile(id), isKept)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 //   - A guest's memory lies at a fixed distance behind its instance, so the instance's pointer
 //     is also the base of the memory. wasm2c reads the base anew after each store.
 //   - The table of functions is constant, as is the type of each of its functions.
-//   - A function traps if its frame reaches below the limit of its stack.
+//   - A function traps if its frame reaches below the limit of its stack, or leaves to the host if
+//     that wants it to.
 //   - A load whose value is not used may be dropped, but not its check. Where a fault is the check,
 //     no load may be dropped.
 //
@@ -237,7 +238,7 @@ func between(text, start, end string) (string, error) {
 
 const stackCheck = `#define FUNC_PROLOGUE                                                \
   if (UNLIKELY(aot_stack_pointer < aot_context(instance)->stack_limit)) \
-    TRAP(EXHAUSTION);
+    AOT_LOW_STACK(instance);
 #define FUNC_EPILOGUE
 `
 

@@ -37,7 +37,7 @@ func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	p := &product{
 		module:       module.WithoutData().Encode(),
 		stackPointer: stackPointer,
-		fuelPoints:   stats.Loops + stats.Bulk,
+		fuelPoints:   stats.Points(),
 	}
 	if p.image, err = takeImage(ctx, module.Encode(), preload, stackPointer); err != nil {
 		return nil, fmt.Errorf("take the image: %w", err)

@@ -48,7 +48,7 @@ func run(file, compiler, out string) error {
 		return err
 	}
 
-	m := rustmodule.Manifest{DataStart: start, FuelPoints: stats.Loops + stats.Bulk, Compiler: compiler}
+	m := rustmodule.Manifest{DataStart: start, FuelPoints: stats.Points(), Compiler: compiler}
 	if m.Pages, err = module.MemoryPages(); err != nil {
 		return err
 	}

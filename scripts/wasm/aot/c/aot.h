@@ -26,6 +26,7 @@ struct aot_context {
 /* Codes: 0 the function has returned, 1.. the import of that number, and: */
 #define AOT_TRAP (UINT64_C(1) << 32) /* plus the trap */
 #define AOT_GROW (UINT64_C(1) << 33)
+#define AOT_PREEMPT (UINT64_C(1) << 34)
 
 /* One more trap than wasm2c has: a call of a function of another type. */
 #define AOT_TRAP_TYPE ((wasm_rt_trap_t)10)
@@ -42,6 +43,25 @@ AOT_HIDDEN void aot_exit(struct aot_context *, uint64_t code);
 /* The stack of a run is a region of this size, aligned to it. Its first word is
  * the address of the context, by which a trap finds out. */
 #define AOT_STACK (UINT64_C(64) << 20)
+
+/* A function that begins below the limit of its stack calls aot_low_stack. The
+ * host sets the limit to the highest address to get the processor back, also
+ * from code that never calls it: then aot_low_stack leaves to Go and returns.
+ * Otherwise it traps. It changes no register, so this costs the function
+ * nothing, and no memory of the guest. On amd64, a function may use 128 bytes
+ * below its stack pointer. */
+#if defined(__aarch64__)
+#define AOT_LOW_STACK(instance)                                               \
+  do {                                                                        \
+    register const void *aot_guest __asm__("x0") = (instance);                \
+    __asm__ volatile("mov x17, x30\n\tbl aot_low_stack\n\tmov x30, x17"       \
+                     : : "r"(aot_guest) : "x17", "cc");                       \
+  } while (0)
+#else
+#define AOT_LOW_STACK(instance)                                               \
+  __asm__ volatile("lea -128(%%rsp), %%rsp\n\tcall aot_low_stack\n\t"         \
+                   "lea 128(%%rsp), %%rsp" : : "D"(instance) : "cc")
+#endif
 
 /* AOT_FLOAT is where inline assembly wants a float. */
 #if defined(__aarch64__)

@@ -189,6 +189,9 @@ func (p *pair) Call(number int, slots []uint64) {
 	tell(&p.told[0], f.Name, slots, len(f.Params), f.Result == "i" || f.Result == "f")
 }
 
+// Preempt lets the guest go on.
+func (p *pair) Preempt() {}
+
 // Grow makes more of the region writable.
 func (p *pair) Grow(pages uint64) bool {
 	size := p.guest.Size()

@@ -28,6 +28,8 @@ void wasm_rt_trap(wasm_rt_trap_t trap) {
     exit(1);
 }
 
+void aot_low_stack(void) { die("the stack has a limit"); }
+
 uint64_t wasm_rt_grow_memory(wasm_rt_memory_t *m, uint64_t pages) {
     uint64_t old = m->pages;
     if (old + pages > 16384)

@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,10 @@ var (
 	memoryFill = []byte{opPrefix, opMemoryFill, 0}
 )
 
-// bulkFunctions are the indices of the functions that copy and fill instead.
+// bulkFunctions are the indices of the functions that copy and fill instead. imports is the number
+// of functions before the module's own.
 type bulkFunctions struct {
-	copies, fills uint32
+	imports, copies, fills uint32
 }
 
 // replaces returns the function that does what an instruction does.
@@ -60,7 +62,7 @@ func (m *Module) declareBulk() (*Module, bulkFunctions, error) {
 	out := m.replace(SectionType, appendItem(m.Section(SectionType), signature))
 	declared := appendItem(appendItem(m.Section(SectionFunction), index), index)
 
-	return out.replace(SectionFunction, declared), bulkFunctions{first, first + 1}, nil
+	return out.replace(SectionFunction, declared), bulkFunctions{uint32(len(imports)), first, first + 1}, nil
 }
 
 // meter makes code that counts fuel.
@@ -150,11 +152,13 @@ func (m meter) fillFunction() []byte {
 	))
 }
 
-// functionBody is a function without locals.
-func functionBody(code []byte) []byte {
-	code = slices.Concat([]byte{0}, code, []byte{opEnd})
-	return append(appendU32(nil, uint32(len(code))), code...)
+// isBulk reports whether a body is that of one of the two functions.
+func (m meter) isBulk(body []byte) bool {
+	return bytes.Equal(body, m.copyFunction()) || bytes.Equal(body, m.fillFunction())
 }
+
+// functionBody is a function without locals.
+func functionBody(code []byte) []byte { return slices.Concat([]byte{0}, code, []byte{opEnd}) }
 
 // whenLong runs code if the length is more than one part.
 func whenLong(code []byte) []byte {

@@ -9,43 +9,53 @@ import (
 // FuelGlobal is the name under which the fuel counter is exported.
 const FuelGlobal = "fuel"
 
-// FuelStats says what AddFuel found. Bulk are the instructions that copy or fill memory.
+// FuelStats counts where code pays fuel: at loop headers, at instructions that copy or fill
+// memory, before indirect calls, and at the beginning of functions.
 type FuelStats struct {
-	Functions, Loops, Bulk int
+	Functions, Loops, Bulk, Indirect, Prologues int
 }
 
-// AddFuel makes the module count: a new exported mutable global of type i64
-// goes down by one at every loop header, and by one for every 64 bytes
-// that an instruction copies or fills. Whenever it is negative at a loop header,
-// or between two parts of a long copy, the imported function yield, of no
-// parameters and no results, is called. The global starts at the largest value,
-// so that a module without a host never yields.
+// Points returns the number of all places.
+func (s FuelStats) Points() int { return s.Loops + s.Bulk + s.Indirect + s.Prologues }
+
+// AddFuel makes the module count: a new exported mutable global of type i64 goes down by one
+//
+//   - at every loop header,
+//   - before every indirect call that no other payment of its function precedes, and at the
+//     beginning of some functions, so that no tree of calls is endless without a payment,
+//   - for every 64 bytes that an instruction copies or fills.
+//
+// Whenever it is negative there, or between two parts of a long copy, the imported function
+// yield, of no parameters and no results, is called. The global starts at the largest value, so
+// that a module without a host never yields.
 func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
-	var stats FuelStats
 	yieldIndex, err := m.functionImport(yield)
 	if err != nil {
-		return nil, stats, err
+		return nil, FuelStats{}, err
 	}
 
 	out, fuel, err := m.addFuelGlobal()
 	if err != nil {
-		return nil, stats, err
+		return nil, FuelStats{}, err
 	}
 
 	out, bulk, err := out.declareBulk()
 	if err != nil {
-		return nil, stats, err
+		return nil, FuelStats{}, err
 	}
 
 	counter := meter{fuel: fuel, yield: yieldIndex}
-	code, err := rewriteCode(m.Section(SectionCode), counter.check(1), bulk, &stats)
+	w := rewriter{check: counter.check(1), bulk: bulk}
+	code, err := w.rewriteCode(m.Section(SectionCode), bulk.imports)
 	if err != nil {
-		return nil, stats, fmt.Errorf("wasmbin: code: %w", err)
+		return nil, FuelStats{}, fmt.Errorf("wasmbin: code: %w", err)
 	}
 	for _, body := range [][]byte{counter.copyFunction(), counter.fillFunction()} {
-		code = appendItem(code, body)
+		code = appendItem(code, append(appendU32(nil, uint32(len(body))), body...))
 	}
-	return out.replace(SectionCode, code), stats, nil
+	out = out.replace(SectionCode, code)
+	err = out.CheckFuel(yield)
+	return out, w.stats, err
 }
 
 func (m *Module) functionImport(want Import) (uint32, error) {
@@ -110,60 +120,101 @@ func appendSigned(dst []byte, v int64) []byte {
 	}
 }
 
-// rewriteCode inserts check after every loop instruction of a code section, and
-// calls a function of bulk instead of every instruction that copies or fills.
-func rewriteCode(body, check []byte, bulk bulkFunctions, stats *FuelStats) ([]byte, error) {
-	r := &reader{buf: body}
-	count := r.u32()
-	out := appendU32(make([]byte, 0, len(body)+len(body)/32), count)
-	for i := range count {
-		function, err := rewriteFunction(r.bytes(r.u32()), check, bulk, stats)
+// rewriter inserts check where code pays fuel, and calls a function of bulk instead of every
+// instruction that copies or fills.
+type rewriter struct {
+	check []byte
+	bulk  bulkFunctions
+	stats FuelStats
+}
+
+func (w *rewriter) rewriteCode(section []byte, imports uint32) ([]byte, error) {
+	bodies, err := list(section, func(r *reader) []byte { return r.bytes(r.u32()) })
+	if err != nil {
+		return nil, err
+	}
+	graph, err := newCallGraph(bodies, imports)
+	if err != nil {
+		return nil, err
+	}
+
+	paysFirst := graph.choosePayers()
+	out := appendU32(make([]byte, 0, len(section)+len(section)/32), uint32(len(bodies)))
+	for i, body := range bodies {
+		function, err := w.rewriteFunction(body, paysFirst[i])
 		if err != nil {
 			return nil, fmt.Errorf("function %d: %w", i, err)
 		}
 		out = appendU32(out, uint32(len(function)))
 		out = append(out, function...)
 	}
-
-	if r.more() {
-		r.fail(errors.New("bytes left over"))
-	}
-	return out, r.err
+	return out, nil
 }
 
-func rewriteFunction(
-	body, check []byte, bulk bulkFunctions, stats *FuelStats,
-) ([]byte, error) {
-	stats.Functions++
-	r := &reader{buf: body}
-	skipLocals(r)
+func (w *rewriter) rewriteFunction(body []byte, paysFirst bool) ([]byte, error) {
+	w.stats.Functions++
 	var out []byte
 	copied := 0
+	insert := func(at int, code []byte) {
+		out = append(append(out, body[copied:at]...), code...)
+		copied = at
+	}
+
+	paid := payment{isPaid: paysFirst}
+	if paysFirst {
+		w.stats.Prologues++
+		insert(codeStart(body), w.check)
+	}
+
+	err := eachInstruction(body, func(i instruction) error {
+		if i.op == opLoop {
+			w.stats.Loops++
+			insert(i.end, w.check)
+		} else if i.op == opCallIndirect && !paid.isPaid {
+			w.stats.Indirect++
+			insert(i.at, w.check)
+		} else if function, ok := w.bulk.replaces(body[i.at:i.end]); ok {
+			w.stats.Bulk++
+			insert(i.at, appendU32([]byte{opCall}, function))
+			copied = i.end
+		}
+		return paid.pass(i.op)
+	})
+	return append(out, body[copied:]...), err
+}
+
+// instruction is one of a function, by its places in the function's body.
+type instruction struct {
+	op                byte
+	at, operands, end int
+}
+
+// eachInstruction calls f for each instruction of a function but its last end.
+func eachInstruction(body []byte, f func(instruction) error) error {
+	r := &reader{buf: body}
+	skipLocals(r)
 	for r.more() {
-		at := r.pos
-		op := r.byte()
-		skipOperands(r, op)
-		if r.err != nil {
-			return nil, fmt.Errorf("at %d, opcode %#x: %w", at, op, r.err)
+		i := instruction{at: r.pos}
+		i.op = r.byte()
+		i.operands = r.pos
+		skipOperands(r, i.op)
+		i.end = r.pos
+		err := r.err
+		if r.more() {
+			err = f(i)
 		}
-
-		if op == opLoop {
-			out = append(out, body[copied:r.pos]...)
-			out = append(out, check...)
-			copied = r.pos
-			stats.Loops++
-		} else if function, ok := bulk.replaces(body[at:r.pos]); ok {
-			out = append(out, body[copied:at]...)
-			out = appendU32(append(out, opCall), function)
-			copied = r.pos
-			stats.Bulk++
+		if err != nil {
+			return fmt.Errorf("at %d, opcode %#x: %w", i.at, i.op, err)
 		}
 	}
+	return r.err
+}
 
-	if r.err != nil {
-		return nil, r.err
-	}
-	return append(out, body[copied:]...), nil
+// codeStart returns the place of a function's first instruction, behind its locals.
+func codeStart(body []byte) int {
+	r := &reader{buf: body}
+	skipLocals(r)
+	return r.pos
 }
 
 func skipLocals(r *reader) {

@@ -6,28 +6,30 @@ import (
 )
 
 const (
-	opLoop       = 0x03
-	opIf         = 0x04
-	opElse       = 0x05
-	opBranchIf   = 0x0d
-	opCall       = 0x10
-	opLocalGet   = 0x20
-	opLocalSet   = 0x21
-	opGlobalGet  = 0x23
-	opGlobalSet  = 0x24
-	opMemorySize = 0x3f
-	opI32GtU     = 0x4b
-	opI32LeU     = 0x4d
-	opI64LtS     = 0x53
-	opI64GtU     = 0x56
-	opI32Add     = 0x6a
-	opI32ShrU    = 0x76
-	opI64Add     = 0x7c
-	opI64Sub     = 0x7d
-	opI64Shl     = 0x86
-	opI64ExtendU = 0xad // of an i32
-	opPrefix     = 0xfc
-	emptyType    = 0x40
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opElse         = 0x05
+	opBranchIf     = 0x0d
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opLocalGet     = 0x20
+	opLocalSet     = 0x21
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opMemorySize   = 0x3f
+	opI32GtU       = 0x4b
+	opI32LeU       = 0x4d
+	opI64LtS       = 0x53
+	opI64GtU       = 0x56
+	opI32Add       = 0x6a
+	opI32ShrU      = 0x76
+	opI64Add       = 0x7c
+	opI64Sub       = 0x7d
+	opI64Shl       = 0x86
+	opI64ExtendU   = 0xad // of an i32
+	opPrefix       = 0xfc
+	emptyType      = 0x40
 )
 
 // After opPrefix.
@@ -48,7 +50,7 @@ var errUnknown = errors.New("unknown instruction")
 // instructions it does not know or does not want.
 func skipOperands(r *reader, op byte) {
 	switch {
-	case op == 0x02, op == opLoop, op == opIf: // block, loop, if
+	case op == opBlock, op == opLoop, op == opIf:
 		skipBlockType(r)
 	case op == 0x0c, op == opBranchIf, op == opCall: // br, br_if, call
 		r.u32()
@@ -56,7 +58,7 @@ func skipOperands(r *reader, op byte) {
 		for n := uint64(r.u32()) + 1; n > 0 && r.err == nil; n-- {
 			r.u32()
 		}
-	case op == 0x11: // call_indirect
+	case op == opCallIndirect:
 		r.u32()
 		r.u32()
 	case op >= 0x20 && op <= 0x25: // local.*, global.*, table.get

@@ -1,0 +1,164 @@
+//go:build linux && (amd64 || arm64)
+
+package aot
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/stwait"
+)
+
+// treeParams are those of a tree of 2^depth calls without a loop.
+func treeParams(depth uint64) []uint64 {
+	return []uint64{
+		depth, 0x0123456789abcdef, 77, math.Float64bits(1.5), uint64(math.Float32bits(2.5)),
+		0xfedcba9876543210, 1 << 40, math.Float64bits(-0.75),
+	}
+}
+
+// Preempt counts, and does what the test wants.
+func (h *hostile) Preempt() {
+	h.preempts++
+	if h.preempt != nil {
+		h.preempt()
+	}
+}
+
+// TestAPreemptedGuestGoesOn: all that a function keeps in registers is there again. The guest leaves
+// whenever a function begins, as if the watchdog looked all the time.
+func TestAPreemptedGuestGoesOn(t *testing.T) {
+	h, theirs := newHostile(t, loadHostile(t)), newOracle(t)
+	for depth := uint64(1); h.preempts < 1000; depth = depth%18 + 1 {
+		params := treeParams(depth)
+		want, err := theirs.run("endless tree", params...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.runPoked("endless tree", params...)
+		if err != nil || got != want {
+			t.Fatalf("depth %d: %#x, %v; want %#x", depth, got, err, want)
+		}
+	}
+}
+
+// runPoked is run while another thread takes the guest's stack away again and again.
+func (h *hostile) runPoked(name string, params ...uint64) (uint64, error) {
+	limit := h.context(stackLimit)
+	var isOver atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		for !isOver.Load() {
+			atomic.StoreUint64(limit, math.MaxUint64)
+		}
+	})
+	defer group.Wait()
+	defer isOver.Store(true)
+	return h.run(name, params...)
+}
+
+// errEnough ends a guest.
+var errEnough = errors.New("it has computed enough")
+
+// TestNoGuestKeepsGoWaiting: the guest computes for a thousand years and pays no fuel. Each
+// collection of garbage waits until it leaves.
+func TestNoGuestKeepsGoWaiting(t *testing.T) {
+	h := newHostile(t, loadHostile(t))
+	var isOver atomic.Bool
+	h.preempt = func() {
+		if isOver.Load() {
+			panic(errEnough)
+		}
+	}
+
+	ended := make(chan error)
+	go func() {
+		_, err := h.run("endless tree", treeParams(63)...)
+		ended <- err
+	}()
+	for range 20 {
+		runtime.GC()
+	}
+	isOver.Store(true)
+	if err := <-ended; !errors.Is(err, errEnough) || h.preempts == 0 {
+		t.Errorf("it ended with %v, after %d preempts", err, h.preempts)
+	}
+}
+
+// TestTheWatchdogMakesALoopYield although it has fuel for a thousand years. The fuel that the guest
+// has burnt is exact.
+func TestTheWatchdogMakesALoopYield(t *testing.T) {
+	const fuel = 1 << 60
+	h := newHostile(t, loadHostile(t))
+	h.SetFuel(fuel)
+	yields := 0
+	h.host = func(h *hostile, _ int, _ []uint64) {
+		yields++
+		h.SetFuel(h.Fuel())
+	}
+
+	turns := uint64(0)
+	for yields < 3 {
+		const most = 100_000_000
+		if got, err := h.run("endless turns", most); err != nil || got != most {
+			t.Fatalf("%d turns, %v", got, err)
+		}
+		turns += most
+	}
+	if got := fuel - h.Fuel(); uint64(got) != turns {
+		t.Errorf("%d turns took %d fuel", turns, got)
+	}
+}
+
+// TestTheWatchdogSeesManyGuests: each is at rest, computes, or is freed at any time.
+func TestTheWatchdogSeesManyGuests(t *testing.T) {
+	p := loadHostile(t)
+	var group sync.WaitGroup
+	for range 4 * runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for range 8 {
+				h := newHostile(t, p)
+				h.preempt = func() { panic(errEnough) }
+				if _, err := h.run("endless tree", treeParams(63)...); !errors.Is(err, errEnough) {
+					t.Errorf("it ended with %v", err)
+				}
+				h.Close()
+				h.unmap()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// BenchmarkStopTheWorld stops all goroutines while 32 guests compute that pay no fuel, so each
+// leaves when the watchdog makes it. worst-ms is the longest wait.
+func BenchmarkStopTheWorld(b *testing.B) {
+	p := loadHostile(b)
+	var isOver atomic.Bool
+	var group sync.WaitGroup
+	for range 32 {
+		h := newHostile(b, p)
+		h.preempt = func() {
+			runtime.Gosched()
+			if isOver.Load() {
+				panic(errEnough)
+			}
+		}
+		group.Go(func() { _, _ = h.run("endless tree", treeParams(63)...) }) // preempt ends it
+	}
+	defer group.Wait()
+	defer isOver.Store(true)
+
+	before := stwait.Read()
+	for b.Loop() {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		<-time.After(time.Millisecond) // the guests compute
+	}
+	b.ReportMetric(stwait.Read().Longest(before).Seconds()*1000, "worst-ms")
+}
