@@ -138,6 +138,7 @@ func (a *api) takeLine(tenant string) error {
 	if a.lines.Take(tenant, 1) {
 		return nil
 	}
+
 	all, mine := a.lines.Load(tenant)
 	return problem.Later(http.StatusServiceUnavailable, "too_many_connections", time.Second,
 		"there are %d WebSockets, %d of them of this tenant: close one", all, mine)

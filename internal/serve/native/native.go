@@ -97,6 +97,7 @@ func add[In, Out any](
 		}
 		next(c)
 	}}
+
 	huma.Register(h, operation, func(ctx context.Context, in *In) (*Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
