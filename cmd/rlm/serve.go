@@ -154,7 +154,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	claim, err := server.ClaimFolder(dir, "rlm serve", f.listen)
+	claim, err := server.ClaimFolder(ctx, dir, "rlm serve", f.listen)
 	var inUse *server.InUseError
 	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
 	if err != nil && !isBeside {
@@ -195,7 +195,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	defer known.close()
 
 	if isBeside {
-		if err := (runs.New(runs.Options{Engine: engine, Profiles: known.list})).Check(ctx); err != nil {
+		if err := runs.New(runs.Options{Engine: engine, Profiles: known.list}).Check(ctx); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		note("the settings are right: %d profiles; the data was not checked: %v", len(known.list), inUse)

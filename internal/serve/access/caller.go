@@ -51,7 +51,8 @@ func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	if err != nil {
 		return Key{}, err
 	}
-	return k, d.Meter.Admit(&k)
+	err = d.Meter.Admit(&k)
+	return k, err
 }
 
 // Again lets a further request of a connection in, whose key may have been revoked.

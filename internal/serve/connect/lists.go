@@ -58,7 +58,7 @@ func (v *variables) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 		if name, err = from.ReadValue(); err == nil {
 			key := name.Clone()
 			if value, err = from.ReadValue(); err == nil {
-				err = (*v).add(key, value.Clone())
+				err = v.add(key, value.Clone())
 			}
 		}
 	}

@@ -182,11 +182,11 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	stream["stream"] = true
 	free := fill(t, dir, 0)
 	for range 200 { // some find space in the file of the database, and are recorded there
-		before, status := model.calls.Load(), 0
+		before := model.calls.Load()
 		for path, body := range map[string]any{
 			"/v1/chat/completions": stream, "/v1/responses": response,
 		} {
-			status = s.do("POST", path, key, body).status
+			status := s.do("POST", path, key, body).status
 			if asked := model.calls.Load() > before; status != 200 && asked || status != 507 && status != 200 {
 				t.Fatalf("%s on a full disk gives %d; asked: %t", path, status, asked)
 			}

@@ -127,7 +127,8 @@ func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(got.Body)
-		if err != nil || got.StatusCode != 413 || !strings.Contains(string(text), "body_too_large") {
+		_ = got.Body.Close()
+		if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "body_too_large") {
 			t.Errorf("%s: %s %s, %v", path, got.Status, text, err)
 		}
 		_ = conn.Close()
@@ -153,7 +154,7 @@ func TestAClientThatSendsAllBeforeItReadsGetsTheRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer got.Body.Close()
-	if got.StatusCode != 413 {
+	if got.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("the answer is %s", got.Status)
 	}
 }

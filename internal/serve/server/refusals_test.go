@@ -91,7 +91,7 @@ func TestAScopeIsCheckedBeforeTheBody(t *testing.T) {
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the patience of the gate ends
 		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || got.StatusCode != 403 {
+		if err != nil || got.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
 		if err == nil {

@@ -110,7 +110,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) (err error) {
 	if s.Claim == nil {
-		if s.Claim, err = ClaimFolder(s.Dir, serveProgram, ""); err != nil {
+		if s.Claim, err = ClaimFolder(ctx, s.Dir, serveProgram, ""); err != nil {
 			return err
 		}
 	}
