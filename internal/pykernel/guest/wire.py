@@ -123,8 +123,16 @@ def decode(source):
 
 
 def send(op, payload):
-    """A request whose payload may hold any str, lone surrogates included."""
+    """A request whose payload may hold any str. Lone surrogates become their escapes in JSON."""
+    return text(op + payload if payload.isascii() else op.encode() + payload.encode("utf-8", "backslashreplace"))
+
+
+def tell(op, value):
+    """A request with a value for people to read, who see the escapes of lone surrogates: for the
+    host, those of JSON are all the same character."""
+    payload = encode(value)
     try:
-        return text(op + payload)
+        payload.encode()
     except UnicodeEncodeError:
-        return text((op + payload).encode("utf-8", "replace"))
+        payload = "".join(f"\\\\u{ord(c):x}" if "\ud800" <= c <= "\udfff" else c for c in payload)
+    return text(op + payload)
