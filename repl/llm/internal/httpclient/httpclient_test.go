@@ -157,7 +157,8 @@ func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 	}{
 		{200, "text/html; charset=utf-8", page, 0, `malformed reply (HTTP status 200): HOST sent 38 bytes of ` +
 			`text/html, which begin with "<html> <title>Sign in</title>[hidden]"`},
-		{200, "application/json", "", 0, `reply cut off (HTTP status 200): HOST sent an empty reply`},
+		{200, "application/json", "", 0, `malformed reply (HTTP status 200): HOST sent an empty reply`},
+		{200, "text/event-stream", "", 9, `reply cut off (HTTP status 200): HOST sent an empty reply`},
 		{200, "application/json", `{"a":`, 100, `reply cut off (HTTP status 200): HOST sent 5 bytes of ` +
 			`application/json, which begin with "{\"a\":"`},
 		{502, "text/html", page, 0, `server error (HTTP status 502): HOST sent 38 bytes of text/html, which begin`},

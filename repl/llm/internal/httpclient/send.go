@@ -117,6 +117,8 @@ func (c *Client) readBody(ctx, attempt context.Context, call Call, body *bounded
 		err = copyUsage(tooLarge, err)
 	case body.err != nil:
 		err = copyUsage(c.classifyTransportError(ctx, attempt, call, body.err), err)
+	case body.size == 0 && isOneOf(err, kind.ErrCut):
+		err = &llm.Error{Kind: kind.ErrMalformed} // it came whole, so the server is not away
 	}
 
 	if begun := body.left < limit; begun {
