@@ -455,7 +455,8 @@ func TestHostsComeOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "too many values") {
+	if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(string(text), "too many values") {
 		t.Errorf("a heavy message: %s %s, %v", response.Status, text, err)
 	}
 	_ = response.Body.Close()

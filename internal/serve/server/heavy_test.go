@@ -128,7 +128,8 @@ func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 		}
 		text, err := io.ReadAll(got.Body)
 		_ = got.Body.Close()
-		if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "body_too_large") {
+		if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge ||
+			!strings.Contains(string(text), "body_too_large") {
 			t.Errorf("%s: %s %s, %v", path, got.Status, text, err)
 		}
 		_ = conn.Close()
