@@ -123,8 +123,12 @@ def decode(source):
 
 
 def send(op, payload):
-    """A request whose payload may hold any str. Lone surrogates become their escapes in JSON."""
-    return text(op + payload if payload.isascii() else op.encode() + payload.encode("utf-8", "backslashreplace"))
+    """A request whose payload may hold any str. Surrogates that stand for bytes become these bytes, if
+    there are no others: those become their escapes in JSON."""
+    try:
+        return text(op + payload)
+    except UnicodeEncodeError:
+        return text(op.encode() + payload.encode("utf-8", "backslashreplace"))
 
 
 def tell(op, value):
