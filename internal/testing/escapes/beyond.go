@@ -149,6 +149,34 @@ var beyondTheCorpus = []beyond{
 		"internal/serve/server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
 	},
 	{
+		"server", "sends bodies whose values take gigabytes once decoded, on every route",
+		"internal/serve/server TestHeavyBodiesAreRefusedByEveryRoute", "none: allocated bytes are counted",
+	},
+	{
+		"server", "announces a body of 10^18 bytes",
+		"internal/serve/server TestALengthThatIsTooMuchIsRefusedAtOnce", "none: the refusal is awaited",
+	},
+	{
+		"server", "sends a form with a head of megabytes",
+		"internal/serve/server TestAFormWithALongHeadIsRefused", "none: the refusal says so",
+	},
+	{
+		"server", "fills the queue of runs",
+		"internal/serve/server TestATenantThatFillsTheQueueDelaysItself", "none: the tenant itself is refused",
+	},
+	{
+		"server", "takes all direct answers",
+		"internal/serve/server TestATenantThatFillsTheDirectAnswersDelaysItself", "none: the tenant itself is refused",
+	},
+	{
+		"server", "opens pipes and other special files below a root",
+		"cmd/rlm TestSpecialFilesBelowARootAreRefused", "none: the refusal says so",
+	},
+	{
+		"server", "has a call wait for a pipe while the server ends",
+		"cmd/rlm TestASignalEndsCallsOfHosts", "none: the end is awaited",
+	},
+	{
 		"shown folders", "reads a key beside a linked interpreter",
 		"tiers/local TestALinkToAnInterpreterDoesNotShowItsFolder", "a plain interpreter",
 	},
