@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write seccomp.json anew from moby's pro
 // refusedCalls are calls that moby's profile allows and no snippet needs: to look
 // into other processes, to use keys, to make what outlives a process, parts of
 // the kernel with a bad record, and what the whole machine or all containers share:
-// AIO contexts, inotify instances, cached pages and the writing of all disks.
+// AIO contexts, inotify instances, cached pages and the writing of all disks. By seccomp, a process
+// becomes the judge of another one's calls.
 var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	"pidfd_open", "pidfd_send_signal",
@@ -37,7 +38,7 @@ var refusedCalls = []string{
 	"mknod", "mknodat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
 	"setgroups", "setfsuid", "setfsgid",
 	"capset", "vmsplice", "syslog", "modify_ldt", "remap_file_pages", "ioprio_set", "adjtimex",
-	"clock_adjtime", "clock_adjtime64", "cachestat",
+	"clock_adjtime", "clock_adjtime64", "cachestat", "seccomp",
 }
 
 // restrictedCalls are allowed with some arguments only.

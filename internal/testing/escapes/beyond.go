@@ -149,6 +149,34 @@ var beyondTheCorpus = []beyond{
 		"internal/serve/server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
 	},
 	{
+		"server", "sends bodies whose values take gigabytes once decoded, on every route",
+		"internal/serve/server TestHeavyBodiesAreRefusedByEveryRoute", "none: allocated bytes are counted",
+	},
+	{
+		"server", "announces a body of 10^18 bytes",
+		"internal/serve/server TestALengthThatIsTooMuchIsRefusedAtOnce", "none: the refusal is awaited",
+	},
+	{
+		"server", "sends a form with a head of megabytes",
+		"internal/serve/server TestAFormWithALongHeadIsRefused", "none: the refusal says so",
+	},
+	{
+		"server", "fills the queue of runs",
+		"internal/serve/server TestATenantThatFillsTheQueueDelaysItself", "none: the tenant itself is refused",
+	},
+	{
+		"server", "takes all direct answers",
+		"internal/serve/server TestATenantThatFillsTheDirectAnswersDelaysItself", "none: the tenant itself is refused",
+	},
+	{
+		"server", "opens pipes and other special files below a root",
+		"cmd/rlm TestSpecialFilesBelowARootAreRefused", "none: the refusal says so",
+	},
+	{
+		"server", "has a call wait for a pipe while the server ends",
+		"cmd/rlm TestASignalEndsCallsOfHosts", "none: the end is awaited",
+	},
+	{
 		"shown folders", "reads a key beside a linked interpreter",
 		"tiers/local TestALinkToAnInterpreterDoesNotShowItsFolder", "a plain interpreter",
 	},
@@ -159,6 +187,194 @@ var beyondTheCorpus = []beyond{
 	{
 		"shown folders", "reads secrets among packages",
 		"tiers/local TestSecretsAmongPackagesHideThem", "a plain interpreter",
+	},
+	{
+		"engines of the host", "has templates, functions of Lua or clauses of Prolog that each call another one twice",
+		"repl/internal/evaluators TestTreesOfCallsEndAtTheirLimit", "a tree of three levels",
+	},
+	{
+		"engines of the host", "loops, grows, recurses or ends its process in a template, Lua or Prolog",
+		"repl/internal/evaluators TestHostileProgramsEndAlone", "none: each error says what it did",
+	},
+	{
+		"engines of the host", "asks SQL by a tree of tables, joins or nested queries",
+		"internal/tablesql TestTreesOfQueriesEndWithTheirTime", "a tree of five levels",
+	},
+	{
+		"engines of the host", "has one operation of SQL that takes days",
+		"internal/tablesql TestEachOperationEndsWithItsQuery", "none: the time is over meanwhile",
+	},
+	{
+		"engines of the host", "asks Cypher or SPARQL by a tree of choices",
+		"graph TestTreesOfQueriesAreStopped", "a tree of five levels",
+	},
+	{
+		"engines of the host", "has a schema whose rules multiply",
+		"schema TestHostileWork", "none: the check is refused before it begins",
+	},
+	{
+		"engines of the host", "searches a text for a needle with the hash of the text",
+		"internal/bigtext TestHostileNeedlesTakeTimeInProportion", "none: package bytes takes hours",
+	},
+	{
+		"engines of the host", "compiles regular expressions that take hours to compile",
+		"internal/bigtext TestHostileExpressionsAreCompiledInTime", "none: it takes hours",
+	},
+	{
+		"engines of the host", "holds a processor although its fuel is used up",
+		"internal/watchdog TestAGuestThatNeverLeavesEndsTheProcess", "none: the process ends",
+	},
+	{
+		"wall of wasm", "calls functions in C in trees of 34 kinds that pay no fuel for loops",
+		"tiers/wasm TestTreesOfCallsPayFuel", "none: the fuel is counted",
+	},
+	{
+		"wall of wasm", "takes the memory maps of the process by threads",
+		"tiers/wasm TestAThreadThatCannotStartIsAnException", "none: the exception says so",
+	},
+	{
+		"wall of wasm", "takes the memory maps of the process by sandboxes",
+		"tiers/wasm TestASandboxIsRefusedBeforeTheKernelRefuses", "none: the refusal says so",
+	},
+	{
+		"quotas", "uploads many files at once, each below the quota",
+		"internal/serve/server TestAQuotaHoldsWhileFilesArrive", "one upload at a time",
+	},
+	{
+		"quotas", "reserves a budget from many goroutines at once",
+		"repl/internal/calls TestBudgetsAreKeptUnderRaces", "none: what is spent is counted",
+	},
+	{
+		"quotas", "takes all places with sessions that cannot leave them",
+		"internal/serve/server TestATenantLeavesPlacesForOthers", "none: the tenant itself is refused",
+	},
+	{
+		"quotas", "uses a session from many connections at once",
+		"internal/serve/server TestSessionsAreUsedByManyAtOnce", "none: all results are checked",
+	},
+	{
+		"model server", "sends pieces of a reply without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends comments without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends empty lines without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends one line without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends a gigabyte of spaces in a megabyte",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends a byte now and then",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends an error without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends headers without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends interim replies without an end",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "announces a length that is not true",
+		"repl/llm/providers TestRepliesWithoutAnEnd", "a client without bounds",
+	},
+	{
+		"model server", "sends a page, cuts its reply, or sends another value",
+		"repl/llm/providers TestFailuresHaveKinds", "none: each error has its kind",
+	},
+	{
+		"model server", "counts tokens that cannot be",
+		"repl/llm/providers TestAUsageThatCannotBeIsReplacedByAnEstimate", "none: the estimate is known",
+	},
+	{
+		"model server", "redirects the key and the prompt to another host",
+		"repl/llm/providers TestARedirectSendsNeitherKeyNorPromptElsewhere", "a redirection within the host",
+	},
+	{
+		"MCP server", "sends replies of 17 MiB, of millions of values, and without an end",
+		"cmd/rlm/internal/mcptools TestHarmIsBounded", "none: allocated bytes are counted",
+	},
+	{
+		"MCP server", "ends in a call, never answers, asks the client, changes its tools",
+		"cmd/rlm/internal/mcptools TestHarmIsBounded", "none: the next call is answered",
+	},
+	{
+		"MCP server", "streams events without an end over HTTP",
+		"cmd/rlm/internal/mcptools TestStreamsWithoutAnEnd", "none: the connection ends",
+	},
+	{
+		"MCP server", "describes tools whose schemas and names break Python",
+		"cmd/rlm/internal/mcptools TestSchemasAreHostile", "none: the functions are called",
+	},
+	{
+		"page", "calls the server from a page of a stranger, or by another name of this machine",
+		"internal/serve/server TestPagesOfStrangersAreRefused", "the server's own page",
+	},
+	{
+		"page", "reads a run in the viewer from a page of a stranger",
+		"internal/viewer TestOnlyTheOwnPageGetsThrough", "the viewer's own page",
+	},
+	{
+		"damaged store", "flips, cuts, fills with zeros or deletes any file of a data folder",
+		"internal/serve/server TestADamagedDataFolderIsServed", "the folder without damage",
+	},
+	{
+		"damaged store", "flips a bit of a session's state",
+		"internal/serve/server TestADamagedSessionHasAWayOut", "the state before",
+	},
+	{
+		"damaged store", "flips a bit of a context",
+		"internal/serve/server TestADamagedContextCanBeSentAgain", "the context before",
+	},
+	{
+		"damaged store", "changes an upload while the server runs",
+		"internal/serve/server TestADamagedUploadIsRefused", "the upload before",
+	},
+	{
+		"damaged store", "changes the events of a run",
+		"internal/serve/server TestDamagedEventsAreSaid", "the events before",
+	},
+	{
+		"damaged store", "damages a page of the database",
+		"internal/serve/server TestADamagedDatabaseLosesOnlyItsPage", "the rows of other pages",
+	},
+	{
+		"damaged store", "deletes the database",
+		"internal/serve/server TestAFolderWithoutItsDatabaseIsNotEmptied", "none: the folder is searched",
+	},
+	{
+		"damaged store", "starts a second server on the folder",
+		"internal/serve/server TestADataFolderHasOneOwner", "the same folder after the first server",
+	},
+	{
+		"damaged store", "rewrites the audit log",
+		"internal/serve/access TestDamageOfTheAuditLogIsFound", "the log before",
+	},
+	{
+		"damaged store", "damages a store of runs",
+		"internal/store TestDamageOfAStoreIsFoundAndRepaired", "the store before",
+	},
+	{
+		"damaged store", "forges a snapshot of a session",
+		". TestADamagedSnapshotIsRefused", "the snapshot before",
+	},
+	{
+		"damaged store", "fills the disk",
+		"internal/serve/server TestAFullDiskLosesNothing", "none: what was confirmed is read again",
 	},
 }
 

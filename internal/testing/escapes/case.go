@@ -73,7 +73,7 @@ var shared embed.FS
 var classes = []string{
 	"introspection", "files", "links", "container", "proc", "kernel", "devices", "network", "signals",
 	"limits", "exhaustion", "session", "hostcalls", "amplification", "time",
-	"tenants", "egress", "contexts", "restart",
+	"tenants", "egress", "contexts", "restart", "calltrees",
 }
 
 // needsFreshSandbox reports whether the case needs a sandbox of its own.
@@ -91,7 +91,7 @@ func (c Case) needsSession() bool {
 // isBrief reports whether the case is one that only a limit ends. A huge error ends by
 // itself, on a busy machine late.
 func (c Case) isBrief() bool {
-	return slices.Contains([]string{"session", "time", "restart"}, c.Class) ||
+	return slices.Contains([]string{"session", "time", "restart", "calltrees"}, c.Class) ||
 		c.Class == "exhaustion" && c.Name != "errors"
 }
 

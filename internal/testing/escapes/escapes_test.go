@@ -139,7 +139,7 @@ func copyNaively(t *testing.T, out string) string {
 // TestTheCorpusIsWhole counts it, and looks at what each case says of itself.
 func TestTheCorpusIsWhole(t *testing.T) {
 	cases := Cases(t)
-	if len(cases) < 330 {
+	if len(cases) < 480 {
 		t.Errorf("%d cases are too few", len(cases))
 	}
 	keys := "with harm unsafe fake where before env one open root fresh ends local docker"
@@ -307,7 +307,7 @@ func (still) Run(ctx context.Context, _ tiers.Job) (tiers.Result, error) {
 
 func (still) Close() error { return nil }
 
-// TestANeighbourFeelsThatItStandsStill is the control of the class time.
+// TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees.
 func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
 	if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
 		t.Errorf("a session that stood still has answered %d times", n)

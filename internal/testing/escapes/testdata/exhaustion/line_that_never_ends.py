@@ -1,0 +1,4 @@
+# prints one endless line
+# harm: floods
+import sys
+while True: sys.stdout.write('flood ' * 100)
