@@ -1,11 +1,14 @@
 // Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
-// line, and the lines take turns, so a tenant that asks often delays only itself.
+// line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
+// callers that have had no place yet go before those that return, with exceptions, so that the
+// others get on as well.
 package fairqueue
 
 import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -23,12 +26,41 @@ type Queue struct {
 	free  int
 	lines map[string]*line // of the tenants that wait
 	turns []*line          // the same lines, in the order of their turns
+	// arrival is closed when a caller begins to wait, nil while nobody asks for that.
+	arrival chan struct{}
 }
 
 // line is the waiting callers of one tenant, the first one first.
 type line struct {
-	tenant  string
-	waiting []*caller
+	tenant               string
+	newcomers, returners []*caller
+	passed               int // newcomers that went before a returner since the last one
+}
+
+// mostPassed is how many newcomers of a tenant may go before a caller that returns.
+const mostPassed = 4
+
+// next takes the next caller out of a line that is not empty.
+func (l *line) next() *caller {
+	from := &l.newcomers
+	if len(l.newcomers) == 0 || len(l.returners) > 0 && l.passed >= mostPassed {
+		from = &l.returners
+		l.passed = 0
+	} else if len(l.returners) > 0 {
+		l.passed++
+	}
+
+	c := (*from)[0]
+	*from = (*from)[1:]
+	return c
+}
+
+// of returns the callers of the line among which a caller waits.
+func (l *line) of(c *caller) *[]*caller {
+	if c.isNewcomer {
+		return &l.newcomers
+	}
+	return &l.returners
 }
 
 // caller waits for its place.
@@ -58,6 +90,25 @@ func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 
 // HasNewcomers reports whether a caller waits in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
+
+// Arrival returns a channel that is closed as soon as a caller waits.
+func (q *Queue) Arrival() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case len(q.turns) > 0:
+		return closed
+	case q.arrival == nil:
+		q.arrival = make(chan struct{})
+	}
+	return q.arrival
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcomer bool) error {
 	c, err := q.join(tenant, longest, isNewcomer)
@@ -91,12 +142,16 @@ func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, erro
 		l = &line{tenant: tenant}
 		q.lines[tenant] = l
 		q.turns = append(q.turns, l)
-	case len(l.waiting) >= longest:
+	case len(l.newcomers)+len(l.returners) >= longest:
 		return nil, ErrFull
 	}
 	c := &caller{ready: make(chan struct{}), isNewcomer: isNewcomer}
-	l.waiting = append(l.waiting, c)
+	*l.of(c) = append(*l.of(c), c)
 	q.count(c, 1)
+	if q.arrival != nil {
+		close(q.arrival)
+		q.arrival = nil
+	}
 	return c, nil
 }
 
@@ -116,28 +171,25 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	if l == nil {
 		return false
 	}
-	for i, other := range l.waiting {
-		if other == c {
-			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
-			q.count(c, -1)
-			q.removeEmpty(l)
-			return true
-		}
+	all := l.of(c)
+	i := slices.Index(*all, c)
+	if i < 0 {
+		return false
 	}
-	return false
+	*all = append((*all)[:i:i], (*all)[i+1:]...)
+	q.count(c, -1)
+	q.removeEmpty(l)
+	return true
 }
 
 // removeEmpty forgets a line without callers.
 func (q *Queue) removeEmpty(l *line) {
-	if len(l.waiting) > 0 {
+	if len(l.newcomers)+len(l.returners) > 0 {
 		return
 	}
 	delete(q.lines, l.tenant)
-	for i, other := range q.turns {
-		if other == l {
-			q.turns = append(q.turns[:i], q.turns[i+1:]...)
-			return
-		}
+	if i := slices.Index(q.turns, l); i >= 0 {
+		q.turns = append(q.turns[:i], q.turns[i+1:]...)
 	}
 }
 
@@ -152,8 +204,7 @@ func (q *Queue) Leave() {
 
 	l := q.turns[0]
 	q.turns = append(q.turns[1:], l)
-	c := l.waiting[0]
-	l.waiting = l.waiting[1:]
+	c := l.next()
 	q.count(c, -1)
 	q.removeEmpty(l)
 	close(c.ready)

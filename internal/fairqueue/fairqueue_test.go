@@ -117,6 +117,61 @@ func TestNoPlaceIsLost(t *testing.T) {
 	}
 }
 
+// TestNewcomersGoFirst has callers of one tenant return, which do not wait for ever.
+func TestNewcomersGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 100)
+		if err := q.Enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		var order []string // of callers that have the only place
+		wait := func(name string, enter func(context.Context, string) error, n int) {
+			for range n {
+				go func() {
+					if err := enter(t.Context(), "a"); err != nil {
+						t.Error(err)
+					}
+					order = append(order, name)
+					q.Leave()
+				}()
+				synctest.Wait()
+			}
+		}
+		wait("old", q.Return, 2)
+		wait("new", q.Enter, 6)
+		q.Leave()
+		synctest.Wait()
+		want := []string{"new", "new", "new", "new", "old", "new", "new", "old"}
+		if !slices.Equal(order, want) {
+			t.Errorf("the order is %q, want %q", order, want)
+		}
+	})
+}
+
+func TestAnArrivalIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 100)
+		if err := q.Enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		arrival := q.Arrival()
+		select {
+		case <-arrival:
+			t.Error("nobody waits")
+		default:
+		}
+
+		go func() {
+			if err := q.Enter(t.Context(), "b"); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-arrival
+		<-q.Arrival() // it waits still
+		q.Leave()
+	})
+}
+
 func BenchmarkQueue(b *testing.B) {
 	q := New(2, 1000)
 	b.RunParallel(func(pb *testing.PB) {

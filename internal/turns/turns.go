@@ -29,6 +29,10 @@ const (
 	// of tier wasm looks for it that often.
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
+	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
+	// stop: see Left.
+	farQuantum  = 20 * time.Millisecond
+	farCourtesy = 2 * time.Millisecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
 	// the processors.
@@ -54,6 +58,7 @@ func (t *Turns) With(ctx context.Context) context.Context {
 // Turn is one snippet's claim to a processor. It belongs to the goroutine that serves the
 // snippet. All methods of a nil Turn do nothing.
 type Turn struct {
+	gate   *Gate // in place of all else, nil for none
 	queue  *fairqueue.Queue
 	tenant string
 	since  time.Time // when the current turn began
@@ -69,6 +74,11 @@ type Turn struct {
 // Wait waits for a snippet's first turn. The tenant is that of the context's labels. The
 // error wraps [ErrBusy] or is the context's cause.
 func Wait(ctx context.Context) (*Turn, error) {
+	if gate, ok := ctx.Value(gateKey{}).(*Gate); ok {
+		t := &Turn{gate: gate, isFree: true}
+		t.waited = gate.pass(ctx)
+		return t, nil
+	}
 	turns, ok := ctx.Value(key{}).(*Turns)
 	if !ok {
 		return nil, nil //nolint:nilnil // a nil Turn works
@@ -102,6 +112,7 @@ func (t *Turn) wait(
 // loses its turn.
 func (t *Turn) Pause() {
 	if t == nil || t.isFree {
+		t.pauseGate(1)
 		return
 	}
 	t.mu.Lock()
@@ -135,9 +146,25 @@ func (t *Turn) leave() {
 // on without a turn: it has to notice its end.
 func (t *Turn) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
-		return 0
+		t.pauseGate(-1)
+		return t.passGate(ctx)
 	}
 	return t.resume(ctx, time.Now())
+}
+
+func (t *Turn) pauseGate(change int) {
+	if t != nil && t.gate != nil {
+		t.gate.pause(change)
+	}
+}
+
+func (t *Turn) passGate(ctx context.Context) time.Duration {
+	if t == nil || t.gate == nil {
+		return 0
+	}
+	waited := t.gate.pass(ctx)
+	t.waited += waited
+	return waited
 }
 
 func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
@@ -175,7 +202,19 @@ func Without(ctx context.Context) context.Context {
 // Yield lets waiting snippets go first if this one has computed for a while. It returns how
 // long the snippet then waited for its next turn.
 func (t *Turn) Yield(ctx context.Context) time.Duration {
-	if t == nil || t.isFree || !t.shouldYield() {
+	switch {
+	case t == nil || t.isFree:
+		return t.passGate(ctx)
+	case !t.shouldYield():
+		return 0
+	}
+	return t.PassOn(ctx)
+}
+
+// PassOn lets waiting snippets go first. It returns how long the snippet then waited for its next
+// turn.
+func (t *Turn) PassOn(ctx context.Context) time.Duration {
+	if t == nil || t.isFree {
 		return 0
 	}
 	// From here on: the next snippet may compute before this goroutine runs again.
@@ -192,14 +231,43 @@ func (t *Turn) shouldYield() bool {
 	return computed >= quantum || computed >= courtesy && t.queue.HasNewcomers()
 }
 
+// Left returns how long a snippet of another process may still compute before its turn is passed
+// on, by [Turn.PassOn]. It is negative if that time is over, and false while nobody waits: see
+// [Turn.Arrival].
+func (t *Turn) Left() (left time.Duration, othersWait bool) {
+	switch {
+	case t == nil || t.isFree || !t.queue.HasWaiting():
+		return 0, false
+	case t.queue.HasNewcomers():
+		return farCourtesy - time.Since(t.since), true
+	}
+	return farQuantum - time.Since(t.since), true
+}
+
+// Arrival returns a channel that is closed as soon as another snippet waits, nil if none ever
+// does.
+func (t *Turn) Arrival() <-chan struct{} {
+	if t == nil {
+		return nil
+	}
+	return t.queue.Arrival()
+}
+
+// Free lets the snippet go on without turns: it cannot be stopped.
+func (t *Turn) Free() {
+	if t != nil && !t.isFree {
+		t.giveUp()
+		t.isFree = true
+	}
+}
+
 // Release is Yield for a snippet that cannot be paused. After a longer while, the snippet
 // goes on without turns.
 func (t *Turn) Release() {
 	if t == nil || t.isFree || time.Since(t.since) < patience || !t.queue.HasWaiting() {
 		return
 	}
-	t.giveUp()
-	t.isFree = true
+	t.Free()
 }
 
 func (t *Turn) giveUp() {
@@ -214,7 +282,7 @@ func (t *Turn) giveUp() {
 
 // End ends the claim.
 func (t *Turn) End() {
-	if t != nil {
+	if t != nil && t.gate == nil {
 		t.giveUp()
 	}
 }

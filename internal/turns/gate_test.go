@@ -1,0 +1,117 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		turn := take(gate.With(New(1, 1).With(t.Context())), t)
+		if waited := turn.Yield(t.Context()); waited != 0 {
+			t.Errorf("an open gate holds the snippet up for %s", waited)
+		}
+
+		waited := make(chan time.Duration)
+		go func() {
+			time.Sleep(time.Millisecond)
+			waited <- turn.Yield(t.Context())
+		}()
+		if err := gate.Shut(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		gate.Open()
+		if got := <-waited; got != time.Second || turn.Waited() != time.Second {
+			t.Errorf("the snippet waited %s, %s in all", got, turn.Waited())
+		}
+	})
+}
+
+// TestAGateIsOpenAgainIfNobodyStops: a snippet that does not pass the gate cannot be stopped.
+func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		turn := take(gate.With(t.Context()), t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := gate.Shut(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody has stopped, and the error is %v", err)
+		}
+		if waited := turn.Yield(t.Context()); waited != 0 {
+			t.Errorf("the gate holds the snippet up for %s", waited)
+		}
+	})
+}
+
+// TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it goes on.
+func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		if err := gate.Shut(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			gate.Open()
+		}()
+		if waited := turn.Resume(t.Context()); waited != time.Second {
+			t.Errorf("the snippet waited %s", waited)
+		}
+		turn.End()
+	})
+}
+
+// TestAnInterruptPassesAGate: the snippet has to notice its end.
+func TestAnInterruptPassesAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &Gate{}
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		if err := gate.Shut(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if waited := turn.Resume(ctx); waited != time.Second {
+			t.Errorf("the snippet waited %s", waited)
+		}
+	})
+}
+
+func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := New(1, 10).With(t.Context())
+		first := take(ctx, t)
+		if _, othersWait := first.Left(); othersWait {
+			t.Error("nobody waits")
+		}
+		arrival := first.Arrival()
+		ended := make(chan struct{})
+		go func() {
+			second := take(ctx, t)
+			time.Sleep(time.Second)
+			second.End()
+			close(ended)
+		}()
+		<-arrival
+		<-first.Arrival()
+		if left, othersWait := first.Left(); !othersWait || left != farCourtesy {
+			t.Errorf("a newcomer waits, and %s are left", left)
+		}
+		if waited := first.PassOn(ctx); waited != time.Second {
+			t.Errorf("it waited %s for the second snippet", waited)
+		}
+		<-ended
+		first.Free()
+		if waited := first.PassOn(ctx); waited != 0 || !isFree(ctx) {
+			t.Errorf("a snippet without turns waits %s, or keeps its turn", waited)
+		}
+	})
+}
