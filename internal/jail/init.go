@@ -44,8 +44,8 @@ func runInit() {
 // initProcess is the state of the init.
 type initProcess struct {
 	plan   plan
-	proxy  int // the listener, before it is sent
-	guest  int // process number
+	proxy  int          // the listener, before it is sent
+	guest  int          // process number
 	memory atomic.Bool  // the guest was ended for its memory
 	limit  atomic.Int64 // of the memory, in bytes, where it is sampled
 	// inOrder is held while an order is carried out, and from the end of the guest on.
