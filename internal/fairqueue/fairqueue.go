@@ -52,6 +52,7 @@ func (l *line) next() *caller {
 
 	c := (*from)[0]
 	*from = (*from)[1:]
+
 	return c
 }
 
@@ -101,6 +102,7 @@ func (q *Queue) Arrival() <-chan struct{} {
 	case q.arrival == nil:
 		q.arrival = make(chan struct{})
 	}
+
 	return q.arrival
 }
 
@@ -176,6 +178,7 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	if i < 0 {
 		return false
 	}
+
 	*all = append((*all)[:i:i], (*all)[i+1:]...)
 	q.count(c, -1)
 	q.removeEmpty(l)

@@ -39,6 +39,7 @@ func (g *Gate) Shut(ctx context.Context) error {
 		g.mu.Unlock()
 		return nil
 	}
+
 	stopped := make(chan struct{})
 	g.stopped = stopped
 	g.mu.Unlock()
@@ -57,6 +58,7 @@ func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.isShut.Store(false)
+
 	if g.opened != nil {
 		close(g.opened)
 		g.opened = nil
@@ -85,6 +87,7 @@ func (g *Gate) pass(ctx context.Context) time.Duration {
 	case <-opened:
 	case <-ctx.Done(): // the snippet has to notice its end
 	}
+
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.isAway = false
@@ -104,6 +107,7 @@ func (g *Gate) pause(change int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pauses = max(0, g.pauses+change)
+
 	if g.pauses > 0 {
 		g.tell()
 	}

@@ -79,6 +79,7 @@ func Wait(ctx context.Context) (*Turn, error) {
 		t.waited = gate.pass(ctx)
 		return t, nil
 	}
+
 	turns, ok := ctx.Value(key{}).(*Turns)
 	if !ok {
 		return nil, nil //nolint:nilnil // a nil Turn works
@@ -162,6 +163,7 @@ func (t *Turn) passGate(ctx context.Context) time.Duration {
 	if t == nil || t.gate == nil {
 		return 0
 	}
+
 	waited := t.gate.pass(ctx)
 	t.waited += waited
 	return waited

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/serve/terms"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -45,6 +46,8 @@ type Standing struct {
 	Variables []tiers.Variable `json:"variables,omitempty"`
 	// Left are values that could not be saved.
 	Left []tiers.Left `json:"left,omitempty"`
+	// Lost is what was lost before, and no result has said yet.
+	Lost *results.Loss `json:"lost,omitempty"`
 	// Bytes is the size of the state.
 	Bytes int64 `json:"bytes,omitempty"`
 }

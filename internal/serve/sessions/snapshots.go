@@ -13,7 +13,6 @@ import (
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
-	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -166,11 +165,10 @@ func (m *Manager) Restore(ctx context.Context, tenant, id, snapshot string) erro
 		}
 
 		old := l.session
-		l.session, l.lost = session, ""
+		l.session, l.lost = session, nil
 		if err := old.Close(); err != nil {
 			m.Log.Warn("cannot close a session", "session", id, "error", err)
 		}
-		_, err = m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: "pass"}) // lists the variables
-		return err
+		return m.listVariables(ctx, l)
 	})
 }

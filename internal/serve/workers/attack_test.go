@@ -68,6 +68,8 @@ func attack(order string) any {
 		stall()
 	case "exit":
 		os.Exit(7)
+	case "kill":
+		err = unix.Kill(unix.Getpid(), unix.SIGKILL)
 	case "garbage":
 		_, err = unix.Write(3, []byte(operand+"\n"))
 	case "writable":

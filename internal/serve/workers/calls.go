@@ -24,6 +24,11 @@ import (
 type running struct {
 	ctx     context.Context //nolint:containedctx // of the call of Run
 	stop    context.CancelFunc
+	asked   context.Context //nolint:containedctx // of the request to the worker
+	giveUp  context.CancelCauseFunc
+	begun   time.Time
+	worker  *worker
+	id      int64 // of the session in the worker
 	box     *sandbox
 	snippet int
 	job     tiers.Job
@@ -31,11 +36,13 @@ type running struct {
 	parts   *parts
 	clock   *clock
 	turn    *turns.Turn
+	growth  int64 // memory that is lent to it while it computes, in bytes
 	written int64 // bytes of output
 	failed  error // a panic of the output's writer
 
-	turning sync.Mutex // guards pending, and the turn
-	pending int        // calls under way
+	turning  sync.Mutex    // guards pending, and the turn
+	pending  int           // calls under way
+	computes chan struct{} // gets an element when it computes again
 
 	mu     sync.Mutex // guards what follows
 	made   map[int]bool
@@ -43,19 +50,16 @@ type running struct {
 	calls  sync.WaitGroup
 }
 
-// clock ends a worker whose snippet does not end in its time. It stands while the host is asked.
+// clock gives a snippet up that does not end in its time. It stands while the host is asked, and
+// while the snippet waits for its turn.
 type clock struct {
 	timer *time.Timer
 	left  time.Duration
 	since time.Time
 }
 
-// grace is how much longer than its wall limit a snippet may take: its start, the end of what
-// it holds, and the crowd on the machine.
-const grace = 30 * time.Second
-
 func startClock(limit time.Duration, end func()) *clock {
-	c := &clock{left: limit + grace, since: time.Now()}
+	c := &clock{left: limit, since: time.Now()}
 	c.timer = time.AfterFunc(c.left, end)
 	return c
 }
@@ -259,6 +263,7 @@ func (r *running) pause() {
 	if r.pending++; r.pending == 1 {
 		r.clock.pause()
 		r.turn.Pause()
+		r.box.pool.relend(r.box.tenant, -r.growth)
 	}
 }
 
@@ -269,10 +274,77 @@ func (r *running) resume() {
 	if r.pending--; r.pending == 0 {
 		r.turn.Resume(r.ctx)
 		r.clock.resume()
+		r.box.pool.relend(r.box.tenant, r.growth)
+		select {
+		case r.computes <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// finish cancels the calls that are left, and waits for them.
+// stopWithin is how long a snippet may take to stop when others wait. One that takes longer goes
+// on without turns, and the operating system shares the processors.
+const stopWithin = 100 * time.Millisecond
+
+// share lets others compute when the snippet has computed for long, until it has ended.
+func (r *running) share() {
+	for r.turn != nil && r.ctx.Err() == nil {
+		r.turning.Lock()
+		left, othersWait := r.turn.Left()
+		isWaiting := r.pending > 0
+		isOver := !isWaiting && othersWait && left <= 0
+		if isOver && !r.letOthersGo() {
+			r.turn.Free()
+			r.turning.Unlock()
+			return
+		}
+		r.turning.Unlock()
+
+		switch {
+		case isOver:
+		case isWaiting:
+			r.await(r.computes, 0)
+		case othersWait:
+			r.await(nil, left)
+		default:
+			r.await(r.turn.Arrival(), 0)
+		}
+	}
+}
+
+// await waits for a channel, or for a time if that is not zero, or for the end of the snippet.
+func (r *running) await(c <-chan struct{}, longest time.Duration) {
+	var over <-chan time.Time
+	if longest > 0 {
+		timer := time.NewTimer(longest)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-c:
+	case <-over:
+	case <-r.ctx.Done():
+	}
+}
+
+// letOthersGo stops the snippet until it has its next turn, and reports false if it does not stop.
+// The caller holds turning.
+func (r *running) letOthersGo() bool {
+	ctx, cancel := context.WithTimeout(r.ctx, stopWithin)
+	defer cancel()
+	if err := r.worker.conn.Call(ctx, methodPause, ofSession{r.id}, nil); err != nil {
+		_ = r.worker.conn.Notify(methodResume, ofSession{r.id}) // it may have stopped just now
+		return false
+	}
+
+	r.clock.pause()
+	r.turn.PassOn(r.ctx)
+	r.clock.resume()
+	_ = r.worker.conn.Notify(methodResume, ofSession{r.id}) // a worker that is gone has ended the snippet
+	return true
+}
+
+// finish cancels the calls that are left, waits for them, and ends the turn.
 func (r *running) finish() {
 	r.mu.Lock()
 	r.isOver = true
@@ -280,6 +352,10 @@ func (r *running) finish() {
 	r.stop()
 	r.calls.Wait()
 	r.clock.timer.Stop()
+	r.giveUp(nil)
+
+	r.worker.setRunning(r.id, nil)
+	r.turn.End()
 }
 
 // maxSaid bounds the text of an error, in characters.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -35,11 +36,17 @@ const (
 	fileParts
 )
 
-// testHook is what a test runs in a worker in place of a snippet that has taken it over.
-var testHook func(order string) any
+// testHook is what a test runs in a worker in place of a snippet that has taken it over, and
+// testSnippet what it runs before a snippet.
+var (
+	testHook    func(order string) any
+	testSnippet func(source string)
+)
 
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {
+	// Guests may compute on all processors, and a message must not wait for one of them.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
 	w, err := newInside(conn)
 	if err == nil {
 		err = w.serve(conn)
@@ -125,7 +132,8 @@ func (w *inside) serve(conn *os.File) error {
 
 // Notice implements jsonrpc.Handler.
 func (w *inside) Notice(method string, params jsonrpc.Raw) error {
-	if method != methodStop {
+	act := map[string]func(*box){methodStop: (*box).stop, methodResume: (*box).resume}[method]
+	if act == nil {
 		return fmt.Errorf("unknown notification %q", method)
 	}
 	var p ofSession
@@ -133,7 +141,7 @@ func (w *inside) Notice(method string, params jsonrpc.Raw) error {
 		return err
 	}
 	if b := w.find(p.Session); b != nil {
-		b.stop()
+		act(b)
 	}
 
 	return nil
@@ -154,6 +162,10 @@ func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (
 		return answer(ctx, params, w.fork)
 	case methodExtend:
 		return answer(ctx, params, w.extend)
+	case methodPause:
+		return answer(ctx, params, w.pause)
+	case methodSave:
+		return answer(ctx, params, w.savePages)
 	case methodExport:
 		return answer(ctx, params, w.export)
 	case methodImport:
