@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 // enter goes to the guest's stack, and returns when the guest leaves it.
@@ -70,18 +72,15 @@ func (g *Guest) SetSize(size uint64) {
 }
 
 // Close waits until nothing looks at the guest's state any more. It runs no call.
-func (g *Guest) Close() { awaitWatchdog(uintptr(unsafe.Pointer(g.context(0)))) }
+func (g *Guest) Close() { watchdog.Unwatch(g.limitAddress()) }
+
+// limitAddress is the address of the limit of the stack.
+func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
 
 // Fuel returns what the guest has left. The global "fuel" counts it, which each loop of a program
 // looks at. A guest that computes for more than 20 ms has to leave, at a loop as if the fuel were
 // used up, or else through [Host.Preempt]. Neither changes what Fuel returns.
-func (g *Guest) Fuel() int64 {
-	left := int64(*g.Field(g.program.fuel))
-	if left < -takenFuel/2 {
-		left += takenFuel
-	}
-	return left
-}
+func (g *Guest) Fuel() int64 { return watchdog.Fuel(int64(*g.Field(g.program.fuel))) }
 
 // SetFuel gives the guest fuel, at most 2^61.
 func (g *Guest) SetFuel(units int64) { *g.Field(g.program.fuel) = uint64(units) }
@@ -144,9 +143,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	target := code + uintptr(g.program.header.Begin)
 	for {
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
-		c.stack.stay.begin()
+		c.stack.stay.Enter()
 		enter(context, target)
-		c.stack.stay.end()
+		c.stack.stay.Leave()
 		target = code + uintptr(g.program.header.Resume)
 		c.sp = *g.context(guestSP)
 

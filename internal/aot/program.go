@@ -46,9 +46,6 @@ func LoadFile(head []byte, file *os.File, offset, size int64) (*Program, error) 
 }
 
 func newProgram(header Header, load func() ([]byte, error)) (p *Program, err error) {
-	if err := startWatchdog(); err != nil {
-		return nil, err
-	}
 	p = &Program{header: header, exports: map[string]Export{}, fuel: header.Globals["fuel"]}
 	for _, e := range header.Exports {
 		p.exports[e.Name] = e

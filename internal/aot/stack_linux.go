@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 // stack is the machine's stack of one call. It belongs to the run: a sandbox at rest has none.
 type stack struct {
 	region []byte
-	stay   *stay
+	stay   *watchdog.Stay
 }
 
 // stacks keeps idle ones.
@@ -53,12 +55,12 @@ func getStack(g *Guest) (*stack, error) {
 		}
 	}
 
-	context := uintptr(unsafe.Pointer(g.context(0)))
-	*(*uintptr)(s.at(0)) = context
-	s.stay.context, s.stay.fuel = context, 0
+	*(*uintptr)(s.at(0)) = uintptr(unsafe.Pointer(g.context(0)))
+	fuel := uintptr(0)
 	if g.program.fuel != 0 {
-		s.stay.fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
+		fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
 	}
+	s.stay.Watch(g.limitAddress(), fuel)
 	return s, nil
 }
 
@@ -80,7 +82,7 @@ func newStack() (*stack, error) {
 	s := &stack{region: unsafe.Slice((*byte)(start), stackSize)}
 	err = errors.Join(err, unix.Mprotect(s.region[codePage:stackGuard], unix.PROT_NONE))
 	if err == nil {
-		s.stay, err = takeStay()
+		s.stay, err = watchdog.Take()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.unmap())
@@ -108,7 +110,7 @@ func (s *stack) put() {
 		return
 	}
 
-	s.stay.free()
+	s.stay.Free()
 	_ = s.unmap() // it fails only for memory that was never mapped
 }
 

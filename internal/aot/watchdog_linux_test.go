@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/testing/stwait"
 )
 
 // treeParams are those of a tree of 2^depth calls without a loop.
@@ -112,18 +115,6 @@ func TestTheWatchdogMakesALoopYield(t *testing.T) {
 	}
 }
 
-// TestACalmWatchdogSleeps, and a guest that enters wakes it.
-func TestACalmWatchdogSleeps(t *testing.T) {
-	h := newHostile(t, loadHostile(t))
-	for atomic.LoadUint32(&isAsleep) == 0 {
-		runtime.Gosched()
-	}
-	h.preempt = func() { panic(errEnough) }
-	if _, err := h.run("endless tree", treeParams(63)...); !errors.Is(err, errEnough) {
-		t.Errorf("it ended with %v", err)
-	}
-}
-
 // TestTheWatchdogSeesManyGuests: each is at rest, computes, or is freed at any time.
 func TestTheWatchdogSeesManyGuests(t *testing.T) {
 	p := loadHostile(t)
@@ -142,4 +133,32 @@ func TestTheWatchdogSeesManyGuests(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// BenchmarkStopTheWorld stops all goroutines while 32 guests compute that pay no fuel, so each
+// leaves when the watchdog makes it. worst-ms is the longest wait.
+func BenchmarkStopTheWorld(b *testing.B) {
+	p := loadHostile(b)
+	var isOver atomic.Bool
+	var group sync.WaitGroup
+	for range 32 {
+		h := newHostile(b, p)
+		h.preempt = func() {
+			runtime.Gosched()
+			if isOver.Load() {
+				panic(errEnough)
+			}
+		}
+		group.Go(func() { _, _ = h.run("endless tree", treeParams(63)...) }) // preempt ends it
+	}
+	defer group.Wait()
+	defer isOver.Store(true)
+
+	before := stwait.Read()
+	for b.Loop() {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		<-time.After(time.Millisecond) // the guests compute
+	}
+	b.ReportMetric(stwait.Read().Longest(before).Seconds()*1000, "worst-ms")
 }

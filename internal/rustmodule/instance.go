@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/rlmhq/rlm/internal/watchdog/watchwazero"
 	"github.com/rlmhq/rlm/internal/zones"
 )
 
@@ -122,8 +123,8 @@ func (in *Instance) Prepare(ctx context.Context, timeout time.Duration) error {
 		return errors.New("the memory has no room for the module's data")
 	}
 	in.begin(ctx, Job{Timeout: timeout})
-	code, err := in.module.ExportedFunction("start").Call(in.bind(ctx))
-	if err == nil && code[0] != 0 {
+	code, err := in.ask(in.bind(ctx), "start", 0)
+	if err == nil && code != 0 {
 		err = errors.New("it cannot start")
 	}
 
@@ -171,19 +172,19 @@ func (in *Instance) Call(ctx context.Context, job Job) ([]byte, error) {
 }
 
 func (in *Instance) exchange(ctx context.Context) ([]byte, error) {
-	at, err := in.module.ExportedFunction("allocate").Call(ctx, uint64(len(in.job.Request)))
+	at, err := in.ask(ctx, "allocate", uint64(len(in.job.Request)))
 	if err != nil {
 		return nil, err
 	}
-	if !in.module.Memory().Write(uint32(at[0]), in.job.Request) {
+	if !in.module.Memory().Write(uint32(at), in.job.Request) {
 		return nil, ErrMalformed
 	}
-	place, err := in.module.ExportedFunction("call").Call(ctx, uint64(in.job.Operation))
+	place, err := in.ask(ctx, "call", uint64(in.job.Operation))
 	if err != nil {
 		return nil, err
 	}
 
-	start, length := uint32(place[0]), uint32(place[0]>>32)
+	start, length := uint32(place), uint32(place>>32)
 	if length == 0 || uint64(length) > in.job.MaxAnswer {
 		return nil, fmt.Errorf("%w: it has %d bytes", ErrMalformed, length)
 	}
@@ -192,6 +193,13 @@ func (in *Instance) exchange(ctx context.Context) ([]byte, error) {
 		return nil, ErrMalformed
 	}
 	return bytes.Clone(answer), nil
+}
+
+// ask calls a function of at most one parameter and with a result.
+func (in *Instance) ask(ctx context.Context, function string, param uint64) (uint64, error) {
+	stack := []uint64{param}
+	err := watchwazero.Call(ctx, in.module.ExportedFunction(function), stack)
+	return stack[0], err
 }
 
 // explain turns the error of a call that did not return into one for the caller.

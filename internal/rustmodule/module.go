@@ -21,6 +21,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/artefact"
 	"github.com/rlmhq/rlm/internal/codecache"
+	"github.com/rlmhq/rlm/internal/watchdog/watchwazero"
 )
 
 // Files are the committed files of a module.
@@ -107,15 +108,15 @@ func provideImports(ctx context.Context, runtime wazero.Runtime) error {
 	}
 
 	rlm := runtime.NewHostModuleBuilder("rlm")
+	offer := func(name string, f api.GoModuleFunc, params, results []api.ValueType) {
+		rlm.NewFunctionBuilder().WithGoModuleFunction(watchwazero.HostFunction(f), params, results).Export(name)
+	}
 	pair, result := []api.ValueType{i32, i32}, []api.ValueType{i32}
-	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostRead), pair, result).Export("read")
-	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostWrite), pair, result).Export("write")
-	rlm.NewFunctionBuilder().WithGoModuleFunction(
-		api.GoModuleFunc(hostSeek), []api.ValueType{api.ValueTypeI64}, result,
-	).Export("seek")
-	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostYield), nil, nil).Export("yield")
-	rlm.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(hostZone),
-		[]api.ValueType{i32, i32, api.ValueTypeI64, i32}, result).Export("zone")
+	offer("read", hostRead, pair, result)
+	offer("write", hostWrite, pair, result)
+	offer("seek", hostSeek, []api.ValueType{api.ValueTypeI64}, result)
+	offer("yield", hostYield, nil, nil)
+	offer("zone", hostZone, []api.ValueType{i32, i32, api.ValueTypeI64, i32}, result)
 	if _, err := rlm.Instantiate(ctx); err != nil {
 		return fmt.Errorf("cannot provide the host's functions: %w", err)
 	}

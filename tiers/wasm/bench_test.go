@@ -2,6 +2,7 @@ package wasm_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/internal/testing/stwait"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 	"github.com/rlmhq/rlm/tiers/wasm"
@@ -149,16 +151,29 @@ func BenchmarkCheckpoint(b *testing.B) {
 }
 
 // BenchmarkStopTheWorld stops all goroutines while 32 guests compute. Go cannot interrupt them,
-// so it waits until each has used up its slice of fuel. worst-ms is the longest wait.
+// so it waits until each has used up its slice of fuel. worst-ms is the longest wait. The guests run
+// loops, or endless trees of calls in C, each of another kind: see testdata/calltrees.py.
 func BenchmarkStopTheWorld(b *testing.B) {
+	b.Run("loops", func(b *testing.B) {
+		stopTheWorld(b, func(int) string { return "while True: sum(range(100))" })
+	})
+	b.Run("trees", func(b *testing.B) {
+		stopTheWorld(b, func(guest int) string {
+			return fmt.Sprintf("%s\nwhile True: grow([%d] * 40)()\n", callTrees, guest)
+		})
+	})
+}
+
+func stopTheWorld(b *testing.B, source func(guest int) string) {
+	b.Helper()
 	const guests = 32
 	tier := warmTier(b)
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
-	for range guests {
+	for guest := range guests {
 		s := openSandbox(b, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Hour, Active: time.Hour}})
 		all.Go(func() {
-			_, _ = s.Run(ctx, tiers.Job{Source: "while True: sum(range(100))"}) // cancel ends it
+			_, _ = s.Run(ctx, tiers.Job{Source: source(guest)}) // cancel ends it
 			if err := s.Close(); err != nil {
 				b.Error(err)
 			}
@@ -167,13 +182,11 @@ func BenchmarkStopTheWorld(b *testing.B) {
 	defer all.Wait()
 	defer cancel()
 
-	var worst time.Duration
+	before := stwait.Read()
 	for b.Loop() {
-		begun := time.Now()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		worst = max(worst, time.Since(begun))
 		<-time.After(time.Millisecond) // the guests compute
 	}
-	b.ReportMetric(float64(worst)/float64(time.Millisecond), "worst-ms")
+	b.ReportMetric(stwait.Read().Longest(before).Seconds()*1000, "worst-ms")
 }

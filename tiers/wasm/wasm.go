@@ -6,9 +6,9 @@
 // new one cheap: docs/performance.md has the figures. The guest has no system calls. It
 // reaches the host through one function, which accepts only the requests of package session.
 //
-// Each loop of the guest's machine code counts fuel. After a slice of fuel, a fraction
-// of a millisecond's work, the guest calls the host, which checks the limits. No timer, signal or
-// other goroutine touches a running guest.
+// Each loop and each tree of calls of the guest's machine code counts fuel. After a slice of fuel, a
+// fraction of a millisecond's work, the guest calls the host, which checks the limits. No timer,
+// signal or other goroutine touches a running guest. If one does not call, the watchdog makes it.
 package wasm
 
 import (

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/codecache"
 	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/watchdog/watchwazero"
 )
 
 // wazeroProgram is the interpreter as wazero has compiled it for this processor.
@@ -84,7 +85,7 @@ func importForWazero(ctx context.Context, runtime wazero.Runtime) error {
 	offer := func(
 		b wazero.HostModuleBuilder, name string, f hostFunction, params, results list,
 	) {
-		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(
+		b.NewFunctionBuilder().WithGoModuleFunction(watchwazero.HostFunction(
 			func(ctx context.Context, _ api.Module, stack []uint64) { f(ctx, bound(ctx), stack) },
 		), params, results).Export(name)
 	}
@@ -167,7 +168,7 @@ type boundKey struct{}
 func bound(ctx context.Context) *instance { return ctx.Value(boundKey{}).(*instance) }
 
 func (f wazeroFunction) call(ctx context.Context, stack []uint64) error {
-	err := f.CallWithStack(context.WithValue(ctx, boundKey{}, f.in), stack)
+	err := watchwazero.Call(context.WithValue(ctx, boundKey{}, f.in), f.Function, stack)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		return exitError{exit.ExitCode()}
 	}

@@ -2,8 +2,11 @@
 #include "textflag.h"
 
 // System calls.
+#define WRITE 64
+#define EXIT_GROUP 94
 #define FUTEX 98
 #define NANOSLEEP 101
+#define CLOCK_GETTIME 113
 #define SIGPROCMASK 135
 #define PRCTL 167
 #define CLONE 220
@@ -64,6 +67,7 @@ TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD $threadName<>(SB), R1
 	MOVD $PRCTL, R8
 	SVC
+	SUB  $16, RSP // a struct timespec
 	MOVD $0, R19
 
 look:
@@ -77,49 +81,83 @@ look:
 
 next:
 	CBZ  R21, looked
-	MOVD stay_moves(R20), R9
-	TBZ  $0, R9, outside
+	MOVD Stay_moves(R20), R23
+	TBZ  $0, R23, done
 	ADD  $1, R22
-	MOVD stay_seen(R20), R10
-	MOVD R9, stay_seen(R20)
-	CMP  R10, R9
-	BNE  outside
+	MOVD Stay_seen(R20), R10
+	CMP  R10, R23
+	BEQ  again
+	MOVD R23, Stay_seen(R20)
+	MOVD ZR, Stay_looks(R20)
+	BL   threadTime<>(SB)
+	MOVD R0, Stay_began(R20)
+	B    done
 
-	// The stay of the last look. The guest's owner must not free the state from here on.
-	MOVD stay_context(R20), R11
-	MOVD $·lookedAt(SB), R12
+again:
+	MOVD Stay_looks(R20), R10
+	ADD  $1, R10
+	MOVD R10, Stay_looks(R20)
+	MOVD Stay_thread(R20), R10
+	CBZ  R10, take
+	BL   threadTime<>(SB)
+	MOVD Stay_began(R20), R10
+	SUB  R10, R0, R11
+	MOVD $const_burst, R12
+	CMP  R12, R11
+	BLT  done
+	MOVD ZR, Stay_thread(R20) // from now on, all time counts: Go may move it to another thread
+
+take:
+	// From here on, the owner of the words does not unmap them.
+	MOVD Stay_limit(R20), R11
+	MOVD Stay_fuel(R20), R13
+	MOVD $·takesFrom(SB), R12
 	MOVD R11, (R12)
 	DMB  $0xb // ISH
-	MOVD stay_moves(R20), R10
-	CMP  R10, R9
-	BNE  unseen
+	MOVD Stay_moves(R20), R10
+	CMP  R10, R23
+	BNE  taken
+	CBZ  R11, fuel
 	MOVD $-1, R10
-	MOVD R10, const_stackLimit(R11)
-	MOVD stay_fuel(R20), R13
-	CBZ  R13, unseen
+	MOVD R10, (R11)
+
+fuel:
+	CBZ  R13, taken
 	MOVD $const_takenFuel, R14
 	NEG  R14, R15
 	ASR  $1, R15, R15
 
-take:
+try:
 	LDAXR (R13), R10
 	CMP  R15, R10
-	BLT  taken
+	BLT  before
 	SUB  R14, R10
 	STLXR R10, (R13), R16
-	CBNZ R16, take
-	B    unseen
+	CBNZ R16, try
+	B    taken
 
-taken:
+before:
 	CLREX
 
-unseen:
+taken:
 	DMB  $0xb
-	MOVD $·lookedAt(SB), R12
+	MOVD $·takesFrom(SB), R12
 	STLR ZR, (R12)
+	MOVD Stay_looks(R20), R10
+	CMP  $const_patience, R10
+	BLT  done
+	MOVD ·endLength(SB), R2
+	CBZ  R2, done
+	MOVD $2, R0
+	MOVD ·endMessage(SB), R1
+	MOVD $WRITE, R8
+	SVC
+	MOVD ·endCode(SB), R0
+	MOVD $EXIT_GROUP, R8
+	SVC
 
-outside:
-	ADD  $stay__size, R20
+done:
+	ADD  $Stay__size, R20
 	SUB  $1, R21
 	B    next
 
@@ -151,3 +189,25 @@ sleep:
 	CBNZ R10, sleep
 	MOVD $0, R19
 	B    look
+
+// The processor time of the thread of the stay at R20, in R0, in nanoseconds; 0 without a thread.
+TEXT threadTime<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD Stay_thread(R20), R0
+	CBZ  R0, known
+	MVN  R0, R0
+	LSL  $3, R0
+	ORR  $6, R0 // the kernel's number for the clock of a thread
+	MOVD RSP, R1 // the struct timespec of watch
+	MOVD ZR, 0(R1)
+	MOVD ZR, 8(R1)
+	MOVD $CLOCK_GETTIME, R8
+	SVC
+	MOVD RSP, R1
+	MOVD 0(R1), R0
+	MOVD $1000000000, R2
+	MUL  R2, R0
+	MOVD 8(R1), R3
+	ADD  R3, R0
+
+known:
+	RET

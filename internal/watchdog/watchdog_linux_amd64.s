@@ -2,11 +2,14 @@
 #include "textflag.h"
 
 // System calls.
+#define WRITE 1
 #define SIGPROCMASK 14
 #define NANOSLEEP 35
 #define CLONE 56
 #define PRCTL 157
 #define FUTEX 202
+#define CLOCK_GETTIME 228
+#define EXIT_GROUP 231
 
 // CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
 #define THREAD 0x50f00
@@ -66,6 +69,7 @@ TEXT ·watch(SB), NOSPLIT|NOFRAME, $0-0
 	MOVL $15, DI // PR_SET_NAME
 	LEAQ threadName<>(SB), SI
 	SYSCALL
+	SUBQ $16, SP // a struct timespec
 	MOVQ $0, R12
 
 look:
@@ -73,51 +77,82 @@ look:
 	LEAQ interval<>(SB), DI
 	MOVL $0, SI
 	SYSCALL
-	LEAQ ·stays(SB), R8
-	MOVQ ·usedStays(SB), R9
-	MOVQ $0, R10 // the guests inside
+	LEAQ ·stays(SB), BX
+	MOVQ ·usedStays(SB), R13
+	MOVQ $0, R14 // the guests inside
 
 next:
-	TESTQ R9, R9
+	TESTQ R13, R13
 	JEQ  looked
-	MOVQ stay_moves(R8), AX
-	TESTQ $1, AX
-	JEQ  outside
-	INCQ R10
-	MOVQ stay_seen(R8), DX
-	MOVQ AX, stay_seen(R8)
-	CMPQ DX, AX
-	JNE  outside
+	MOVQ Stay_moves(BX), R9
+	TESTQ $1, R9
+	JEQ  done
+	INCQ R14
+	CMPQ Stay_seen(BX), R9
+	JEQ  again
+	MOVQ R9, Stay_seen(BX)
+	MOVQ $0, Stay_looks(BX)
+	CALL threadTime<>(SB)
+	MOVQ AX, Stay_began(BX)
+	JMP  done
 
-	// The stay of the last look. The guest's owner must not free the state from here on.
-	MOVQ stay_context(R8), BX
-	MOVQ BX, DX
-	XCHGQ DX, ·lookedAt(SB)
-	CMPQ AX, stay_moves(R8)
-	JNE  unseen
-	MOVQ $-1, const_stackLimit(BX)
-	MOVQ stay_fuel(R8), CX
+again:
+	INCQ Stay_looks(BX)
+	CMPQ Stay_thread(BX), $0
+	JEQ  take
+	CALL threadTime<>(SB)
+	MOVQ AX, DX
+	SUBQ Stay_began(BX), DX
+	CMPQ DX, $const_burst
+	JLT  done
+	MOVQ $0, Stay_thread(BX) // from now on, all time counts: Go may move it to another thread
+
+take:
+	// From here on, the owner of the words does not unmap them.
+	MOVQ Stay_limit(BX), DI
+	MOVQ Stay_fuel(BX), CX
+	MOVQ DI, DX
+	XCHGQ DX, ·takesFrom(SB)
+	CMPQ R9, Stay_moves(BX)
+	JNE  taken
+	TESTQ DI, DI
+	JEQ  fuel
+	MOVQ $-1, (DI)
+
+fuel:
 	TESTQ CX, CX
-	JEQ  unseen
+	JEQ  taken
 	MOVQ (CX), DX
 	MOVQ $-const_takenFuel, AX
 	MOVQ AX, R11
 	SARQ $1, R11
 	CMPQ DX, R11
-	JLT  unseen // taken already
+	JLT  taken // before
 	LOCK
 	XADDQ AX, (CX)
 
-unseen:
-	MOVQ $0, ·lookedAt(SB)
+taken:
+	MOVQ $0, ·takesFrom(SB)
+	CMPQ Stay_looks(BX), $const_patience
+	JLT  done
+	MOVQ ·endLength(SB), DX
+	TESTQ DX, DX
+	JEQ  done
+	MOVL $WRITE, AX
+	MOVL $2, DI
+	MOVQ ·endMessage(SB), SI
+	SYSCALL
+	MOVL $EXIT_GROUP, AX
+	MOVQ ·endCode(SB), DI
+	SYSCALL
 
-outside:
-	ADDQ $stay__size, R8
-	DECQ R9
+done:
+	ADDQ $Stay__size, BX
+	DECQ R13
 	JMP  next
 
 looked:
-	TESTQ R10, R10
+	TESTQ R14, R14
 	JEQ  nobody
 	MOVQ $0, R12
 	MOVL $0, ·isAsleep(SB)
@@ -142,3 +177,23 @@ sleep:
 	JNE  sleep
 	MOVQ $0, R12
 	JMP  look
+
+// The processor time of the thread of the stay at BX, in AX, in nanoseconds; 0 without a thread.
+TEXT threadTime<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ $0, AX
+	MOVQ Stay_thread(BX), DI
+	TESTQ DI, DI
+	JEQ  known
+	NOTQ DI
+	SHLQ $3, DI
+	ORQ  $6, DI // the kernel's number for the clock of a thread
+	LEAQ 8(SP), SI // the struct timespec of watch
+	MOVQ AX, 0(SI)
+	MOVQ AX, 8(SI)
+	MOVL $CLOCK_GETTIME, AX
+	SYSCALL
+	IMUL3Q $1000000000, 8(SP), AX
+	ADDQ 16(SP), AX
+
+known:
+	RET

@@ -1,0 +1,39 @@
+// Package stwait measures how long Go waited until all goroutines had stopped, to collect garbage
+// or for statistics. One guest that holds its processor makes all goroutines wait.
+package stwait
+
+import (
+	"runtime/metrics"
+	"time"
+)
+
+// Waits are all waits of the process so far.
+type Waits []*metrics.Float64Histogram
+
+// Read reads the waits.
+func Read() Waits {
+	samples := []metrics.Sample{
+		{Name: "/sched/pauses/stopping/gc:seconds"}, {Name: "/sched/pauses/stopping/other:seconds"},
+	}
+	metrics.Read(samples)
+	var all Waits
+	for _, s := range samples {
+		h := s.Value.Float64Histogram()
+		all = append(all, &metrics.Float64Histogram{Counts: h.Counts, Buckets: h.Buckets})
+	}
+	return all
+}
+
+// Longest returns the longest wait since an earlier reading: the upper end of its bucket, which is
+// up to a quarter too long.
+func (w Waits) Longest(before Waits) time.Duration {
+	longest := 0.0
+	for i, h := range w {
+		for k, count := range h.Counts {
+			if count > before[i].Counts[k] {
+				longest = max(longest, h.Buckets[k+1])
+			}
+		}
+	}
+	return time.Duration(longest * float64(time.Second))
+}

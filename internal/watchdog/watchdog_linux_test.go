@@ -1,0 +1,137 @@
+//go:build linux && (amd64 || arm64)
+
+package watchdog
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// enterDeaf enters with words that nobody reads, and stays inside until the watchdog has taken both.
+func enterDeaf(t *testing.T) (limit uint64, fuel int64) {
+	t.Helper()
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	fuel = 1000
+	s.Watch(uintptr(unsafe.Pointer(&limit)), uintptr(unsafe.Pointer(&fuel)))
+	s.Enter()
+	for atomic.LoadUint64(&limit) == 0 || atomic.LoadInt64(&fuel) > 0 {
+		runtime.Gosched()
+	}
+	s.Leave()
+	Unwatch(uintptr(unsafe.Pointer(&limit)))
+	return limit, fuel
+}
+
+func TestAGuestHasToLeave(t *testing.T) {
+	for range 3 {
+		limit, fuel := enterDeaf(t)
+		if limit != math.MaxUint64 || fuel != 1000-takenFuel || Fuel(fuel) != 1000 {
+			t.Errorf("limit %#x, fuel %d, in truth %d", limit, fuel, Fuel(fuel))
+		}
+	}
+}
+
+func TestFuelIsExact(t *testing.T) {
+	for _, fuel := range []int64{0, 1, -1, -5000, 40_000, 1 << 60} {
+		if Fuel(fuel) != fuel || Fuel(fuel-takenFuel) != fuel {
+			t.Errorf("fuel %d: %d, once taken %d", fuel, Fuel(fuel), Fuel(fuel-takenFuel))
+		}
+	}
+}
+
+// TestTheWatchdogSleepsAndWakes: it looks again once a guest enters.
+func TestTheWatchdogSleepsAndWakes(t *testing.T) {
+	for range 2 {
+		enterDeaf(t)
+		for atomic.LoadUint32(&isAsleep) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// TestWaitingForAProcessorIsAllowed to a guest with a thread.
+func TestWaitingForAProcessorIsAllowed(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var limit uint64
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	s.Watch(uintptr(unsafe.Pointer(&limit)), 0)
+	s.EnterOnThread()
+	time.Sleep(200 * time.Millisecond)
+	if atomic.LoadUint64(&limit) != 0 {
+		t.Error("it had to leave, although it slept")
+	}
+	for atomic.LoadUint64(&limit) == 0 { //nolint:revive // it computes
+	}
+	s.Leave()
+}
+
+// TestManyStays take and free places, some of them with guests.
+func TestManyStays(t *testing.T) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 2000 {
+				s, err := Take()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				word := new(uint64)
+				s.Watch(uintptr(unsafe.Pointer(word)), 0)
+				s.Enter()
+				s.Leave()
+				Unwatch(uintptr(unsafe.Pointer(word)))
+				s.Free()
+			}
+		})
+	}
+	group.Wait()
+}
+
+const deafGuest = "RLM_TEST_DEAF_GUEST"
+
+// TestAGuestThatNeverLeavesEndsTheProcess runs this test in a process of its own.
+func TestAGuestThatNeverLeavesEndsTheProcess(t *testing.T) {
+	if os.Getenv(deafGuest) != "" {
+		EndProcess(4, "rlm: a snippet holds the processor\n")
+		s, err := Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Enter()
+		for {
+			time.Sleep(time.Second)
+		}
+	}
+
+	c := exec.Command(os.Args[0], "-test.run=^TestAGuestThatNeverLeavesEndsTheProcess$")
+	c.Env = append(os.Environ(), deafGuest+"=1")
+	out, err := c.CombinedOutput()
+	if errors.Is(err, unix.ENOEXEC) {
+		t.Skip("an emulator runs this test, and cannot start it again")
+	}
+	exit, isExit := errors.AsType[*exec.ExitError](err)
+	if !isExit || exit.ExitCode() != 4 || !strings.Contains(string(out), "holds the processor") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
