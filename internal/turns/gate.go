@@ -2,18 +2,21 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // A Gate takes the place of turns for a snippet whose turns another process gives out. The snippet
-// passes the gate often, and waits there while the gate is shut. The zero value is open. A Gate is
-// safe for concurrent use.
+// passes the gate often, and waits there while the gate is shut. The other process numbers the
+// times for which it shuts the gate, because its messages may be handled in any order. A Gate is safe
+// for concurrent use.
 type Gate struct {
 	isShut atomic.Bool
 
 	mu      sync.Mutex // guards what follows
+	over    int        // the last time for which the gate was shut and is open again
 	opened  chan struct{}
 	stopped chan struct{} // closed when the snippet has stopped, nil while nobody asks
 	isAway  bool          // it waits at the gate
@@ -22,15 +25,25 @@ type Gate struct {
 
 type gateKey struct{}
 
+// NewGate returns a gate that is open, for times behind the one with a number.
+func NewGate(over int) *Gate { return &Gate{over: over} }
+
 // With returns a context whose snippet passes the gate.
 func (g *Gate) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, gateKey{}, g)
 }
 
-// Shut stops the snippet. It returns when the snippet has stopped or waits for its host; without
-// an error, Open must follow. If the context ends before that, the gate is open again.
-func (g *Gate) Shut(ctx context.Context) error {
+// errOpen says that the gate was opened before it was shut.
+var errOpen = errors.New("the snippet goes on already")
+
+// Shut stops the snippet for the time with this number, until Open. It returns when the snippet has
+// stopped or waits for its host. If the context ends before that, the gate is open again.
+func (g *Gate) Shut(ctx context.Context, number int) error {
 	g.mu.Lock()
+	if number <= g.over {
+		g.mu.Unlock()
+		return errOpen
+	}
 	if g.opened == nil {
 		g.opened = make(chan struct{})
 	}
@@ -48,15 +61,16 @@ func (g *Gate) Shut(ctx context.Context) error {
 	case <-stopped:
 		return nil
 	case <-ctx.Done():
-		g.Open()
+		g.Open(number)
 		return context.Cause(ctx)
 	}
 }
 
-// Open lets the snippet go on.
-func (g *Gate) Open() {
+// Open ends the time with this number, and all before it.
+func (g *Gate) Open(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.over = max(g.over, number)
 	g.isShut.Store(false)
 
 	if g.opened != nil {

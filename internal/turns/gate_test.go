@@ -10,7 +10,7 @@ import (
 
 func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &Gate{}
+		gate := NewGate(0)
 		turn := take(gate.With(New(1, 1).With(t.Context())), t)
 		if waited := turn.Yield(t.Context()); waited != 0 {
 			t.Errorf("an open gate holds the snippet up for %s", waited)
@@ -21,11 +21,11 @@ func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			waited <- turn.Yield(t.Context())
 		}()
-		if err := gate.Shut(t.Context()); err != nil {
+		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		gate.Open()
+		gate.Open(1)
 		if got := <-waited; got != time.Second || turn.Waited() != time.Second {
 			t.Errorf("the snippet waited %s, %s in all", got, turn.Waited())
 		}
@@ -35,11 +35,11 @@ func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 // TestAGateIsOpenAgainIfNobodyStops: a snippet that does not pass the gate cannot be stopped.
 func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &Gate{}
+		gate := NewGate(0)
 		turn := take(gate.With(t.Context()), t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := gate.Shut(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := gate.Shut(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nobody has stopped, and the error is %v", err)
 		}
 		if waited := turn.Yield(t.Context()); waited != 0 {
@@ -48,18 +48,40 @@ func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	})
 }
 
+// TestALateMessageDoesNotShutAGate: what was to end before it has ended already.
+func TestALateMessageDoesNotShutAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		gate.Open(2)
+		for number := range 3 {
+			if err := gate.Shut(t.Context(), number); !errors.Is(err, errOpen) {
+				t.Errorf("time %d: %v", number, err)
+			}
+		}
+		if waited := turn.Resume(t.Context()); waited != 0 {
+			t.Errorf("the gate holds the snippet up for %s", waited)
+		}
+		turn.Pause()
+		if err := gate.Shut(t.Context(), 3); err != nil {
+			t.Errorf("time 3: %v", err)
+		}
+	})
+}
+
 // TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it goes on.
 func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &Gate{}
+		gate := NewGate(0)
 		turn := take(gate.With(t.Context()), t)
 		turn.Pause()
-		if err := gate.Shut(t.Context()); err != nil {
+		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
 			time.Sleep(time.Second)
-			gate.Open()
+			gate.Open(1)
 		}()
 		if waited := turn.Resume(t.Context()); waited != time.Second {
 			t.Errorf("the snippet waited %s", waited)
@@ -71,10 +93,10 @@ func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 // TestAnInterruptPassesAGate: the snippet has to notice its end.
 func TestAnInterruptPassesAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &Gate{}
+		gate := NewGate(0)
 		turn := take(gate.With(t.Context()), t)
 		turn.Pause()
-		if err := gate.Shut(t.Context()); err != nil {
+		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -330,18 +330,19 @@ func (r *running) await(c <-chan struct{}, longest time.Duration) {
 // letOthersGo stops the snippet until it has its next turn, and reports false if it does not stop.
 // The caller holds turning.
 func (r *running) letOthersGo() bool {
+	r.box.pauses++
+	p := pauseParams{ofSession{r.id}, r.box.pauses}
 	ctx, cancel := context.WithTimeout(r.ctx, stopWithin)
 	defer cancel()
-	if err := r.worker.conn.Call(ctx, methodPause, ofSession{r.id}, nil); err != nil {
-		_ = r.worker.conn.Notify(methodResume, ofSession{r.id}) // it may have stopped just now
-		return false
+	err := r.worker.conn.Call(ctx, methodPause, p, nil)
+	if err == nil {
+		r.clock.pause()
+		r.turn.PassOn(r.ctx)
+		r.clock.resume()
 	}
 
-	r.clock.pause()
-	r.turn.PassOn(r.ctx)
-	r.clock.resume()
-	_ = r.worker.conn.Notify(methodResume, ofSession{r.id}) // a worker that is gone has ended the snippet
-	return true
+	_ = r.worker.conn.Notify(methodResume, p) // also after an error; a worker that is gone has no snippet
+	return err == nil
 }
 
 // finish cancels the calls that are left, waits for them, and ends the turn.

@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/watchdog"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -43,10 +44,17 @@ var (
 	testSnippet func(source string)
 )
 
+// exitStuck is the exit code of a worker that the watchdog has ended, and stuckProcess says so.
+const (
+	exitStuck    = 4
+	stuckProcess = "a snippet holds a processor, and no limit ends it"
+)
+
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {
 	// Guests may compute on all processors, and a message must not wait for one of them.
 	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+	watchdog.EndProcess(exitStuck, stuckProcess+"\n")
 	w, err := newInside(conn)
 	if err == nil {
 		err = w.serve(conn)
@@ -132,18 +140,24 @@ func (w *inside) serve(conn *os.File) error {
 
 // Notice implements jsonrpc.Handler.
 func (w *inside) Notice(method string, params jsonrpc.Raw) error {
-	act := map[string]func(*box){methodStop: (*box).stop, methodResume: (*box).resume}[method]
-	if act == nil {
+	var p pauseParams
+	switch method {
+	case methodStop, methodResume:
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return err
+		}
+	default:
 		return fmt.Errorf("unknown notification %q", method)
 	}
-	var p ofSession
-	if err := jsonrpc.Decode(params, &p); err != nil {
-		return err
-	}
-	if b := w.find(p.Session); b != nil {
-		act(b)
-	}
 
+	b := w.find(p.Session)
+	switch {
+	case b == nil: // it has ended
+	case method == methodStop:
+		b.stop()
+	default:
+		b.resume(p.Number)
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ type box struct {
 	mu     sync.Mutex
 	cancel context.CancelFunc // of the snippet that runs, nil for none
 	gate   *turns.Gate        // the same
+	over   int                // the last pause of a snippet that is over
 	isTold bool               // the parent knows how limits are enforced
 }
 
@@ -72,11 +73,20 @@ func (b *box) stop() {
 	}
 }
 
-// setRunning notes how the snippet that runs is stopped, nil for none.
-func (b *box) setRunning(cancel context.CancelFunc, gate *turns.Gate) {
+// begin returns the context of a snippet that begins, and notes how it is stopped until end.
+func (b *box) begin(ctx context.Context) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cancel, b.gate = cancel, gate
+	b.gate = turns.NewGate(b.over)
+	ctx, b.cancel = context.WithCancel(b.gate.With(context.WithValue(ctx, boxKey{}, b)))
+	return ctx
+}
+
+func (b *box) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cancel()
+	b.cancel, b.gate = nil, nil
 }
 
 func (b *box) findGate() *turns.Gate {
@@ -86,7 +96,7 @@ func (b *box) findGate() *turns.Gate {
 }
 
 // pause stops the snippet that runs, until it is resumed.
-func (w *inside) pause(ctx context.Context, p ofSession) (none, error) {
+func (w *inside) pause(ctx context.Context, p pauseParams) (none, error) {
 	b, err := w.use(p.Session)
 	if err != nil {
 		return none{}, err
@@ -95,13 +105,16 @@ func (w *inside) pause(ctx context.Context, p ofSession) (none, error) {
 	if gate == nil {
 		return none{}, failed("no snippet of session %d runs", p.Session)
 	}
-	return none{}, gate.Shut(ctx)
+	return none{}, gate.Shut(ctx, p.Number)
 }
 
-// resume lets the snippet go on.
-func (b *box) resume() {
-	if gate := b.findGate(); gate != nil {
-		gate.Open()
+// resume ends a pause of the snippet that runs.
+func (b *box) resume(number int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = max(b.over, number)
+	if b.gate != nil {
+		b.gate.Open(number)
 	}
 }
 
@@ -186,12 +199,9 @@ func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answ
 		return nil, err
 	}
 
-	gate := &turns.Gate{}
-	ctx, cancel := context.WithCancel(gate.With(context.WithValue(ctx, boxKey{}, b)))
-	b.setRunning(cancel, gate)
+	ctx = b.begin(ctx)
 	return func() (any, error) {
-		defer cancel()
-		defer b.setRunning(nil, nil)
+		defer b.end()
 		r, err := b.run(ctx, p)
 		return r, describeError(err)
 	}, nil

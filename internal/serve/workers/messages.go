@@ -148,6 +148,12 @@ type runParams struct {
 	Stream     bool           `json:"stream,omitempty"`
 }
 
+// pauseParams name a pause of a snippet. The number goes up within a session.
+type pauseParams struct {
+	ofSession
+	Number int `json:"number"`
+}
+
 type forkParams struct {
 	ofSession
 	As int64 `json:"as"`

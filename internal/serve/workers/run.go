@@ -163,7 +163,8 @@ func (s *sandbox) explainEnd(
 ) (tiers.Result, error) {
 	cause, why := w.why()
 	s.noteEnd(endOfProcess(why))
-	s.isSuspect = s.isSuspect || cause == CauseMemory || cause == CauseSilent && took > s.pool.options.Grace
+	hung := (cause == CauseSilent || cause == CauseStuck) && took > s.pool.options.Grace
+	s.isSuspect = s.isSuspect || hung || cause == CauseMemory
 	r := tiers.Result{Status: tiers.StatusCrashed, Lost: s.takeLost(), Enforced: s.enforced}
 	if ctx.Err() != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsRan, r.Lost, ctx.Err())

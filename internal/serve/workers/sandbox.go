@@ -39,6 +39,7 @@ type sandbox struct {
 	worker       *worker     // nil: only saved
 	id           int64       // in the worker
 	ordinal      int         // of the last snippet
+	pauses       int         // of its snippets, so far
 	before       int         // snippets that the interpreter of now does not count
 	saved        *saved      // nil before the first save
 	added        []extension // since then

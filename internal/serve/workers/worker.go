@@ -243,6 +243,8 @@ func (w *worker) explain(exit jail.Exit) {
 		w.cause, w.reason = CauseProtocol, cmp.Or(w.broke, "it closed its connection")
 	case exit.Signal != 0:
 		w.cause, w.reason = CauseSignal, exit.String()
+	case exit.Code == exitStuck:
+		w.cause, w.reason = CauseStuck, stuckProcess
 	default:
 		w.cause, w.reason = CauseExit, exit.String()
 	}
