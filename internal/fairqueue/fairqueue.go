@@ -1,7 +1,7 @@
 // Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
 // line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
-// callers that have had no place yet go before those that return, with exceptions, so that the
-// others get on as well.
+// callers that keep their place for a short time go before the others, with exceptions, so that
+// those get on as well.
 package fairqueue
 
 import (
@@ -22,31 +22,52 @@ type Queue struct {
 	waiting   atomic.Int64
 	newcomers atomic.Int64 // of those that wait
 
-	mu    sync.Mutex
-	free  int
-	lines map[string]*line // of the tenants that wait
-	turns []*line          // the same lines, in the order of their turns
-	// arrival is closed when a caller begins to wait, nil while nobody asks for that.
-	arrival chan struct{}
+	mu       sync.Mutex
+	free     int
+	lines    map[string]*line // of the tenants that wait
+	turns    []*line          // the same lines, in the order of their turns
+	arrivals signal           // of callers
+	fresh    signal           // of callers in Enter
+}
+
+// signal is a channel that is closed with the next event, nil while nobody asks for it.
+type signal struct{ next chan struct{} }
+
+func (s *signal) raise() {
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
+}
+
+func (s *signal) ask(hasCome bool) <-chan struct{} {
+	switch {
+	case hasCome:
+		return closed
+	case s.next == nil:
+		s.next = make(chan struct{})
+	}
+
+	return s.next
 }
 
 // line is the waiting callers of one tenant, the first one first.
 type line struct {
-	tenant               string
-	newcomers, returners []*caller
-	passed               int // newcomers that went before a returner since the last one
+	tenant      string
+	quick, slow []*caller
+	passed      int // quick callers that went before a slow one since the last one
 }
 
-// mostPassed is how many newcomers of a tenant may go before a caller that returns.
+// mostPassed is how many quick callers of a tenant may go before a slow one.
 const mostPassed = 4
 
 // next takes the next caller out of a line that is not empty.
 func (l *line) next() *caller {
-	from := &l.newcomers
-	if len(l.newcomers) == 0 || len(l.returners) > 0 && l.passed >= mostPassed {
-		from = &l.returners
+	from := &l.quick
+	if len(l.quick) == 0 || len(l.slow) > 0 && l.passed >= mostPassed {
+		from = &l.slow
 		l.passed = 0
-	} else if len(l.returners) > 0 {
+	} else if len(l.slow) > 0 {
 		l.passed++
 	}
 
@@ -58,16 +79,17 @@ func (l *line) next() *caller {
 
 // of returns the callers of the line among which a caller waits.
 func (l *line) of(c *caller) *[]*caller {
-	if c.isNewcomer {
-		return &l.newcomers
+	if c.isSlow {
+		return &l.slow
 	}
-	return &l.returners
+	return &l.quick
 }
 
 // caller waits for its place.
 type caller struct {
 	ready      chan struct{}
 	isNewcomer bool // it has had no place yet
+	isSlow     bool // it keeps its place for long
 }
 
 // New returns a queue for so many places, in which at most longest callers of a tenant wait.
@@ -78,12 +100,13 @@ func New(places, longest int) *Queue {
 // Enter waits for a place. Without an error, Leave must be called when the place is free
 // again. The error is the context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, q.longest, true)
+	return q.enter(ctx, tenant, q.longest, caller{isNewcomer: true})
 }
 
-// Return is Enter for a caller that had a place before: no line is too long for it.
-func (q *Queue) Return(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, math.MaxInt, false)
+// Return is Enter for a caller that had a place before: no line is too long for it. A slow one keeps
+// its places for long.
+func (q *Queue) Return(ctx context.Context, tenant string, isSlow bool) error {
+	return q.enter(ctx, tenant, math.MaxInt, caller{isSlow: isSlow})
 }
 
 // HasWaiting reports whether anybody waits.
@@ -92,18 +115,19 @@ func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 // HasNewcomers reports whether a caller waits in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
 
-// Arrival returns a channel that is closed as soon as a caller waits.
+// Arrival returns a channel that is closed as soon as a caller waits, and Newcomer one that is closed
+// as soon as a caller waits in Enter.
 func (q *Queue) Arrival() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case len(q.turns) > 0:
-		return closed
-	case q.arrival == nil:
-		q.arrival = make(chan struct{})
-	}
+	return q.arrivals.ask(q.HasWaiting())
+}
 
-	return q.arrival
+// Newcomer is like Arrival.
+func (q *Queue) Newcomer() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.fresh.ask(q.HasNewcomers())
 }
 
 var closed = func() chan struct{} {
@@ -112,8 +136,8 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcomer bool) error {
-	c, err := q.join(tenant, longest, isNewcomer)
+func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller) error {
+	c, err := q.join(tenant, longest, as)
 	if c == nil {
 		return err
 	}
@@ -130,7 +154,7 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcome
 }
 
 // join takes a free place, or a place in the tenant's line: then the caller is not nil.
-func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, error) {
+func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 { // then nobody waits
@@ -144,15 +168,16 @@ func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, erro
 		l = &line{tenant: tenant}
 		q.lines[tenant] = l
 		q.turns = append(q.turns, l)
-	case len(l.newcomers)+len(l.returners) >= longest:
+	case len(l.quick)+len(l.slow) >= longest:
 		return nil, ErrFull
 	}
-	c := &caller{ready: make(chan struct{}), isNewcomer: isNewcomer}
+	c := &as
+	c.ready = make(chan struct{})
 	*l.of(c) = append(*l.of(c), c)
 	q.count(c, 1)
-	if q.arrival != nil {
-		close(q.arrival)
-		q.arrival = nil
+	q.arrivals.raise()
+	if c.isNewcomer {
+		q.fresh.raise()
 	}
 	return c, nil
 }
@@ -187,7 +212,7 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 
 // removeEmpty forgets a line without callers.
 func (q *Queue) removeEmpty(l *line) {
-	if len(l.newcomers)+len(l.returners) > 0 {
+	if len(l.quick)+len(l.slow) > 0 {
 		return
 	}
 	delete(q.lines, l.tenant)

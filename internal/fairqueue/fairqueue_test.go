@@ -117,8 +117,8 @@ func TestNoPlaceIsLost(t *testing.T) {
 	}
 }
 
-// TestNewcomersGoFirst has callers of one tenant return, which do not wait for ever.
-func TestNewcomersGoFirst(t *testing.T) {
+// TestQuickCallersGoFirst has slow callers of one tenant, which do not wait for ever.
+func TestQuickCallersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1, 100)
 		if err := q.Enter(t.Context(), "a"); err != nil {
@@ -137,11 +137,15 @@ func TestNewcomersGoFirst(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		wait("old", q.Return, 2)
-		wait("new", q.Enter, 6)
+		returns := func(isSlow bool) func(context.Context, string) error {
+			return func(ctx context.Context, tenant string) error { return q.Return(ctx, tenant, isSlow) }
+		}
+		wait("slow", returns(true), 2)
+		wait("new", q.Enter, 3)
+		wait("quick", returns(false), 3)
 		q.Leave()
 		synctest.Wait()
-		want := []string{"new", "new", "new", "new", "old", "new", "new", "old"}
+		want := []string{"new", "new", "new", "quick", "slow", "quick", "quick", "slow"}
 		if !slices.Equal(order, want) {
 			t.Errorf("the order is %q, want %q", order, want)
 		}
@@ -168,6 +172,22 @@ func TestAnArrivalIsSeen(t *testing.T) {
 		}()
 		<-arrival
 		<-q.Arrival() // it waits still
+		<-q.Newcomer()
+		q.Leave()
+		synctest.Wait()
+
+		newcomer := q.Newcomer()
+		go func() {
+			if err := q.Return(t.Context(), "b", false); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-q.Arrival()
+		select {
+		case <-newcomer:
+			t.Error("a caller that returns is a newcomer")
+		default:
+		}
 		q.Leave()
 	})
 }

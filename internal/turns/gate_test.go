@@ -111,10 +111,10 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())
 		first := take(ctx, t)
-		if _, othersWait := first.Left(); othersWait {
-			t.Error("nobody waits")
+		left, arrival := first.Left()
+		if left < time.Hour {
+			t.Errorf("nobody waits, and %s are left", left)
 		}
-		arrival := first.Arrival()
 		ended := make(chan struct{})
 		go func() {
 			second := take(ctx, t)
@@ -123,15 +123,36 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 			close(ended)
 		}()
 		<-arrival
-		<-first.Arrival()
-		if left, othersWait := first.Left(); !othersWait || left != farCourtesy {
-			t.Errorf("a newcomer waits, and %s are left", left)
+		if left, changed := first.Left(); left != farQuantum || changed != nil {
+			t.Errorf("a newcomer waits, and %s of the first turn are left", left)
 		}
 		if waited := first.PassOn(ctx); waited != time.Second {
 			t.Errorf("it waited %s for the second snippet", waited)
 		}
 		<-ended
+
+		go first.PassOn(ctx) // and waits for its return
+		third := take(ctx, t)
+		synctest.Wait()
+		left, newcomer := third.Left()
+		if left != farQuantum {
+			t.Errorf("a snippet waits that has computed, and %s are left", left)
+		}
+		go func() {
+			take(ctx, t).End()
+		}()
+		<-newcomer
+		third.End() // then the newcomer computes, and then the first one
+		synctest.Wait()
+		go func() {
+			take(ctx, t).End()
+		}()
+		synctest.Wait()
+		if left, changed := first.Left(); left != farCourtesy || changed != nil {
+			t.Errorf("a newcomer waits, and %s are left", left)
+		}
 		first.Free()
+		synctest.Wait()
 		if waited := first.PassOn(ctx); waited != 0 || !isFree(ctx) {
 			t.Errorf("a snippet without turns waits %s, or keeps its turn", waited)
 		}

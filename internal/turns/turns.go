@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -30,9 +31,11 @@ const (
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
 	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
-	// stop: see Left.
+	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it.
 	farQuantum  = 20 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
+	// quick is the time in its turns up to which a snippet goes before those with more.
+	quick = 50 * time.Millisecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
 	// the processors.
@@ -58,12 +61,14 @@ func (t *Turns) With(ctx context.Context) context.Context {
 // Turn is one snippet's claim to a processor. It belongs to the goroutine that serves the
 // snippet. All methods of a nil Turn do nothing.
 type Turn struct {
-	gate   *Gate // in place of all else, nil for none
-	queue  *fairqueue.Queue
-	tenant string
-	since  time.Time // when the current turn began
-	waited time.Duration
-	isFree bool // it goes on without turns
+	gate     *Gate // in place of all else, nil for none
+	queue    *fairqueue.Queue
+	tenant   string
+	since    time.Time // when the current turn began
+	waited   time.Duration
+	isFree   bool          // it goes on without turns
+	isLong   bool          // it has passed its turn on
+	computed time.Duration // in its turns so far
 
 	mu     sync.Mutex // guards what follows, which timer changes
 	isHeld bool
@@ -138,6 +143,7 @@ func (t *Turn) endMoment() {
 func (t *Turn) leave() {
 	if t.isHeld {
 		t.isHeld = false
+		t.computed += time.Since(t.since)
 		t.queue.Leave()
 	}
 }
@@ -182,7 +188,10 @@ func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
 		return 0
 	}
 	before := t.waited
-	_ = t.wait(ctx, begun, t.queue.Return) // documented: it goes on
+	isSlow := t.computed >= quick
+	_ = t.wait(ctx, begun, func(ctx context.Context, tenant string) error { // documented: it goes on
+		return t.queue.Return(ctx, tenant, isSlow)
+	})
 	return t.waited - before
 }
 
@@ -221,6 +230,7 @@ func (t *Turn) PassOn(ctx context.Context) time.Duration {
 	}
 	// From here on: the next snippet may compute before this goroutine runs again.
 	begun := time.Now()
+	t.isLong = true
 	t.giveUp()
 	return t.resume(ctx, begun)
 }
@@ -234,25 +244,19 @@ func (t *Turn) shouldYield() bool {
 }
 
 // Left returns how long a snippet of another process may still compute before its turn is passed
-// on, by [Turn.PassOn]. It is negative if that time is over, and false while nobody waits: see
-// [Turn.Arrival].
-func (t *Turn) Left() (left time.Duration, othersWait bool) {
+// on, by [Turn.PassOn], and a channel that is closed when that time becomes less, nil for never.
+func (t *Turn) Left() (left time.Duration, changed <-chan struct{}) {
 	switch {
-	case t == nil || t.isFree || !t.queue.HasWaiting():
-		return 0, false
-	case t.queue.HasNewcomers():
-		return farCourtesy - time.Since(t.since), true
+	case t == nil || t.isFree:
+		return math.MaxInt64, nil
+	case !t.queue.HasWaiting():
+		return math.MaxInt64, t.queue.Arrival()
+	case !t.queue.HasNewcomers():
+		return farQuantum - time.Since(t.since), t.queue.Newcomer()
+	case !t.isLong:
+		return farQuantum - time.Since(t.since), nil
 	}
-	return farQuantum - time.Since(t.since), true
-}
-
-// Arrival returns a channel that is closed as soon as another snippet waits, nil if none ever
-// does.
-func (t *Turn) Arrival() <-chan struct{} {
-	if t == nil {
-		return nil
-	}
-	return t.queue.Arrival()
+	return farCourtesy - time.Since(t.since), nil
 }
 
 // Free lets the snippet go on without turns: it cannot be stopped.

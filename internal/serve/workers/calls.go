@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -290,9 +291,11 @@ const stopWithin = 100 * time.Millisecond
 func (r *running) share() {
 	for r.turn != nil && r.ctx.Err() == nil {
 		r.turning.Lock()
-		left, othersWait := r.turn.Left()
-		isWaiting := r.pending > 0
-		isOver := !isWaiting && othersWait && left <= 0
+		left, changed := r.turn.Left()
+		if r.pending > 0 { // it has its turn, or not, until it computes again
+			left, changed = math.MaxInt64, r.computes
+		}
+		isOver := left <= 0
 		if isOver && !r.letOthersGo() {
 			r.turn.Free()
 			r.turning.Unlock()
@@ -300,29 +303,19 @@ func (r *running) share() {
 		}
 		r.turning.Unlock()
 
-		switch {
-		case isOver:
-		case isWaiting:
-			r.await(r.computes, 0)
-		case othersWait:
-			r.await(nil, left)
-		default:
-			r.await(r.turn.Arrival(), 0)
+		if !isOver {
+			r.await(changed, left)
 		}
 	}
 }
 
-// await waits for a channel, or for a time if that is not zero, or for the end of the snippet.
+// await waits for a channel, for a time, or for the end of the snippet.
 func (r *running) await(c <-chan struct{}, longest time.Duration) {
-	var over <-chan time.Time
-	if longest > 0 {
-		timer := time.NewTimer(longest)
-		defer timer.Stop()
-		over = timer.C
-	}
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
 	select {
 	case <-c:
-	case <-over:
+	case <-timer.C:
 	case <-r.ctx.Done():
 	}
 }
@@ -334,15 +327,15 @@ func (r *running) letOthersGo() bool {
 	p := pauseParams{ofSession{r.id}, r.box.pauses}
 	ctx, cancel := context.WithTimeout(r.ctx, stopWithin)
 	defer cancel()
-	err := r.worker.conn.Call(ctx, methodPause, p, nil)
-	if err == nil {
-		r.clock.pause()
-		r.turn.PassOn(r.ctx)
-		r.clock.resume()
-	}
+	stopped := make(chan bool, 1)
+	go func() { stopped <- r.worker.conn.Call(ctx, methodPause, p, nil) == nil }()
 
-	_ = r.worker.conn.Notify(methodResume, p) // also after an error; a worker that is gone has no snippet
-	return err == nil
+	r.clock.pause()
+	r.turn.PassOn(r.ctx) // the others need not wait until it has stopped, which takes a moment
+	r.clock.resume()
+	hasStopped := <-stopped
+	_ = r.worker.conn.Notify(methodResume, p) // a worker that is gone has no snippet
+	return hasStopped
 }
 
 // finish cancels the calls that are left, waits for them, and ends the turn.
