@@ -193,6 +193,8 @@ const (
 	saveChanges = 20
 	saveWait    = 5 * time.Second
 	saveShare   = 4
+	// saveShareAgain is that share after an attempt that has failed.
+	saveShareAgain = 20
 )
 
 // canSave reports whether a session has something to save, and may be saved now. The caller holds
@@ -248,8 +250,9 @@ func (m *Manager) trySave(l *live) {
 		return
 	}
 
+	l.again = l.savedAt.Add(saveShareAgain * l.saveCost)
 	if problem.IsDisk(err) { // which may have space again without a change of the session
-		l.tried, l.again = l.changes-1, time.Now().Add(saveAgain)
+		l.tried, l.again = l.changes-1, l.savedAt.Add(saveAgain)
 	}
 	if m.Unsavable != nil {
 		m.Unsavable(problem.IsDisk(err))

@@ -87,9 +87,12 @@ func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 			p.mu.Unlock()
 			return nil
 		}
-		leave := p.findResting(func(w *worker) bool {
+		leave := p.findLargest(func(w *worker) bool {
 			return !p.memory.isShareUsed(s.tenant, need) || w.isTaken && w.tenant == s.tenant
 		})
+		if leave != nil && leave.memory.Load() < s.held/2 {
+			leave = nil // a large session is not worth many small ones
+		}
 		p.mu.Unlock()
 
 		switch {
@@ -190,7 +193,7 @@ func (p *pool) watchMemory() {
 		var leave *sandbox
 		var largest *worker
 		if isOver {
-			leave = p.findResting(func(*worker) bool { return true })
+			leave = p.findLargest(func(*worker) bool { return true })
 			for w := range p.workers {
 				if largest == nil || w.memory.Load() > largest.memory.Load() {
 					largest = w

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/turns"
@@ -66,7 +67,10 @@ func (p *pool) nextStep(s *sandbox) (next step, err error) {
 	why, wait := p.obstacle(s.tenant)
 	if w := p.findPlace(s, wait > 0); w != nil {
 		next.worker, next.id = w, w.lastID.Add(1)
-		w.tenant, w.isTaken, w.isSuspect = s.tenant, true, s.isSuspect
+		w.tenant, w.isTaken = s.tenant, true
+		if len(w.boxes) == 0 {
+			w.company = s.company()
+		}
 		w.boxes[next.id] = s
 		return next, nil
 	}
@@ -103,14 +107,13 @@ func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) err
 }
 
 // findPlace returns a worker with room for a session, one of its tenant or, if it need not wait
-// for such a one, a free one. Sessions whose snippets may have ended a worker have others than the
-// rest of the tenant, so that they do not end those again. The caller holds mu.
+// for such a one, a free one. The caller holds mu.
 func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	var free *worker
 	for w := range p.workers {
 		switch {
 		case w.isClosed || w.isCondemned || len(w.boxes) >= p.options.Sessions:
-		case w.isTaken && w.tenant == s.tenant && w.isSuspect == s.isSuspect:
+		case w.isTaken && w.tenant == s.tenant && (w.company == s.company() || len(w.boxes) == 0):
 			return w
 		case !w.isTaken && !mustWait:
 			free = w
@@ -118,6 +121,55 @@ func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	}
 
 	return free
+}
+
+// company says which sessions of a tenant share a worker.
+type company int
+
+const (
+	quiet   company = iota
+	large           // while the kernel gives memory to one, the others of its worker may wait
+	suspect         // a snippet of theirs may have ended a worker
+)
+
+// largeMemory is what a session holds that is large, in bytes.
+const largeMemory = maxPages
+
+func (s *sandbox) company() company {
+	switch {
+	case s.isSuspect.Load():
+		return suspect
+	case s.memory.Load() > largeMemory:
+		return large
+	}
+	return quiet
+}
+
+// separate lets the others move out of a worker in which a session has become large: they move
+// easily. The caller does not hold mu.
+func (p *pool) separate(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.company == quiet && !w.isCondemned && !p.closed && len(w.boxes) > 1 {
+		w.company = large
+		p.moveOut(w, func(s *sandbox) bool { return s.company() == quiet })
+	}
+}
+
+// moveOut has the sessions that fit move out of a worker as soon as they rest. The caller holds mu.
+func (p *pool) moveOut(w *worker, fits func(*sandbox) bool) {
+	for _, s := range w.boxes {
+		if !fits(s) {
+			continue
+		}
+		p.helpers.Go(func() {
+			s.using.Lock()
+			defer s.using.Unlock()
+			if s.worker == w {
+				s.moveOut(p.life)
+			}
+		})
+	}
 }
 
 // countWorkers counts the workers that may take sessions, those that start included. The caller
@@ -208,15 +260,37 @@ func (p *pool) findIdle(tenant string) *sandbox {
 // findResting returns the session that has rested longest, of workers that fit. The caller holds
 // mu.
 func (p *pool) findResting(fits func(*worker) bool) (oldest *sandbox) {
-	for w := range p.workers {
-		if w.isClosed || w.isCondemned || !fits(w) {
-			continue
-		}
-		for _, s := range w.boxes {
-			if s.rests() && (oldest == nil || s.lastUse.Load() < oldest.lastUse.Load()) {
-				oldest = s
-			}
+	for s := range p.resting(fits) {
+		if oldest == nil || s.lastUse.Load() < oldest.lastUse.Load() {
+			oldest = s
 		}
 	}
 	return oldest
+}
+
+// findLargest returns the session that rests and holds most memory, of workers that fit. The caller
+// holds mu.
+func (p *pool) findLargest(fits func(*worker) bool) (largest *sandbox) {
+	for s := range p.resting(fits) {
+		if largest == nil || s.memory.Load() > largest.memory.Load() {
+			largest = s
+		}
+	}
+	return largest
+}
+
+// resting yields the sessions that may be evicted, of workers that fit. The caller holds mu.
+func (p *pool) resting(fits func(*worker) bool) iter.Seq[*sandbox] {
+	return func(yield func(*sandbox) bool) {
+		for w := range p.workers {
+			if w.isClosed || w.isCondemned || !fits(w) {
+				continue
+			}
+			for _, s := range w.boxes {
+				if s.rests() && !yield(s) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -161,15 +161,7 @@ func (p *pool) condemn(w *worker) {
 		return
 	}
 	w.isCondemned = true
-	for _, s := range w.boxes {
-		p.helpers.Go(func() {
-			s.using.Lock()
-			defer s.using.Unlock()
-			if s.worker == w {
-				s.moveOut(p.life)
-			}
-		})
-	}
+	p.moveOut(w, func(*sandbox) bool { return true })
 	p.wake()
 }
 

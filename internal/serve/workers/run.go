@@ -42,6 +42,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, lost, err)
 	}
 	before := s.held
+	s.isSaved.Store(false)
 	result, err := s.runIn(ctx, s.begin(ctx, turn, growth, job))
 	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // with the checkpoint that follows
 	if s.isUnsaved() && s.ordinal == s.covered+1 {
@@ -113,6 +114,9 @@ func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 // take takes the result of a snippet.
 func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
 	s.checkpointed, s.held = s.held, ended.Usage.PeakMemory
+	if before := s.memory.Swap(s.held); before <= largeMemory && s.held > largeMemory {
+		s.pool.separate(r.worker)
+	}
 	if len(ended.Enforced) > 0 {
 		s.enforced = ended.Enforced
 	}
@@ -164,7 +168,9 @@ func (s *sandbox) explainEnd(
 	cause, why := w.why()
 	s.noteEnd(endOfProcess(why))
 	hung := (cause == CauseSilent || cause == CauseStuck) && took > s.pool.options.Grace
-	s.isSuspect = s.isSuspect || hung || cause == CauseMemory
+	if hung || cause == CauseMemory {
+		s.isSuspect.Store(true)
+	}
 	r := tiers.Result{Status: tiers.StatusCrashed, Lost: s.takeLost(), Enforced: s.enforced}
 	if ctx.Err() != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsRan, r.Lost, ctx.Err())
@@ -185,7 +191,7 @@ func (s *sandbox) explainEnd(
 // worker.
 func (s *sandbox) explainStuck(ctx context.Context, w *worker, took time.Duration) (tiers.Result, error) {
 	s.noteEnd("Nothing could end the snippet in its time")
-	s.isSuspect = true
+	s.isSuspect.Store(true)
 	s.pool.leave(w, s.id)
 	lost := s.takeLost()
 	if ctx.Err() != nil {

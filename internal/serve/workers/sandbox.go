@@ -27,10 +27,13 @@ type sandbox struct {
 	tenant string
 	limits tiers.Limits
 
-	using   sync.Mutex // held by the call that runs, and by a save
-	lastUse atomic.Int64
-	isBusy  atomic.Bool // the owner uses it: using may also be held by a save
-	pinned  atomic.Bool // its state cannot be saved whole
+	using     sync.Mutex // held by the call that runs, and by a save
+	lastUse   atomic.Int64
+	isBusy    atomic.Bool  // the owner uses it: using may also be held by a save
+	pinned    atomic.Bool  // its state cannot be saved whole
+	memory    atomic.Int64 // held, for others
+	isSaved   atomic.Bool  // whole or not, after the last snippet
+	isSuspect atomic.Bool  // a snippet of it may have ended a worker
 
 	configuring sync.Mutex   // guards cfg, which a worker's requests read
 	cfg         tiers.Config // with all that Extend has added
@@ -49,7 +52,6 @@ type sandbox struct {
 	saveCost     time.Duration
 	lost         *tiers.Loss // what no result has said yet
 	isAway       bool        // evicted, and counted as saved
-	isSuspect    bool        // it may have ended a worker: see pool.findPlace
 	enforced     []tiers.Enforcement
 	held         int64 // memory of its interpreter after the last snippet, in bytes
 	checkpointed int64 // the same before that snippet
@@ -254,7 +256,7 @@ func (s *sandbox) Fork(ctx context.Context) (_ tiers.Sandbox, err error) {
 
 	fork := &sandbox{
 		pool: s.pool, tier: s.tier, tenant: s.tenant, limits: s.limits, cfg: s.cfg, ordinal: s.ordinal,
-		before: s.before, worker: s.worker, lost: s.lost, isSuspect: s.isSuspect, enforced: s.enforced,
+		before: s.before, worker: s.worker, lost: s.lost, enforced: s.enforced,
 		held: s.held, uncovered: time.Now(), saveCost: s.saveCost,
 	}
 	if s.covered == s.ordinal {
@@ -274,6 +276,9 @@ func (s *sandbox) Fork(ctx context.Context) (_ tiers.Sandbox, err error) {
 	}
 	defer s.pool.relend(s.tenant, -need)
 	fork.lastUse.Store(time.Now().UnixNano())
+	fork.isSuspect.Store(s.isSuspect.Load())
+	fork.memory.Store(s.held)
+	fork.isSaved.Store(fork.covered == fork.ordinal)
 	if fork.id, err = s.pool.join(s.worker, fork); err != nil {
 		return nil, err
 	}

@@ -37,11 +37,14 @@ const (
 	maxHead = 8 << 20
 	// saveShare bounds the cost of saves while a session rests: the time between two is that many
 	// times as long. saveShareBusy does that for a session that does not rest, which is saved after
-	// so many snippets or so long.
+	// so many snippets or so long. A large one is then saved after so long alone, and more rarely.
 	saveShare     = 20
 	saveShareBusy = 4
 	saveSnippets  = 20
 	saveWait      = 5 * time.Second
+	// saveLargeAfter is how long a large session rests before it is saved: that takes long, and often
+	// is too much.
+	saveLargeAfter = 2 * time.Second
 )
 
 // save takes the state of a session. using is held.
@@ -69,15 +72,17 @@ func (s *sandbox) keep(kept *saved) {
 	_ = s.saved.close() // it was only read, and is not needed any more
 	kept.cfg = s.cfg
 	s.saved, s.covered, s.added = kept, s.ordinal, nil
+	s.isSaved.Store(true)
 }
 
-// errNoPages says that the pages of one worker may not fit in another one.
-var errNoPages = errors.New("each worker prepares its own interpreter")
+// errNoPages says that the pages of one worker may not fit in another one, or that there are too
+// many.
+var errNoPages = errors.New("the pages of the session cannot be saved")
 
 // savePages has the worker write the pages of the session to a file in memory. Nobody can change
 // it afterwards.
 func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
-	if !s.pool.sharesParts() {
+	if !s.pool.sharesParts() || s.held > 2*maxPages {
 		return nil, errNoPages
 	}
 	file, err := memoryFile()
@@ -244,10 +249,13 @@ func (k *saved) forgetLeft() string {
 // isSaveDue reports whether a session that is in use has to be saved before its next snippet. using
 // is held.
 func (s *sandbox) isSaveDue() bool {
-	if !s.isUnsaved() || time.Since(s.savedAt) < saveShareBusy*s.saveCost {
-		return false
+	isLarge, isLong := s.held > largeMemory, time.Since(s.uncovered) >= saveWait
+	share := time.Duration(saveShareBusy)
+	if isLarge {
+		share = saveShare
 	}
-	return s.ordinal-s.covered >= saveSnippets || time.Since(s.uncovered) >= saveWait
+	isMany := !isLarge && s.ordinal-s.covered >= saveSnippets
+	return s.isUnsaved() && (isMany || isLong) && time.Since(s.savedAt) >= share*s.saveCost
 }
 
 // isUnsaved reports whether there is something to save.
@@ -261,6 +269,9 @@ func (s *sandbox) planSave() {
 		return
 	}
 	delay := max(s.pool.options.SaveAfter, saveShare*s.saveCost-time.Since(s.savedAt))
+	if s.held > largeMemory {
+		delay = max(delay, saveLargeAfter)
+	}
 	if s.saving != nil {
 		s.saving.Reset(delay)
 		return
@@ -297,8 +308,12 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 // saveWithin bounds a save that nobody waits for.
 const saveWithin = 60 * time.Second
 
-// rests reports whether a session may be evicted.
-func (s *sandbox) rests() bool { return !s.isBusy.Load() && !s.pinned.Load() }
+// rests reports whether a session may be evicted. To save a large one takes too long for those who
+// need its place.
+func (s *sandbox) rests() bool {
+	isEasy := s.isSaved.Load() || s.memory.Load() <= largeMemory
+	return isEasy && !s.isBusy.Load() && !s.pinned.Load()
+}
 
 // evict ends the life of a session in its worker. Its next use brings it back. It reports whether
 // there is a free place now.

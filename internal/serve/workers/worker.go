@@ -52,7 +52,7 @@ type worker struct {
 	// Guarded by pool.mu.
 	tenant      string
 	isTaken     bool // it belongs to a tenant
-	isSuspect   bool // for sessions that may have ended a worker
+	company     company
 	isCondemned bool // it gets no further snippets
 	boxes       map[int64]*sandbox
 	emptied     time.Time // when its last session left
