@@ -187,12 +187,11 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 }
 
 const (
-	// saveChanges and saveWait bound what a session that does not rest may lose: it is saved after
-	// so many uses or so long. saveShare bounds the cost: the time between two saves is at least
-	// that many times as long as one.
-	saveChanges = 20
-	saveWait    = 5 * time.Second
-	saveShare   = 4
+	// saveWait bounds what a session that does not rest may lose with this process: it is saved after
+	// so long. saveShare bounds the cost: the time between two saves is at least that many times as
+	// long as one.
+	saveWait  = 5 * time.Second
+	saveShare = 8
 	// saveShareAgain is that share after an attempt that has failed.
 	saveShareAgain = 20
 )
@@ -206,8 +205,8 @@ func (m *Manager) canSave(l *live) bool {
 // free lets the next use have a session. One that is due is saved before that, which does not delay
 // the answer to this use. The caller holds using, and is counted among requests or holders.
 func (m *Manager) free(l *live) {
-	isDue := l.changes-l.kept >= saveChanges || time.Since(l.unsaved) >= saveWait
-	if !isDue || !m.canSave(l) || time.Since(l.savedAt) < saveShare*l.saveCost {
+	isDue := time.Since(l.unsaved) >= saveWait && time.Since(l.savedAt) >= saveShare*l.saveCost
+	if !isDue || !m.canSave(l) {
 		l.using.Unlock()
 		return
 	}
