@@ -21,6 +21,7 @@ FUZZTIME ?= 20s
 SOAKTIME ?= 10m
 SOAKFLAGS ?=
 KILLS ?= 500
+DAMAGES ?= 500
 TESTTIMEOUT ?= 60m
 TESTFLAGS ?=
 # Test binaries without debugging information take half the time to link.
@@ -46,7 +47,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -167,6 +168,10 @@ kills: ## Kill a run around every write and at KILLS random moments; prints a ta
 	@mkdir -p bin
 	RLM_KILLS=$(KILLS) RLM_KILLS_FILE='$(CURDIR)/bin/kills.jsonl' go test -count=1 -timeout 2h -parallel 4 -v \
 		-run '^TestAKilledRun' ./cmd/rlm | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
+
+damage: ## Damage a file of a server's data folder DAMAGES times; prints a table of what was served
+	RLM_DAMAGES=$(DAMAGES) go test -count=1 -timeout 2h -parallel 4 -v \
+		-run '^TestADamagedDataFolderIsServed' ./internal/serve/server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result

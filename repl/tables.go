@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/tablesql"
@@ -36,6 +38,10 @@ func (t *Tools) WithTables(inputs []tiers.Input) (*Tools, error) {
 			return "The tables of sql, each with columns and types:\n" + tables.Describe()
 		},
 		Call: func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error) {
+			if len(args["query"]) > mostQuery || len(args["params"]) > mostParams {
+				return nil, fmt.Errorf("sql: the query has more than %s, or params more than %s",
+					humanize.IBytes(mostQuery), humanize.IBytes(mostParams))
+			}
 			var query string
 			if err := json.Unmarshal(args["query"], &query); err != nil {
 				return nil, errors.New("sql: query must be a str")
@@ -44,6 +50,12 @@ func (t *Tools) WithTables(inputs []tiers.Input) (*Tools, error) {
 		},
 	})
 }
+
+// The bounds of what sql decodes, in bytes of JSON. The engine has bounds of its own.
+const (
+	mostQuery  = 1 << 20
+	mostParams = 64 << 20
+)
 
 // withoutTables returns t without a function that WithTables has made.
 func (t *Tools) withoutTables() *Tools {

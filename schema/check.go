@@ -24,7 +24,8 @@ func (c *Contract) Check(
 		return nil, violationOf(err), nil
 	}
 
-	checked, violations, err := c.check(n)
+	left := allWork
+	checked, violations, err := c.check(n, &left)
 	if err != nil || len(violations) > 0 {
 		return nil, violations, err
 	}
@@ -43,19 +44,20 @@ func violationOf(err error) []Violation {
 	return []Violation{{Path: formatPath(nil), Message: err.Error()}}
 }
 
-// check is Check for a decoded value. If the value does not meet the contract even after
-// coercion, it reports what is wrong with the coerced value.
-func (c *Contract) check(n *node) (checked *node, wrong []Violation, err error) {
-	left := maxWork
-	found, err := c.validate(c.root, n, &left)
+// check is Check for a decoded value, and subtracts the work from what is left. If the value does
+// not meet the contract even after coercion, it reports what is wrong with the coerced value.
+func (c *Contract) check(n *node, left *int) (checked *node, wrong []Violation, err error) {
+	found, err := c.validate(c.root, n, left)
 	if err != nil || found == nil && !n.hasIntegerFraction() {
 		return n, nil, err
 	}
 
-	k := coercer{c: c, left: maxWork}
-	if coerced := k.coerce(n, c.root); coerced != n {
-		left = maxWork
-		better, err := c.validate(c.root, coerced, &left)
+	most := min(maxWork, *left)
+	k := coercer{c: c, left: most}
+	coerced := k.coerce(n, c.root)
+	*left -= most - k.left
+	if coerced != n {
+		better, err := c.validate(c.root, coerced, left)
 		if err != nil || better == nil {
 			return coerced, nil, err
 		}
@@ -89,7 +91,8 @@ func (n *node) hasIntegerFraction() bool {
 func (c *Contract) validate(
 	s *jsonschema.Schema, n *node, left *int,
 ) (found *jsonschema.ValidationError, err error) {
-	if *left -= c.boundWork(s, n); *left <= 0 {
+	work := c.boundWork(s, n)
+	if *left -= work; work >= maxWork || *left <= 0 {
 		return nil, errWork
 	}
 	defer func() {

@@ -23,7 +23,7 @@ func (k *coercer) isSpent() bool { return k.left <= 0 }
 // coerce returns the value as a schema asks for it.
 func (k *coercer) coerce(n *node, s *jsonschema.Schema) *node {
 	f := k.c.facts[s]
-	if k.left -= f.weight * n.own; k.isSpent() || s.Bool != nil {
+	if k.left -= f.workOn(n); k.isSpent() || s.Bool != nil {
 		return n
 	}
 
@@ -51,6 +51,7 @@ func (k *coercer) coerce(n *node, s *jsonschema.Schema) *node {
 
 // fits reports whether a value is valid as it is.
 func (k *coercer) fits(n *node, s *jsonschema.Schema) bool {
+	k.left -= callWork
 	found, err := k.c.validate(s, n, &k.left)
 	return err == nil && found == nil
 }
@@ -85,6 +86,7 @@ func (k *coercer) coerceIfAgreed(n *node, subs []*jsonschema.Schema) *node {
 		if coerced == n || !k.fits(coerced, sub) {
 			continue
 		}
+		k.left -= coerced.size
 		text := string(coerced.appendJSON(nil))
 		if agreed != nil && text != agreedText {
 			return n
@@ -158,7 +160,7 @@ func (k *coercer) coerceMembers(n *node, s *jsonschema.Schema, f *facts) *node {
 		for _, sub := range k.c.partSchemas(s, f, n, i) {
 			kid = k.coerce(kid, sub)
 		}
-		if kid.kind == nullKind && k.isOmitted(key, s) {
+		if kid.kind == nullKind && k.isOmitted(key, s, f) {
 			hasChanged = true
 			continue
 		}
@@ -174,9 +176,9 @@ func (k *coercer) coerceMembers(n *node, s *jsonschema.Schema, f *facts) *node {
 
 // isOmitted reports whether a member that is null should be left out: it is optional and
 // may not be null.
-func (k *coercer) isOmitted(key string, s *jsonschema.Schema) bool {
+func (k *coercer) isOmitted(key string, s *jsonschema.Schema, f *facts) bool {
 	own := s.Properties[key]
-	return own != nil && !slices.Contains(s.Required, key) && !k.fits(null, own) && !k.isSpent()
+	return own != nil && !f.required[key] && !k.fits(null, own) && !k.isSpent()
 }
 
 // coerceItems coerces the items of an array. If items have to be unique, it drops exact

@@ -22,10 +22,12 @@ type facts struct {
 	// here are the schemas that apply to the same value, below those that apply to parts
 	// of it.
 	here, below []*jsonschema.Schema
-	weight      int     // the work of this schema alone, for a value and each 64 bytes of its text
+	weight      int // the work of this schema alone, for a value and each 64 bytes of its text
+	more        extraWork
 	total       int     // an upper bound of the work with all subschemas; maxWork if it recurs
 	admitted    typeSet // the types that a valid value can have
 	patterns    []patternRule
+	required    map[string]bool
 }
 
 // patternRule is one of patternProperties.
@@ -107,21 +109,25 @@ func (n *node) child(name string) *node {
 
 // newFacts returns the facts of one schema, without those that depend on others.
 func (c *Contract) newFacts(s *jsonschema.Schema, n *node) *facts {
-	f := &facts{node: n, weight: 1}
+	f := &facts{node: n, weight: 1, more: newExtraWork(s), required: map[string]bool{}}
 	if s.Types != nil {
 		for _, name := range s.Types.ToStrings() {
 			f.types |= typeNames[name]
 		}
 	}
 
-	if s.Enum != nil {
-		f.weight += len(s.Enum.Values) / 8
+	for _, name := range s.Required {
+		f.required[name] = true
 	}
+	f.weight += countNames(s)
 	if s.Pattern != nil {
 		f.weight += c.programs[s.Pattern.String()]
 	}
-	if s.Format != nil && s.Format.Name == "regex" { // a check compiles the value
-		f.weight += maxProgram / 2
+	if s.Format != nil {
+		f.weight += formatWork
+		if s.Format.Name == "regex" { // a check compiles the value
+			f.weight += maxProgram / 2
+		}
 	}
 	for re, sub := range s.PatternProperties {
 		f.patterns = append(f.patterns, patternRule{re, sub})

@@ -181,6 +181,29 @@ func TestHostileWork(t *testing.T) {
 			`{"pattern":"(x+x+)+y[a-z]{1000}"}`,
 			`"` + strings.Repeat("x", 3<<20) + `"`,
 		},
+		"missing members": {
+			`{"items":{"required":[` + enumerate(15_000, `"a%d"`) + `]}}`,
+			"[" + strings.Repeat("{},", 2_000) + "{}]",
+		},
+		"dependent members": {
+			`{"items":{"dependentRequired":{"b":[` + enumerate(15_000, `"a%d"`) + `]}}}`,
+			"[" + strings.Repeat(`{"b":1},`, 2_000) + "{}]",
+		},
+		"enum of numbers": {`{"items":{"enum":[` + enumerate(15_000, "%d") + `]}}`, "[" + enumerate(1_000, "%d.5") + "]"},
+		"enum of arrays": {
+			`{"items":{"enum":[` + enumerate(600, "["+strings.Repeat("1e300,", 25)+"%d]") + `]}}`,
+			"[" + enumerate(200, "["+strings.Repeat("1e300,", 25)+"-%d]") + "]",
+		},
+		"pairs of items": {`{"uniqueItems":true}`, "[" + enumerate(19, "["+strings.Repeat("1,", 10_000)+"%d]") + "]"},
+		"items at each depth": {
+			`{"$defs":{"l":{"uniqueItems":true,"items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`,
+			strings.Repeat("[", 60) + enumerate(150_000, "%d") + strings.Repeat("]", 60),
+		},
+		"long fractions": {`{"items":{"multipleOf":1.25e300}}`, "[" + enumerate(190_000, "1.%de-300") + "]"},
+		"deep errors": {
+			`{"$defs":{"l":{"type":"array","items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`,
+			strings.Repeat("[", 60) + enumerate(190_000, "%d") + strings.Repeat("]", 60),
+		},
 		"regex values": {
 			`{"items":{"format":"regex"}}`,
 			"[" + strings.Repeat(`"[a-z]{999}",`, 150_000) + `"x"]`,
@@ -211,6 +234,40 @@ func TestHostileWork(t *testing.T) {
 	}
 }
 
+// enumerate returns n texts of a format that has the number of each.
+func enumerate(n int, format string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(all, ",")
+}
+
+// TestMillionsOfErrorsBecomeAFewViolations, the first ones by their paths.
+func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
+	skip.UnderRace(t)
+	for name, c := range map[string]struct{ schema, value, first string }{
+		"items": {
+			`{"items":{"allOf":[` + strings.Repeat(`{"type":"array"},`, 17) + `{"type":"null"}]}}`,
+			"[" + enumerate(100_000, "%d") + "]", "$[0]: must be array, is number",
+		},
+		"members": {
+			`{"additionalProperties":false}`, "{" + enumerate(190_000, `"m%06d":1`) + "}",
+			"$.m000000: is not an allowed member: remove it",
+		},
+		"alternatives": {
+			`{"items":{"anyOf":[{"type":"array"},{"items":{"type":"null"},"type":"array"}]}}`,
+			"[" + enumerate(190_000, "%d") + "]", "$[0]: must be array, is number",
+		},
+	} {
+		_, violations, err := mustParse(t, c.schema).Check(json.RawMessage(c.value))
+		if err != nil || len(violations) != maxViolations || violations[0].String() != c.first ||
+			!strings.HasPrefix(violations[maxViolations-1].Message, "and more than ") {
+			t.Errorf("%s: %v, %v", name, violations, err)
+		}
+	}
+}
+
 // TestHonestWork has similar schemas and values that are fine.
 func TestHonestWork(t *testing.T) {
 	rows := "[" + strings.Repeat(`{"name":"x","n":"7"},`, 9_999) + `{"name":"y","n":1}]`
@@ -223,6 +280,14 @@ func TestHonestWork(t *testing.T) {
 		"deep list": {
 			`{"$defs":{"l":{"items":{"$ref":"#/$defs/l"}}},"$ref":"#/$defs/l"}`,
 			strings.Repeat("[", 60) + strings.Repeat("]", 60),
+		},
+		"long list of numbers": {
+			`{"items":{"type":"integer","minimum":0},"uniqueItems":true}`, "[" + enumerate(180_000, "%d") + "]",
+		},
+		"choices": {
+			`{"items":{"type":"object","properties":{"a":{"enum":[` + enumerate(100, `"c%d"`) + `]},` +
+				`"n":{"enum":[` + enumerate(20, "%d") + `]}},"required":["a","n"]}}`,
+			"[" + strings.Repeat(`{"a":"c99","n":19},`, 9_999) + `{"a":"C7","n":"3"}]`,
 		},
 		"tower":     {tower("allOf", 8), `"3"`},
 		"long text": {`{"pattern":"^x*$"}`, `"` + strings.Repeat("x", 100_000) + `"`},

@@ -27,9 +27,10 @@ type node struct {
 	kids []*node
 	// plain is the same value in the form that the JSON Schema library takes.
 	plain any
-	// own is 1, plus 1 for each 64 bytes of the text or the keys. size is the sum of that
-	// over this value and all values in it.
+	// own is 1, plus 1 for each 64 bytes of the text or the keys, or for each 64 digits of a
+	// number if it were written out. size is the sum of that over this value and all values in it.
 	own, size int
+	height    int // how deep arrays and objects are nested in it
 }
 
 var (
@@ -54,7 +55,8 @@ func newNumber(literal string) *node {
 
 // numberNode returns a number by value.
 func numberNode(literal string) node {
-	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: 1, size: 1}
+	size := sizeOfNumber(literal)
+	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: size, size: size}
 }
 
 // newText returns a string.
@@ -114,9 +116,10 @@ func (n *node) measure() {
 	for _, key := range n.keys {
 		n.own += len(key) / 64
 	}
-	n.size = n.own
+	n.size, n.height = n.own, 1
 	for _, kid := range n.kids {
 		n.size += kid.size
+		n.height = max(n.height, 1+kid.height)
 	}
 }
 

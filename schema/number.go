@@ -35,6 +35,17 @@ func checkNumber(literal string) string {
 	return ""
 }
 
+// sizeOfNumber returns how much a number counts in a value, see node. Its exponent is within the
+// bounds of checkNumber.
+func sizeOfNumber(literal string) int {
+	digits := len(literal)
+	if at := strings.IndexAny(literal, "eE"); at >= 0 {
+		exponent, _ := strconv.Atoi(literal[at+1:]) // or the schema has it, and it is within the bounds, too
+		digits += max(exponent, -exponent)
+	}
+	return 1 + digits/64
+}
+
 // reportRange returns the reason for rejecting a number that no float64 comes near to.
 func reportRange(literal string) string {
 	return fmt.Sprintf("the number %s is out of range", clip(literal, 40))

@@ -39,21 +39,48 @@ func newFixedProblem(e *jsonschema.ValidationError, want string, got any) proble
 	return p
 }
 
+// flattener makes problems of the library's errors. There may be millions, of which nobody reads
+// more than the first.
+type flattener struct {
+	left    int  // problems that may still be made
+	isShort bool // errors were left out
+}
+
+const (
+	// maxProblems is how many problems a flattener makes.
+	maxProblems = 20_000
+	// maxCauses is how many causes of an error count, the first ones by their paths.
+	maxCauses = 50 * maxViolations
+)
+
 // flatten returns the problems that one error of the library stands for.
-func flatten(e *jsonschema.ValidationError) []problem {
+func (f *flattener) flatten(e *jsonschema.ValidationError) []problem {
+	if f.left == 0 {
+		f.isShort = true
+		return nil
+	}
 	switch k := e.ErrorKind.(type) {
 	case *fault.Schema, *fault.Group, *fault.Reference, *fault.AllOf:
-		return flattenAll(e.Causes)
+		return f.flattenAll(e.Causes)
 	case *fault.AnyOf:
-		return flattenAlternatives(e)
+		return f.flattenAlternatives(e)
 	case *fault.OneOf:
 		if len(k.Subschemas) > 1 {
 			return []problem{newProblem(e,
 				"fits more than one alternative (%d and %d), must fit exactly one",
 				k.Subschemas[0]+1, k.Subschemas[1]+1)}
 		}
-		return flattenAlternatives(e)
+		return f.flattenAlternatives(e)
+	}
 
+	problems := f.explain(e)
+	f.left -= min(f.left, len(problems))
+	return problems
+}
+
+// explain returns the problems of an error that has no others below it, or only those of names.
+func (f *flattener) explain(e *jsonschema.ValidationError) []problem {
+	switch k := e.ErrorKind.(type) {
 	case *fault.Type:
 		return []problem{newTypeProblem(e, k.Want, k.Got)}
 	case *fault.Enum:
@@ -62,24 +89,54 @@ func flatten(e *jsonschema.ValidationError) []problem {
 		return []problem{newFixedProblem(e, "must be "+formatValue(k.Want), k.Got)}
 	}
 
-	if names, message := explainMembers(e); message != "" {
-		return memberProblems(e, names, message)
+	if names, message := f.explainMembers(e); message != "" {
+		return f.memberProblems(e, names, message)
 	}
 	return []problem{newProblem(e, "%s", explainValue(e.ErrorKind))}
 }
 
 // flattenAll returns the problems of several errors.
-func flattenAll(errors []*jsonschema.ValidationError) []problem {
+func (f *flattener) flattenAll(errors []*jsonschema.ValidationError) []problem {
+	some := firstOf(errors, maxCauses, func(a, b *jsonschema.ValidationError) int {
+		return comparePaths(a.InstanceLocation, b.InstanceLocation)
+	})
+	f.isShort = f.isShort || len(some) < len(errors)
+
 	var all []problem
-	for _, e := range errors {
-		all = append(all, flatten(e)...)
+	for _, e := range some {
+		all = append(all, f.flatten(e)...)
 	}
 	return all
 }
 
+// firstOf returns the first elements in an order, so many at most, sorted if there are more.
+func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
+	if len(all) <= most {
+		return all
+	}
+
+	kept := make([]T, 0, 2*most)
+	shrink := func() {
+		slices.SortStableFunc(kept, compare)
+		kept = kept[:min(most, len(kept))]
+	}
+	isFull := false
+	for _, one := range all {
+		if isFull && compare(one, kept[most-1]) >= 0 {
+			continue
+		}
+		if kept = append(kept, one); len(kept) == cap(kept) {
+			shrink()
+			isFull = true
+		}
+	}
+	shrink()
+	return kept
+}
+
 // explainMembers returns what is wrong with members of an object, and with which ones. The
 // message is empty if the error is not about members.
-func explainMembers(e *jsonschema.ValidationError) (names []string, message string) {
+func (f *flattener) explainMembers(e *jsonschema.ValidationError) (names []string, message string) {
 	switch k := e.ErrorKind.(type) {
 	case *fault.Required:
 		return k.Missing, "is missing"
@@ -91,7 +148,7 @@ func explainMembers(e *jsonschema.ValidationError) (names []string, message stri
 		return k.Properties, "is not an allowed member: remove it"
 	case *fault.PropertyNames:
 		message = "is not a valid name"
-		if problems := flattenAll(e.Causes); len(problems) > 0 {
+		if problems := f.flattenAll(e.Causes); len(problems) > 0 {
 			message += ": " + problems[0].message
 		}
 		return []string{k.Property}, message
@@ -100,9 +157,14 @@ func explainMembers(e *jsonschema.ValidationError) (names []string, message stri
 }
 
 // memberProblems returns the same problem for several members of an object.
-func memberProblems(e *jsonschema.ValidationError, names []string, message string) []problem {
-	problems := make([]problem, len(names))
-	for i, name := range names {
+func (f *flattener) memberProblems(
+	e *jsonschema.ValidationError, names []string, message string,
+) []problem {
+	some := firstOf(names, maxCauses, compareSteps)
+	f.isShort = f.isShort || len(some) < len(names)
+
+	problems := make([]problem, len(some))
+	for i, name := range some {
 		problems[i] = problem{
 			path:    append(slices.Clone(e.InstanceLocation), name),
 			message: message,
@@ -193,10 +255,10 @@ type alternatives struct {
 // flattenAlternatives returns the problems of a value that fits none of several schemas.
 // An alternative of another type, or with another tag, was not meant. If a single one is
 // left, its problems are returned.
-func flattenAlternatives(e *jsonschema.ValidationError) []problem {
+func (f *flattener) flattenAlternatives(e *jsonschema.ValidationError) []problem {
 	a := alternatives{depth: len(e.InstanceLocation)}
 	for _, cause := range e.Causes {
-		if branch := flatten(cause); len(branch) > 0 {
+		if branch := f.flatten(cause); len(branch) > 0 {
 			a.add(branch)
 		}
 	}

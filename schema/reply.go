@@ -66,8 +66,9 @@ func (c *Contract) checkReply(
 			"the reply has too many JSON values in it: answer with one alone"), nil
 	}
 
+	left := allWork
 	for i, candidate := range candidates.found {
-		checked, wrong, err := c.check(candidate)
+		checked, wrong, err := c.check(candidate, &left)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -78,7 +79,14 @@ func (c *Contract) checkReply(
 			continue
 		}
 		if values = append(values, checked.appendJSON(nil)); len(values) == limit {
-			if limit == 1 && c.isOneOfSeveral(values[0], candidates, i) {
+			if limit > 1 {
+				break
+			}
+			isAmbiguous, err := c.isOneOfSeveral(values[0], candidates, i, &left)
+			if err != nil {
+				return nil, nil, err
+			}
+			if isAmbiguous {
 				return nil, wholeViolation("the reply has several values in its text: answer with one alone"), nil
 			}
 			break
@@ -97,7 +105,9 @@ func (c *Contract) checkReply(
 
 // isOneOfSeveral reports whether a value, the candidate at a place, has another beside it
 // that meets the contract: in the prose, or behind the last fence if it is from a block.
-func (c *Contract) isOneOfSeveral(value json.RawMessage, k candidates, at int) bool {
+func (c *Contract) isOneOfSeveral(
+	value json.RawMessage, k candidates, at int, left *int,
+) (bool, error) {
 	for i := at + 1; i < len(k.found); i++ {
 		if k.places[i] == 0 || k.places[i] == k.places[i-1] || k.places[i] == k.places[at] {
 			continue
@@ -105,12 +115,15 @@ func (c *Contract) isOneOfSeveral(value json.RawMessage, k candidates, at int) b
 		if k.places[at] == 0 && k.places[i] > k.behind {
 			continue
 		}
-		other, wrong, err := c.check(k.found[i])
-		if err == nil && len(wrong) == 0 && !bytes.Equal(other.appendJSON(nil), value) {
-			return true
+		other, wrong, err := c.check(k.found[i], left)
+		if err != nil {
+			return false, err
+		}
+		if len(wrong) == 0 && !bytes.Equal(other.appendJSON(nil), value) {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // wholeViolation returns a violation of a whole reply.

@@ -31,15 +31,19 @@ const (
 
 // listViolations returns what the library found, in order and bounded.
 func listViolations(found *jsonschema.ValidationError) []Violation {
-	problems := flatten(found)
+	f := flattener{left: maxProblems}
+	problems := f.flatten(found)
 	slices.SortStableFunc(problems, compareProblems)
 	problems = slices.CompactFunc(problems, func(a, b problem) bool {
 		return compareProblems(a, b) == 0
 	})
-	if len(problems) > maxViolations {
-		more := len(problems) - maxViolations + 1
-		last := problem{message: fmt.Sprintf("and %d more violations", more)}
-		problems = append(problems[:maxViolations-1], last)
+	if len(problems) > maxViolations || f.isShort {
+		shown := min(len(problems), maxViolations-1)
+		last := problem{message: fmt.Sprintf("and %d more violations", len(problems)-shown)}
+		if f.isShort {
+			last.message = fmt.Sprintf("and more than %d more violations", len(problems)-shown)
+		}
+		problems = append(problems[:shown], last)
 	}
 
 	violations := make([]Violation, len(problems))
@@ -51,12 +55,20 @@ func listViolations(found *jsonschema.ValidationError) []Violation {
 
 // compareProblems orders by path, items by their index, and then by message.
 func compareProblems(a, b problem) int {
-	for i := range min(len(a.path), len(b.path)) {
-		if order := compareSteps(a.path[i], b.path[i]); order != 0 {
+	return cmp.Or(comparePaths(a.path, b.path), strings.Compare(a.message, b.message))
+}
+
+// comparePaths orders paths, a shorter one before those that go on from it.
+func comparePaths(a, b []string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] == b[i] {
+			continue
+		}
+		if order := compareSteps(a[i], b[i]); order != 0 {
 			return order
 		}
 	}
-	return cmp.Or(cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.message, b.message))
+	return cmp.Compare(len(a), len(b))
 }
 
 // compareSteps orders two steps of a path.

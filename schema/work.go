@@ -6,9 +6,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxWork bounds how often schemas are applied in one check. One application takes some
-// hundred nanoseconds.
-const maxWork = 2_000_000
+// maxWork bounds how often schemas are applied to one value. One application takes some hundred
+// nanoseconds. allWork bounds the work of one check, or of all values in a reply.
+const (
+	maxWork = 2_000_000
+	allWork = 3 * maxWork
+)
 
 var errWork = errors.New("the schema applies its rules to this value too often: " +
 	"make the value smaller, or the schema simpler (fewer recursive alternatives)")
@@ -25,7 +28,7 @@ func (c *Contract) sumWork(s *jsonschema.Schema, under map[*jsonschema.Schema]bo
 	}
 
 	under[s] = true
-	total := f.weight
+	total := f.weight + f.more.sum()
 	for _, subs := range [][]*jsonschema.Schema{f.here, f.below} {
 		for _, sub := range subs {
 			total = min(maxWork, total+c.sumWork(sub, under))
@@ -40,11 +43,11 @@ func (c *Contract) sumWork(s *jsonschema.Schema, under map[*jsonschema.Schema]bo
 // boundWork returns an upper bound of how often schemas are applied if s is applied to
 // n, at most maxWork.
 func (c *Contract) boundWork(s *jsonschema.Schema, n *node) int {
-	if bound := c.facts[s].total * n.size; bound < maxWork/16 {
+	if bound := c.facts[s].total * n.size * (1 + n.height/workDepth); bound < maxWork/16 {
 		return bound
 	}
 	m := workMeter{c, map[visit]int{}}
-	return m.measure(s, n)
+	return m.measure(s, n, 0)
 }
 
 // workMeter computes the work of a check before it is done. The library cannot be
@@ -70,10 +73,10 @@ const (
 	maxVisits = maxWork / 4
 )
 
-// measure returns the work of applying s to n.
-func (m *workMeter) measure(s *jsonschema.Schema, n *node) int {
+// measure returns the work of applying s to n, at a depth of the value.
+func (m *workMeter) measure(s *jsonschema.Schema, n *node, depth int) int {
 	f := m.c.facts[s]
-	if bound := f.total * n.size; bound < minRemembered {
+	if bound := f.total * n.size * (1 + (depth+n.height)/workDepth); bound < minRemembered {
 		return bound
 	}
 	at := visit{s, n}
@@ -85,29 +88,29 @@ func (m *workMeter) measure(s *jsonschema.Schema, n *node) int {
 	}
 
 	m.seen[at] = maxWork // for a loop that leads back here
-	work := m.measureParts(s, f, n)
+	work := m.measureParts(s, f, n, depth)
 	m.seen[at] = work
 	return work
 }
 
 // measureParts adds up the work of a schema and of those that it applies.
-func (m *workMeter) measureParts(s *jsonschema.Schema, f *facts, n *node) int {
-	work := f.weight*n.own + len(n.kids)/4
+func (m *workMeter) measureParts(s *jsonschema.Schema, f *facts, n *node, depth int) int {
+	work := f.workOn(n) + depth/workDepth
 	if work >= maxWork { // before the patterns run over the keys
 		return maxWork
 	}
 
 	for _, sub := range f.here {
-		work = min(maxWork, work+m.measure(sub, n))
+		work = min(maxWork, work+m.measure(sub, n, depth))
 	}
 	if s.PropertyNames != nil {
 		for _, key := range n.keys {
-			work = min(maxWork, work+m.measure(s.PropertyNames, newText(key)))
+			work = min(maxWork, work+m.measure(s.PropertyNames, newText(key), 0))
 		}
 	}
 	for i, kid := range n.kids {
 		for _, sub := range m.c.partSchemas(s, f, n, i) {
-			work = min(maxWork, work+m.measure(sub, kid))
+			work = min(maxWork, work+m.measure(sub, kid, depth+1))
 		}
 		if work >= maxWork {
 			break

@@ -25,7 +25,7 @@ var commandGroups = []struct {
 		"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
 	}},
 	{"Serve agents", []string{"serve", "keys", "mcp", "hook"}},
-	{"Set up", []string{"doctor", "tiers", "images", "config", "completion", "man"}},
+	{"Set up", []string{"doctor", "tiers", "images", "config", "store", "completion", "man"}},
 }
 
 // The titles of the groups of flags, in the order of the help. The first is for flags that

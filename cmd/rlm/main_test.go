@@ -170,6 +170,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"jsonget":   jsonget,
 			"jsonkeep":  jsonkeep,
+			"damage":    damageLargest,
 			"size":      size,
 			"crlf":      crlf,
 			"manyfiles": manyfiles,

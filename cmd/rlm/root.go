@@ -49,6 +49,7 @@ const (
 	exitPartial     = 6   // the run's budget ran out
 	exitNoAnswer    = 7   // the run ended without an answer
 	exitParked      = 8   // the run waits for a person's decision
+	exitDamaged     = 9   // what is kept is damaged
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -163,6 +164,7 @@ func listCommands() []subCommand {
 		{"mcp", newMCP},
 		{"serve", newServe},
 		{"keys", newKeys},
+		{"store", newStore},
 		{"trace", newTrace},
 		{"view", newViewer},
 		{"explain", newExplain},

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +58,28 @@ func jsonkeep(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is not there", args[0])
 	}
 	ts.Setenv(args[1], value)
+}
+
+// damageLargest is the script command `damage DIR`. It flips a bit in the middle of the largest file below.
+func damageLargest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: damage DIR")
+	}
+	largest, size := "", int64(0)
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Size() > size {
+			largest, size = path, info.Size()
+		}
+		return err
+	}))
+	data, err := os.ReadFile(largest)
+	ts.Check(err)
+	data[len(data)/2] ^= 1
+	ts.Check(os.WriteFile(largest, data, 0o600))
 }
 
 // lookup finds the value at a jsonget path, as text.

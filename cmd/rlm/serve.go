@@ -19,6 +19,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/acme"
+	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/server"
 	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/tiers"
@@ -154,6 +155,13 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	claim, err := server.ClaimFolder(dir, "rlm serve", f.listen)
+	var inUse *server.InUseError
+	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
+	if err != nil && !isBeside {
+		return &exitError{exitUsage, err}
+	}
+	defer func() { err = errors.Join(err, claim.Close()) }()
 	var certs *acme.Certificates
 	if f.acme != "" {
 		certs, err = acme.New(acme.Options{
@@ -188,9 +196,17 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	defer known.close()
 	noteMemory(engine, known, note)
 
+	if isBeside {
+		if err := (runs.New(runs.Options{Engine: engine, Profiles: known.list})).Check(ctx); err != nil {
+			return &exitError{exitUsage, err}
+		}
+		note("the settings are right: %d profiles; the data was not checked: %v", len(known.list), inUse)
+		return nil
+	}
+
 	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
 	s, err := server.New(ctx, server.Options{
-		Engine: engine, Profiles: known.list, Dir: dir, AtOnce: f.atOnce, Queue: f.queue,
+		Engine: engine, Profiles: known.list, Dir: dir, Claim: claim, AtOnce: f.atOnce, Queue: f.queue,
 		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,

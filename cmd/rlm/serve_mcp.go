@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -176,13 +175,12 @@ func (m *mcpEndpoint) read(ctx context.Context, k *access.Key, id string) (given
 	if err != nil {
 		return given, err
 	}
-	path := m.files.Path(known.ID)
-	file, err := os.Open(path)
+	file, err := m.files.Open(ctx, known.ID)
 	if err != nil {
-		return given, fmt.Errorf("cannot read the file %s: %w", known.ID, errors.Unwrap(err))
+		return given, err
 	}
 	return mcpserver.Given{
-		Name: known.Name, Path: path, Context: rlm.Stream(m.inputs, known.Name, file, m.maxContext),
+		Name: known.Name, Path: m.files.Path(known.ID), Context: rlm.Stream(m.inputs, known.Name, file, m.maxContext),
 		Close: func() { _ = file.Close() }, // was only read
 	}, nil
 }

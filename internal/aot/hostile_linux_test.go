@@ -316,7 +316,7 @@ func TestEveryInstructionAsInWazero(t *testing.T) {
 	if fmt.Sprint(ours.told) != fmt.Sprint(theirs.told) {
 		t.Error("the hosts were told different things")
 	}
-	if fuel, _ := p.Global("fuel"); *ours.Field(fuel) != theirs.module.ExportedGlobal("fuel").Get() {
+	if uint64(ours.Fuel()) != theirs.module.ExportedGlobal("fuel").Get() {
 		t.Error("the globals differ")
 	}
 

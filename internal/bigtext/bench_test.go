@@ -132,7 +132,7 @@ func BenchmarkRegexp(b *testing.B) {
 	} {
 		b.Run(expr, func(b *testing.B) {
 			text, n := benchText(b)
-			re, err := CompileRegexp(expr)
+			re, err := CompileRegexp(b.Context(), expr)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func BenchmarkFindRegexp(b *testing.B) {
 	for _, expr := range []string{`error: (\w+)`, `absent \w+ needle`} {
 		b.Run(expr, func(b *testing.B) {
 			text, n := benchText(b)
-			re, err := CompileRegexp(expr)
+			re, err := CompileRegexp(b.Context(), expr)
 			if err != nil {
 				b.Fatal(err)
 			}

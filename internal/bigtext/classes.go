@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"regexp/syntax"
@@ -22,8 +23,6 @@ type classes struct {
 	// uniform says that all characters above ASCII are of class other.
 	uniform bool
 	other   uint16
-	// wideClass says by class whether it has a character above ASCII.
-	wideClass []bool
 }
 
 // The properties of the characters around a position that assertions test.
@@ -42,7 +41,7 @@ const (
 )
 
 // newClasses returns the classes of the program, which uses the assertions ops.
-func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
+func newClasses(ctx context.Context, prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 	sets := runeSets(prog)
 	if ops&wordOps != 0 {
 		sets = append(sets, []rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
@@ -66,8 +65,12 @@ func newClasses(prog *syntax.Prog, ops syntax.EmptyOp) (*classes, error) {
 			ErrTooLarge, len(sets), len(edges))
 	}
 
+	class, err := refine(ctx, edges, sets)
+	if err != nil {
+		return nil, err
+	}
 	c := &classes{}
-	c.number(edges, refine(edges, sets))
+	c.number(edges, class)
 	if c.n > maxClasses {
 		return nil, fmt.Errorf(
 			"cannot compile the regular expression: %w: it distinguishes %d classes of "+
@@ -123,10 +126,13 @@ func runeSet(in *syntax.Inst) []rune {
 
 // refine returns for each interval between two edges a number, the same for
 // those that are in the same sets.
-func refine(edges []rune, sets [][]rune) []int {
+func refine(ctx context.Context, edges []rune, sets [][]rune) ([]int, error) {
 	class := make([]int, len(edges))
 	next := 1
 	for _, set := range sets {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		split := map[int]int{}
 		for i := 0; i < len(set); i += 2 {
 			from, _ := slices.BinarySearch(edges, set[i])
@@ -143,7 +149,7 @@ func refine(edges []rune, sets [][]rune) []int {
 		}
 	}
 
-	return class
+	return class, nil
 }
 
 // number gives the classes small numbers and fills the tables.
@@ -206,11 +212,9 @@ func (c *classes) fill(edges []rune, ids []uint16) {
 	copy(c.ascii[:], c.wide[0])
 	c.other = c.of(utf8.RuneSelf)
 	c.uniform = true
-	c.wideClass = make([]bool, c.n)
 
 	for k, r := range edges { // one of them is the first character above ASCII
 		if r >= utf8.RuneSelf && r <= unicode.MaxRune {
-			c.wideClass[ids[k]] = true
 			c.uniform = c.uniform && ids[k] == c.other
 		}
 	}

@@ -1,17 +1,17 @@
 package bigtext
 
-import "bytes"
+import "context"
 
 // EachPart calls yield with each part of data by the splitter, and with the offset of the next
-// part, -1 for the last one, until yield returns false. The parts are data's own: if it lies in
+// part, -1 for the last one, until yield returns false or the context ends. The parts are data's own: if it lies in
 // a mapping, call EachPart within [Guard]. The separator of [Sep] must be UTF-8: another one may
 // match within a character.
-func (s Splitter) EachPart(data []byte, yield func(part []byte, next int64) bool) {
+func (s Splitter) EachPart(ctx context.Context, data []byte, yield func(part []byte, next int64) bool) {
 	switch s.kind {
 	case splitFields:
 		eachField(data, yield)
 	case splitSep:
-		eachSeparated(data, []byte(s.sep), yield)
+		eachSeparated(ctx, data, newNeedle([]byte(s.sep)), yield)
 	case splitLines:
 		eachLine(data, lineScanner(data), yield)
 	case splitNewlines:
@@ -46,15 +46,20 @@ func (d fieldScanner) skipSpace(p, hi int64) int64 {
 	return hi
 }
 
-func eachSeparated(data, sep []byte, yield func(part []byte, next int64) bool) {
+func eachSeparated(
+	ctx context.Context, data []byte, sep *needle, yield func(part []byte, next int64) bool,
+) {
 	for at := 0; ; {
-		i := bytes.Index(data[at:], sep)
+		i, err := sep.index(ctx, data[at:])
+		if err != nil {
+			return
+		}
 		if i < 0 {
 			yield(data[at:], -1)
 			return
 		}
 		part := data[at : at+i]
-		at += i + len(sep)
+		at += i + len(sep.text)
 		if !yield(part, int64(at)) {
 			return
 		}

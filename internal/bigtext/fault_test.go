@@ -43,7 +43,7 @@ func TestTruncatedWhileIndexing(t *testing.T) {
 func TestTruncatedWhileInUse(t *testing.T) {
 	text := truncated(t, true)
 	n, _ := text.Len(bg)
-	re, err := CompileRegexp("absent")
+	re, err := CompileRegexp(t.Context(), "absent")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func TestManyChunks(t *testing.T) {
 			t.Error(a, b, err)
 		}
 	}
-	re, _ := CompileRegexp(`y\S+`)
+	re, _ := CompileRegexp(t.Context(), `y\S+`)
 	if c, err := countRegexp(text, re, size); c != n/7 || err != nil {
 		t.Error(c, err)
 	}

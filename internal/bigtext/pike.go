@@ -25,6 +25,10 @@ type threads struct {
 	caps []int64
 }
 
+// pikeStep is how many group ends are copied between two looks at the context, or 64 characters are
+// read.
+const pikeStep = 1 << 20
+
 func newPike(re *Regexp) *pike {
 	m := &pike{re: re, cap: make([]int64, re.slots), match: make([]int64, re.slots)}
 	m.seen.init(len(re.prog.Inst))
@@ -45,10 +49,14 @@ func (m *pike) run(ctx context.Context, r *region, from int64, noEmpty bool) ([]
 	m.now.clear()
 	found := false
 	seenBefore := before(r.data, r.lo, from)
-	for p, n := from, 0; ; n++ {
-		if n&0x3f == 0x3f && ctx.Err() != nil {
-			return nil, ctx.Err()
+	for p, work := from, 0; ; {
+		if work += pikeStep / 64; work >= pikeStep {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			work = 0
 		}
+		work += len(m.now.caps)
 		k, w := m.re.classes.at(r.data, p, r.hi)
 		starts := !found && (!m.re.anchored || p == r.lo)
 		if m.step(p, k, holding(seenBefore, m.re.classes.attr[k]), starts) {

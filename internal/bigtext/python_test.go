@@ -176,7 +176,7 @@ func allParts(t *testing.T, text *Text, s Splitter, a, b int64) [][2]int64 {
 
 func pythonSpans(t *testing.T, text *Text, expr string, a, b int64) [][2]int64 {
 	t.Helper()
-	re, err := CompileRegexp(expr)
+	re, err := CompileRegexp(t.Context(), expr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package bigtext
 
 import (
+	"context"
 	"fmt"
 	"regexp/syntax"
 	"sync"
@@ -29,7 +30,7 @@ type Regexp struct {
 
 // CompileRegexp compiles expr, in RE2's syntax with Perl's flags (regexp/syntax),
 // of at most 64 KiB. The error wraps [ErrTooLarge] if it needs too much.
-func CompileRegexp(expr string) (*Regexp, error) {
+func CompileRegexp(ctx context.Context, expr string) (*Regexp, error) {
 	if len(expr) > maxExpr {
 		return nil, fmt.Errorf(
 			"cannot compile the regular expression of %d bytes: %w: use at most %d",
@@ -42,29 +43,51 @@ func CompileRegexp(expr string) (*Regexp, error) {
 	}
 
 	re := &Regexp{slots: 2 * (tree.MaxCap() + 1)}
-	if re.prog, err = syntax.Compile(tree.Simplify()); err != nil {
-		return nil, fmt.Errorf("cannot compile the regular expression: %w: %w", errSyntax, err)
+	least := countInst(tree)
+	if least <= maxInst { // a larger program takes long to make
+		if re.prog, err = syntax.Compile(tree.Simplify()); err != nil {
+			return nil, fmt.Errorf("cannot compile the regular expression: %w: %w", errSyntax, err)
+		}
+		least = len(re.prog.Inst)
 	}
-	if n := len(re.prog.Inst); n > maxInst || n*re.slots > maxSlots {
+	if least > maxInst || least*re.slots > maxSlots {
 		return nil, fmt.Errorf(
-			"cannot compile the regular expression: %w: it has %d instructions and %d groups: "+
+			"cannot compile the regular expression: %w: it needs at least %d instructions and has %d groups: "+
 				"use fewer repetitions, classes or groups",
-			ErrTooLarge, n, tree.MaxCap())
+			ErrTooLarge, least, tree.MaxCap())
 	}
-	if err := re.analyse(); err != nil {
+	if err := re.analyse(ctx); err != nil {
 		return nil, err
 	}
 
 	return re, nil
 }
 
-func (re *Regexp) analyse() error {
+// countInst returns how many instructions the program of a tree has at least.
+func countInst(tree *syntax.Regexp) int {
+	n := 0
+	switch tree.Op { //nolint:exhaustive // the others are made of their subtrees
+	case syntax.OpLiteral:
+		n = len(tree.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpCapture:
+		n = 1
+	}
+	for _, sub := range tree.Sub {
+		n += countInst(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		n *= max(tree.Min, tree.Max)
+	}
+	return n
+}
+
+func (re *Regexp) analyse(ctx context.Context) error {
 	re.need = assertions(re.prog)
 	var all syntax.EmptyOp
 	for _, op := range re.need {
 		all |= op
 	}
-	c, err := newClasses(re.prog, all)
+	c, err := newClasses(ctx, re.prog, all)
 	if err != nil {
 		return err
 	}
@@ -76,12 +99,13 @@ func (re *Regexp) analyse() error {
 }
 
 // assertions returns for each instruction the assertions (^, \b, ...) that are
-// reached from it without consuming a character.
+// reached from it without consuming a character. Most instructions lead to later ones, so it
+// begins with the last one.
 func assertions(prog *syntax.Prog) []syntax.EmptyOp {
 	need := make([]syntax.EmptyOp, len(prog.Inst))
 	for changed := true; changed; {
 		changed = false
-		for pc := range prog.Inst {
+		for pc := len(prog.Inst) - 1; pc >= 0; pc-- {
 			in, n := &prog.Inst[pc], syntax.EmptyOp(0)
 			switch in.Op {
 			case syntax.InstAlt, syntax.InstAltMatch:

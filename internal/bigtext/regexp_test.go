@@ -2,6 +2,7 @@ package bigtext
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -129,7 +130,7 @@ func randomExpr(r *rand.Rand, depth int) string {
 // match, and with package regexp where no match is empty.
 func checkRegexp(t *testing.T, r *rand.Rand, expr string, b []byte) {
 	t.Helper()
-	re, err := CompileRegexp(expr)
+	re, err := CompileRegexp(t.Context(), expr)
 	if err != nil {
 		return
 	}
@@ -219,7 +220,7 @@ func TestRegexpFlush(t *testing.T) {
 	for range 3000 {
 		b = append(b, "aab bx"[r.IntN(6)])
 	}
-	re, err := CompileRegexp(expr)
+	re, err := CompileRegexp(t.Context(), expr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestRegexpBounds(t *testing.T) {
 		strings.Repeat("a", maxExpr+1), "(", "(?:a{1000}){1000}", strings.Repeat("(a)", 10000),
 		`a{1000}{20}b{1000}`,
 	} {
-		if _, err := CompileRegexp(expr); err == nil {
+		if _, err := CompileRegexp(t.Context(), expr); err == nil {
 			t.Errorf("%.20q is no error", expr)
 		} else if !strings.HasPrefix(err.Error(), "cannot compile") {
 			t.Errorf("%.20q: %v", expr, err)
@@ -253,7 +254,7 @@ func TestRegexpCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, expr := range []string{"ab", "(?s)a.*b", "x*", `c\b`} {
-		re, err := CompileRegexp(expr)
+		re, err := CompileRegexp(t.Context(), expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,6 +272,63 @@ func FuzzRegexp(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expr string, b []byte, seed uint64) {
 		if len(expr) < 40 && len(b) < 200 {
 			checkRegexp(t, rand.New(rand.NewPCG(seed, 1)), expr, b)
+		}
+	})
+}
+
+// TestHostileExpressionsAreCompiledInTime: each of them took from seconds to hours.
+func TestHostileExpressionsAreCompiledInTime(t *testing.T) {
+	list := func(n int, one func(i int) string) string {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = one(i)
+		}
+		return strings.Join(parts, "|")
+	}
+	for name, expr := range map[string]string{
+		"many sets at the start": list(1500, func(i int) string { return fmt.Sprintf(`[^\x{%x}]%d`, 0x1000+i, i) }),
+		"many classes":           list(3000, func(i int) string { return fmt.Sprintf(`\x{%x}%d`, 0x1000+2*i, i) }),
+		"an assertion far away":  strings.Repeat("(", 900) + `\b` + strings.Repeat(")", 900) + "a",
+		"assertions far away":    strings.Repeat("(?:(?:", 150) + `\b` + strings.Repeat("b)?a*)*", 150),
+	} {
+		if _, err := CompileRegexp(t.Context(), expr); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, expr := range map[string]string{
+		"a long program": strings.Repeat("a{1000}", 3000), "a long program of groups": strings.Repeat("(){1000}", 1000),
+	} {
+		if _, err := CompileRegexp(t.Context(), expr); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := CompileRegexp(ctx, "[a-z]"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// FuzzCountInst compares the count with programs.
+func FuzzCountInst(f *testing.F) {
+	f.Add(`(a|b{2,5}){3}(?:^x?){4}[^\n]*`)
+	f.Add(`(?i)((x{0}){7}|k+?|()){2,}\pL`)
+	f.Fuzz(func(t *testing.T, expr string) {
+		tree, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil || len(expr) > 100 {
+			return
+		}
+		least := countInst(tree)
+		if least > maxInst {
+			return
+		}
+		prog, err := syntax.Compile(tree.Simplify())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(prog.Inst); n < least {
+			t.Errorf("%q has %d instructions, not %d", expr, n, least)
 		}
 	})
 }

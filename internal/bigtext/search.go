@@ -14,17 +14,19 @@ type search struct {
 	t      *Text
 	data   []byte // of t
 	needle []byte
+	look   *needle
 	raw    bool // the needle has invalid bytes, so that a match needs a check
 	nul    bool // the needle has a NUL, so that it may be in a hole
 }
 
-func newSearch(t *Text, needle []byte) *search {
+func newSearch(t *Text, text []byte) *search {
 	return &search{
 		t:      t,
 		data:   t.data,
-		needle: needle,
-		raw:    !utf8.Valid(needle),
-		nul:    bytes.IndexByte(needle, 0) >= 0,
+		needle: text,
+		look:   newNeedle(text),
+		raw:    !utf8.Valid(text),
+		nul:    bytes.IndexByte(text, 0) >= 0,
 	}
 }
 
@@ -64,21 +66,23 @@ func (s *search) next(ctx context.Context, lo, hi int64) (int64, error) {
 			return -1, err
 		}
 		end, w := s.window(lo, hi)
-		i := int64(bytes.Index(w, s.needle))
-		switch {
+		i, err := s.look.index(ctx, w)
+		switch p := lo + int64(i); {
+		case err != nil:
+			return -1, err
 		case i < 0:
 			lo = end
-		case s.matches(lo + i):
-			return lo + i, nil
+		case s.matches(p):
+			return p, nil
 		default:
-			lo += i + 1
+			lo = p + 1
 		}
 	}
 	return -1, nil
 }
 
-// last returns the last match that starts in [lo,hi); -1: none. It asks
-// bytes.Index first, which is much faster than bytes.LastIndex.
+// last returns the last match that starts in [lo,hi); -1: none. It asks for the
+// first one before, which is much faster.
 func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 	n := int64(len(s.needle))
 	for lo < hi {
@@ -92,18 +96,20 @@ func (s *search) last(ctx context.Context, lo, hi int64) (int64, error) {
 		}
 
 		w := s.data[from:min(hi+n-1, s.t.Size())]
-		i := int64(bytes.Index(w, s.needle))
+		i, err := s.look.index(ctx, w)
 		if i >= 0 {
-			i = int64(bytes.LastIndex(w, s.needle))
+			i, err = s.look.lastIndex(ctx, w)
 		}
 
-		switch {
+		switch p := from + int64(i); {
+		case err != nil:
+			return -1, err
 		case i < 0:
 			hi = from
-		case s.matches(from + i):
-			return from + i, nil
+		case s.matches(p):
+			return p, nil
 		default:
-			hi = from + i
+			hi = p
 		}
 	}
 
@@ -135,7 +141,11 @@ func (s *search) countAll(ctx context.Context, lo, hi int64) (int64, error) {
 			return 0, err
 		}
 		end, w := s.window(lo, hi)
-		count += int64(bytes.Count(w, s.needle))
+		n, err := s.look.count(ctx, w)
+		if err != nil {
+			return 0, err
+		}
+		count += int64(n)
 		lo = end
 	}
 	return count, nil

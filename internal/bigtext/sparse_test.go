@@ -63,7 +63,7 @@ func TestSparse(t *testing.T) {
 		}
 	}
 	for _, expr := range []string{`n\w+e`, `needle`, `(?s)é.*?needle`} {
-		re, err := CompileRegexp(expr)
+		re, err := CompileRegexp(t.Context(), expr)
 		if err != nil {
 			t.Fatal(err)
 		}

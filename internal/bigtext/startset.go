@@ -3,13 +3,14 @@ package bigtext
 import (
 	"bytes"
 	"regexp/syntax"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // startSet says where a match may start, to skip what lies between.
 type startSet struct {
 	on     bool   // the rest says something
-	prefix string // every match starts with it; ""
+	prefix string // every match starts with these bytes; ""
 	one    int    // the only byte that a match may start with; -1: several
 	may    [256]bool
 }
@@ -24,7 +25,7 @@ func newStartSet(re *Regexp) startSet {
 	// Prefix is "" for a program without one.
 	if p, _ := re.prog.Prefix(); len(p) > 1 && utf8.ValidString(p) &&
 		!bytes.ContainsRune([]byte(p), utf8.RuneError) {
-		s.prefix = p
+		s.prefix = p[:min(len(p), headSize)] // see needle
 	}
 
 	empty := s.addFrom(re, re.prog.Start, make([]bool, len(re.prog.Inst)))
@@ -62,50 +63,41 @@ func (s *startSet) addFrom(re *Regexp, pc int, seen []bool) (empty bool) {
 		case syntax.InstMatch:
 			empty = true
 		default:
-			s.addInst(re.classes, in)
+			s.addRunes(runeSet(in))
 		}
 	}
 
 	return empty
 }
 
-func (s *startSet) addInst(c *classes, in *syntax.Inst) {
-	for b := range utf8.RuneSelf {
-		if c.matches(in, int(c.ascii[b])) {
+// addRunes adds the first bytes of the characters of a set, which has pairs of first and last: all
+// bytes above ASCII when an invalid one is in the set.
+func (s *startSet) addRunes(set []rune) {
+	for i := 0; i < len(set); i += 2 {
+		lo, hi := set[i], set[i+1]
+		for b := lo; b <= min(hi, utf8.RuneSelf-1); b++ {
 			s.may[b] = true
 		}
-	}
+		if hi < utf8.RuneSelf {
+			continue
+		}
 
-	for k := range c.n {
-		if c.matches(in, k) {
-			c.addLeads(&s.may, uint16(k))
+		from, to := firstByte(max(lo, utf8.RuneSelf)), firstByte(hi)
+		if lo <= utf8.RuneError && utf8.RuneError <= hi {
+			from, to = utf8.RuneSelf, 255
+		}
+		for b := from; b <= to; b++ {
+			s.may[b] = true
 		}
 	}
 }
 
-// addLeads adds the first bytes of the characters above ASCII of class k: all
-// bytes above ASCII when an invalid one is of class k.
-func (c *classes) addLeads(may *[256]bool, k uint16) {
-	if !c.wideClass[k] {
-		return
+// firstByte returns the first byte of a character in UTF-8, which grows with the character.
+func firstByte(r rune) int {
+	if utf16.IsSurrogate(r) {
+		return 0xED // which a set may begin or end with
 	}
-	if k == c.of(utf8.RuneError) {
-		for b := utf8.RuneSelf; b < 256; b++ {
-			may[b] = true
-		}
-		return
-	}
-
-	for p, page := range c.wide {
-		for i, id := range page {
-			if r := rune(p<<8 | i); id == k && r >= utf8.RuneSelf {
-				may[utf8.AppendRune(nil, r)[0]] = true
-				if p >= 8 { // from U+0800 on, a page has one first byte
-					break
-				}
-			}
-		}
-	}
+	return int(utf8.AppendRune(nil, r)[0])
 }
 
 // skip returns the first position in [p,hi) where a match may start, or hi; a

@@ -135,7 +135,7 @@ func checkEachPart(t *testing.T, text *Text, s Splitter, m model, want [][2]int,
 		return
 	}
 	data, i := []byte(strings.Join(m[x:y], "")), 0
-	s.EachPart(data, func(part []byte, next int64) bool {
+	s.EachPart(t.Context(), data, func(part []byte, next int64) bool {
 		if i == len(want) {
 			t.Fatalf("%q: %v of [%d,%d): more than %d parts", text.data, s, x, y, i)
 		}
@@ -199,7 +199,7 @@ func TestEdges(t *testing.T) {
 
 func TestBadRanges(t *testing.T) {
 	text := FromBytes("text", []byte("aéb"))
-	re, err := CompileRegexp("a")
+	re, err := CompileRegexp(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,11 @@ const (
 	b  = 0.75
 )
 
-// maxQuery bounds the distinct terms of a query. Further terms are ignored.
-const maxQuery = 64
+// The bounds of a query. Further terms are ignored.
+const (
+	maxQuery      = 64       // distinct terms
+	maxQueryBytes = 64 << 10 // no person or model writes more
+)
 
 // posting counts the occurrences of a term in a passage.
 type posting struct{ passage, count int32 }
@@ -91,7 +94,7 @@ func (l *Library) Relevance(query string) []float64 {
 	highest := 0.0
 	seen := map[string]bool{}
 
-	for term := range Terms(query) {
+	for term := range Terms(query[:min(len(query), maxQueryBytes)]) {
 		if term = Stem(term); seen[term] {
 			continue
 		}

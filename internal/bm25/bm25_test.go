@@ -313,3 +313,13 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
+
+// TestALongQueryIsCut: it would take minutes.
+func TestALongQueryIsCut(t *testing.T) {
+	l := bm25.New(bm25.Bounds{})
+	l.Add("a", "an apple and a pear")
+	query := strings.Repeat("apple ", 30<<20)
+	if hits := l.Search(query+"pear", 1); len(hits) != 1 || hits[0].Relevance != l.Search("apple", 1)[0].Relevance {
+		t.Errorf("%v", hits)
+	}
+}

@@ -35,6 +35,14 @@ func Try(f *os.File) (bool, error) {
 	return false, nil
 }
 
+// Alone locks a file, and reports false if another open file has locked it, alone or shared. It does
+// not wait for those who ask.
+func Alone(f *os.File) (bool, error) { return try(f, false) }
+
+// Share locks a file together with others who share it, and reports false if another open file has
+// locked it alone. Closing the file unlocks it.
+func Share(f *os.File) (bool, error) { return try(f, true) }
+
 // IsHeld reports whether another open file holds the lock. It disturbs neither Try nor IsHeld of
 // others, if the file is closed soon.
 func IsHeld(f *os.File) (bool, error) {

@@ -74,7 +74,7 @@ func countParts(
 	}
 
 	parts := 0
-	by.EachPart(data, func(part []byte, next int64) bool {
+	by.EachPart(ctx, data, func(part []byte, next int64) bool {
 		if next < 0 && isCut {
 			return false
 		}

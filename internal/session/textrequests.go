@@ -193,7 +193,7 @@ func matches(ctx context.Context, t *bigtext.Text, op byte, a, b int64, body []b
 	if err != nil || nums[1] < 1 || nums[1] > maxMatches {
 		return fail(errRequest)
 	}
-	re, err := bigtext.CompileRegexp(string(expr))
+	re, err := bigtext.CompileRegexp(ctx, string(expr))
 	if err != nil {
 		return fail(fmt.Errorf("regexp: %w", err))
 	}

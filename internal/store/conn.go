@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
 // conn is a connection to the database. It has one user at a time.
@@ -18,9 +20,9 @@ type conn struct {
 // busyWait bounds the wait for the writes of other processes.
 const busyWait = 30 * time.Second
 
-// connect opens a database. Name is a path or a URI.
-func connect(name string, flags sqlite3.OpenFlag) (*conn, error) {
-	db, err := sqlite3.OpenFlags(name, flags)
+// connect opens the database of an address, see [dbfile.Address].
+func connect(address string, flags sqlite3.OpenFlag) (*conn, error) {
+	db, err := sqlite3.OpenFlags(address, flags|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func explain(err error) error {
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("another process has been writing to the store for %v: try again: %w",
 			busyWait, err)
-	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB):
+	case dbfile.IsDamage(err) && !errors.Is(err, ErrDamaged):
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case errors.Is(err, sqlite3.READONLY):
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)

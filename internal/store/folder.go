@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
 // Folder is the store of a folder. Several processes can use it at the same time.
 type Folder struct {
 	dir      string
 	readOnly bool
-	copied   string // the folder of a copied database, empty for none
+	copied   string       // the folder of a copied database, empty for none
+	hold     *dbfile.Hold // of the database
 
 	reading sync.Mutex // of reader
 	reader  *conn
@@ -35,26 +37,48 @@ type Folder struct {
 
 var _ Store = (*Folder)(nil)
 
-const databaseName = "store.db"
+// DatabaseName is the name of the database in the folder of a store.
+const DatabaseName = "store.db"
 
 // Open opens the store of a folder and makes it if necessary. Only the user can read it.
 func Open(dir string) (*Folder, error) {
 	f, err := open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the store %s: %w", dir, explain(err))
+		return nil, fmt.Errorf("cannot open the store %s: %w", dir, advise(dir, explain(err)))
 	}
 	return f, nil
 }
 
-func open(dir string) (*Folder, error) {
+// advise adds to the error of a damaged store what to do.
+func advise(dir string, err error) error {
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: rlm store check %s says what is lost, and with --repair saves the rest", err, dir)
+	}
+	return err
+}
+
+func open(dir string) (_ *Folder, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, blobFolder), filepath.Join(dir, lockFolder)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
 
-	path := filepath.Join(dir, databaseName)
-	if err := createDatabase(path); err != nil {
+	path := filepath.Join(dir, DatabaseName)
+	hold, err := dbfile.Use(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, hold.Close())
+		}
+	}()
+
+	if err := CheckMissing(dir); err != nil {
+		return nil, err
+	}
+	if err := dbfile.Create(path); err != nil {
 		return nil, err
 	}
 	if err := checkDatabase(path); err != nil {
@@ -68,24 +92,40 @@ func open(dir string) (*Folder, error) {
 	if err := migrate(writer); err != nil {
 		return nil, errors.Join(err, writer.close())
 	}
-	reader, err := connect(path, sqlite3.OPEN_READWRITE)
+
+	reader, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, errors.Join(err, writer.close())
 	}
 
 	f := &Folder{
-		dir: dir, reader: reader, locks: map[ID]*os.File{},
+		dir: dir, hold: hold, reader: reader, locks: map[ID]*os.File{},
 		writes: make(chan write, maxGroup), ended: make(chan struct{}),
 	}
 	go f.serveWrites(writer)
 	return f, nil
 }
 
+// CheckMissing refuses a folder that has lost its database: a new one would be empty. The error is
+// [ErrDamaged].
+func CheckMissing(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, DatabaseName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, pattern := range []string{filepath.Join(blobFolder, "*", "*"), filepath.Join(lockFolder, "*")} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern)) // hidden files are not finished yet
+		if err != nil || len(found) > 0 {
+			return errors.Join(err, fmt.Errorf("%w: %s is missing", ErrDamaged, DatabaseName))
+		}
+	}
+	return nil
+}
+
 // OpenReadOnly opens the store of a folder to read it, also a folder that cannot be written.
 func OpenReadOnly(dir string) (*Folder, error) {
 	f, err := openReadOnly(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the store %s: %w", dir, explain(err))
+		return nil, fmt.Errorf("cannot read the store %s: %w", dir, advise(dir, explain(err)))
 	}
 	return f, nil
 }
@@ -110,29 +150,34 @@ func openReadOnly(dir string) (_ *Folder, err error) {
 	f := &Folder{dir: dir, readOnly: true}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.removeCopy())
+			err = errors.Join(err, f.removeCopy(), f.hold.Close())
 		}
 	}()
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	if err := checkDatabase(path); err != nil {
 		return nil, err
 	}
-	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro"}
+
+	if f.hold, err = dbfile.Use(path); err != nil {
+		return nil, err
+	}
+	name := dbfile.Address(path, "mode", "ro")
 	if !isWritable(dir) { // nobody writes, and the index of a log cannot be made
-		name.RawQuery = "immutable=1"
+		name = dbfile.Address(path, "immutable", "1")
 		if log, err := os.Stat(path + logSuffix); err == nil && log.Size() > 0 { // a process was killed
-			if name.Path, err = f.copyDatabase(path); err != nil {
+			copied, err := f.copyDatabase(path)
+			if err != nil {
 				return nil, err
 			}
-			name.RawQuery = ""
+			name = dbfile.Address(copied)
 		}
 	}
 
-	if f.reader, err = connect(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI); err != nil {
+	if f.reader, err = connect(name, sqlite3.OPEN_READWRITE); err != nil {
 		return nil, err
 	}
 	version, err := checkVersion(f.reader)
-	if err == nil && version < len(migrations) {
+	if err == nil && version < oldestRead {
 		err = fmt.Errorf("it has the older version %d: open it once with write access to upgrade it", version)
 	}
 	if err != nil {
@@ -149,7 +194,7 @@ func (f *Folder) copyDatabase(path string) (copied string, err error) {
 	if f.copied, err = os.MkdirTemp("", "rlm-store-"); err != nil {
 		return "", err
 	}
-	copied = filepath.Join(f.copied, databaseName)
+	copied = filepath.Join(f.copied, DatabaseName)
 	for _, suffix := range []string{"", logSuffix} {
 		if err := copyFile(path+suffix, copied+suffix); err != nil {
 			return "", err
@@ -168,6 +213,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
 }
@@ -198,43 +244,15 @@ func isWritable(dir string) bool {
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
 }
 
-// createDatabase makes an empty database, unless there is one. It appears at once, so that no
-// process sees a part of it.
-func createDatabase(path string) error {
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(temp.Name()) }()
-	if err := temp.Close(); err != nil {
-		return err
-	}
-
-	c, err := connect(temp.Name(), sqlite3.OPEN_READWRITE)
-	if err != nil {
-		return err
-	}
-	err = c.Exec("PRAGMA journal_mode = WAL")
-	if err := errors.Join(err, c.close()); err != nil {
-		return err
-	}
-
-	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
 // connectWriter opens the connection that writes. A transaction is on the disk when it ends.
 func connectWriter(path string) (*conn, error) {
-	c, err := connect(path, sqlite3.OPEN_READWRITE)
+	c, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, err
 	}
-	err = c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+	// What is deleted is overwritten, so that a page has either rows that count or none.
+	err = c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; " +
+		"PRAGMA secure_delete = ON")
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -248,6 +266,7 @@ func (f *Folder) Close() error {
 		f.mu.Unlock()
 		return nil
 	}
+
 	f.closed = true
 	f.mu.Unlock()
 
@@ -263,7 +282,7 @@ func (f *Folder) Close() error {
 
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	errs := []error{failed, f.reader.close(), f.removeCopy()}
+	errs := []error{failed, f.reader.close(), f.removeCopy(), f.hold.Close()}
 	for _, lock := range f.locks {
 		errs = append(errs, lock.Close())
 	}

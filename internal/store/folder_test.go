@@ -16,6 +16,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"go.uber.org/goleak"
+
+	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
 func TestMain(m *testing.M) {
@@ -136,7 +138,7 @@ func TestAFlippedByteIsFound(t *testing.T) {
 			dir, digest := fill(t)
 			path := filepath.Join(dir, blobFolder, digest[:2], digest)
 			if what == "database" {
-				path = filepath.Join(dir, databaseName)
+				path = filepath.Join(dir, DatabaseName)
 			}
 			flip(t, path)
 
@@ -195,7 +197,7 @@ func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	if err := os.CopyFS(torn, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	wal := filepath.Join(torn, databaseName+"-wal")
+	wal := filepath.Join(torn, DatabaseName+"-wal")
 	info, err := os.Stat(wal)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +205,7 @@ func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	if err := os.Truncate(wal, info.Size()-100); err != nil {
 		t.Fatal(err)
 	}
-	_ = os.Remove(filepath.Join(torn, databaseName+"-shm"))
+	_ = os.Remove(filepath.Join(torn, DatabaseName+"-shm"))
 
 	g := openTest(t, torn)
 	entries, err := g.Entries(t.Context(), ID{Run, "a"}, Query{From: 2})
@@ -259,6 +261,7 @@ func testReadOnly(t *testing.T, dir, digest string) {
 // undo takes back the migrations from version 1 on, the first one first.
 var undo = []string{
 	"ALTER TABLE logs DROP COLUMN tool_calls; ALTER TABLE entries DROP COLUMN tool_calls",
+	"", // checksums: see TestAnOldDatabaseGetsChecksums
 }
 
 // TestEveryEarlierVersionOpens makes a folder of each version, as the program of that time
@@ -269,7 +272,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 	}
 	for version := 1; version <= len(migrations); version++ {
 		dir, digest := fill(t)
-		c, err := connect(filepath.Join(dir, databaseName), sqlite3.OPEN_READWRITE)
+		c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)), sqlite3.OPEN_READWRITE)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +296,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 
 func TestALaterVersionIsRefused(t *testing.T) {
 	dir, _ := fill(t)
-	c, err := connect(filepath.Join(dir, databaseName), sqlite3.OPEN_READWRITE)
+	c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)), sqlite3.OPEN_READWRITE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +313,7 @@ func TestALaterVersionIsRefused(t *testing.T) {
 
 func TestAFolderOfSomethingElseIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	if err := os.WriteFile(path, []byte(strings.Repeat("a text ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -553,7 +556,7 @@ func benchStore(b *testing.B) (*Folder, Lease) {
 // pipe, which not every system has.
 func TestOnlyAFileIsADatabase(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, databaseName), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, DatabaseName), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, open := range map[string]func(string) (*Folder, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {

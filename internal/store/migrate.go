@@ -1,9 +1,12 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
 // migrations make a database of version n+1 of one of version n. Never change one that was
@@ -54,7 +57,10 @@ CREATE INDEX entries_by_digest ON entries (digest) WHERE digest <> '';
 `, `
 ALTER TABLE logs ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE entries ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;
-`}
+`, `` /* checksums of pages, see protect */}
+
+// oldestRead is the oldest version that can be read as it is.
+const oldestRead = 2
 
 // applicationID marks the databases of this program: "rlms".
 const applicationID = 0x726c6d73
@@ -62,10 +68,28 @@ const applicationID = 0x726c6d73
 // migrate brings a database to the version of this program.
 func migrate(c *conn) error {
 	version, err := checkVersion(c)
-	if err != nil || version == len(migrations) {
+	if err != nil {
 		return err
 	}
+	if version < len(migrations) {
+		if err := upgrade(c); err != nil {
+			return err
+		}
+	}
+	return protect(c)
+}
 
+// protect adds checksums to a database of an earlier version. If that is not possible now, the next
+// Open tries it again.
+func protect(c *conn) error {
+	err := dbfile.Protect(c.Conn)
+	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE) {
+		return nil
+	}
+	return err
+}
+
+func upgrade(c *conn) error {
 	return c.within(func() error {
 		version, err := checkVersion(c) // another process may have done it meanwhile
 		if err != nil {

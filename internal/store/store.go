@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/damage"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 )
 
@@ -217,7 +218,7 @@ var (
 	// ErrReadOnly says that the store was opened to be read.
 	ErrReadOnly = errors.New("the store cannot be written here")
 	// ErrDamaged says that what was read is not what was written.
-	ErrDamaged = errors.New("the store is damaged")
+	ErrDamaged = damage.Kind("the store is damaged")
 )
 
 // OwnedError says that another process works on a log.

@@ -44,6 +44,8 @@ func FindLayout(data []byte, from int, delimiter byte) (Layout, error) {
 			return Layout{}, fmt.Errorf("the first row has more than %d bytes or %d columns", maxRow, MaxFields)
 		case !isRow:
 			return Layout{}, errors.New("the table has no rows, so its columns have no names")
+		case r.at-from > maxRow:
+			return Layout{}, fmt.Errorf("the table begins with more than %d bytes of blank lines", maxRow)
 		case len(r.fields) > 0:
 			return Layout{r.Dialect, nameColumns(r.fields), r.at, r.line}, nil
 		}

@@ -31,7 +31,7 @@ func (s *scanned) Open() (sqlite3.VTabCursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := cursor{table: s.table, text: text}
+	c := cursor{table: s.table, ctx: s.ctx, text: text}
 	if s.places != nil {
 		return &jsonCursor{cursor: c, values: make([][]byte, len(s.columns))}, nil
 	}
@@ -41,7 +41,8 @@ func (s *scanned) Open() (sqlite3.VTabCursor, error) {
 // cursor reads the rows of a table in their order.
 type cursor struct {
 	table *table
-	text  *bigtext.Text // with the rows
+	ctx   context.Context //nolint:containedctx // as above
+	text  *bigtext.Text   // with the rows
 	rows  *tables.Scanner
 	row   int64
 	atEnd bool
@@ -49,7 +50,15 @@ type cursor struct {
 
 // begin goes back to the first row.
 func (c *cursor) begin() {
-	c.rows, c.row, c.atEnd = c.table.scan(c.text), 0, false
+	c.rows, c.row, c.atEnd = c.table.scan(c, c.text.Size()), 0, false
+}
+
+// ReadAt reads the text for the rows. It ends with the query: blank lines are no rows.
+func (c *cursor) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.text.ReadAt(p, off)
 }
 
 // moved takes the outcome of reading a row.

@@ -127,40 +127,36 @@ func WriteRows(ctx context.Context, file *bigtext.Text, table string, lines io.W
 
 // withDatabase calls use with an engine that has the file alone, within the bounds.
 func withDatabase(parent context.Context, file *bigtext.Text, use func(db *sqlite3.Conn) error) (err error) {
-	ctx, cancel := context.WithTimeout(parent, databaseTime+databasePerMiB*time.Duration(file.Size()>>20))
+	limit := databaseTime + databasePerMiB*time.Duration(file.Size()>>20)
+	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer turn.Release(1)
-
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %w", ErrDatabase, asError(p))
+	err = withEngine(ctx, databaseMemory, databaseDisk, func(e *engine) error {
+		for category, value := range bounds {
+			if category != sqlite3.LIMIT_ATTACHED {
+				e.Limit(category, value)
+			}
 		}
-	}()
-	e, err := openEngine(ctx, databaseMemory, databaseDisk)
-	if err != nil {
-		return err
-	}
-	defer e.close()
-
-	for category, value := range bounds {
-		if category != sqlite3.LIMIT_ATTACHED {
-			e.Limit(category, value)
+		if err := e.attach(fileSchema, file); err != nil {
+			return err
 		}
-	}
-	if err = e.attach(fileSchema, file); err == nil {
-		if err = e.SetAuthorizer(authorize); err == nil {
-			err = use(e.Conn)
+		if err := e.SetAuthorizer(authorize); err != nil {
+			return err
 		}
-	}
-	if err != nil && parent.Err() != nil {
+		return use(e.Conn)
+	})
+	code := sqlite3.ErrorCode(0)
+	switch {
+	case err == nil:
+		return nil
+	case parent.Err() != nil:
 		return context.Cause(parent)
-	}
-	if code := sqlite3.ErrorCode(0); errors.As(err, &code) {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: this takes more than %s", ErrDatabase, limit)
+	case errors.As(err, &code):
 		reason, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sqlite3: "), ": unable to open database: ")
 		return fmt.Errorf("%w: %s", ErrDatabase, reason) // not the name by which the engine knows the file
+	case errors.Is(err, errEngine):
+		return fmt.Errorf("%w: %w", ErrDatabase, err)
 	}
 	return err
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // replaceFunctions replaces functions of SQLite whose time grows with the square of their
-// arguments, and which no limit of time ends.
+// arguments. They read the texts where SQLite has them, so that the memory of an engine can be taken
+// away from them, too.
 func replaceFunctions(db *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	for _, f := range []struct {
@@ -24,9 +25,9 @@ func replaceFunctions(db *sqlite3.Conn) error {
 	}{
 		{"instr", 2, instr},
 		{"replace", 3, replace},
-		{"trim", 2, trimmer(strings.TrimFunc)},
-		{"ltrim", 2, trimmer(strings.TrimLeftFunc)},
-		{"rtrim", 2, trimmer(strings.TrimRightFunc)},
+		{"trim", 2, trimmer(bytes.TrimFunc)},
+		{"ltrim", 2, trimmer(bytes.TrimLeftFunc)},
+		{"rtrim", 2, trimmer(bytes.TrimRightFunc)},
 		{"unhex", 2, unhex},
 		{"regexp", 2, matcher(syntax.Perl | syntax.DotNL)},
 		{"regexpi", 2, matcher(syntax.Perl | syntax.DotNL | syntax.FoldCase)},
@@ -61,10 +62,10 @@ func instr(ctx sqlite3.Context, args ...sqlite3.Value) {
 		return
 	}
 
-	text := args[0].Text()
-	i := strings.Index(text, args[1].Text())
+	text := args[0].RawText()
+	i := bytes.Index(text, args[1].RawText())
 	if i >= 0 {
-		i = utf8.RuneCountInString(text[:i])
+		i = utf8.RuneCount(text[:i])
 	}
 	ctx.ResultInt(i + 1)
 }
@@ -73,33 +74,40 @@ func replace(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if hasNull(args) {
 		return
 	}
-	text, old, with := args[0].Text(), args[1].Text(), args[2].Text()
-	if old == "" {
-		ctx.ResultText(text)
+	text, old, with := args[0].RawText(), args[1].RawText(), args[2].RawText()
+	if len(old) == 0 {
+		ctx.ResultText(string(text))
 		return
 	}
 
-	size := len(text) + strings.Count(text, old)*(len(with)-len(old))
+	size := len(text) + bytes.Count(text, old)*(len(with)-len(old))
 	if size > bounds[sqlite3.LIMIT_LENGTH] {
 		ctx.ResultError(sqlite3.TOOBIG)
 		return
 	}
-	ctx.ResultText(strings.ReplaceAll(text, old, with))
+	ctx.ResultText(string(bytes.ReplaceAll(text, old, with)))
 }
 
 // trimmer removes characters that are in the second argument.
-func trimmer(trim func(string, func(rune) bool) string) sqlite3.ScalarFunction {
+func trimmer(trim func([]byte, func(rune) bool) []byte) sqlite3.ScalarFunction {
 	return func(ctx sqlite3.Context, args ...sqlite3.Value) {
 		if hasNull(args) {
 			return
 		}
 
-		set := map[rune]bool{}
-		for _, r := range args[1].Text() {
-			set[r] = true
-		}
-		ctx.ResultText(trim(args[0].Text(), func(r rune) bool { return set[r] }))
+		text, set := args[0].RawText(), setOf(args[1].RawText())
+		ctx.ResultText(string(trim(text, func(r rune) bool { return set[r] })))
 	}
+}
+
+func setOf(text []byte) map[rune]bool {
+	set := map[rune]bool{}
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		set[r] = true
+		text = text[size:]
+	}
+	return set
 }
 
 // unhex returns the bytes of hexadecimal digits, without the characters of the second argument
@@ -108,12 +116,7 @@ func unhex(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if hasNull(args) {
 		return
 	}
-	passed := map[rune]bool{}
-	for _, r := range args[1].Text() {
-		passed[r] = true
-	}
-
-	text := args[0].Text()
+	text, passed := args[0].RawText(), setOf(args[1].RawText())
 	data := make([]byte, 0, len(text)/2)
 	for len(text) > 0 {
 		if len(text) > 1 && isHex(text[0]) && isHex(text[1]) {
@@ -121,7 +124,7 @@ func unhex(ctx sqlite3.Context, args ...sqlite3.Value) {
 			text = text[2:]
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(text)
+		r, size := utf8.DecodeRune(text)
 		if !passed[r] || isHex(text[0]) {
 			return
 		}
@@ -172,12 +175,12 @@ func matcher(flags syntax.Flags) sqlite3.ScalarFunction {
 			ctx.SetAuxData(0, p)
 		}
 
-		text := args[1].Text()
+		text := args[1].RawText()
 		if len(text) > maxWork/p.states {
 			ctx.ResultError(errors.New("the text is too long for this pattern of REGEXP: filter in the snippet"))
 			return
 		}
-		ctx.ResultBool(p.MatchString(text))
+		ctx.ResultBool(p.Match(text))
 	}
 }
 

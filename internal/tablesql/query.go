@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/ncruces/go-sqlite3"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
 )
@@ -105,9 +103,6 @@ func (t *Tables) Describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// turn bounds how many engines there are at the same time in this process.
-var turn = semaphore.NewWeighted(int64(max(2, runtime.NumCPU())))
-
 // The bounds of what a query may be and compute.
 var bounds = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              8 << 20, // bytes of a value
@@ -139,54 +134,19 @@ func (t *Tables) Query(ctx context.Context, sql string, params json.RawMessage) 
 		"sql: the query takes more than %s: ask for less, or join a smaller part: "+
 			"WITH part AS MATERIALIZED (SELECT ...)", t.limits.Time)) //nolint:misspell // SQL has it so
 	defer cancel()
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return nil, t.explain(ctx, err)
-	}
-	defer turn.Release(1)
-
-	defer func() {
-		if p := recover(); p != nil {
-			rows, err = nil, t.explain(ctx, asError(p))
+	err = withEngine(ctx, t.limits.Memory, t.limits.Disk, func(e *engine) (err error) {
+		if err = t.equip(ctx, e); err == nil {
+			rows, err = t.run(e.Conn, sql, params)
 		}
-	}()
-	e, err := t.open(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, t.explain(ctx, err)
 	}
-	defer e.close()
-	rows, err = t.run(e.Conn, sql, params)
-	return rows, t.explain(ctx, err)
+	return rows, nil
 }
 
-// asError returns the error of a panic in the engine, of which it makes use if it has no more
-// memory. A database that is damaged may also bring it to read beyond its memory.
-func asError(p any) error {
-	err, isError := p.(error)
-	if !isError {
-		panic(p)
-	}
-	if strings.Contains(err.Error(), "out of memory") {
-		return sqlite3.NOMEM
-	}
-	if _, isRuntime := errors.AsType[runtime.Error](err); isRuntime {
-		return fmt.Errorf("SQLite has failed: %w", err)
-	}
-	panic(p)
-}
-
-// open starts an engine that has the tables.
-func (t *Tables) open(ctx context.Context) (*engine, error) {
-	e, err := openEngine(ctx, t.limits.Memory, t.limits.Disk)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.equip(ctx, e); err != nil {
-		e.close()
-		return nil, err
-	}
-	return e, nil
-}
-
+// equip gives an engine the tables, and lets it select only.
 func (t *Tables) equip(ctx context.Context, e *engine) error {
 	for _, schema := range t.schemas {
 		var err error
@@ -300,8 +260,6 @@ func (t *Tables) run(db *sqlite3.Conn, sql string, params json.RawMessage) (json
 // explain returns an error that says what to do.
 func (t *Tables) explain(ctx context.Context, err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, sqlite3.NOMEM):

@@ -2,6 +2,7 @@ package tablesql
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -213,6 +214,24 @@ func TestLinesOfManyKeys(t *testing.T) {
 	}
 	if rows, err := tables.Query(t.Context(), "select k1001 from wide", nil); err == nil {
 		t.Errorf("a key without a column: %s", rows)
+	}
+}
+
+// TestNamesThatAreTooLongForSQLite are an error, not a panic.
+func TestNamesThatAreTooLongForSQLite(t *testing.T) {
+	name := strings.Repeat("k", 2_000_000)
+	tables := open(t, DefaultLimits(), map[string]string{"wide.jsonl": `{"` + name + `":1,"short":2}` + "\n"})
+	if rows, err := tables.Query(t.Context(), "select short from wide", nil); string(rows) != `[{"short":2}]` {
+		t.Errorf("%s, %v", rows, err)
+	}
+	if rows, err := tables.Query(t.Context(), "select * from wide", nil); err == nil ||
+		!strings.Contains(err.Error(), "SQLite has failed") {
+		t.Errorf("%.100s, %v", rows, err)
+	}
+
+	text := bigtext.FromBytes("long.db", makeDatabase(t, `create table t("`+name+`")`))
+	if list, err := ListDatabase(t.Context(), text); !errors.Is(err, ErrDatabase) {
+		t.Errorf("%d tables, %v", len(list), err)
 	}
 }
 

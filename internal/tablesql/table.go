@@ -107,6 +107,7 @@ const (
 	// sampleRows is how many rows decide about types, and which keys are columns.
 	sampleRows  = 10_000
 	sampleBytes = 16 << 20
+	maxRow      = 8 << 20 // bytes, as package tables has it
 )
 
 // prepare finds out the columns, once.
@@ -181,15 +182,20 @@ func makeUnique(name string, taken map[string]bool) string {
 	return unique
 }
 
-// scan returns a scanner of the rows, which are in a text.
-func (t *table) scan(rows *bigtext.Text) *tables.Scanner {
-	return tables.NewScanner(rows, rows.Size(), int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
+// scan returns a scanner of the rows, which are in so many bytes.
+func (t *table) scan(rows io.ReaderAt, size int64) *tables.Scanner {
+	return tables.NewScanner(rows, size, int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
+}
+
+// sample returns a scanner of the first rows.
+func (t *table) sample() *tables.Scanner {
+	return t.scan(t.Text, min(t.Text.Size(), int64(t.layout.First)+sampleBytes+maxRow))
 }
 
 // findTypes chooses the types by the first rows. A column of numbers is INTEGER or REAL if each
 // value can be written back as it was.
 func (t *table) findTypes() error {
-	rows := t.scan(t.Text)
+	rows := t.sample()
 	found := make([]kinds, len(t.columns))
 	for range sampleRows {
 		fields, err := rows.NextFields()
@@ -216,7 +222,7 @@ const lineColumn = "_line"
 
 // findKeys makes a column of each key in the first rows.
 func (t *table) findKeys() error {
-	rows := t.scan(t.Text)
+	rows := t.sample()
 	t.places = map[string]int{}
 	taken := map[string]bool{lineColumn: true}
 

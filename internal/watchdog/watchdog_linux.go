@@ -22,7 +22,8 @@ var (
 	takesFrom uintptr
 
 	// The end of the process. The length of the message is written last, it is 0 for no end.
-	endCode, endMessage, endLength uintptr
+	endCode, endMessage uintptr //nolint:unused // the assembly has them
+	endLength           uintptr
 )
 
 // newStay returns one that has had no owner. The caller holds the lock of freeStays.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/internal/testing/stwait"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 	"github.com/rlmhq/rlm/tiers/wasm"

@@ -155,7 +155,9 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	}
 
 	// Loading is deterministic, so the image is the same on all machines.
-	accounts, err := session.NewAccounts(ctx, tiers.Config{Deterministic: true})
+	// A slow machine may take long.
+	limits := tiers.Limits{Wall: time.Hour}
+	accounts, err := session.NewAccounts(ctx, tiers.Config{Deterministic: true, Limits: limits})
 	if err != nil {
 		return err
 	}

@@ -225,6 +225,7 @@ func (in *instance) boot(ctx context.Context, source string) (stdout string, err
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return "", err
 	}
+	in.refuel(0) // a new instance has fuel for ever, and wazero's watchdog wants yields
 	at, err := in.ask(ctx, "alloc", uint64(len(source)))
 	if err != nil {
 		return "", err

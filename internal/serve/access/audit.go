@@ -1,8 +1,10 @@
 package access
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,9 @@ import (
 // Audit is the log of what was done with which key. It has no secrets and no contents. It is
 // safe for concurrent use.
 type Audit struct {
+	// Grown, if set, is called with the size of the log after each entry, in bytes.
+	Grown func(bytes int64)
+
 	mu    sync.Mutex
 	file  *os.File
 	isCut bool // the disk took a part of the last line
@@ -48,9 +53,12 @@ func (a *Audit) Note(k *Key, request, action, object, outcome string) error {
 	})
 }
 
+// AuditFile is the name of the log in a data folder.
+const AuditFile = "audit.jsonl"
+
 // OpenAudit opens the log in a data folder, to add to it. Only the user can read it.
 func OpenAudit(dir string) (*Audit, error) {
-	path := filepath.Join(dir, "audit.jsonl")
+	path := filepath.Join(dir, AuditFile)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != 0 {
 		return nil, fmt.Errorf("the audit log %s is not a regular file: %w", path, fs.ErrInvalid)
 	}
@@ -59,6 +67,29 @@ func OpenAudit(dir string) (*Audit, error) {
 		return nil, fmt.Errorf("cannot open the audit log: %w", err)
 	}
 	return &Audit{file: file}, nil
+}
+
+// sumFormat is the last member of a line, with which the line ends: the checksum of all before it.
+const sumFormat = `,"sum":"%08x"}`
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	sumLength  = len(fmt.Sprintf(sumFormat, 0))
+)
+
+// seal adds its checksum to a line of JSON.
+func seal(line []byte) []byte {
+	line = line[:len(line)-1] // the brace
+	return fmt.Appendf(line, sumFormat, crc32.Checksum(line, castagnoli))
+}
+
+// isWhole reports whether a line has its checksum. Lines of an earlier version have none.
+func isWhole(line []byte) (hasSum, is bool) {
+	at := len(line) - sumLength
+	if at < 1 || !bytes.HasPrefix(line[at:], []byte(`,"sum":"`)) {
+		return false, json.Valid(line)
+	}
+	return true, bytes.Equal(seal(append(line[:at:at], '}')), line)
 }
 
 // Add writes an entry with the time of now.
@@ -71,12 +102,19 @@ func (a *Audit) Add(e Entry) error {
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	line = append(line, '\n')
+	line = append(seal(line), '\n')
 	if a.isCut {
 		line = append([]byte{'\n'}, line...)
 	}
 	n, err := a.file.Write(line) // in one piece, beside other processes
 	a.isCut = err != nil && (a.isCut || n > 0)
+	if err != nil || a.Grown == nil {
+		return err
+	}
+	info, err := a.file.Stat()
+	if err == nil {
+		a.Grown(info.Size())
+	}
 	return err
 }
 

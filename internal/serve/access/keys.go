@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,8 +169,15 @@ func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	sum := sha256.Sum256([]byte(secret)) // an attacker who times the search learns nothing of it
 
 	k, err := scanKey(ks.db.QueryRowContext(ctx, selectKeys+`WHERE hash = ? AND revoked = 0`, sum[:]))
-	if errors.Is(err, sql.ErrNoRows) {
-		return k, problem.New(http.StatusUnauthorized, "invalid_key",
+	if !errors.Is(err, sql.ErrNoRows) {
+		return k, err
+	}
+	isLost, err := records.IsLost(ctx, ks.db, hex.EncodeToString(sum[:]))
+	if err == nil && isLost {
+		err = problem.New(http.StatusUnauthorized, "invalid_key",
+			"the key was damaged on the server's disk, and is lost: make a new one with rlm keys create")
+	} else if err == nil {
+		err = problem.New(http.StatusUnauthorized, "invalid_key",
 			"the key is unknown or was revoked: make one with rlm keys create")
 	}
 	return k, err

@@ -80,7 +80,7 @@ func New(o Options) (*Certificates, error) {
 			o.Log.Info("the terms of the authority are accepted", "terms", terms)
 			return true
 		},
-		Cache: autocert.DirCache(folder), HostPolicy: autocert.HostWhitelist(o.Hosts...), Email: o.Email,
+		Cache: sealed{autocert.DirCache(folder), o.Log}, HostPolicy: autocert.HostWhitelist(o.Hosts...), Email: o.Email,
 		Client: &acme.Client{DirectoryURL: directory, HTTPClient: client, UserAgent: "rlm"},
 	}, o.Log}, nil
 }

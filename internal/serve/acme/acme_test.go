@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,6 +23,7 @@ import (
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
 	"github.com/miekg/dns"
+	"golang.org/x/crypto/acme/autocert"
 )
 
 const name = "rlm.example.org"
@@ -265,5 +267,47 @@ func TestOptionsAreChecked(t *testing.T) {
 		if _, err := New(o); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v", c, err)
 		}
+	}
+}
+
+// TestADamagedEntryIsNone: the authority is asked again.
+func TestADamagedEntryIsNone(t *testing.T) {
+	dir, entry := t.TempDir(), []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	var log bytes.Buffer
+	cache := sealed{autocert.DirCache(dir), slog.New(slog.NewTextHandler(&log, nil))}
+	if err := cache.Put(t.Context(), "host", entry); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "host")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cache.Get(t.Context(), "host"); err != nil || !bytes.Equal(got, entry) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for at := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 4
+		for _, data := range [][]byte{damaged, whole[:at]} {
+			if bytes.Equal(bytes.TrimSpace(data), bytes.TrimSpace(entry)) {
+				continue // as an earlier version has written it
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := cache.Get(t.Context(), "host"); !errors.Is(err, autocert.ErrCacheMiss) {
+				t.Errorf("damaged at %d, got %q, %v", at, got, err)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "is damaged") {
+		t.Errorf("the log has %s", &log)
+	}
+	if err := os.WriteFile(path, entry, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cache.Get(t.Context(), "host"); err != nil || !bytes.Equal(got, entry) {
+		t.Errorf("an entry of an earlier version: %q, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package files keeps what clients upload, one file on the disk for each. A file never changes.
+// Package files keeps what clients upload. A file never changes.
 package files
 
 import (
@@ -8,9 +8,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
@@ -25,79 +25,104 @@ type File struct {
 
 // Files are the files of all tenants. It is safe for concurrent use.
 type Files struct {
-	db  *sql.DB
-	dir string
-	max int64 // bytes of one file
+	db       *sql.DB
+	contents *contents.Contents
+	quota    *records.Quota
+	max      int64 // bytes of one file
 }
 
-// Open returns the files of a folder.
-func Open(db *sql.DB, dir string, maxBytes int64) (*Files, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+// New returns the files of a server.
+func New(db *sql.DB, c *contents.Contents, quota *records.Quota, maxBytes int64) *Files {
+	return &Files{db, c, quota, maxBytes}
+}
+
+// Path returns the path of a file's content.
+func (f *Files) Path(id string) string { return "files/" + id }
+
+// Open opens the content of a file. The error is for the client.
+func (f *Files) Open(ctx context.Context, id string) (*os.File, error) {
+	file, err := f.contents.File(ctx, f.Path(id))
+	return file, AsProblem(err, id)
+}
+
+// AsProblem returns an error of a file's content for the client.
+func AsProblem(err error, id string) error {
+	var damaged *contents.DamageError
+	if errors.As(err, &damaged) {
+		return problem.New(http.StatusGone, problem.Damaged, "the file %s is damaged on the server's disk: %s: "+
+			"upload it again", id, damaged.Problem)
 	}
-	return &Files{db, dir, maxBytes}, nil
+	return err
 }
-
-// Path returns where the content of a file is.
-func (f *Files) Path(id string) string { return filepath.Join(f.dir, id) }
 
 // maxText bounds the name and the purpose of a file, in bytes.
 const maxText = 512
 
 // Create keeps a stream as a file of a tenant, whose files and sessions may have quota bytes
-// together; 0 is no bound. A stream that breaks leaves nothing.
+// together, also those that arrive at the same time; 0 is no bound. A stream that breaks leaves
+// nothing.
 func (f *Files) Create(
 	ctx context.Context, tenant, name, purpose string, content io.Reader, quota int64,
 ) (file File, err error) {
 	if name == "" || len(name) > maxText || len(purpose) > maxText {
 		return file, problem.Bad("file", "give a file with a name, and a purpose, of at most %d bytes", maxText)
 	}
-	left := f.max
-	if quota > 0 {
-		used, err := records.Used(ctx, f.db, tenant)
-		if err != nil {
-			return file, err
-		}
-		left = min(left, quota-used)
-	}
-
 	file = File{
 		ID: runs.NewID("file-"), Tenant: tenant, Name: name, Purpose: purpose, Created: time.Now().UTC(),
 	}
-	if file.Bytes, err = f.write(file.ID, content, left); err != nil {
+	arriving := &arrival{ctx: ctx, from: content, left: f.max, quota: f.quota.Arrive(tenant, quota)}
+	defer arriving.quota.Abort()
+	written, err := f.contents.Write(f.Path(file.ID), func(w io.Writer) error {
+		n, err := io.Copy(w, arriving)
+		if err == nil && n == 0 {
+			err = problem.Bad("file", "the file is empty")
+		}
+		return err
+	})
+	if err != nil {
 		return file, err
 	}
-	_, err = f.db.ExecContext(ctx,
-		`INSERT INTO files (id, tenant, name, purpose, bytes, created) VALUES (?, ?, ?, ?, ?, ?)`,
-		file.ID, tenant, name, purpose, file.Bytes, records.Time(file.Created))
-	if err != nil {
-		return file, errors.Join(err, os.Remove(f.Path(file.ID)))
-	}
-	return file, nil
+
+	file.Bytes = written.Bytes
+	return file, arriving.quota.Finish(func() error {
+		return f.contents.Keep(ctx, []*contents.Incoming{written}, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx,
+				`INSERT INTO files (id, tenant, name, purpose, bytes, created) VALUES (?, ?, ?, ?, ?, ?)`,
+				file.ID, tenant, name, purpose, file.Bytes, records.Time(file.Created))
+			return err
+		})
+	})
 }
 
-// write writes a stream to the disk before a row names it.
-func (f *Files) write(id string, content io.Reader, left int64) (n int64, err error) {
-	target, err := os.OpenFile(f.Path(id), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	n, err = io.Copy(target, io.LimitReader(content, max(left, 0)+1))
-	if err == nil && n > left {
-		err = problem.New(http.StatusRequestEntityTooLarge, "file_too_large",
-			"the file has more than %d bytes, which are left for it: delete others, or send less", max(left, 0))
-	}
-	if err == nil && n == 0 {
-		err = problem.Bad("file", "the file is empty")
-	}
-	if err == nil {
-		err = target.Sync()
-	}
+// arrival is a stream whose bytes count while they arrive.
+type arrival struct {
+	ctx   context.Context //nolint:containedctx // of one upload
+	from  io.Reader
+	count int64
+	left  int64
+	quota *records.Arrival
+}
 
-	if err = errors.Join(err, target.Close()); err != nil {
-		return 0, errors.Join(err, os.Remove(f.Path(id)))
+// Read implements [io.Reader]. Bytes beyond a bound are not passed on.
+func (a *arrival) Read(data []byte) (int, error) {
+	n, err := a.from.Read(data)
+	if a.left -= int64(n); a.left < 0 {
+		return 0, tooLarge(a.count + a.left + int64(n))
 	}
-	return n, nil
+	a.count += int64(n)
+	if grown := a.quota.Grow(a.ctx, a.count); grown != nil {
+		var known *problem.Error
+		if errors.As(grown, &known) {
+			grown = tooLarge(a.count - int64(n))
+		}
+		return 0, grown
+	}
+	return n, err
+}
+
+func tooLarge(most int64) error {
+	return problem.New(http.StatusRequestEntityTooLarge, "file_too_large",
+		"the file has more than %d bytes, which are left for it: delete others, or send less", max(most, 0))
 }
 
 const columns = `SELECT id, tenant, name, purpose, bytes, created FROM files WHERE tenant = ? `
@@ -113,7 +138,7 @@ func scan(row records.Row) (file File, err error) {
 func (f *Files) Get(ctx context.Context, tenant, id string) (File, error) {
 	file, err := scan(f.db.QueryRowContext(ctx, columns+`AND id = ?`, tenant, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return file, problem.NotFound("file", id)
+		return file, records.NotFound(ctx, f.db, "file", id)
 	}
 	return file, err
 }
@@ -126,6 +151,7 @@ func (f *Files) List(ctx context.Context, tenant, purpose, after string, limit i
 			return nil, err
 		}
 	}
+
 	at := records.Time(last.Created)
 	return records.List(ctx, f.db, scan, columns+`AND (? = '' OR purpose = ?)
 		AND (created < ? OR created = ? AND id > ?) ORDER BY created DESC, id LIMIT ?`,
@@ -137,10 +163,10 @@ func (f *Files) Delete(ctx context.Context, tenant, id string) error {
 	if _, err := f.Get(ctx, tenant, id); err != nil {
 		return err
 	}
-	if _, err := f.db.ExecContext(ctx, `DELETE FROM files WHERE tenant = ? AND id = ?`, tenant, id); err != nil {
+	return f.contents.Remove(ctx, f.Path(id), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM files WHERE tenant = ? AND id = ?`, tenant, id)
 		return err
-	}
-	return os.Remove(f.Path(id))
+	})
 }
 
 // SetPurpose changes the purpose of a file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,6 +33,8 @@ func (a *api) addSessions(h huma.API) {
 		"Run a snippet; it is interrupted when the client goes away", run, a.exec)
 	add(h, a, http.MethodPost, one+"/interrupt", "interrupt-session",
 		"Stop what a session runs; the variables stay", run, a.interrupt)
+	add(h, a, http.MethodPost, one+"/reset", "reset-session",
+		"Begin again without variables; contexts and snapshots stay", run, a.resetSession)
 	add(h, a, http.MethodPost, one+"/fork", "fork-session",
 		"Make a session with a copy of the variables", run, a.forkSession)
 
@@ -42,6 +45,8 @@ func (a *api) addSessions(h huma.API) {
 	add(h, a, http.MethodGet, one+"/contexts", "list-contexts", "List the contexts", read, a.listContexts)
 	add(h, a, http.MethodPost, one+"/contexts", "add-contexts",
 		"Add contexts for the next snippets", run, a.addContexts)
+	add(h, a, http.MethodPut, one+"/contexts/{context}", "mend-context",
+		"Send a context again that is damaged on the server's disk", run, a.mendContext)
 	a.addStates(h)
 	add(h, a, http.MethodGet, "/v1/tiers", "list-tiers", "List the tiers of the server", read, a.listTiers)
 }
@@ -243,6 +248,14 @@ func (a *api) interrupt(ctx context.Context, in *byID) (*struct{}, error) {
 	return nil, a.Sessions.Interrupt(ctx, access.Caller(ctx).Tenant, in.ID)
 }
 
+// resetSession answers POST /v1/sessions/{id}/reset.
+func (a *api) resetSession(ctx context.Context, in *byID) (*oneSession, error) {
+	if err := a.Sessions.Reset(ctx, access.Caller(ctx).Tenant, in.ID); err != nil {
+		return nil, err
+	}
+	return a.getSession(ctx, in)
+}
+
 type forkInput struct {
 	ID   string `path:"id" maxLength:"100"`
 	Word string `header:"Idempotency-Key" maxLength:"255" doc:"a second request with it is the first one again"`
@@ -364,6 +377,31 @@ func (a *api) addContexts(ctx context.Context, in *addContextsInput) (*contextsO
 	out := &contextsOutput{}
 	out.Body.Contexts = describeContexts(record.Spec.Contexts)
 	return out, nil
+}
+
+type mendContextInput struct {
+	ID      string `path:"id" maxLength:"100"`
+	Context string `path:"context" maxLength:"10" doc:"its number in the list, from 0"`
+	Body    *inputOf
+}
+
+// mendContext answers PUT /v1/sessions/{id}/contexts/{context}.
+func (a *api) mendContext(ctx context.Context, in *mendContextInput) (*contextsOutput, error) {
+	if _, err := a.Sessions.Get(ctx, access.Caller(ctx).Tenant, in.ID); err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(in.Context)
+	if err != nil || in.Body == nil {
+		return nil, problem.Bad("context", "give the number of a context, and its content")
+	}
+	sent, err := a.contents(ctx, []inputOf{*in.Body})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Sessions.MendContext(ctx, access.Caller(ctx), in.ID, number, &sent[0]); err != nil {
+		return nil, err
+	}
+	return a.listContexts(ctx, &byID{in.ID})
 }
 
 type tiersOutput struct {

@@ -225,12 +225,16 @@ func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle f
 		return err
 	}
 	err := a.Runs.Follow(ctx, tenant, run, 0, func(_ int64, line []byte) error {
-		if !isRootSnippet(line) {
+		isDamaged := runs.IsDamaged(line)
+		if !isDamaged && !isRootSnippet(line) {
 			return nil
 		}
 		var e runs.Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
+		}
+		if isDamaged { // it may have been a snippet
+			return t.code(&runs.Event{Event: ledger.Event{Error: e.Text}}, run)
 		}
 		if e.Node != "0" || e.Kind != ledger.EventSnippet {
 			return nil

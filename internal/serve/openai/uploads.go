@@ -6,7 +6,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"os"
 	"strconv"
 
 	"github.com/rlmhq/rlm/internal/serve/access"
@@ -107,7 +106,7 @@ func (a *API) readFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	content, err := os.Open(a.Files.Path(f.ID))
+	content, err := a.Files.Open(r.Context(), f.ID)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,10 @@ func Of(err error) *Error {
 		return New(http.StatusRequestEntityTooLarge, "body_too_large",
 			"the body has more than %d bytes: send less, or upload a file", tooLarge.Limit)
 	}
+	if IsDamage(err) {
+		return New(http.StatusInternalServerError, Damaged, "what the server has kept of this is damaged: "+
+			"its log says what, and its operator finds it with rlm store check")
+	}
 	if IsDisk(err) {
 		return New(http.StatusInsufficientStorage, "disk_full",
 			"the server's disk is full or cannot be written, so this was not kept; what was kept before is intact")

@@ -1,4 +1,5 @@
--- The tables of version 3. Times are nanoseconds since 1970, 0 for none.
+-- The tables of version 4. Columns are only ever added behind the others. Times are
+-- nanoseconds since 1970, 0 for none.
 
 CREATE TABLE IF NOT EXISTS keys (
 	id      TEXT PRIMARY KEY,
@@ -93,3 +94,16 @@ CREATE TABLE IF NOT EXISTS sessions (
 
 CREATE UNIQUE INDEX IF NOT EXISTS sessions_by_name ON sessions (tenant, name) WHERE name != '';
 CREATE INDEX IF NOT EXISTS sessions_by_tenant ON sessions (tenant, created DESC, id);
+
+CREATE TABLE IF NOT EXISTS contents (
+	path    TEXT PRIMARY KEY, -- of the file, below the data folder
+	digest  BLOB NOT NULL,    -- SHA-256; empty if the file checks itself, or is of an earlier version
+	bytes   INTEGER NOT NULL, -- -1 if they are not known
+	created INTEGER NOT NULL
+);
+
+-- What was lost by damage, so that a request for it gets more than "there is none".
+CREATE TABLE IF NOT EXISTS lost (
+	id    TEXT PRIMARY KEY,
+	found INTEGER NOT NULL
+);

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -152,19 +151,16 @@ func (m *Manager) fork(
 	spec.ParentUSD = parent.Spec.ParentUSD + costUntil(known, turn)
 	r := Request{Spec: spec, Background: true, Idempotency: c.Idempotency}
 	for i, name := range spec.Contexts {
-		r.Contents = append(r.Contents, Content{Name: name, Path: m.contextFile(parent.ID, i)})
+		r.Contents = append(r.Contents, Content{Name: name, Path: m.contextPath(parent.ID, i)})
 	}
 	return m.Start(ctx, k, r)
 }
 
-// branch makes the journal of a fork, and the begin of its events.
+// branch makes the journal of a fork.
 func (m *Manager) branch(ctx context.Context, r *Record) error {
 	spec := &r.Spec
 	fork := rlm.Run{Name: r.ID, Question: spec.Question}
-	if err := m.Engine.ForkRun(ctx, spec.Parent, spec.ParentTurn, fork); err != nil {
-		return err
-	}
-	return copyEvents(m.eventsFile(spec.Parent), m.eventsFile(r.ID), spec.ParentTurn)
+	return m.Engine.ForkRun(ctx, spec.Parent, spec.ParentTurn, fork)
 }
 
 // costUntil returns what the turns of a run have cost, up to one of them.
@@ -186,9 +182,9 @@ func (m *Manager) kept(ctx context.Context, r *Record) float64 {
 	return r.Spec.ParentUSD + costUntil(&known, math.MaxInt)
 }
 
-// contextFile returns where the content of a run's context is.
-func (m *Manager) contextFile(id string, i int) string {
-	return filepath.Join(m.folder(id), "contexts", strconv.Itoa(i))
+// contextPath returns the path of the content of a run's context.
+func (m *Manager) contextPath(id string, i int) string {
+	return folder(id) + "/contexts/" + strconv.Itoa(i)
 }
 
 // Wake lets parked runs go on for which another process has decided, such as rlm runs approve.

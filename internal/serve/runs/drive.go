@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -104,20 +104,20 @@ func (m *Manager) task(l *live, profile *Profile) (task rlm.AnswerTask, closeCon
 		}
 	}
 
-	var files []*os.File
+	var opened []*contents.Content
 	closeContexts = func() {
-		for _, f := range files {
-			_ = f.Close() // was only read
+		for _, c := range opened {
+			_ = c.Close() // was only read
 		}
 	}
 	for i, name := range spec.Contexts {
-		file, err := os.Open(m.contextFile(l.record.ID, i))
+		content, err := m.Contents.Read(l.ctx, m.contextPath(l.record.ID, i))
 		if err != nil {
 			closeContexts()
-			return task, nil, fmt.Errorf("cannot read context %q: %w", name, err)
+			return task, nil, fmt.Errorf("cannot read context %q: %w", name, DamagedContext(err, name))
 		}
-		files = append(files, file)
-		task.Contexts = append(task.Contexts, rlm.Stream(m.Inputs, name, file, m.MaxContext))
+		opened = append(opened, content)
+		task.Contexts = append(task.Contexts, rlm.Stream(m.Inputs, name, content, m.MaxContext))
 	}
 	return task, closeContexts, nil
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/fairqueue"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -27,8 +29,9 @@ type Options struct {
 	DB       *sql.DB
 	Keys     *access.Keys
 	Meter    *access.Meter
-	// Dir is the folder for the contexts and events of runs.
-	Dir string
+	// Contents have the contexts and events of runs. Dir is their folder, the data folder.
+	Contents *contents.Contents
+	Dir      string
 	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
 	AtOnce, Queue int
 	// Inputs say how contexts are read, MaxContext bounds one of them, in bytes.
@@ -147,10 +150,14 @@ func (m *Manager) enter(ctx context.Context, tenant string) (leave func(), err e
 // NewID returns an ID that nobody guesses, with a prefix such as "run_".
 func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// folder returns the folder of a run.
-func (m *Manager) folder(id string) string { return filepath.Join(m.Dir, id) }
+// folder returns the folder of a run, below the data folder.
+func folder(id string) string { return "runs/" + id }
 
-func (m *Manager) eventsFile(id string) string { return filepath.Join(m.folder(id), "events.jsonl") }
+func (m *Manager) eventsPath(id string) string { return folder(id) + "/" + records.EventsFile }
+
+func (m *Manager) eventsFile(id string) string {
+	return filepath.Join(m.Dir, filepath.FromSlash(m.eventsPath(id)))
+}
 
 // Start begins a run of a key and returns its record. The error is for the client.
 func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, error) {
@@ -291,7 +298,11 @@ func (m *Manager) Follow(
 		return l.events.follow(ctx, after, take, idle)
 	}
 
-	events, err := pastEvents(m.eventsFile(id))
+	isKept, err := records.HasContents(ctx, m.db, m.eventsPath(id))
+	if err != nil {
+		return err
+	}
+	events, err := pastEvents(m.eventsFile(id), isKept)
 	if err != nil {
 		return err
 	}

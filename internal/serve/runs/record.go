@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
@@ -143,7 +142,7 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	r, err := scanRecord(m.db.QueryRowContext(ctx,
 		`SELECT `+runColumns+` FROM runs WHERE tenant = ? AND id = ?`, tenant, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return r, problem.NotFound("run", id)
+		return r, records.NotFound(ctx, m.db, "run", id)
 	}
 	return r, err
 }

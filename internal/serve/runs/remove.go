@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
@@ -30,10 +29,10 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 // remove deletes the record of a run last, so that a removal that failed can be done again. What
 // it has cost stays in the spending of its key.
 func (m *Manager) remove(ctx context.Context, id string) error {
-	if err := m.removeContent(ctx, id); err != nil {
+	if err := m.removeJournal(ctx, id); err != nil {
 		return err
 	}
-	return records.Within(ctx, m.db, func(tx *sql.Tx) error {
+	return m.Contents.Remove(ctx, folder(id), func(tx *sql.Tx) error {
 		for _, statement := range []string{
 			`DELETE FROM responses WHERE run = ?`, `DELETE FROM idempotency WHERE run = ?`,
 			`DELETE FROM runs WHERE id = ?`,
@@ -46,13 +45,13 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	})
 }
 
-// removeContent deletes the contexts, the events and the journal of a run.
-func (m *Manager) removeContent(ctx context.Context, id string) error {
+// removeJournal deletes the journal of a run.
+func (m *Manager) removeJournal(ctx context.Context, id string) error {
 	err := m.Engine.RemoveRun(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // it may never have begun
 		return busy(err)
 	}
-	return os.RemoveAll(m.folder(id))
+	return nil
 }
 
 // expiredAtOnce bounds the runs that Expire reads at a time.

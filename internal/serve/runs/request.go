@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/schema"
@@ -29,10 +29,11 @@ type Request struct {
 	Idempotency string
 }
 
-// Content is a context: a text, or a file on this machine.
+// Content is a context: a text, or what a content of the server has.
 type Content struct {
 	Name string
 	Text string
+	// Path is that of the content, such as an uploaded file: see package contents.
 	Path string
 }
 
@@ -62,6 +63,7 @@ func (r *Request) check() error {
 	case r.MaxTurns < 0 || r.MaxTurns > 1_000:
 		return problem.Bad("max_turns", "give 1 to 1000 turns")
 	}
+
 	b := r.Budget
 	if min(b.Calls, b.ToolCalls, b.Tokens, b.InputTokens, b.OutputTokens, int64(b.Wall)) < 0 || !(b.USD >= 0) {
 		return problem.Bad("budget", "the budget has a negative number: give a positive one, or none")
@@ -134,22 +136,16 @@ func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run 
 	return records.FindRepeated(ctx, m.db, tenant, r.Idempotency, digest)
 }
 
-// save writes the contexts and the record of a run.
+// save writes the contexts, the begin of the events and the record of a run.
 func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.removeContent(ctx, record.ID))
+			err = errors.Join(err, m.removeJournal(ctx, record.ID))
 		}
 	}()
-
-	folder := filepath.Join(m.folder(record.ID), "contexts")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	digest, err := r.digest()
+	if err != nil {
 		return err
-	}
-	for i, c := range r.Contents {
-		if err := c.Save(filepath.Join(folder, strconv.Itoa(i))); err != nil {
-			return err
-		}
 	}
 
 	if record.Spec.Parent != "" {
@@ -157,11 +153,14 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 			return err
 		}
 	}
-	digest, err := r.digest()
+
+	incoming, err := m.writeAll(ctx, record, r.Contents)
 	if err != nil {
+		m.Contents.Drop(incoming)
 		return err
 	}
-	return records.Within(ctx, m.db, func(tx *sql.Tx) error {
+
+	return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error {
 		if err := record.insert(ctx, tx); err != nil || r.Idempotency == "" {
 			return err
 		}
@@ -169,29 +168,47 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 	})
 }
 
-// Save keeps a context in a new file. A file is linked, so that it outlives its deletion by the
-// client.
-func (c *Content) Save(path string) error {
-	if c.Path == "" {
-		return os.WriteFile(path, []byte(c.Text), 0o600)
+// writeAll writes the contexts and the begin of the events of a run.
+func (m *Manager) writeAll(
+	ctx context.Context, record *Record, list []Content,
+) (incoming []*contents.Incoming, err error) {
+	for i := range list {
+		d, err := list[i].Write(ctx, m.Contents, m.contextPath(record.ID, i))
+		if err != nil {
+			return incoming, err
+		}
+		incoming = append(incoming, d)
 	}
-	if os.Link(c.Path, path) == nil {
-		return nil
+
+	events, err := m.Contents.WriteSelfChecked(m.eventsPath(record.ID), func(w io.Writer) error {
+		return m.beginEvents(record, w)
+	})
+	if err != nil {
+		return incoming, err
 	}
-	return copyFile(c.Path, path) // another file system
+	return append(incoming, events), nil
 }
 
-func copyFile(from, to string) (err error) {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
+// Write writes a context. One that is a content already shares its file, so that it outlives its
+// deletion by the client. The error is for the client.
+func (c *Content) Write(ctx context.Context, all *contents.Contents, path string) (*contents.Incoming, error) {
+	if c.Path == "" {
+		return all.Write(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, c.Text)
+			return err
+		})
 	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+
+	d, err := all.Copy(ctx, c.Path, path)
+	return d, DamagedContext(err, c.Name)
+}
+
+// DamagedContext returns an error of a context's content for the client.
+func DamagedContext(err error, name string) error {
+	var damaged *contents.DamageError
+	if errors.As(err, &damaged) {
+		return problem.New(http.StatusGone, problem.Damaged, "the context %q is damaged on the server's disk: %s",
+			name, damaged.Problem)
 	}
-	defer func() { err = errors.Join(err, target.Close()) }()
-	_, err = io.Copy(target, source)
 	return err
 }

@@ -208,7 +208,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if info.Mode().Perm()&0o077 != 0 && above.Mode().Perm()&0o077 != 0 {
+		isOwner := entry.Name() == claimFile // a process of another user learns who has the folder
+		if info.Mode().Perm()&0o077 != 0 && !isOwner && above.Mode().Perm()&0o077 != 0 {
 			t.Errorf("others can read %s: %v", path, info.Mode())
 		}
 		found[entry.Name()] = true

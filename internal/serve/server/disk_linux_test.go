@@ -106,9 +106,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		}
 	}
 	s.drain()
-	if err := s.server.Engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	next.exec(kept, "", "n", "8")
@@ -181,5 +179,52 @@ func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 	if err == nil {
 		_ = s.Close()
+	}
+}
+
+// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, wholly, and makes it read-only.
+func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
+	dir := t.TempDir()
+	smalldisk.Mount(t, dir, "size=24m")
+	s := start(t, dir, counting(t), nil)
+	ready := func(status int, text string) {
+		t.Helper()
+		s.server.disk.looked = time.Time{}
+		got := s.do("GET", "/readyz", "", nil)
+		s.want(got, status, text)
+		if strings.Contains(got.body, dir) {
+			t.Errorf("anybody learns of the folder: %s", got.body)
+		}
+	}
+	ready(200, "ready")
+	free := fill(t, dir, 1<<20)
+	ready(503, "disk_full")
+	s.want(s.do("GET", "/healthz", "", nil), 200, "ok")
+	free()
+	ready(200, "ready")
+	free = fill(t, dir, 0)
+	ready(503, "disk_full")
+	free()
+	ready(200, "ready")
+	if !strings.Contains(s.logs.String(), "the data folder cannot take more") {
+		t.Errorf("the log does not say why: %s", s.logs)
+	}
+}
+
+// TestADiskThatCannotBeWrittenIsFound looks at a disk that is mounted for reading.
+func TestADiskThatCannotBeWrittenIsFound(t *testing.T) {
+	dir := t.TempDir()
+	smalldisk.Mount(t, dir, "size=24m")
+	d := disk{dir: dir}
+	if err := d.check(func(string, ...any) {}); err != nil {
+		t.Error(err)
+	}
+	smalldisk.MakeReadOnly(t, dir)
+	if err := d.check(func(string, ...any) {}); err != nil {
+		t.Error("it looks twice at the same time")
+	}
+	d.looked = time.Time{}
+	if err := d.check(func(string, ...any) {}); err == nil {
+		t.Error("a disk that cannot be written is fine")
 	}
 }

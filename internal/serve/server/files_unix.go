@@ -15,3 +15,13 @@ func mostFiles() int {
 	}
 	return int(min(limit.Cur, math.MaxInt32)) //nolint:gosec // it fits
 }
+
+// freeSpace returns how many bytes of the disk of a folder are free for this user, and its size.
+func freeSpace(dir string) (free, size uint64, err error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, 0, err
+	}
+	block := uint64(disk.Bsize) //nolint:gosec // not negative
+	return disk.Bavail * block, disk.Blocks * block, nil
+}

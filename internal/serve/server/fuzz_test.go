@@ -34,7 +34,7 @@ func FuzzSessionRequests(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which int, body string) {
 		method, path, _ := strings.Cut(requests[uint(which)%uint(len(requests))], " ")
-		s := &tested{t, s.server, s.web, s.logs}
+		s := &tested{t, s.server, s.web, s.logs, s.stop}
 		got := s.do(method, path, "", body, "Content-Type", "application/json")
 		if id := s.newSession(got.body); id != "" && got.status == 200 && method == "POST" {
 			s.do("DELETE", "/v1/sessions/"+id, "", nil)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -121,41 +122,45 @@ func TestASnapshotIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledServerLeftIsDeleted starts a server on folders without a row, and on a snapshot
-// that is not whole.
-func TestWhatAKilledServerLeftIsDeleted(t *testing.T) {
+// TestWhatAKilledServerLeftComesToItsEnd starts a server on contents that do not count yet, on one
+// that counts and is not in its place, and on one that was being deleted.
+func TestWhatAKilledServerLeftComesToItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
 	path := s.open("", object{"name": "kept"})
 	s.exec(path, "", "n = 1; n", "1")
 	s.want(s.do("POST", path+"/snapshots", "", nil), 200, "")
-	s.drain()
+	file := s.upload("", "a file")
+	s.stop()
 
-	folders := filepath.Join(dir, "sessions")
-	mine := filepath.Join(folders, path[len("/v1/sessions/"):])
-	orphan, other := filepath.Join(folders, "sess_orphan"), filepath.Join(folders, "other")
-	parts := []string{filepath.Join(mine, "new-1"), filepath.Join(mine, "snapshots", "new-2")}
-	for _, folder := range []string{orphan, other} {
-		if err := os.MkdirAll(filepath.Join(folder, "contexts"), 0o700); err != nil {
+	id := path[len("/v1/sessions/"):]
+	incoming, outgoing := filepath.Join(dir, "incoming"), filepath.Join(dir, "outgoing")
+	state := filepath.Join(dir, "sessions", id, "state")
+	moved := filepath.Join(incoming, "sessions%2F"+id+"%2Fstate")
+	upload, leaving := filepath.Join(dir, "files", file), filepath.Join(outgoing, "files%2F"+file)
+	parts := []string{
+		filepath.Join(incoming, "files%2Ffile-dead"), filepath.Join(incoming, "x"),
+		filepath.Join(outgoing, "files%2Fgone"),
+	}
+	for _, part := range parts {
+		if err := os.WriteFile(part, []byte("a part"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, part := range parts {
-		if err := os.WriteFile(part, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.Rename(state, moved), os.Rename(upload, leaving)); err != nil {
+		t.Fatal(err)
 	}
 
 	next := start(t, dir, counting(t), nil)
-	for _, gone := range append(parts, orphan) {
+	for _, gone := range append(parts, moved, leaving) {
 		if _, err := os.Stat(gone); err == nil {
 			t.Errorf("%s is still there", gone)
 		}
 	}
-	if _, err := os.Stat(other); err != nil {
-		t.Error("a folder that is not a session's was deleted")
+	if got := next.exec(path, "", "n", "1"); next.field(got, "lost") != nil {
+		t.Errorf("something is lost: %s", got.body)
 	}
-	next.exec(path, "", "n", "1")
+	next.want(next.do("GET", "/v1/files/"+file+"/content", "", nil), 200, "a file")
 	next.want(next.do("GET", path+"/snapshots", "", nil), 200, "snap_")
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/files"
 	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/native"
@@ -41,8 +42,10 @@ import (
 type Options struct {
 	Engine   *rlm.Engine // with the store StoreFolder of Dir
 	Profiles []runs.Profile
-	// Dir is the data folder.
-	Dir string
+	// Dir is the data folder, and Claim the right to use it, which ends with the server. New claims
+	// the folder if it is nil.
+	Dir   string
+	Claim *Claim
 	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
 	AtOnce, Queue int
 	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
@@ -89,6 +92,7 @@ type Server struct {
 	// patterns are those of all routes.
 	patterns []string
 	mcp      Endpoint
+	disk     disk
 
 	// Document describes the native API.
 	Document *huma.OpenAPI
@@ -98,7 +102,7 @@ type Server struct {
 // New makes a server. It serves nothing before Serve.
 func New(ctx context.Context, o Options) (*Server, error) {
 	o.Connections = max(min(cmp.Or(o.Connections, defaultConnections), mostFiles()/2), 8)
-	s := &Server{Options: o}
+	s := &Server{Options: o, disk: disk{dir: o.Dir}}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -106,16 +110,30 @@ func New(ctx context.Context, o Options) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) (err error) {
+	if s.Claim == nil {
+		if s.Claim, err = ClaimFolder(s.Dir, serveProgram, ""); err != nil {
+			return err
+		}
+	}
+	if err := heal(ctx, s.Dir, s.Claim.auditBytes(), s.Log); err != nil {
+		return err
+	}
 	if s.db, err = records.Open(ctx, s.Dir); err != nil {
 		return err
 	}
 	if s.audit, err = access.OpenAudit(s.Dir); err != nil {
 		return err
 	}
-	uploads, err := files.Open(s.db, filepath.Join(s.Dir, "files"), s.MaxFile)
+	s.audit.Grown = s.Claim.noteAudit
+	kept, err := contents.Open(ctx, s.db, s.Dir, s.Log)
 	if err != nil {
 		return err
 	}
+	if err := nameMissing(ctx, kept, s.Dir, s.Claim.auditBytes(), s.Log); err != nil {
+		return err
+	}
+	quota := records.NewQuota(s.db)
+	uploads := files.New(s.db, kept, quota, s.MaxFile)
 
 	s.keys = access.OpenKeys(s.db)
 	meter := access.NewMeter(s.db)
@@ -123,11 +141,11 @@ func (s *Server) open(ctx context.Context) (err error) {
 	measured := newMetrics(s.Version)
 	s.manager = runs.New(runs.Options{
 		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
-		Dir: filepath.Join(s.Dir, "runs"), AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
+		Contents: kept, Dir: s.Dir, AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
 		MaxContext: s.MaxContext, Log: s.Log, Charged: measured.charged, Ended: measured.ended,
 	})
 	s.kept, err = sessions.New(ctx, sessions.Options{
-		Engine: s.Engine, DB: s.db, Dir: filepath.Join(s.Dir, "sessions"), Terms: s.terms,
+		Engine: s.Engine, DB: s.db, Contents: kept, Quota: quota, Terms: s.terms,
 		AtMost: s.Sessions, Open: s.OpenSessions, Inputs: s.Inputs, MaxContext: s.MaxContext, Log: s.Log,
 		SaveAfter: s.Rest, Ran: measured.ran, Unsavable: measured.unsavable,
 	})
@@ -201,7 +219,7 @@ func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 	})
 }
 
-// ready returns an error while no run can begin.
+// ready returns an error while no run can begin, or its data could not be kept.
 func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return problem.New(http.StatusServiceUnavailable, "draining", "the server is stopping")
@@ -210,7 +228,7 @@ func (s *Server) ready(ctx context.Context) error {
 		s.Log.Error("the database does not answer", "error", err)
 		return problem.New(http.StatusServiceUnavailable, "no_database", "the database does not answer")
 	}
-	return nil
+	return s.disk.check(s.Log.Error)
 }
 
 // foreign are the paths of OpenAI's wire.
@@ -355,7 +373,7 @@ func (s *Server) Close() error {
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.Claim.Close())...)
 }
 
 // logWriter writes the messages of net/http, which are about broken connections.

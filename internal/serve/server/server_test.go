@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,6 +87,7 @@ type tested struct {
 	server *Server
 	web    *httptest.Server
 	logs   *lockedBuffer
+	stop   func() // ends the server, so that another one can have its folder
 }
 
 // start starts a server on loopback. Change, if set, changes its options.
@@ -121,9 +123,9 @@ func startWith(
 		tb.Fatal(err)
 	}
 	web := httptest.NewServer(s.Handler())
-	tb.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		web.Close()
-		ended, cancel := context.WithCancel(tb.Context())
+		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		s.manager.Drain(ended)
 		if err := s.Close(); err != nil {
@@ -133,7 +135,8 @@ func startWith(
 			tb.Error(err)
 		}
 	})
-	return &tested{tb, s, web, &logs}
+	tb.Cleanup(stop)
+	return &tested{tb, s, web, &logs, stop}
 }
 
 // answer is a response that was read.
@@ -369,9 +372,7 @@ func TestAnInterruptedRunGoesOnInTheNextServer(t *testing.T) {
 	s.server.manager.Drain(ended)
 	s.want(s.do("POST", "/v1/chat/completions", "", chat("hi")), 503, "stopping")
 	s.want(s.do("GET", "/v1/responses/"+id, "", nil), 200, `"status":"in_progress"`)
-	if err := s.server.Engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	if err := next.server.Recover(t.Context()); err != nil {

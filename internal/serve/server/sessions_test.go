@@ -144,9 +144,7 @@ func TestASessionOutlivesItsServer(t *testing.T) {
 	s.exec(path, "", "n = log.count('needle'); g = (i for i in 'ab'); n", "200")
 	s.drain()
 	s.want(s.do("POST", path+"/exec", "", object{"source": "n"}), 503, "stopping")
-	if err := s.server.Engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	if next.open("", object{"name": "triage"}) != path {
@@ -159,13 +157,23 @@ func TestASessionOutlivesItsServer(t *testing.T) {
 	}
 }
 
+// leftBy returns a copy of a data folder as it is now, as if its server was killed.
+func leftBy(tb testing.TB, dir string) string {
+	tb.Helper()
+	left := tb.TempDir()
+	if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+		tb.Fatal(err)
+	}
+	return left
+}
+
 // TestACrashIsSaid lets another server find a session that was not saved.
 func TestACrashIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
 	path := s.open("", object{})
 	s.exec(path, "", "n = 1; n", "1")
-	next := start(t, dir, counting(t), nil)
+	next := start(t, leftBy(t, dir), counting(t), nil)
 	got := next.do("POST", path+"/exec", "", object{"source": "'n' in globals()"})
 	next.want(got, 200, `"reason":"The session could not be kept as it was`)
 	if next.text(got, "echo") != "False" {
@@ -221,6 +229,7 @@ func TestADrainInterruptsSnippets(t *testing.T) {
 	running := s.run(path)
 	s.drain()
 	s.want(<-running, 503, `"code":"draining"`)
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	next.exec(path, "", "kept", "1")

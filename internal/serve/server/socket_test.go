@@ -276,9 +276,7 @@ func TestADrainEndsSockets(t *testing.T) {
 	if err := <-ended; websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Error(err)
 	}
-	if err := s.server.Engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.stop()
 
 	next := start(t, dir, counting(t), nil)
 	next.exec(next.open("", object{"name": "kept"}), "", "n", "3")

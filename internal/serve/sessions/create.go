@@ -8,16 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
@@ -34,7 +33,7 @@ type Request struct {
 	Idempotency string
 }
 
-// Content is a context: a text, the JSON of a value, or a file on this machine.
+// Content is a context: a text, the JSON of a value, or what a content of the server has.
 type Content struct {
 	runs.Content
 	Variable string
@@ -96,12 +95,14 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	if err != nil {
 		return Record{}, nil, err
 	}
+
 	isDefault := r.Profile == ""
 	r.Profile = allowed.Profile
 	digest, err := r.digest()
 	if err != nil {
 		return Record{}, nil, err
 	}
+
 	if known, err := m.repeated(ctx, k.Tenant, &r, digest, isDefault); err != nil || known.ID != "" {
 		return known, nil, err
 	}
@@ -112,11 +113,17 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 	for _, c := range r.Contents {
 		more += int64(len(c.Text))
 	}
-	if err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, more); err != nil {
+	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, more); err != nil {
 		return Record{}, nil, err
 	}
+
 	err = m.adopt(ctx, k, record, func(ctx context.Context, l *live) (err error) {
-		bytes, err := m.saveContents(&l.record, r.Contents)
+		incoming, err := m.writeContents(ctx, &l.record, r.Contents)
+		defer func() {
+			if err != nil {
+				m.Contents.Drop(incoming)
+			}
+		}()
 		if err != nil {
 			return err
 		}
@@ -127,7 +134,7 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 			return err
 		}
 		record = l.record
-		return m.insert(ctx, &l.record, bytes, r.Idempotency)
+		return m.insert(ctx, k, &l.record, incoming, r.Idempotency)
 	})
 	return record, notes, m.asProblem(ctx, err)
 }
@@ -216,7 +223,7 @@ func (m *Manager) adopt(
 		err = begin(ctx, l)
 	}
 	if err != nil {
-		err = errors.Join(err, m.close(l), os.RemoveAll(m.folder(l.id)))
+		err = errors.Join(err, m.close(l))
 		m.giveBack(l)
 	}
 	return err
@@ -247,13 +254,18 @@ func (m *Manager) unreserve(key string) {
 	m.total--
 }
 
-// insert adds the record of a session, and what its request is known by.
-func (m *Manager) insert(ctx context.Context, r *Record, bytes int64, word string) error {
-	err := records.Within(ctx, m.DB, func(tx *sql.Tx) error {
-		if err := r.insert(ctx, tx, bytes); err != nil || word == "" {
-			return err
-		}
-		return records.AddRepeated(ctx, tx, r.Tenant, word, r.digest, r.ID)
+// insert adds the record of a session with its contexts, and what its request is known by.
+func (m *Manager) insert(
+	ctx context.Context, k access.Key, r *Record, incoming []*contents.Incoming, word string,
+) error {
+	bytes := sizeOf(incoming)
+	err := m.Quota.Add(ctx, k.Tenant, k.Limits.Files, bytes, func() error {
+		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error {
+			if err := r.insert(ctx, tx, bytes); err != nil || word == "" {
+				return err
+			}
+			return records.AddRepeated(ctx, tx, r.Tenant, word, r.digest, r.ID)
+		})
 	})
 	if err != nil && strings.Contains(err.Error(), "UNIQUE") {
 		return problem.Later(http.StatusConflict, "name_taken", time.Second,
@@ -263,58 +275,58 @@ func (m *Manager) insert(ctx context.Context, r *Record, bytes int64, word strin
 	return err
 }
 
-func (m *Manager) contextFile(id string, i int) string {
-	return filepath.Join(m.folder(id), "contexts", strconv.Itoa(i))
+// sizeOf is the size of all contents.
+func sizeOf(incoming []*contents.Incoming) (bytes int64) {
+	for _, d := range incoming {
+		bytes += d.Bytes
+	}
+	return bytes
 }
 
-// saveContents keeps contents as further contexts of a session, and returns their size.
-func (m *Manager) saveContents(r *Record, list []Content) (bytes int64, err error) {
-	if err := os.MkdirAll(filepath.Join(m.folder(r.ID), "contexts"), 0o700); err != nil {
-		return 0, err
-	}
-
+// writeContents writes contents as further contexts of a session.
+func (m *Manager) writeContents(
+	ctx context.Context, r *Record, list []Content,
+) (incoming []*contents.Incoming, err error) {
 	for i := range list {
 		c := &list[i]
-		path := m.contextFile(r.ID, len(r.Spec.Contexts))
-		if err := c.Save(path); err != nil {
-			return bytes, err
-		}
-		info, err := os.Stat(path)
+		d, err := c.Write(ctx, m.Contents, contextPath(r.ID, len(r.Spec.Contexts)))
 		if err != nil {
-			return bytes, err
+			return incoming, err
 		}
+		incoming = append(incoming, d)
 		r.Spec.Contexts = append(r.Spec.Contexts, Context{
-			Variable: c.Variable, Name: c.Name, IsValue: c.IsValue, Bytes: info.Size(),
+			Variable: c.Variable, Name: c.Name, IsValue: c.IsValue, Bytes: d.Bytes,
 		})
-		bytes += info.Size()
 	}
-	return bytes, nil
+	return incoming, nil
 }
 
 // openContexts returns the contexts of a session from the one with a number on. Close their files
 // when they are open.
-func (m *Manager) openContexts(r *Record, from int) (all []rlm.Context, closeFiles func(), err error) {
-	var files []*os.File
+func (m *Manager) openContexts(
+	ctx context.Context, r *Record, from int,
+) (all []rlm.Context, closeFiles func(), err error) {
+	var opened []*contents.Content
 	closeFiles = func() {
-		for _, f := range files {
-			_ = f.Close() // was only read
+		for _, c := range opened {
+			_ = c.Close() // was only read
 		}
 	}
 	for i := from; i < len(r.Spec.Contexts); i++ {
 		c := &r.Spec.Contexts[i]
-		file, err := os.Open(m.contextFile(r.ID, i))
+		content, err := m.Contents.Read(ctx, contextPath(r.ID, i))
 		if err != nil {
 			closeFiles()
-			return nil, nil, fmt.Errorf("cannot read context %q: %w", c.Name, err)
+			return nil, nil, asDamagedContext(err, r, i)
 		}
-		files = append(files, file)
+		opened = append(opened, content)
 
-		made := rlm.Stream(m.Inputs, c.Name, file, m.MaxContext)
+		made := rlm.Stream(m.Inputs, c.Name, content, m.MaxContext)
 		if c.IsValue {
-			value := make([]byte, c.Bytes)
-			if _, err := file.ReadAt(value, 0); err != nil {
+			value, err := io.ReadAll(io.LimitReader(content, maxValue+1))
+			if err != nil {
 				closeFiles()
-				return nil, nil, fmt.Errorf("cannot read context %q: %w", c.Name, err)
+				return nil, nil, asDamagedContext(err, r, i)
 			}
 			made = rlm.Value(c.Name, json.RawMessage(value))
 		}
@@ -333,13 +345,15 @@ func (m *Manager) openSession(ctx context.Context, r *Record, functions []rlm.Fu
 		Deterministic: allowed.Deterministic || r.Spec.Deterministic, Out: r.Spec.Out,
 		Functions: functions, Labels: map[string]string{"tenant": r.Tenant, "session": r.ID},
 	}
+
 	if cfg.Limits, err = r.Spec.Limits.Within(allowed.Limits); err != nil {
 		return nil, problem.Bad("limits", "%v", err)
 	}
 	if cfg.Policy, err = r.Spec.Policy.Narrow(allowed.Policy, m.Engine.Tiers()); err != nil {
 		return nil, problem.Bad("policy", "%v", err)
 	}
-	contexts, closeFiles, err := m.openContexts(r, 0)
+
+	contexts, closeFiles, err := m.openContexts(ctx, r, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -347,6 +361,9 @@ func (m *Manager) openSession(ctx context.Context, r *Record, functions []rlm.Fu
 	cfg.Contexts = contexts
 
 	session, err := m.Engine.Open(ctx, cfg)
+	if damaged := asDamagedSession(err, r); damaged != nil { // a context, which was damaged at its end
+		return nil, damaged
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, rlm.ErrBusy) && !errors.Is(err, rlm.ErrClosed) {
 		return nil, problem.Bad("contexts", "%v", err)
 	}

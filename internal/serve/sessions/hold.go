@@ -144,7 +144,7 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 		cancel(nil)
 		h.requests.Done()
 	}
-	if err = h.checkQuota(ctx, l.tenant, h.Key.Limits.Files, 0); err == nil {
+	if err = h.Quota.Check(ctx, l.tenant, h.Key.Limits.Files, 0); err == nil {
 		err = h.wake(ctx, l)
 	}
 	if err == nil {

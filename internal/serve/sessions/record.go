@@ -6,13 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/serve/terms"
@@ -105,7 +101,7 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND id = ?`, tenant, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return r, errNotFound(id)
+		return r, records.NotFound(ctx, m.DB, "session", id)
 	}
 	return r, err
 }
@@ -184,83 +180,27 @@ func (m *Manager) count(ctx context.Context) (err error) {
 	return rows.Err()
 }
 
-// sweep deletes folders without a row: a process was killed while it made or deleted a session.
-func (m *Manager) sweep(ctx context.Context) error {
-	entries, err := os.ReadDir(m.Dir)
-	if err != nil {
-		return err
-	}
-
-	for _, entry := range entries {
-		id := entry.Name()
-		if !strings.HasPrefix(id, idPrefix) {
-			continue
-		}
-		var has bool
-		row := m.DB.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id)
-		if err := row.Scan(&has); err != nil {
+// delete deletes a session with all that it has, and reports whether there was one.
+func (m *Manager) delete(ctx context.Context, id string) (was bool, err error) {
+	err = m.Contents.Remove(ctx, folder(id), func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
+		if err != nil {
 			return err
 		}
-		if has {
-			err = removeUnfinished(m.folder(id), m.snapshots(id))
-		} else {
-			err = os.RemoveAll(m.folder(id))
-		}
-		if err != nil {
-			m.Log.Warn("cannot delete what a killed server has left", "session", id, "error", err)
-		}
-	}
-	return nil
-}
-
-// removeUnfinished deletes snapshots that were not written whole.
-func removeUnfinished(folders ...string) error {
-	var errs []error
-	for _, folder := range folders {
-		entries, err := os.ReadDir(folder)
-		if !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-		for _, entry := range entries {
-			if strings.HasPrefix(entry.Name(), unfinished) {
-				errs = append(errs, os.Remove(filepath.Join(folder, entry.Name())))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// deleteRow deletes the row of a session, and reports whether there was one.
-func (m *Manager) deleteRow(ctx context.Context, id string) (bool, error) {
-	result, err := m.DB.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+		n, err := result.RowsAffected()
+		was = n > 0
+		return err
+	})
+	return was, err
 }
 
 // setSpec changes the spec of a session, whose folder grows by so many bytes.
-func (m *Manager) setSpec(ctx context.Context, r *Record, more int64) error {
+func setSpec(ctx context.Context, tx *sql.Tx, r *Record, more int64) error {
 	spec, err := json.Marshal(r.Spec)
 	if err != nil {
 		return err
 	}
-	_, err = m.DB.ExecContext(ctx, `UPDATE sessions SET spec = ?, bytes = bytes + ? WHERE id = ?`,
+	_, err = tx.ExecContext(ctx, `UPDATE sessions SET spec = ?, bytes = bytes + ? WHERE id = ?`,
 		string(spec), more, r.ID)
-	return err
-}
-
-// checkQuota refuses further bytes of a tenant.
-func (m *Manager) checkQuota(ctx context.Context, tenant string, quota, more int64) error {
-	if quota == 0 {
-		return nil
-	}
-
-	used, err := records.Used(ctx, m.DB, tenant)
-	if err == nil && used+more > quota {
-		err = problem.New(413, "quota_used_up", "the key allows %d bytes for files and sessions, and %d are used: "+
-			"delete some", quota, used)
-	}
 	return err
 }

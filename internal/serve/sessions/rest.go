@@ -2,14 +2,12 @@ package sessions
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/results"
@@ -267,17 +266,20 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 	if known := l.session.Variables(); known != nil {
 		standing.Variables = known
 	}
-	written, err := writeSnapshot(ctx, l.session, m.stateFile(l.id))
+	written, err := m.writeState(ctx, l.session, statePath(l.id))
 	if err != nil {
 		return err
 	}
 
-	more := written.bytes - standing.Bytes
-	standing.Bytes, standing.Snippets = written.bytes, written.snippets()
+	more := written.content.Bytes - standing.Bytes
+	standing.Bytes, standing.Snippets = written.content.Bytes, written.snippets()
 	var lost *results.Loss
 	standing.Left, lost = splitLeft(written.left())
 	standing.Lost = results.JoinLosses(l.lost, lost)
-	if err := m.setStanding(ctx, l.id, standing, more); err != nil {
+	err = m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
+		return setStanding(ctx, tx, l.id, standing, more)
+	})
+	if err != nil {
 		return err
 	}
 	l.record.Standing, l.record.Unsaved, l.kept = standing, false, l.changes
@@ -291,7 +293,7 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 func splitLeft(all []tiers.Left) (values []tiers.Left, lost *results.Loss) {
 	for _, left := range all {
 		if left.Name == "*" && left.Type == "session" {
-			lost = results.JoinLosses(lost, &results.Loss{Snippets: []int{}, Reason: left.Reason})
+			lost = results.JoinLosses(lost, newLoss(left.Reason))
 			continue
 		}
 		values = append(values, left)
@@ -300,12 +302,12 @@ func splitLeft(all []tiers.Left) (values []tiers.Left, lost *results.Loss) {
 	return values, lost
 }
 
-func (m *Manager) setStanding(ctx context.Context, id string, s Standing, more int64) error {
+func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more int64) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	_, err = m.DB.ExecContext(ctx,
+	_, err = tx.ExecContext(ctx,
 		`UPDATE sessions SET standing = ?, unsaved = 0, used = ?, bytes = bytes + ? WHERE id = ?`,
 		string(text), records.Time(time.Now()), more, id)
 	return err
@@ -340,45 +342,31 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 		return err
 	}
 
+	var lost *results.Loss
 	l.session, err = m.openSession(ctx, &r, l.functions)
 	if err == nil {
-		err = restore(ctx, l.session, m.stateFile(l.id))
+		lost, err = m.restoreState(ctx, l.session, &r)
 	}
 	if err != nil {
 		err = errors.Join(err, m.close(l))
 		m.giveBack(l)
 		return err
 	}
-	l.record, l.lost = r, r.Standing.Lost
+	l.record, l.lost = r, lost
 	l.isUnsaved.Store(r.Unsaved)
 	if r.Unsaved {
 		l.changes++ // to save it again
 		l.unsaved = time.Now()
-		l.lost = results.JoinLosses(l.lost, &results.Loss{Snippets: []int{}, Reason: "The session could not be " +
-			"kept as it was; it went back to its last saved state."})
+		l.lost = results.JoinLosses(l.lost, newLoss("The session could not be kept as it was; it went back to its "+
+			"last saved state."))
 	}
 	return nil
 }
 
-// restore loads the variables in a file into a new session, unless there is none.
-func restore(ctx context.Context, session *rlm.Session, path string) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-
-	defer file.Close()
-	_, err = session.Restore(ctx, file)
-	return err
-}
-
-// written is a snapshot in a file.
+// written is a snapshot that does not count yet.
 type written struct {
-	bytes  int64
-	header *snapshot.Header
+	content *contents.Incoming
+	header  *snapshot.Header
 }
 
 // left lists the values that are not in it.
@@ -397,37 +385,24 @@ func (w *written) snippets() (n int) {
 	return n
 }
 
-// unfinished begins the names of snapshots that are not whole yet.
-const unfinished = "new-"
-
-// writeSnapshot writes the variables of a session to a file, whole or not at all.
-func writeSnapshot(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
+// writeState writes the variables of a session.
+func (m *Manager) writeState(ctx context.Context, session *rlm.Session, path string) (w written, err error) {
+	w.content, err = m.Contents.Write(path, func(to io.Writer) error {
+		return session.Snapshot(ctx, &limitedWriter{to: to, left: maxState})
+	})
 	if err != nil {
 		return w, err
 	}
 
-	w, err = writeTo(ctx, session, file)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
+	content, err := m.Contents.Read(ctx, path)
+	if err == nil {
+		w.header, err = snapshot.ReadHeader(content)
+		err = errors.Join(err, content.Close())
 	}
 	if err != nil {
-		return w, errors.Join(err, os.Remove(file.Name()))
+		m.Contents.Drop([]*contents.Incoming{w.content})
 	}
-	return w, nil
-}
-
-func writeTo(ctx context.Context, session *rlm.Session, file *os.File) (w written, err error) {
-	limited := &limitedWriter{to: file, left: maxState}
-	if err := session.Snapshot(ctx, limited); err != nil {
-		return w, err
-	}
-
-	w.bytes = maxState - limited.left
-	if w.header, err = snapshot.ReadHeader(io.NewSectionReader(file, 0, w.bytes)); err != nil {
-		return w, err
-	}
-	return w, file.Sync()
+	return w, err
 }
 
 // limitedWriter fails beyond a number of bytes.

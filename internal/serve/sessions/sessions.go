@@ -13,15 +13,16 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -30,8 +31,9 @@ import (
 type Options struct {
 	Engine *rlm.Engine
 	DB     *sql.DB
-	// Dir is the folder of the sessions' variables and contexts.
-	Dir string
+	// Contents have the sessions' variables and contexts, Quota bounds them.
+	Contents *contents.Contents
+	Quota    *records.Quota
 	// Terms returns what the sessions of a profile may have.
 	Terms func(profile string) (Terms, error)
 	// AtMost bounds the sessions of the server, Open those that are open at the same time.
@@ -128,14 +130,7 @@ var (
 func New(ctx context.Context, o Options) (*Manager, error) {
 	o.SaveAfter = cmp.Or(o.SaveAfter, 2*time.Second)
 	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, places: map[string]int{}}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
-	}
-
 	if err := m.count(ctx); err != nil {
-		return nil, err
-	}
-	if err := m.sweep(ctx); err != nil {
 		return nil, err
 	}
 	m.life, m.end = context.WithCancelCause(context.Background())
@@ -143,9 +138,10 @@ func New(ctx context.Context, o Options) (*Manager, error) {
 	return m, nil
 }
 
-func (m *Manager) folder(id string) string { return filepath.Join(m.Dir, id) }
-
-func (m *Manager) stateFile(id string) string { return filepath.Join(m.folder(id), "state") }
+// The paths of contents, see package contents.
+func folder(id string) string             { return "sessions/" + id }
+func statePath(id string) string          { return folder(id) + "/state" }
+func contextPath(id string, i int) string { return folder(id) + "/contexts/" + strconv.Itoa(i) }
 
 // Unsaved returns how many open sessions have changed since they were saved last, and how many of
 // these cannot be saved whole.
@@ -297,13 +293,12 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	l.using.Lock() // after the request that was stopped
 	defer l.using.Unlock()
 	err = m.close(l)
-	switch gone, failed := m.deleteRow(context.WithoutCancel(ctx), id); {
+	switch gone, failed := m.delete(context.WithoutCancel(ctx), id); {
 	case failed != nil:
 		err = errors.Join(err, failed)
 	case !gone:
 		err = errNotFound(id) // another request has deleted it since Get
 	default:
-		err = errors.Join(err, os.RemoveAll(m.folder(id)))
 		m.unreserve(r.Key)
 	}
 

@@ -2,17 +2,19 @@ package sessions
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
-	"slices"
+	"path"
 	"time"
 
+	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -31,12 +33,13 @@ const maxSnapshots = 100
 
 var validSnapshot = lazyregexp.New(`^snap_[a-z0-9]{1,60}$`)
 
-func (m *Manager) snapshots(id string) string { return filepath.Join(m.folder(id), "snapshots") }
+func snapshots(id string) string              { return folder(id) + "/snapshots" }
+func snapshotPath(id, snapshot string) string { return snapshots(id) + "/" + snapshot }
 
 // TakeSnapshot keeps the variables of a session of the key's tenant.
 func (m *Manager) TakeSnapshot(ctx context.Context, k access.Key, id string) (taken Snapshot, err error) {
 	err = m.use(ctx, k.Tenant, id, false, func(ctx context.Context, l *live) error {
-		known, err := m.listSnapshots(id)
+		known, err := m.listSnapshots(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -44,31 +47,28 @@ func (m *Manager) TakeSnapshot(ctx context.Context, k access.Key, id string) (ta
 			return problem.New(http.StatusConflict, "too_many_snapshots", "the session has %d snapshots: delete one",
 				len(known))
 		}
-		if err := os.MkdirAll(m.snapshots(id), 0o700); err != nil {
-			return err
-		}
 
 		taken = Snapshot{ID: runs.NewID("snap_"), Created: time.Now().UTC()}
-		path := filepath.Join(m.snapshots(id), taken.ID)
-		written, err := writeSnapshot(ctx, l.session, path)
+		written, err := m.writeState(ctx, l.session, snapshotPath(id, taken.ID))
 		if err != nil {
 			return err
 		}
-		taken.Bytes, taken.Left = written.bytes, written.left()
-		err = m.checkQuota(ctx, k.Tenant, k.Limits.Files, taken.Bytes)
-		if err == nil {
-			err = m.addBytes(ctx, id, taken.Bytes)
-		}
+		taken.Bytes, taken.Left = written.content.Bytes, written.left()
+		err = m.Quota.Add(ctx, k.Tenant, k.Limits.Files, taken.Bytes, func() error {
+			return m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
+				return addBytes(ctx, tx, id, taken.Bytes)
+			})
+		})
 		if err != nil {
-			return errors.Join(err, os.Remove(path))
+			m.Contents.Drop([]*contents.Incoming{written.content})
 		}
-		return nil
+		return err
 	})
 	return taken, err
 }
 
-func (m *Manager) addBytes(ctx context.Context, id string, bytes int64) error {
-	_, err := m.DB.ExecContext(ctx, `UPDATE sessions SET bytes = bytes + ? WHERE id = ?`, bytes, id)
+func addBytes(ctx context.Context, tx *sql.Tx, id string, bytes int64) error {
+	_, err := tx.ExecContext(ctx, `UPDATE sessions SET bytes = bytes + ? WHERE id = ?`, bytes, id)
 	return err
 }
 
@@ -77,98 +77,88 @@ func (m *Manager) Snapshots(ctx context.Context, tenant, id string) ([]Snapshot,
 	if _, err := m.Get(ctx, tenant, id); err != nil {
 		return nil, err
 	}
-	return m.listSnapshots(id)
+	return m.listSnapshots(ctx, id)
 }
 
-func (m *Manager) listSnapshots(id string) (all []Snapshot, err error) {
-	entries, err := os.ReadDir(m.snapshots(id))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+func (m *Manager) listSnapshots(ctx context.Context, id string) (all []Snapshot, err error) {
+	rows, err := records.Contents(ctx, m.DB, snapshots(id))
+	for i := range rows {
+		all = append(all, Snapshot{
+			ID: path.Base(rows[i].Path), Bytes: rows[i].Bytes, Created: rows[i].Created,
+		})
 	}
-
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || !validSnapshot.MatchString(entry.Name()) {
-			continue // it was deleted just now, or is not whole yet
-		}
-		all = append(all, Snapshot{ID: entry.Name(), Bytes: info.Size(), Created: info.ModTime().UTC()})
-	}
-	slices.SortFunc(all, func(a, b Snapshot) int { return a.Created.Compare(b.Created) })
-	return all, nil
+	return all, err
 }
 
-// snapshotFile returns the file of a snapshot that is there.
-func (m *Manager) snapshotFile(id, snapshot string) (string, fs.FileInfo, error) {
+// findSnapshot returns a snapshot of a session of a tenant.
+func (m *Manager) findSnapshot(ctx context.Context, tenant, id, snapshot string) (found records.ContentRow, err error) {
+	if _, err := m.Get(ctx, tenant, id); err != nil {
+		return found, err
+	}
 	if !validSnapshot.MatchString(snapshot) {
-		return "", nil, problem.NotFound("snapshot", snapshot)
+		return found, problem.NotFound("snapshot", snapshot)
 	}
 
-	path := filepath.Join(m.snapshots(id), snapshot)
-	info, err := os.Stat(path)
-	return path, info, asMissing(err, snapshot)
+	found, err = records.Content(ctx, m.DB, snapshotPath(id, snapshot))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = records.NotFound(ctx, m.DB, "snapshot", snapshot)
+	}
+	return found, err
 }
 
 // OpenSnapshot returns the file of a snapshot of a session of a tenant.
 func (m *Manager) OpenSnapshot(ctx context.Context, tenant, id, snapshot string) (*os.File, error) {
-	if _, err := m.Get(ctx, tenant, id); err != nil {
+	if _, err := m.findSnapshot(ctx, tenant, id, snapshot); err != nil {
 		return nil, err
 	}
-	path, _, err := m.snapshotFile(id, snapshot)
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	return file, asMissing(err, snapshot)
+	file, err := m.Contents.File(ctx, snapshotPath(id, snapshot))
+	return file, asDamagedSnapshot(err, snapshot)
 }
 
-// asMissing returns the error for a snapshot that another request has deleted just now.
-func asMissing(err error, snapshot string) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return problem.NotFound("snapshot", snapshot)
+// asDamagedSnapshot returns an error of a snapshot for the client.
+func asDamagedSnapshot(err error, snapshot string) error {
+	var damaged *contents.DamageError
+	if errors.As(err, &damaged) {
+		return problem.New(http.StatusGone, problem.Damaged,
+			"the snapshot %s is damaged on the server's disk: %s: restore another one", snapshot, damaged.Problem)
 	}
 	return err
 }
 
 // DeleteSnapshot deletes a snapshot of a session of a tenant.
 func (m *Manager) DeleteSnapshot(ctx context.Context, tenant, id, snapshot string) error {
-	if _, err := m.Get(ctx, tenant, id); err != nil {
-		return err
-	}
-	path, info, err := m.snapshotFile(id, snapshot)
+	found, err := m.findSnapshot(ctx, tenant, id, snapshot)
 	if err != nil {
 		return err
 	}
-
-	if err := os.Remove(path); err != nil {
-		return asMissing(err, snapshot)
-	}
-	return m.addBytes(context.WithoutCancel(ctx), id, -info.Size())
+	ctx = context.WithoutCancel(ctx)
+	return m.Contents.Remove(ctx, found.Path, func(tx *sql.Tx) error {
+		var isThere bool
+		row := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE path = ?)`, found.Path)
+		err := row.Scan(&isThere)
+		if err == nil && !isThere { // another request has deleted it just now
+			err = problem.NotFound("snapshot", snapshot)
+		}
+		return errors.Join(err, addBytes(ctx, tx, id, -max(found.Bytes, 0)))
+	})
 }
 
-// Restore brings a session back to one of its snapshots. It needs the contexts of that time.
+// Restore brings a session back to one of its snapshots, also if the state that was saved last is
+// damaged. It needs the contexts of that time.
 func (m *Manager) Restore(ctx context.Context, tenant, id, snapshot string) error {
-	return m.use(ctx, tenant, id, true, func(ctx context.Context, l *live) error {
-		path, _, err := m.snapshotFile(id, snapshot)
-		if err != nil {
-			return err
+	if _, err := m.findSnapshot(ctx, tenant, id, snapshot); err != nil {
+		return err
+	}
+	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, session *rlm.Session) error {
+		err := m.restore(ctx, session, snapshotPath(id, snapshot))
+		if err = asDamagedSnapshot(err, snapshot); err == nil {
+			l.lost = nil
+			return nil
 		}
-		session, err := m.openSession(ctx, &l.record, l.functions)
-		if err != nil {
-			return err
+		var known *problem.Error
+		if !isOurs(err) && !errors.As(err, &known) {
+			err = problem.New(http.StatusConflict, "cannot_restore", "%v", err)
 		}
-		if err := restore(ctx, session, path); err != nil {
-			err = errors.Join(err, session.Close())
-			if !isOurs(err) {
-				err = problem.New(http.StatusConflict, "cannot_restore", "%v", err)
-			}
-			return err
-		}
-
-		old := l.session
-		l.session, l.lost = session, nil
-		if err := old.Close(); err != nil {
-			m.Log.Warn("cannot close a session", "session", id, "error", err)
-		}
-		return m.listVariables(ctx, l)
+		return err
 	})
 }

@@ -2,10 +2,10 @@ package sessions
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/wirevalue"
@@ -26,7 +27,7 @@ import (
 func (m *Manager) Exec(
 	ctx context.Context, k access.Key, id string, snippet *results.Snippet,
 ) (result *results.Result, err error) {
-	if err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
+	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
 		return nil, err
 	}
 
@@ -133,7 +134,7 @@ func (m *Manager) GetVariable(ctx context.Context, tenant, id, name string) (val
 
 // SetVariable sets a variable to a value in the form of package wirevalue.
 func (m *Manager) SetVariable(ctx context.Context, k access.Key, id, name string, value jsontext.Value) error {
-	if err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
+	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, 0); err != nil {
 		return err
 	}
 	return m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) error {
@@ -196,40 +197,59 @@ func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content
 	for _, c := range list {
 		more += int64(len(c.Text))
 	}
+	if err := m.Quota.Check(ctx, k.Tenant, k.Limits.Files, more); err != nil {
+		return err
+	}
 
-	err := m.checkQuota(ctx, k.Tenant, k.Limits.Files, more)
+	r := l.record
+	r.Spec.Contexts = slices.Clip(r.Spec.Contexts)
+	incoming, err := m.writeContents(ctx, &r, list)
 	if err == nil {
-		err = m.addContexts(ctx, l, list)
+		err = m.addContexts(ctx, k, l, &r, incoming)
 	}
 	if err != nil {
-		for i := range list {
-			_ = os.Remove(m.contextFile(l.id, before+i)) // some may not be there
-		}
+		m.Contents.Drop(incoming)
 	}
 	return err
 }
 
-func (m *Manager) addContexts(ctx context.Context, l *live, list []Content) error {
-	r := l.record
-	before := len(r.Spec.Contexts)
-	r.Spec.Contexts = slices.Clip(r.Spec.Contexts)
-	bytes, err := m.saveContents(&r, list)
+// addContexts adds contexts that were written to an open session. R is its record with them.
+func (m *Manager) addContexts(
+	ctx context.Context, k access.Key, l *live, r *Record, incoming []*contents.Incoming,
+) error {
+	opened, closeFiles, err := m.openContexts(ctx, r, len(l.record.Spec.Contexts))
 	if err != nil {
 		return err
 	}
-	contexts, closeFiles, err := m.openContexts(&r, before)
-	if err != nil {
-		return err
-	}
-
 	defer closeFiles()
-	if err := m.setSpec(ctx, &r, bytes); err != nil {
+
+	bytes := sizeOf(incoming)
+	err = m.Quota.Add(ctx, k.Tenant, k.Limits.Files, bytes, func() error {
+		return m.Contents.Keep(ctx, incoming, func(tx *sql.Tx) error { return setSpec(ctx, tx, r, bytes) })
+	})
+	if err != nil {
 		return err
 	}
-	if err := l.session.AddContext(ctx, contexts...); err != nil {
-		return errors.Join(badRequest("contexts", err), m.setSpec(ctx, &l.record, -bytes))
+	if err := l.session.AddContext(ctx, opened...); err != nil {
+		return errors.Join(badRequest("contexts", err), m.takeBack(context.WithoutCancel(ctx), l, incoming))
 	}
-	l.record = r
+	l.record = *r
+	return nil
+}
+
+// takeBack undoes the addition of contexts to the record of a session.
+func (m *Manager) takeBack(ctx context.Context, l *live, incoming []*contents.Incoming) error {
+	for i, d := range incoming {
+		err := m.Contents.Remove(ctx, d.Path, func(tx *sql.Tx) error {
+			if i > 0 {
+				return nil
+			}
+			return setSpec(ctx, tx, &l.record, -sizeOf(incoming))
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -262,10 +282,12 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 		fork = m.newRecord(k, name, l.record.Spec)
 		fork.digest = digest
 		return m.adopt(ctx, k, fork, func(ctx context.Context, f *live) (err error) {
-			bytes, err := m.copyContexts(&l.record, fork.ID)
-			if err == nil {
-				err = m.checkQuota(ctx, k.Tenant, k.Limits.Files, bytes)
-			}
+			incoming, err := m.copyContexts(ctx, &l.record, fork.ID)
+			defer func() {
+				if err != nil {
+					m.Contents.Drop(incoming)
+				}
+			}()
 			if err != nil {
 				return err
 			}
@@ -274,22 +296,21 @@ func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string)
 			}
 			f.variables.Store(l.variables.Load())
 			f.lost = l.lost
-			return m.insert(ctx, &f.record, bytes, word)
+			return m.insert(ctx, k, &f.record, incoming, word)
 		})
 	})
 	return fork, err
 }
 
-// copyContexts keeps the contexts of a session for another one.
-func (m *Manager) copyContexts(r *Record, to string) (bytes int64, err error) {
-	copied := Record{ID: to}
+// copyContexts writes the contexts of a session for another one.
+func (m *Manager) copyContexts(ctx context.Context, r *Record, to string) ([]*contents.Incoming, error) {
 	var list []Content
 	for i, c := range r.Spec.Contexts {
 		content := Content{Variable: c.Variable, IsValue: c.IsValue}
-		content.Name, content.Path = c.Name, m.contextFile(r.ID, i)
+		content.Name, content.Path = c.Name, contextPath(r.ID, i)
 		list = append(list, content)
 	}
-	return m.saveContents(&copied, list)
+	return m.writeContents(ctx, &Record{ID: to}, list)
 }
 
 // Files copies what snippets have written below /out into an empty folder of this machine.

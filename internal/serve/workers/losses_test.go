@@ -69,8 +69,9 @@ func TestALossIsSaidAfterErrors(t *testing.T) {
 
 	_, err := box.Run(t.Context(), tiers.Job{Source: "print(1)"})
 	var broken *tiers.BrokenError
+	const why = "1 workers of this tenant have ended soon after their start, the last one: signal: killed"
 	if !errors.As(err, &broken) || broken.Effects != tiers.EffectsNeverRan || !errors.Is(err, turns.ErrBusy) ||
-		!strings.Contains(err.Error(), "1 workers of this tenant have ended soon after their start, the last one: signal: killed") {
+		!strings.Contains(err.Error(), why) {
 		t.Errorf("the error is %v", err)
 	}
 	p.patience = admitWithin

@@ -49,7 +49,8 @@ func TestALimitThatNoWorkerCanKeepIsLowered(t *testing.T) {
 		t.Fatalf("a session may have %d bytes", most)
 	}
 	box := open(t, tier, tiers.Config{Limits: tiers.Limits{Memory: 3 << 30}})
-	r := runSnippet(t, box, "kept = 1\nfull = False\ntry: x = bytearray(3 << 29)\nexcept MemoryError: full = True\nprint(full)")
+	r := runSnippet(t, box, "kept = 1\nfull = False\n"+
+		"try: x = bytearray(3 << 29)\nexcept MemoryError: full = True\nprint(full)")
 	if r.Stdout != "True\n" || enforcedMemory(r) != fmt.Sprintf("%d bytes", most) {
 		t.Errorf("%q, and the result says %q", r.Stdout, enforcedMemory(r))
 	}

@@ -27,6 +27,17 @@ func textOf(args map[string]json.RawMessage, name string) (text string, err erro
 	return text, nil
 }
 
+// maxShort bounds an argument that is a few words or a name, in bytes of JSON.
+const maxShort = 1 << 20
+
+// shortTextOf returns an argument that is a few words or a name.
+func shortTextOf(args map[string]json.RawMessage, name string) (string, error) {
+	if len(args[name]) > maxShort {
+		return "", fmt.Errorf("the argument %s has more than %d bytes", name, maxShort)
+	}
+	return textOf(args, name)
+}
+
 // resourceTools are functions for the resources of a server.
 func resourceTools(s *server, taken map[string]bool) []*tool {
 	list := &tool{

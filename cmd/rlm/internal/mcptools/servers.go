@@ -243,11 +243,11 @@ var errLimit = errors.New("the argument limit must be a number from 1 to 100")
 // describeTool answers what a class asks when a snippet names a tool: its signature and its
 // description, or the names of all tools.
 func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
-	server, err := textOf(args, "server")
+	server, err := shortTextOf(args, "server")
 	if err != nil {
 		return nil, err
 	}
-	name, err := textOf(args, "name")
+	name, err := shortTextOf(args, "name")
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (
 
 // search answers tools.search.
 func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
-	query, err := textOf(args, "query")
+	query, err := shortTextOf(args, "query")
 	if err != nil {
 		return nil, err
 	}

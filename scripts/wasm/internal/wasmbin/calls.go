@@ -97,7 +97,7 @@ func (g callGraph) choosePayers() []bool {
 	pays := make([]bool, len(g))
 	for cycles := g.cycles(pays); len(cycles) > 0; cycles = g.cycles(pays) {
 		for _, cycle := range cycles {
-			pays[g.busiest(cycle, pays)] = true
+			pays[g.busiest(cycle)] = true
 		}
 	}
 
@@ -132,7 +132,7 @@ func (g callGraph) cutTrees(f uint32, pays []bool, sizes []int) int {
 
 // busiest returns the function of a cycle that calls itself, or has the most pairs of calls from
 // and to others of the cycle.
-func (g callGraph) busiest(cycle []uint32, pays []bool) uint32 {
+func (g callGraph) busiest(cycle []uint32) uint32 {
 	inside := map[uint32]int{} // the calls to each function
 	for _, f := range cycle {
 		inside[f] = 0

@@ -54,7 +54,8 @@ func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 		code = appendItem(code, append(appendU32(nil, uint32(len(body))), body...))
 	}
 	out = out.replace(SectionCode, code)
-	return out, w.stats, out.CheckFuel(yield)
+	err = out.CheckFuel(yield)
+	return out, w.stats, err
 }
 
 func (m *Module) functionImport(want Import) (uint32, error) {

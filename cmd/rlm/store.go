@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/damage"
+	"github.com/rlmhq/rlm/internal/serve/server"
+	"github.com/rlmhq/rlm/internal/store"
+)
+
+func newStore(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "store", Short: "Check and repair what rlm keeps",
+		Long: "Check and repair what rlm keeps: named runs and sessions, and the data of servers.",
+	}
+	cmd.AddCommand(newStoreCheck(e))
+	return cmd
+}
+
+const storeCheckLong = `Compare all that rlm keeps with its checksums: databases, the states of sessions and runs,
+contexts, uploaded files, events and logs. FOLDER is a store or the data folder of a server.
+Without it, the command checks the store of the settings and the data folder of "rlm serve".
+
+--repair takes what is damaged out of its place, saves the rest, and says what is lost. The
+folder "quarantine" gets copies of all that it changes. No other process may use the folder.
+
+Exit codes: 0 all is whole, or was repaired; 2 usage, or a folder that cannot be checked;
+9 damage was found.`
+
+func newStoreCheck(e *env) *cobra.Command {
+	var data dataFlag
+	var repair, asJSON bool
+	cmd := &cobra.Command{
+		Use: "check [FOLDER]", Short: "Compare what is kept with its checksums, and repair it", Long: storeCheckLong,
+		Args: cobra.MaximumNArgs(1),
+		Example: `  rlm store check
+  rlm store check --repair --data /var/lib/rlm`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("data") {
+				args = append(args, data.dir)
+			}
+			return e.checkStores(cmd.Context(), args, repair, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	data.add(flags)
+	flags.BoolVar(&repair, "repair", false, "take out what is damaged, keep copies of it, and save the rest")
+	flags.BoolVar(&asJSON, "json", false, "print an object of JSON for each folder")
+	return cmd
+}
+
+// checkedFolder is a folder that is checked.
+type checkedFolder struct {
+	dir    string
+	isData bool // of a server
+	isUser bool // the store of the settings
+}
+
+// checkStores checks folders, and prints what it finds.
+func (e *env) checkStores(ctx context.Context, given []string, repair, asJSON bool) error {
+	folders, err := e.findFolders(given)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	isWhole := true
+	for _, folder := range folders {
+		report, err := e.checkFolder(ctx, folder, repair)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		isWhole = isWhole && report.IsWhole()
+		if asJSON {
+			err = printLine(e.stdout, struct {
+				Folder string `json:"folder"`
+				Whole  bool   `json:"whole"`
+				*damage.Report
+			}{folder.dir, report.IsWhole(), report})
+		} else {
+			err = e.printReport(folder.dir, report, repair)
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	if isWhole || repair {
+		return nil
+	}
+	return &exitError{exitDamaged, errors.New(
+		"damage was found: stop what uses the folder, then save the rest with --repair")}
+}
+
+// findFolders returns the folders to check: those that are given, or those of the user.
+func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
+	for _, path := range given {
+		dir, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		isData := server.IsFolder(dir)
+		if !isData && !store.IsFolder(dir) {
+			return nil, fmt.Errorf("%s is neither a store nor the data folder of a server: give another folder", path)
+		}
+		folders = append(folders, checkedFolder{dir: dir, isData: isData})
+	}
+	if len(given) > 0 {
+		return folders, nil
+	}
+
+	dir, err := e.storeFolder()
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" && store.IsFolder(dir) {
+		folders = append(folders, checkedFolder{dir: dir, isUser: true})
+	}
+	if dir, err = (&dataFlag{}).find(); err == nil && server.IsFolder(dir) {
+		folders = append(folders, checkedFolder{dir: dir, isData: true})
+	}
+	if len(folders) == 0 && err == nil {
+		err = errors.New("nothing is kept yet: give a folder")
+	}
+	return folders, err
+}
+
+func (e *env) checkFolder(ctx context.Context, folder checkedFolder, repair bool) (*damage.Report, error) {
+	var q *damage.Quarantine
+	if repair {
+		q = damage.NewQuarantine(folder.dir)
+	}
+	if folder.isData {
+		return server.Check(ctx, folder.dir, q, e.log)
+	}
+
+	report, err := store.Check(ctx, folder.dir, q)
+	if err == nil && folder.isUser {
+		var files *damage.Report
+		if files, err = sessions.CheckFiles(q); err == nil {
+			report.Join("", files)
+		}
+	}
+	if err == nil {
+		report.Kept = q.Dir()
+	}
+	return report, err
+}
+
+// printReport prints what was found in a folder.
+func (e *env) printReport(dir string, report *damage.Report, repair bool) error {
+	verdict := "all is whole"
+	if n := report.Count(); n > 0 {
+		verdict = fmt.Sprintf("%d damaged", n)
+		if repair {
+			verdict += ", repaired"
+		}
+	}
+	text := fmt.Sprintf("%s: %d files and %d records: %s\n", escape(dir), report.Files, report.Records, verdict)
+	for i := range report.Findings {
+		text += "  " + escape(report.Findings[i].String()) + "\n"
+	}
+	if report.Kept != "" {
+		text += "copies: " + escape(report.Kept) + "\n"
+	}
+	_, err := fmt.Fprint(e.stdout, text)
+	return err
+}

@@ -1,0 +1,80 @@
+package dbfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// logIndex is what the index of a log says of it: https://sqlite.org/walformat.html. Processes that
+// use a database share the index. One that is killed leaves it behind, and SQLite makes it anew.
+type logIndex struct {
+	frames int     // that are committed
+	copied int     // of these, those that the database has, too
+	count  int64   // of the database's pages
+	salt   []byte  // of the log
+	pages  []int64 // that the frames have
+}
+
+// The places in an index.
+const (
+	indexVersion = 3_007_000
+	indexHead    = 48 // bytes, and a second time behind them
+	framesAt     = 16
+	pagesAt      = 20
+	saltAt       = 32
+	indexSumAt   = 40
+	copiedAt     = 2 * indexHead
+	listAt       = 136     // of the numbers of pages, in the first block
+	blockSize    = 1 << 15 // bytes; the second half is a table of hashes
+)
+
+// readIndex reads an index. It says nothing if it is not there, or if it is not whole.
+func readIndex(path string) (index logIndex, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return index, nil
+	}
+	if err != nil {
+		return index, err
+	}
+	defer file.Close()
+
+	data, err := io.ReadAll(io.LimitReader(file, (maxFrames/4096+1)*blockSize))
+	if err != nil || len(data) < listAt {
+		return index, err
+	}
+
+	native := binary.NativeEndian
+	for _, head := range [][]byte{data[:indexHead], data[indexHead : 2*indexHead]} { // a damaged one has a second
+		s := sum{order: native}
+		s.add(head[:indexSumAt])
+		isWhole := s.a == native.Uint32(head[indexSumAt:]) && s.b == native.Uint32(head[indexSumAt+4:])
+		frames := native.Uint32(head[framesAt:])
+		if !isWhole || native.Uint32(head) != indexVersion || frames > maxFrames {
+			continue
+		}
+		index.frames, index.count = int(frames), int64(native.Uint32(head[pagesAt:]))
+		index.copied = int(min(native.Uint32(data[copiedAt:]), frames))
+		index.salt = head[saltAt : saltAt+8]
+		break
+	}
+
+	if index.frames == 0 {
+		return logIndex{}, nil
+	}
+	for ; len(data) > 0; data = data[min(len(data), blockSize):] {
+		list := data[:min(len(data), blockSize/2)]
+		if len(index.pages) == 0 {
+			list = list[listAt:]
+		}
+		for ; len(list) >= 4; list = list[4:] {
+			index.pages = append(index.pages, int64(native.Uint32(list)))
+		}
+	}
+
+	index.pages = index.pages[:min(len(index.pages), index.frames)]
+	return index, nil
+}

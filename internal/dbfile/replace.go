@@ -1,0 +1,76 @@
+package dbfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// salvagedSuffix is that of a database that takes the place of a damaged one.
+const salvagedSuffix = "-salvaged"
+
+// Replace puts a database, which is closed and in the same folder, in the place of a damaged one.
+// Copies of the damaged files go to another folder first. No process uses either of them. If the
+// process is killed, the next Use goes on.
+func Replace(path, fresh, keep string) error {
+	if err := os.MkdirAll(keep, 0o700); err != nil {
+		return err
+	}
+	for _, file := range Files(path) {
+		if err := copyFile(file, filepath.Join(keep, filepath.Base(file))); err != nil {
+			return fmt.Errorf("cannot keep a copy of %s: %w", file, err)
+		}
+	}
+	if err := syncFolder(keep); err != nil {
+		return err
+	}
+
+	if err := os.Rename(fresh, path+salvagedSuffix); err != nil {
+		return err
+	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return finishReplace(path)
+}
+
+// finishReplace does what is left to do of Replace. The log goes first: it belongs to the damaged
+// database.
+func finishReplace(path string) error {
+	if _, err := os.Lstat(path + salvagedSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, suffix := range []string{logSuffix, indexSuffix} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Rename(path+salvagedSuffix, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// copyFile copies a file to the disk, if there is one.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+
+	if _, err = io.Copy(target, source); err == nil {
+		err = target.Sync()
+	}
+	return errors.Join(err, target.Close())
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package tablesql
+
+import "errors"
+
+// canTake is false: an operation of SQLite goes on until it ends.
+const canTake = false
+
+func forbid([]byte) {}
+
+func unmap([]byte) error { return errors.ErrUnsupported }
