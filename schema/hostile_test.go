@@ -189,7 +189,10 @@ func TestHostileWork(t *testing.T) {
 			`{"items":{"dependentRequired":{"b":[` + enumerate(15_000, `"a%d"`) + `]}}}`,
 			"[" + strings.Repeat(`{"b":1},`, 2_000) + "{}]",
 		},
-		"enum of numbers": {`{"items":{"enum":[` + enumerate(15_000, "%d") + `]}}`, "[" + enumerate(1_000, "%d.5") + "]"},
+		"enum of numbers": {
+			`{"items":{"enum":[` + enumerate(15_000, "%d") + `]}}`,
+			"[" + enumerate(1_000, "%d.5") + "]",
+		},
 		"enum of arrays": {
 			`{"items":{"enum":[` + enumerate(600, "["+strings.Repeat("1e300,", 25)+"%d]") + `]}}`,
 			"[" + enumerate(200, "["+strings.Repeat("1e300,", 25)+"-%d]") + "]",

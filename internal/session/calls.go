@@ -136,29 +136,13 @@ func (a *Accounts) admit(body []byte) (call tiers.Call, held int, err error) {
 }
 
 func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) {
-	if !json.Valid(operands) {
-		return tiers.Call{}, errRequest
-	}
-	pair, _ := hostcall.Elements(bytes.Clone(operands)) // the request's bytes are not kept
-	if len(pair) != 2 {
+	var pair [3]json.RawMessage // the third shows that there are too many
+	if err := json.Unmarshal(operands, &pair); err != nil || pair[1] == nil || pair[2] != nil {
 		return tiers.Call{}, errRequest
 	}
 
-	args, isList := hostcall.Elements(pair[0])
-	call := tiers.Call{
-		Function: name, Snippet: a.ordinal,
-		Args: make([]tiers.Value, len(args)), Named: map[string]tiers.Value{},
-	}
-	for i, arg := range args {
-		call.Args[i] = arg
-	}
-	hasNames := true
-	isDict := hostcall.Members(pair[1], func(name, value []byte) {
-		var key string
-		hasNames = hasNames && json.Unmarshal(name, &key) == nil
-		call.Named[key] = value
-	})
-	if !isList || !isDict || !hasNames {
+	call := tiers.Call{Function: name, Snippet: a.ordinal}
+	if json.Unmarshal(pair[0], &call.Args) != nil || json.Unmarshal(pair[1], &call.Named) != nil {
 		return tiers.Call{}, errRequest
 	}
 	return call, nil

@@ -276,32 +276,18 @@ func (a *Accounts) takeFinal(body []byte) Reply {
 			"pass less", humanize.IBytes(uint64(weight)), //nolint:gosec // not negative
 			humanize.IBytes(uint64(a.cfg.Limits.Memory)))) //nolint:gosec // not negative
 	}
-	final, isFinal := decodeFinal(body)
-	if !isFinal {
+	var f struct {
+		Value json.RawMessage `json:"value"`
+		Name  string          `json:"name"`
+	}
+	if err := json.Unmarshal(body, &f); err != nil || f.Value == nil {
 		return fail(errRequest)
 	}
+
 	if a.final == nil {
-		a.final = final
+		a.final = &tiers.Final{Value: f.Value, Name: f.Name}
 	}
 	return Reply{ASCII: true}
-}
-
-// decodeFinal reads the operand of FINAL.
-func decodeFinal(body []byte) (final *tiers.Final, isFinal bool) {
-	if !json.Valid(body) {
-		return nil, false
-	}
-	final = &tiers.Final{}
-	hasName := true
-	hostcall.Members(body, func(name, value []byte) {
-		switch string(name) {
-		case `"value"`:
-			final.Value = bytes.Clone(value)
-		case `"name"`:
-			hasName = json.Unmarshal(value, &final.Name) == nil
-		}
-	})
-	return final, hasName && final.Value != nil
 }
 
 // maxException bounds what a guest says of an exception, in bytes.

@@ -50,7 +50,10 @@ func Open(ctx context.Context, dir string) (*sql.DB, error) {
 	if err != nil {
 		err = fmt.Errorf("cannot open the data folder %s: %w", dir, err)
 		if dbfile.IsDamage(err) {
-			err = fmt.Errorf("%w: rlm store check --data %s says what is lost, and with --repair saves the rest", err, dir)
+			err = fmt.Errorf(
+				"%w: rlm store check --data %s says what is lost, and with --repair saves the rest",
+				err, dir,
+			)
 		}
 		return nil, err
 	}
