@@ -197,7 +197,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	noteMemory(engine, known, note)
 
 	if isBeside {
-		if err := (runs.New(runs.Options{Engine: engine, Profiles: known.list})).Check(ctx); err != nil {
+		if err := runs.New(runs.Options{Engine: engine, Profiles: known.list}).Check(ctx); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		note("the settings are right: %d profiles; the data was not checked: %v", len(known.list), inUse)

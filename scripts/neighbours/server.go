@@ -125,7 +125,8 @@ func (s *server) do(ctx context.Context, method, path, key string, body any) (a 
 	if a.code == http.StatusNoContent {
 		return a, nil
 	}
-	return a, json.NewDecoder(response.Body).Decode(&a)
+	err = json.NewDecoder(response.Body).Decode(&a)
+	return a, err
 }
 
 // open makes a session.

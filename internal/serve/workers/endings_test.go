@@ -48,6 +48,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 		"kill":  {CauseSignal, "signal: killed", 1},
 		"grow":  {CauseMemory, "out of memory: it may use", 1},
 		"stall": {CauseSilent, "did not answer", 1},
+		"hold":  {CauseStuck, "a snippet held a processor", 1},
 		`garbage {"jsonrpc":"2.0","id":1,"result":[[[`: {},
 	} {
 		t.Run(strings.Fields(order)[0], func(t *testing.T) {

@@ -47,7 +47,7 @@ var (
 // exitStuck is the exit code of a worker that the watchdog has ended, and stuckProcess says so.
 const (
 	exitStuck    = 4
-	stuckProcess = "a snippet holds a processor, and no limit ends it"
+	stuckProcess = "a snippet held a processor, and no limit ended it"
 )
 
 // runWorker is the worker's program.

@@ -24,6 +24,7 @@ func impatient(tenant string) tiers.Config {
 // keepCounting runs snippets until the test has enough. Each result must be the next number, and
 // each snippet goes on with a generator, which no portable state can hold.
 func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
+	t.Helper()
 	for want := 0; !enough.Load(); want++ {
 		source := "print(next(numbers))"
 		if want == 0 {
@@ -113,7 +114,10 @@ func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	}
 
 	r, err := hanging.Run(t.Context(), tiers.Job{
-		Source: "print('begun')\nwhile True: pass", Stdout: writerFunc(func([]byte) { go all[0].Attack("stall") }),
+		Source: "print('begun')\nwhile True: pass",
+		Stdout: writerFunc(func([]byte) {
+			go func() { _, _ = all[0].Attack("stall") }() // there is no answer
+		}),
 	})
 	if err != nil || r.Status != tiers.StatusCrashed || r.Lost == nil ||
 		!strings.Contains(r.Lost.Reason, "did not answer") {

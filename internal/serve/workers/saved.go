@@ -250,12 +250,12 @@ func (k *saved) forgetLeft() string {
 // is held.
 func (s *sandbox) isSaveDue() bool {
 	isLarge, isLong := s.held > largeMemory, time.Since(s.uncovered) >= saveWait
-	share := time.Duration(saveShareBusy)
+	pause := saveShareBusy * s.saveCost
 	if isLarge {
-		share = saveShare
+		pause = saveShare * s.saveCost
 	}
 	isMany := !isLarge && s.ordinal-s.covered >= saveSnippets
-	return s.isUnsaved() && (isMany || isLong) && time.Since(s.savedAt) >= share*s.saveCost
+	return s.isUnsaved() && (isMany || isLong) && time.Since(s.savedAt) >= pause
 }
 
 // isUnsaved reports whether there is something to save.

@@ -326,15 +326,18 @@ const (
 // there is one. A period for which this process is late does not count: the machine is busy then,
 // or was asleep.
 func (w *worker) ask(period time.Duration) (missed int) {
-	answered := make(chan error, 1)
-	go func() { answered <- w.conn.Call(context.Background(), methodPing, nil, nil) }()
+	answered := make(chan struct{})
+	go func() {
+		_ = w.conn.Call(context.Background(), methodPing, nil, nil) // it fails if the worker is gone
+		close(answered)
+	}()
 	before := w.jail.Usage().CPUNanos
 	for missed < silentPeriods || missed < busyPeriods && w.jail.Usage().CPUNanos > before {
 		begun := time.Now()
 		select {
 		case <-w.gone:
 			return 0
-		case <-answered: // or the connection has ended, which is noticed elsewhere
+		case <-answered:
 			return 0
 		case <-time.After(period):
 			if time.Since(begun) < 2*period {
