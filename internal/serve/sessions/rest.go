@@ -186,11 +186,12 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 }
 
 const (
-	// saveWait bounds what a session that does not rest may lose with this process: it is saved after
-	// so long. saveShare bounds the cost: the time between two saves is at least that many times as
-	// long as one.
-	saveWait  = 5 * time.Second
-	saveShare = 8
+	// saveChanges and saveWait bound what a session that does not rest may lose with this process: it
+	// is saved after so many uses or so long. saveShare bounds the cost: the time between two saves is
+	// at least that many times as long as one.
+	saveChanges = 20
+	saveWait    = 5 * time.Second
+	saveShare   = 8
 	// saveShareAgain is that share after an attempt that has failed.
 	saveShareAgain = 20
 )
@@ -204,8 +205,8 @@ func (m *Manager) canSave(l *live) bool {
 // free lets the next use have a session. One that is due is saved before that, which does not delay
 // the answer to this use. The caller holds using, and is counted among requests or holders.
 func (m *Manager) free(l *live) {
-	isDue := time.Since(l.unsaved) >= saveWait && time.Since(l.savedAt) >= saveShare*l.saveCost
-	if !isDue || !m.canSave(l) {
+	isDue := l.changes-l.kept >= saveChanges || time.Since(l.unsaved) >= saveWait
+	if !isDue || !m.canSave(l) || time.Since(l.savedAt) < saveShare*l.saveCost {
 		l.using.Unlock()
 		return
 	}

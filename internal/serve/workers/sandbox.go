@@ -48,7 +48,8 @@ type sandbox struct {
 	added        []extension // since then
 	covered      int         // the last snippet that is in saved, or in lost
 	uncovered    time.Time
-	savedAt      time.Time // the end of the last attempt to save it
+	tried        int       // the last snippet before the last attempt to save it
+	savedAt      time.Time // the end of that attempt
 	saveCost     time.Duration
 	lost         *tiers.Loss // what no result has said yet
 	isAway       bool        // evicted, and counted as saved

@@ -36,12 +36,11 @@ const (
 	// maxHead bounds what a worker says beside the pages.
 	maxHead = 8 << 20
 	// saveShare bounds the cost of saves while a session rests: the time between two is that many
-	// times as long. saveShareBusy does that for a session that does not rest, which is saved after
-	// so many snippets or so long. A large one is then saved after so long alone, and more rarely.
-	saveShare     = 20
-	saveShareBusy = 4
-	saveSnippets  = 20
-	saveWait      = 5 * time.Second
+	// times as long. A session that does not rest is saved after so many snippets or so long, whatever
+	// that costs. A large one is then saved after so long alone, and as rarely as one that rests.
+	saveShare    = 20
+	saveSnippets = 20
+	saveWait     = 5 * time.Second
 	// saveLargeAfter is how long a large session rests before it is saved: that takes long, and often
 	// is too much.
 	saveLargeAfter = 2 * time.Second
@@ -51,7 +50,7 @@ const (
 func (s *sandbox) save(ctx context.Context) error {
 	begun := time.Now()
 	defer func() {
-		s.savedAt = time.Now()
+		s.savedAt, s.tried = time.Now(), s.ordinal
 		s.saveCost = s.savedAt.Sub(begun)
 	}()
 
@@ -249,13 +248,9 @@ func (k *saved) forgetLeft() string {
 // isSaveDue reports whether a session that is in use has to be saved before its next snippet. using
 // is held.
 func (s *sandbox) isSaveDue() bool {
-	isLarge, isLong := s.held > largeMemory, time.Since(s.uncovered) >= saveWait
-	pause := saveShareBusy * s.saveCost
-	if isLarge {
-		pause = saveShare * s.saveCost
-	}
-	isMany := !isLarge && s.ordinal-s.covered >= saveSnippets
-	return s.isUnsaved() && (isMany || isLong) && time.Since(s.savedAt) >= pause
+	isLarge, isMany := s.held > largeMemory, s.ordinal-max(s.covered, s.tried) >= saveSnippets
+	isLong := time.Since(s.uncovered) >= saveWait && time.Since(s.savedAt) >= saveShare*s.saveCost
+	return s.isUnsaved() && (isMany && !isLarge || isLong)
 }
 
 // isUnsaved reports whether there is something to save.
