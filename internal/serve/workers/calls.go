@@ -283,20 +283,30 @@ func (r *running) resume() {
 	}
 }
 
-// stopWithin is how long a snippet may take to stop when others wait. One that takes longer goes
-// on without turns, and the operating system shares the processors.
-const stopWithin = 100 * time.Millisecond
+const (
+	// stopWithin is how long a snippet may take to stop when others wait. One that has taken longer
+	// mostMisses times in a row goes on without turns, and the operating system shares the processors.
+	stopWithin = 100 * time.Millisecond
+	mostMisses = 5
+)
 
 // share lets others compute when the snippet has computed for long, until it has ended.
 func (r *running) share() {
-	for r.turn != nil && r.ctx.Err() == nil {
+	for misses := 0; r.turn != nil && r.ctx.Err() == nil; {
 		r.turning.Lock()
 		left, changed := r.turn.Left()
 		if r.pending > 0 { // it has its turn, or not, until it computes again
 			left, changed = math.MaxInt64, r.computes
 		}
 		isOver := left <= 0
-		if isOver && !r.letOthersGo() {
+		switch {
+		case !isOver:
+		case r.letOthersGo():
+			misses = 0
+		default:
+			misses++
+		}
+		if misses == mostMisses {
 			r.turn.Free()
 			r.turning.Unlock()
 			return
