@@ -209,6 +209,9 @@ func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, 
 		defer r.calls.Done()
 		defer r.gate.Free(held)
 		value, err := r.call(ctx, call)
+		if r.ctx.Err() != nil { // the snippet must not take this for an error of its call
+			r.stopSnippet()
+		}
 		if err != nil {
 			return nil, failed("%v", err)
 		}
@@ -346,6 +349,11 @@ func (r *running) letOthersGo() bool {
 	hasStopped := <-stopped
 	_ = r.worker.conn.Notify(methodResume, p) // a worker that is gone has no snippet
 	return hasStopped
+}
+
+// stopSnippet has the worker stop the snippet.
+func (r *running) stopSnippet() {
+	_ = r.worker.conn.Notify(methodStop, ofSession{r.id}) // a worker that is gone has stopped
 }
 
 // finish cancels the calls that are left, waits for them, and ends the turn.

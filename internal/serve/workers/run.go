@@ -77,9 +77,8 @@ func (s *sandbox) begin(ctx context.Context, turn *turns.Turn, growth int64, job
 // runIn runs a snippet in the worker.
 func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	w, job := r.worker, r.job
-	defer context.AfterFunc(ctx, func() {
-		_ = w.conn.Notify(methodStop, ofSession{r.id}) // a worker that is gone has stopped
-	})()
+	told := make(chan struct{})
+	forgetStop := context.AfterFunc(ctx, func() { r.stopSnippet(); close(told) })
 
 	p := runParams{
 		ofSession: ofSession{r.id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
@@ -88,6 +87,9 @@ func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	}
 	var answer result
 	err := w.call(r.asked, methodRun, p, &answer)
+	if !forgetStop() {
+		<-told // a late message would stop the next snippet
+	}
 	beside := w.countRunning() - 1
 	r.finish()
 
