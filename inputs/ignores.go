@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/rlmhq/rlm/internal/openfile"
 )
 
 // ignores knows what the files .gitignore of a Git repository name. The zero value knows
@@ -136,7 +138,7 @@ func (g *ignores) read(
 	if err != nil || !info.Mode().IsRegular() {
 		return above, nil
 	}
-	file, err := root.Open(name)
+	file, err := openfile.RegularIn(root, name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}

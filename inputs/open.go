@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/openfile"
 	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -79,6 +80,8 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 		return tiers.Input{}, err
 	case info.IsDir():
 		return r.openFolder(ctx, path, []string{"."})
+	case r.FilesOnly && !info.Mode().IsRegular():
+		return tiers.Input{}, openfile.Check(info)
 	case info.Mode()&os.ModeNamedPipe != 0:
 		text, err := r.readPipe(ctx, path)
 		if err != nil {
@@ -96,12 +99,26 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 	return r.openText(ctx, text)
 }
 
+// readPipe copies what a pipe gives. It waits for a writer, and ends with ctx.
+func (r *reader) readPipe(ctx context.Context, path string) (*bigtext.Text, error) {
+	pipe, err := openfile.Pipe(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the pipe: %w", err)
+	}
+	text, err := bigtext.Spooled(ctx, path, pipe, r.MaxUnpacked, pipe.Close)
+	if ctx.Err() != nil && err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return text, err
+}
+
 // openUnsized opens a file that tells no size: it is empty, or the kernel's, as /proc/cpuinfo is.
 func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, error) {
-	file, err := os.Open(path)
+	file, err := openfile.Regular(path)
 	if err != nil {
 		return tiers.Input{}, err
 	}
+	defer context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Unix(1, 0)) })() // most never wait
 	text, err := bigtext.Spooled(ctx, path, file, r.MaxUnpacked, file.Close)
 	if err != nil {
 		return tiers.Input{}, err

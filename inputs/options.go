@@ -25,6 +25,9 @@ type Options struct {
 	// KeepDocuments leaves documents as they are, such as PDF, Word and HTML. Otherwise they are
 	// converted to Markdown, and the file itself is in the bytes of the text.
 	KeepDocuments bool
+	// FilesOnly refuses a path that leads to a pipe, whose content is copied otherwise: set it for
+	// paths that strangers name. Folders and patterns leave out pipes in any case.
+	FilesOnly bool
 	// Servers are the only servers of https:// and s3:// addresses that may be reached, each as
 	// HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. Empty
 	// means all servers of the public Internet, by https.

@@ -37,6 +37,7 @@ func newConnect(e *env) *cobra.Command {
 			defer engine.Close()
 
 			reading := (&contextFlags{}).files.Options(e.settings.CacheDir, note)
+			reading.FilesOnly = true
 			err = connect.Serve(ctx, engine, e.stdin, e.stdout, connect.Options{
 				Version: version(), Limits: limits(e.settings, defaultOutput), MayRaise: true, Policy: policy,
 				Deterministic: e.settings.Deterministic, Files: true,

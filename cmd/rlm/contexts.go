@@ -164,7 +164,7 @@ func (c *contextFlags) open(e *env, note func(string, ...any)) ([]rlm.Context, e
 		var opened rlm.Context
 		switch {
 		case f.isJSON:
-			value, err := f.readJSON(e.stdin)
+			value, err := f.readJSON(e)
 			if err != nil {
 				return nil, err
 			}
@@ -181,13 +181,13 @@ func (c *contextFlags) open(e *env, note func(string, ...any)) ([]rlm.Context, e
 
 // keep returns the contexts as a session keeps them: the paths of files, and copies of all
 // else.
-func (c *contextFlags) keep(stdin io.Reader) ([]sessions.Context, error) {
+func (c *contextFlags) keep(e *env) ([]sessions.Context, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	var all []sessions.Context
 	for i := range c.list {
-		kept, err := c.list[i].keep(stdin)
+		kept, err := c.list[i].keep(e)
 		if err != nil {
 			return nil, err
 		}
@@ -199,21 +199,21 @@ func (c *contextFlags) keep(stdin io.Reader) ([]sessions.Context, error) {
 	return all, nil
 }
 
-func (f *contextFlag) keep(stdin io.Reader) (kept sessions.Context, err error) {
+func (f *contextFlag) keep(e *env) (kept sessions.Context, err error) {
 	kept.Variable = f.variable
 	switch {
 	case f.isJSON:
 		// The form in which the file keeps it: the next run compares it with that.
 		kept.Name = f.name()
-		if kept.JSON, err = f.readJSON(stdin); err == nil {
+		if kept.JSON, err = f.readJSON(e); err == nil {
 			kept.JSON, err = json.Marshal(kept.JSON)
 		}
 	case f.isStdin():
 		kept.Name = "stdin"
-		kept.Text, err = f.copy(stdin)
+		kept.Text, err = f.copy(e.stdin)
 	case isPipe(f.paths[0]):
 		var pipe *os.File
-		if pipe, err = os.Open(f.paths[0]); err == nil {
+		if pipe, err = e.open(f.paths[0]); err == nil {
 			kept.Name = f.paths[0]
 			kept.Text, err = f.copy(pipe)
 			err = errors.Join(err, pipe.Close())
@@ -240,17 +240,12 @@ func (f *contextFlag) copy(source io.Reader) ([]byte, error) {
 	return []byte(text), err
 }
 
-func isPipe(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&os.ModeNamedPipe != 0
-}
-
 // readJSON reads a JSON file.
-func (f *contextFlag) readJSON(stdin io.Reader) (json.RawMessage, error) {
+func (f *contextFlag) readJSON(e *env) (json.RawMessage, error) {
 	what := "the JSON context " + f.name()
-	source := stdin
+	source := e.stdin
 	if !f.isStdin() {
-		file, err := os.Open(f.paths[0])
+		file, err := e.open(f.paths[0])
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", what, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -319,7 +318,7 @@ func (f *execFlags) readJobs(e *env, args []string) ([]tiers.Job, error) {
 	}
 
 	for _, name := range args {
-		source, err := f.readSource(e.stdin, name)
+		source, err := f.readSource(e, name)
 		if err != nil {
 			return nil, err
 		}
@@ -331,10 +330,10 @@ func (f *execFlags) readJobs(e *env, args []string) ([]tiers.Job, error) {
 	return jobs, nil
 }
 
-func (f *execFlags) readSource(stdin io.Reader, name string) (string, error) {
-	r := stdin
+func (f *execFlags) readSource(e *env, name string) (string, error) {
+	r := e.stdin
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := e.open(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("cannot read the code: %w (to pass code instead of a file name, use -c)",

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // interrupts handles Ctrl-C and SIGTERM. Both end the command, unless a handler takes
@@ -13,6 +14,8 @@ import (
 type interrupts struct {
 	mu      sync.Mutex
 	handler func()
+	late    func() // ends the process, nil if the command may take any time
+	grace   time.Duration
 	signals chan os.Signal
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -31,15 +34,27 @@ func (in *interrupts) serve() {
 	defer close(in.done)
 	for s := range in.signals {
 		in.mu.Lock()
-		handler := in.handler
+		handler, late, grace := in.handler, in.late, in.grace
 		in.mu.Unlock()
 		if s == os.Interrupt && handler != nil {
 			handler()
 			continue
 		}
 
+		if late != nil {
+			time.AfterFunc(grace, late) // again with each signal: the first one ends the process
+		}
 		in.cancel()
 	}
+}
+
+// endWithin bounds the time from a signal to the end of a command that serves others: after the
+// grace, late has to end the process, whatever a request of a client does. Sandboxes end with the
+// process, as after a kill.
+func (in *interrupts) endWithin(grace time.Duration, late func()) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.grace, in.late = grace, late
 }
 
 // take sends Ctrl-C to handler until release is called.

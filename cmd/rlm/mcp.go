@@ -72,11 +72,15 @@ func newMCP(e *env) *cobra.Command {
 	return cmd
 }
 
+// mcpGrace is the time from a signal to the end of rlm mcp at most.
+const mcpGrace = 10 * time.Second
+
 // serve serves until the host ends the connection, or the context ends.
 func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 	if f.contexts.useStdin() {
 		return &exitError{exitUsage, errors.New("stdin cannot be a context: it carries the protocol")}
 	}
+	e.endWithin(mcpGrace)
 	f.tools.ask = askFirst
 	cfg, err := f.sessionConfig(e)
 	if err != nil {
@@ -173,7 +177,7 @@ func (f *mcpFlags) newServer(
 		},
 		Read: func(_ context.Context, path string) (mcpserver.Given, error) {
 			reading := f.contexts.files.Options(e.settings.CacheDir, f.note(e))
-			reading.Servers = e.settings.ContextServer
+			reading.Servers, reading.FilesOnly = e.settings.ContextServer, true
 			if remote.IsAddress(path) {
 				if len(reading.Servers) == 0 {
 					return mcpserver.Given{}, errors.New(

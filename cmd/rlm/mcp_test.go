@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -446,6 +447,19 @@ func TestHostsComeOverHTTP(t *testing.T) {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
+
+	const head = `{"jsonrpc":"2.0","id":1,"method":"ping","params":[`
+	heavy := strings.NewReader(head + strings.Repeat("[],", 2<<20) + `0]}`)
+	response, err := http.Post(address, "application/json", heavy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(string(text), "too many values") {
+		t.Errorf("a heavy message: %s %s, %v", response.Status, text, err)
+	}
+	_ = response.Body.Close()
 
 	for _, header := range []struct{ name, value string }{
 		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Host", "evil.example"},

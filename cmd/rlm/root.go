@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
@@ -74,6 +75,7 @@ var functions []rlm.Function
 
 // env is the environment of a sub-command.
 type env struct {
+	life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
 	stdin          io.Reader
 	terminal       bool     // stdin is a terminal
 	input          *os.File // stdin as a file, nil if it is none
@@ -98,6 +100,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, in := listen(ctx)
 	defer in.stop()
 	e := &env{
+		life:       ctx,
 		stdin:      makeInterruptible(ctx, stdin),
 		terminal:   isTerminal(stdin),
 		stdout:     stdout,
@@ -137,6 +140,14 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	}
 
 	return exit.code
+}
+
+// endWithin ends the process if the command takes longer than a grace to end after a signal.
+func (e *env) endWithin(grace time.Duration) {
+	e.interrupts.endWithin(grace, func() {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: killed, because a request did not end within %s of the signal\n", grace)
+		os.Exit(exitBroken)
+	})
 }
 
 // subCommand is a sub-command that is not made yet.

@@ -122,8 +122,8 @@ func newServe(e *env) *cobra.Command {
 		"accept workers without namespaces, as in most containers: only Landlock and seccomp confine them")
 	flags.BoolVar(&f.inProcess, "insecure-no-workers", false,
 		"run snippets of tier wasm in the process of the server, which holds the keys")
-	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time")
-	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait")
+	flags.IntVar(&f.atOnce, "max-runs", 16, "maximum `number` of runs at the same time, and of direct answers")
+	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait, and of direct answers")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
 	flags.Var(&f.memory, "workers-memory",
@@ -144,9 +144,13 @@ func newServe(e *env) *cobra.Command {
 	return cmd
 }
 
+// serveGrace is the time that a server has after --drain to save sessions and to close sandboxes.
+const serveGrace = 30 * time.Second
+
 // run serves until the command is interrupted.
 func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	ctx, note := cmd.Context(), e.noteUnless(f.quiet)
+	e.endWithin(f.drain + serveGrace)
 	isLocal, secure, err := f.checkAddress()
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -155,7 +159,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	claim, err := server.ClaimFolder(dir, "rlm serve", f.listen)
+	claim, err := server.ClaimFolder(ctx, dir, "rlm serve", f.listen)
 	var inUse *server.InUseError
 	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
 	if err != nil && !isBeside {

@@ -68,7 +68,7 @@ func newMCPEndpoint(
 	return func(manager *runs.Manager, known *uploads.Files, audit *access.Audit) server.Endpoint {
 		return &mcpEndpoint{
 			e: e, engine: engine, tools: tools, profile: profile, runs: manager, files: known,
-			inputs: in, maxContext: maxContext, places: mcpserver.NewPlaces(handles),
+			inputs: in, maxContext: maxContext, places: mcpserver.NewPlaces(handles, access.Share),
 			byKey: map[string]*mcpOfKey{}, audit: audit,
 		}
 	}
@@ -164,8 +164,8 @@ func (m *mcpEndpoint) configure(k access.Key) mcpserver.Config {
 			}
 		},
 		NoQuestions: !k.May(access.Approve), IsGuarded: true,
-		Handles: mcpHandles, Places: m.places, Idle: mcpIdle, ToolCalls: task.Config.Budget.WithDefaults().ToolCalls,
-		Log: m.e.log,
+		Handles: mcpHandles, Places: m.places, Tenant: k.Tenant, Idle: mcpIdle,
+		ToolCalls: task.Config.Budget.WithDefaults().ToolCalls, Log: m.e.log,
 	}
 }
 

@@ -312,7 +312,7 @@ func TestClientsAreBounded(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
 		header := http.Header{"Mcp-Protocol-Version": {version}}
 		for text, want := range map[string]int{
-			call(strings.Repeat("[],", 1<<20)):                http.StatusBadRequest,
+			call(strings.Repeat("[],", 1<<20)):                http.StatusRequestEntityTooLarge,
 			call(`"` + strings.Repeat("x", 17<<20) + `",`):    http.StatusRequestEntityTooLarge,
 			call(`"` + strings.Repeat("x", 33<<20) + `",`):    http.StatusRequestEntityTooLarge,
 			call(strings.Repeat("[", 1<<19)):                  http.StatusBadRequest,
@@ -321,6 +321,8 @@ func TestClientsAreBounded(t *testing.T) {
 		} {
 			if status, body := s.do("POST", "/mcp", keys[0], header, json.RawMessage(text)); status != want {
 				t.Errorf("%s: %.80s: %d %.300s", version, text, status, body)
+			} else if want == http.StatusRequestEntityTooLarge && !strings.Contains(body, `"code":"body_too_large"`) {
+				t.Errorf("%s: %.80s: no reason: %.300s", version, text, body)
 			}
 		}
 	}

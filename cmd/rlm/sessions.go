@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
@@ -173,7 +172,7 @@ files of this machine, its code could read them. So rlm refuses such a session w
 				if args[0] == "-" {
 					return k.Import(cmd.Context(), e.stdin, as, allowPaths)
 				}
-				file, err := os.Open(args[0])
+				file, err := e.open(args[0])
 				if err != nil {
 					return err
 				}

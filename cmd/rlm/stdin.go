@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/rlmhq/rlm/internal/openfile"
 )
 
 // makeInterruptible returns a reader whose Read ends with the context. A Read of stdin itself
@@ -41,13 +43,27 @@ func readFile(e *env, name string, limit int64, what string) (string, error) {
 	if name == "-" {
 		return readAll(e.stdin, limit, what)
 	}
-	file, err := os.Open(name)
+	file, err := e.open(name)
 	if err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", what, err)
 	}
 	defer file.Close()
 
 	return readAll(file, limit, what+" "+name)
+}
+
+// open opens a file that the command line names. A pipe may have no writer yet: an interruption ends
+// the wait.
+func (e *env) open(name string) (*os.File, error) {
+	if isPipe(name) {
+		return openfile.Pipe(e.life, name)
+	}
+	return os.Open(name)
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
 // readAll reads a text of bounded length.

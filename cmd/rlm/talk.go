@@ -39,7 +39,7 @@ func (e *env) openKept(
 	ctx context.Context, engine *rlm.Engine, name string, contexts *contextFlags, cfg rlm.SessionConfig,
 	note func(string, ...any),
 ) (_ *talk, err error) {
-	given, err := contexts.keep(e.stdin)
+	given, err := contexts.keep(e)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}

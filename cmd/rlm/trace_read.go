@@ -45,7 +45,7 @@ func (e *env) openTrace(ctx context.Context, name string) (folder *traces.Folder
 	case err == nil && info.IsDir():
 		return traces.Open(name)
 	case err == nil:
-		file, err := os.Open(name)
+		file, err := e.open(name)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package aot
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/rlmhq/rlm/internal/watchdog"
@@ -35,21 +36,26 @@ type Host interface {
 }
 
 // Guest is one instance of a program. Its state of StateSize bytes lies directly before its
-// memory. One goroutine at a time may use it.
+// memory. One goroutine at a time may use it. A stack is reserved for one call of it, until Close.
 //
 // Close it before its state or its memory is unmapped.
 type Guest struct {
 	program *Program
 	state   []byte
+	calls   atomic.Int32 // that have begun
 }
 
 // NewGuest makes a guest over a state. size is the number of bytes of the memory in use, whole
 // pages of WebAssembly. The memory must stay writable, and must begin where the state ends. What
-// lies behind it, up to the program's [Program.Reach], must fault.
+// lies behind it, up to the program's [Program.Reach], must fault. Close the guest at its end.
 func (p *Program) NewGuest(state []byte, size uint64) (*Guest, error) {
+	if err := stacks().reserve(false); err != nil {
+		return nil, err
+	}
 	g := &Guest{program: p, state: state[:StateSize]}
 	clear(g.state)
 	if err := new(Call).run(g, p.header.Start, nil, nobody{}); err != nil {
+		g.Close()
 		return nil, err
 	}
 	g.SetSize(size)
@@ -71,8 +77,27 @@ func (g *Guest) SetSize(size uint64) {
 	*g.Field(g.program.header.Bytes) = size
 }
 
-// Close waits until nothing looks at the guest's state any more. It runs no call.
-func (g *Guest) Close() { watchdog.Unwatch(g.limitAddress()) }
+// Close ends the use of a guest, once. It waits until nothing looks at the guest's state any more.
+// The state and the memory stay the caller's.
+func (g *Guest) Close() {
+	watchdog.Unwatch(g.limitAddress())
+	stacks().release(false)
+}
+
+// watch shows the guest to the watchdog. Free the stay.
+func (g *Guest) watch() (*watchdog.Stay, error) {
+	stay, err := watchdog.Take()
+	if err != nil {
+		return nil, err
+	}
+
+	fuel := uintptr(0)
+	if g.program.fuel != 0 {
+		fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
+	}
+	stay.Watch(g.limitAddress(), fuel)
+	return stay, nil
+}
 
 // limitAddress is the address of the limit of the stack.
 func (g *Guest) limitAddress() uintptr { return uintptr(unsafe.Pointer(g.context(stackLimit))) }
@@ -117,7 +142,18 @@ func (c *Call) Depth() int {
 // errHost marks what a host function panicked with.
 var errHost = errors.New("(recovered from a host function)")
 
-// Run calls a function with the parameters in the slots, where it leaves its result.
+// ShrinkStack frees memory that the stack does not need while the call waits for the host, and
+// returns its Depth.
+func (c *Call) ShrinkStack() int {
+	depth := c.Depth()
+	if depth > 0 {
+		c.stack.shrink(uintptr(c.sp))
+	}
+	return depth
+}
+
+// Run calls a function with the parameters in the slots, where it leaves its result. After
+// [ErrNoStack], the function has not begun, and the guest can go on.
 func (c *Call) Run(g *Guest, f Export, params []uint64, host Host) error {
 	return c.run(g, f.Address, params, host)
 }
@@ -126,12 +162,26 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	if err := g.program.Check(); err != nil {
 		return err
 	}
+	if g.calls.Add(1) > 1 {
+		if err := stacks().reserve(true); err != nil {
+			g.calls.Add(-1)
+			return err
+		}
+		defer stacks().release(true)
+	}
+	defer g.calls.Add(-1)
+
 	context := unsafe.Pointer(g.context(0))
-	if c.stack, err = getStack(g); err != nil {
+	stay, err := g.watch()
+	if err != nil {
+		return err
+	}
+	defer stay.Free()
+	if c.stack, err = stacks().get(context); err != nil {
 		return err
 	}
 	defer func() {
-		c.stack.put()
+		stacks().put(c.stack)
 		c.stack = nil
 	}()
 
@@ -143,9 +193,9 @@ func (c *Call) run(g *Guest, address uint64, params []uint64, host Host) (err er
 	target := code + uintptr(g.program.header.Begin)
 	for {
 		*g.context(guestSP), *g.context(stackLimit) = c.sp, uint64(c.stack.limit())
-		c.stack.stay.Enter()
+		stay.Enter()
 		enter(context, target)
-		c.stack.stay.Leave()
+		stay.Leave()
 		target = code + uintptr(g.program.header.Resume)
 		c.sp = *g.context(guestSP)
 

@@ -134,6 +134,7 @@ func newHostile(tb testing.TB, p *Program) *hostile {
 func (h *hostile) unmap() {
 	if h.Guest != nil {
 		h.Close()
+		h.Guest = nil
 	}
 	_ = unix.Munmap(h.region) // it fails for what is unmapped already
 	h.region = nil

@@ -20,6 +20,9 @@ type Program struct {
 // ErrUnsupported is the error of Load where no engine can run machine code.
 var ErrUnsupported = errors.New("no code compiled ahead of time can run on this system")
 
+// ErrNoStack is the error of a guest or of a call for which the process has no stack left.
+var ErrNoStack = errors.New("cannot reserve a stack")
+
 // Load maps the code of a blob, executable and not writable.
 func Load(blob []byte) (*Program, error) {
 	if err := checkProcessor(); err != nil {

@@ -127,7 +127,6 @@ func TestTheWatchdogSeesManyGuests(t *testing.T) {
 				if _, err := h.run("endless tree", treeParams(63)...); !errors.Is(err, errEnough) {
 					t.Errorf("it ended with %v", err)
 				}
-				h.Close()
 				h.unmap()
 			}
 		})

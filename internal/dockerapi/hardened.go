@@ -67,7 +67,7 @@ func hardenedHost(s Spec) *container.HostConfig {
 		},
 		Mounts:        bindMounts(s.Mounts),
 		MaskedPaths:   maskedPaths,
-		ReadonlyPaths: readonlyPaths,
+		ReadonlyPaths: []string{}, // those of the daemon are masked
 		Resources:     limitedResources(s),
 	}
 
@@ -102,6 +102,7 @@ func limitedResources(s Spec) container.Resources {
 		Ulimits: []*units.Ulimit{
 			ulimit("nofile", OpenFiles), ulimit("fsize", FilesSize), ulimit("core", 0),
 			ulimit("memlock", 0), ulimit("msgqueue", 0), ulimit("stack", 8<<20),
+			ulimit("sigpending", PendingSignals),
 		},
 	}
 }
@@ -147,14 +148,19 @@ func groupName(systemd bool) string {
 	return "/" + group
 }
 
-// The lists replace the daemon's own, so its entries are here too.
-var (
-	maskedPaths = []string{
-		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore",
-		"/proc/keys", "/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
-		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/sysrq-trigger",
-		"/proc/timer_list", "/proc/timer_stats", "/sys",
-		"/dev/pts/ptmx", // the machine has a bounded number of terminals
-	}
-	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
-)
+// maskedPaths are what is about the whole machine, but for the few files that programs commonly
+// read. The list replaces the daemon's own, so the daemon's entries are here too.
+var maskedPaths = []string{
+	"/proc/acpi", "/proc/asound", "/proc/bootconfig", "/proc/buddyinfo", "/proc/bus",
+	"/proc/cgroups", "/proc/cmdline", "/proc/config.gz", "/proc/consoles", "/proc/crypto",
+	"/proc/devices", "/proc/diskstats", "/proc/dma", "/proc/driver", "/proc/dynamic_debug",
+	"/proc/execdomains", "/proc/fb", "/proc/fs", "/proc/interrupts", "/proc/iomem",
+	"/proc/ioports", "/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys",
+	"/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
+	"/proc/latency_stats", "/proc/locks", "/proc/mdstat", "/proc/misc", "/proc/modules",
+	"/proc/mtrr", "/proc/pagetypeinfo", "/proc/partitions", "/proc/pressure", "/proc/sched_debug",
+	"/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs", "/proc/swaps",
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/timer_list", "/proc/timer_stats", "/proc/tty",
+	"/proc/vmallocinfo", "/proc/vmstat", "/proc/zoneinfo", "/sys",
+	"/dev/pts/ptmx", // the machine has a bounded number of terminals
+}

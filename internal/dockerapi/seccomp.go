@@ -23,38 +23,41 @@ func profileFor(s Spec) string {
 	return seccompProfile
 }
 
-// proxyProfile is the profile of containers with a proxy. It also allows sockets of IPv4,
-// which is family 2.
+// proxyProfile is the profile of containers with a proxy. It also allows TCP over IPv4, which is
+// family 2. For another protocol, the kernel could load a module.
 var proxyProfile = sync.OnceValue(func() string {
+	const tcp = 6
 	return editProfile(func(rules []any) []any {
-		return append(rules, allowCall("socket", argumentIs(0, 2)))
+		return append(rules,
+			allowCall("socket", argumentIs(0, 2), isStream, argumentIs(2, 0)),
+			allowCall("socket", argumentIs(0, 2), isStream, argumentIs(2, tcp)),
+		)
 	})
 })
 
 // foldersProfile is the profile of containers that see folders of the host. A socket that
 // is made there later could be reached by its name. So it allows no sockets but pairs that
-// are connected from the start, and stay so: streams, which is type 1.
+// are connected from the start, and stay so.
 var foldersProfile = sync.OnceValue(func() string {
 	return editProfile(func(rules []any) []any {
 		var kept []any
 		for _, rule := range rules {
 			fields, _ := rule.(map[string]any)
 			names, _ := fields["names"].([]any)
-			names = slices.DeleteFunc(names, func(name any) bool {
-				return name == "socket" || name == "socketpair"
-			})
+			names = slices.DeleteFunc(names, func(name any) bool { return name == "socket" })
 			if fields["names"] = names; len(names) > 0 {
 				kept = append(kept, fields)
 			}
 		}
-
-		const kinds = 15 // the other bits of the argument are flags
-		stream := map[string]any{
-			"index": 1, "value": kinds, "valueTwo": 1, "op": "SCMP_CMP_MASKED_EQ",
-		}
-		return append(kept, allowCall("socketpair", argumentIs(0, 1), stream))
+		return kept
 	})
 })
+
+// isStream is the condition that a socket is a stream, which is type 1. The bits above the type
+// are flags.
+var isStream = map[string]any{
+	"index": 1, "value": 15, "valueTwo": 1, "op": "SCMP_CMP_MASKED_EQ",
+}
 
 // editProfile is the profile with its rules changed.
 func editProfile(change func(rules []any) []any) string {

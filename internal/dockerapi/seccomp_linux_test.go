@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write seccomp.json anew from moby's pro
 // refusedCalls are calls that moby's profile allows and no snippet needs: to look
 // into other processes, to use keys, to make what outlives a process, parts of
 // the kernel with a bad record, and what the whole machine or all containers share:
-// AIO contexts, inotify instances and the writing of all disks.
+// AIO contexts, inotify instances, cached pages and the writing of all disks.
 var refusedCalls = []string{
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	"pidfd_open", "pidfd_send_signal",
@@ -37,11 +37,38 @@ var refusedCalls = []string{
 	"mknod", "mknodat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
 	"setgroups", "setfsuid", "setfsgid",
 	"capset", "vmsplice", "syslog", "modify_ldt", "remap_file_pages", "ioprio_set", "adjtimex",
-	"clock_adjtime", "clock_adjtime64",
+	"clock_adjtime", "clock_adjtime64", "cachestat",
 }
 
 // restrictedCalls are allowed with some arguments only.
-var restrictedCalls = []string{"socket", "personality", "ioctl"}
+var restrictedCalls = []string{
+	"socket", "socketpair", "setsockopt", "personality", "ioctl", "madvise", "prctl", "preadv2",
+	"pwritev2",
+}
+
+// The bits of arguments in conditions.
+const (
+	kindsOfSockets = 0xf             // the bits above are flags
+	noWait         = unix.RWF_NOWAIT // it asks whether a page is cached
+)
+
+// harmlessPrctl are what runtimes ask of their own process. Another one merges its pages with equal
+// pages of other containers.
+var harmlessPrctl = []uint64{
+	unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_PDEATHSIG, unix.PR_GET_PDEATHSIG,
+	unix.PR_SET_DUMPABLE, unix.PR_GET_DUMPABLE, unix.PR_GET_SECCOMP, unix.PR_SET_NO_NEW_PRIVS,
+	unix.PR_GET_NO_NEW_PRIVS, unix.PR_CAPBSET_READ, unix.PR_SET_VMA, unix.PR_SET_TIMERSLACK,
+	unix.PR_GET_TIMERSLACK, unix.PR_SET_CHILD_SUBREAPER, unix.PR_GET_CHILD_SUBREAPER,
+}
+
+// harmlessAdvice is all that programs say of their memory, but for MADV_MERGEABLE.
+var harmlessAdvice = []uint64{
+	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED,
+	unix.MADV_FREE, unix.MADV_REMOVE, unix.MADV_DONTFORK, unix.MADV_DOFORK, unix.MADV_HUGEPAGE,
+	unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_WIPEONFORK,
+	unix.MADV_KEEPONFORK, unix.MADV_COLD, unix.MADV_PAGEOUT, unix.MADV_POPULATE_READ,
+	unix.MADV_POPULATE_WRITE, unix.MADV_COLLAPSE,
+}
 
 // harmlessIoctl are what runtimes ask of files, pipes and sockets, as in package jail.
 var harmlessIoctl = []uint64{
@@ -76,17 +103,38 @@ func derived() *seccomp.Seccomp {
 		}
 	}
 
-	allow := func(name string, index uint, value uint64) {
+	allow := func(name string, args ...specs.LinuxSeccompArg) {
 		to.Syscalls = append(to.Syscalls, &seccomp.Syscall{LinuxSyscall: specs.LinuxSyscall{
-			Names: []string{name}, Action: specs.ActAllow,
-			Args: []specs.LinuxSeccompArg{{Index: index, Value: value, Op: specs.OpEqualTo}},
+			Names: []string{name}, Action: specs.ActAllow, Args: args,
 		}})
 	}
-	allow("socket", 0, unix.AF_UNIX)
-	allow("personality", 0, 0)
-	allow("personality", 0, 0xffffffff)
+	is := func(index uint, value uint64) specs.LinuxSeccompArg {
+		return specs.LinuxSeccompArg{Index: index, Value: value, Op: specs.OpEqualTo}
+	}
+	masked := func(index uint, mask, value uint64) specs.LinuxSeccompArg {
+		return specs.LinuxSeccompArg{Index: index, Value: mask, ValueTwo: value, Op: specs.OpMaskedEqual}
+	}
+	for _, name := range []string{"socket", "socketpair"} {
+		allow(name, is(0, unix.AF_UNIX), masked(1, kindsOfSockets, unix.SOCK_STREAM))
+	}
+	// The options of SOL_SOCKET from this one on attach programs of BPF, or are rare.
+	allow("setsockopt", is(1, unix.SOL_SOCKET),
+		specs.LinuxSeccompArg{Index: 2, Value: unix.SO_ATTACH_FILTER, Op: specs.OpLessThan})
+	allow("setsockopt", is(1, unix.IPPROTO_IP))
+	allow("setsockopt", is(1, unix.IPPROTO_TCP))
+	allow("personality", is(0, 0))
+	allow("personality", is(0, 0xffffffff))
 	for _, request := range harmlessIoctl {
-		allow("ioctl", 1, request)
+		allow("ioctl", is(1, request))
+	}
+	for _, advice := range harmlessAdvice {
+		allow("madvise", is(2, advice))
+	}
+	for _, option := range harmlessPrctl {
+		allow("prctl", is(0, option))
+	}
+	for _, name := range []string{"preadv2", "pwritev2"} {
+		allow(name, masked(5, noWait, 0))
 	}
 
 	return to

@@ -61,4 +61,6 @@ const (
 	FilesCount = 4096
 	// OpenFiles is how many files one process may have open.
 	OpenFiles = 256
+	// PendingSignals is how many signals may be queued for the user of a container.
+	PendingSignals = 256
 )

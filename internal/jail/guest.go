@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/internal/mapbudget"
 	"github.com/rlmhq/rlm/internal/pagemap"
 )
 
@@ -72,6 +73,7 @@ func (g *guest) lockDown() error {
 		if err := pagemap.Keep(); err != nil {
 			return inLayer(Mounts, err)
 		}
+		mapbudget.Process()
 	}
 	if err := unix.Chdir(p.Dir); err != nil {
 		return fmt.Errorf("cannot work in %s: %w", p.Dir, err)

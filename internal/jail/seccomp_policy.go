@@ -43,6 +43,7 @@ func computePolicy(self uint32) policy {
 			unix.SYS_MPROTECT: {{arg: 2, mask: unix.PROT_EXEC, any: []uint32{0}}},
 			unix.SYS_PRCTL:    {{arg: 0, any: harmlessPrctl}},
 			unix.SYS_FCNTL:    {{arg: 1, none: slices.Concat(watchingFcntl, growingFcntl)}},
+			unix.SYS_MADVISE:  {unshared},
 		},
 	}
 }
@@ -71,6 +72,10 @@ func programsPolicy(self uint32, proxy bool) policy {
 			unix.SYS_PRCTL:      {{arg: 0, any: harmlessPrctl}},
 			unix.SYS_IOCTL:      {{arg: 1, any: harmlessIoctl}},
 			unix.SYS_FCNTL:      {{arg: 1, none: watchingFcntl}},
+			unix.SYS_MADVISE:    {unshared},
+			unix.SYS_PREADV2:    {waiting},
+			unix.SYS_PWRITEV2:   {waiting},
+			unix.SYS_SETSOCKOPT: {unfiltered},
 			// Only for itself: the guest must not set the limits of the init.
 			unix.SYS_PRLIMIT64:   {{arg: 0, any: []uint32{0, self}}},
 			unix.SYS_PERSONALITY: {{arg: 0, any: []uint32{0, 0xffffffff}}},
@@ -125,6 +130,20 @@ var private = condition{
 	any: []uint32{0, unix.MAP_SHARED, unix.MAP_ANONYMOUS},
 }
 
+// unshared keeps a guest's pages from being merged with equal pages of others: the time of a write
+// would then tell what others have.
+var unshared = condition{arg: 2, none: []uint32{unix.MADV_MERGEABLE}}
+
+// waiting keeps a guest from asking whether a page of a file is cached, which tells what others
+// have read.
+var waiting = condition{arg: 5, mask: unix.RWF_NOWAIT, any: []uint32{0}}
+
+// unfiltered keeps programs of BPF out of the kernel.
+var unfiltered = condition{arg: 2, none: []uint32{
+	unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF,
+	unix.SO_ATTACH_REUSEPORT_EBPF,
+}}
+
 // measurable restricts the calls of a guest of profile Programs whose memory is sampled, so
 // that the sampler's estimates are upper bounds.
 var measurable = map[uintptr][]condition{
@@ -132,7 +151,7 @@ var measurable = map[uintptr][]condition{
 	unix.SYS_FCNTL: {
 		{arg: 1, none: append([]uint32{unix.F_SETPIPE_SZ}, watchingFcntl...)},
 	},
-	unix.SYS_SETSOCKOPT: {{arg: 2, none: []uint32{
+	unix.SYS_SETSOCKOPT: {unfiltered, {arg: 2, none: []uint32{
 		unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE,
 	}}},
 }

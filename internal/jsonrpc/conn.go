@@ -59,6 +59,7 @@ type Conn struct {
 
 	maxHeld, maxWeight int
 	shared             func(n int) error // nil for none
+	refused            func(method string, why *Error)
 
 	writing sync.Mutex
 
@@ -78,9 +79,13 @@ func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
 	return &Conn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, handler: handler, log: log,
 		calls: map[int64]chan *message{}, requests: map[string]context.CancelCauseFunc{},
-		maxHeld: maxHeld, maxWeight: maxWeight,
+		maxHeld: maxHeld, maxWeight: maxWeight, refused: func(string, *Error) {},
 	}
 }
+
+// OnRefusal sets a function that is called with each request that is too much to begin it: the
+// handler does not learn of it. Call OnRefusal before Serve.
+func (c *Conn) OnRefusal(refused func(method string, why *Error)) { c.refused = refused }
 
 // Bound bounds the bytes that the requests of the peer and the answers that it has not read take
 // together, and each message. Shared, if it is not nil, counts them with those of other
@@ -142,7 +147,9 @@ func (c *Conn) readLine() ([]byte, error) {
 
 // take handles a line. An error ends the connection.
 func (c *Conn) take(ctx context.Context, line []byte) error {
-	m, err := decodeMessage(line) // leaves parameters and results as they are
+	weight := hostcall.Weigh(line)
+	heavy := c.checkWeight(weight, len(line))
+	m, err := decodeMessage(line, heavy != nil) // leaves parameters and results as they are
 	var wrong *Error
 	switch {
 	case errors.As(err, &wrong):
@@ -151,8 +158,7 @@ func (c *Conn) take(ctx context.Context, line []byte) error {
 		return err
 	}
 
-	weight := hostcall.Weigh(line)
-	switch heavy := c.checkWeight(weight, len(line)); {
+	switch {
 	case heavy != nil:
 		return c.refuse(m, heavy)
 	case m.Method == "":
@@ -173,6 +179,7 @@ func (c *Conn) refuse(m *message, why *Error) error {
 	case m.ID == nil:
 		c.warn("cannot use a notification", "method", m.Method, "error", why)
 	default:
+		c.refused(m.Method, why)
 		return c.write(&message{ID: m.ID, Error: why})
 	}
 	return nil
@@ -265,6 +272,7 @@ func (c *Conn) begin(ctx context.Context, m *message, size int) error {
 		if isTwice {
 			err = NewError(CodeInvalidRequest, nil, "a request with the id %s is under way", name)
 		}
+		c.refused(m.Method, err)
 		return c.write(&message{ID: m.ID, Error: err})
 	}
 

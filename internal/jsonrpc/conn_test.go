@@ -337,7 +337,7 @@ func FuzzConn(f *testing.F) {
 			lines := bufio.NewScanner(out)
 			lines.Buffer(nil, MaxMessage)
 			for lines.Scan() {
-				if _, err := decodeMessage(lines.Bytes()); err != nil {
+				if _, err := decodeMessage(lines.Bytes(), false); err != nil {
 					t.Errorf("%q: %v", lines.Bytes(), err)
 				}
 			}

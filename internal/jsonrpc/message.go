@@ -96,15 +96,16 @@ const (
 	maxMethod = 100
 )
 
-// decodeMessage reads one line. An error is an *Error.
-func decodeMessage(line []byte) (*message, error) {
+// decodeMessage reads one line. An error is an *Error. Of a heavy message, which is refused, it does
+// not look for repeated names, because that takes memory for each name.
+func decodeMessage(line []byte, isHeavy bool) (*message, error) {
 	m := &message{}
 
 	if Raw(line).Kind() == '[' {
 		return nil, NewError(CodeInvalidRequest, nil, "send one message a line, not a batch")
 	}
 
-	err := strict.Unmarshal(line, m, strict.RejectUnknownMembers(true))
+	err := strict.Unmarshal(line, m, strict.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(isHeavy))
 	var semantic *strict.SemanticError
 	switch {
 	case errors.As(err, &semantic):

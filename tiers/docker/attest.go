@@ -99,6 +99,7 @@ func (a attestation) holes(w wanted) []string {
 	for name, most := range map[string]int64{
 		"NOFILE": dockerapi.OpenFiles,
 		"FSIZE":  dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0, "MSGQUEUE": 0, "STACK": 8 << 20,
+		"SIGPENDING": dockerapi.PendingSignals,
 	} {
 		value, ok := a.Limits[name]
 		want(
@@ -157,7 +158,8 @@ var kernels = []string{"/dev", "/proc", "/sys"}
 
 // refusedActions are attempted by the first process, and the kernel must refuse each.
 var refusedActions = []string{
-	"inet", "inet6", "netlink", "packet", "alg", "vsock", "userns", "root file", "sysctl", "mknod",
+	"inet", "inet6", "netlink", "packet", "alg", "vsock", "datagram", "userns", "root file", "sysctl",
+	"mknod",
 }
 
 // refusedHoles adds the actions that the kernel did not refuse.

@@ -26,7 +26,7 @@ func whole() attestation {
 		Files: map[string][]uint64{},
 		Limits: map[string]int64{
 			"NOFILE": 256, "FSIZE": dockerapi.FilesSize, "CORE": 0, "MEMLOCK": 0,
-			"MSGQUEUE": 0, "STACK": 8 << 20,
+			"MSGQUEUE": 0, "STACK": 8 << 20, "SIGPENDING": dockerapi.PendingSignals,
 		},
 		Interfaces: []string{"lo"},
 		Refused:    map[string]int{},
@@ -73,6 +73,8 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 		"/out holds":                func(a *attestation) { a.Mounts["/out"] = a.Mounts["/tmp"] },
 		"the limit NOFILE":          func(a *attestation) { a.Limits["NOFILE"] = 1024 },
 		"the limit CORE":            func(a *attestation) { delete(a.Limits, "CORE") },
+		"the limit SIGPENDING is":   func(a *attestation) { a.Limits["SIGPENDING"]++ },
+		"does not refuse: datagram": func(a *attestation) { a.Refused["datagram"] = 0 },
 		"the limit STACK is -1":     func(a *attestation) { a.Limits["STACK"] = -1 },
 		`network interface "eth0"`: func(a *attestation) {
 			a.Interfaces = append(a.Interfaces,

@@ -50,7 +50,7 @@ def attest():
         "inodes": {path: inode(path) for path in mounts},
         "files": {path: statvfs(path) for path in ("/tmp", "/sandbox", "/dev/shm", "/out") if path in mounts},
         "limits": {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name))[1] for name in (
-            "NOFILE", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "STACK")},
+            "NOFILE", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "STACK", "SIGPENDING")},
         "interfaces": interfaces(),
         "sys": len(os.listdir("/sys")) if os.path.isdir("/sys") else 0,
         "refused": {
@@ -61,6 +61,7 @@ def attest():
             "packet": refused(socket.socket, 17, socket.SOCK_RAW),
             "alg": refused(socket.socket, 38, socket.SOCK_SEQPACKET),
             "vsock": refused(socket.socket, 40, socket.SOCK_STREAM),
+            "datagram": refused(socket.socket, socket.AF_UNIX, socket.SOCK_DGRAM),
             "userns": refused_to_child(os.unshare, 0x10000000),
             "root file": refused(os.open, "/rlm-probe", os.O_CREAT | os.O_WRONLY),
             "sysctl": refused(os.open, "/proc/sys/kernel/core_pattern", os.O_WRONLY),

@@ -215,10 +215,10 @@ func (f *aotFunction) Call(number int, slots []uint64) {
 // Grow answers memory.grow.
 func (f *aotFunction) Grow(pages uint64) bool { return f.machine.Grow(pages) }
 
+func (f *aotFunction) shrinkStack() int { return f.running.ShrinkStack() }
+
 // Preempt lets the host's other work come first, and looks at the limits.
 func (f *aotFunction) Preempt() { f.machine.in.preempt() }
-
-func (f *aotFunction) stackSize() int { return f.running.Depth() }
 
 // hostFunctions are the imports that the host answers itself. The rest of WASI is wazero's.
 var hostFunctions map[string]hostFunction

@@ -98,8 +98,9 @@ type function interface {
 	// may call host functions, which get the context. A trap, or a panic of a host function,
 	// becomes an error; the guest is then unusable.
 	call(ctx context.Context, stack []uint64) error
-	// stackSize returns the bytes of the machine's stack for this call.
-	stackSize() int
+	// shrinkStack frees the part of the machine's stack that the call does not need while it
+	// waits for the host, and returns the bytes of the rest.
+	shrinkStack() int
 }
 
 // hostFunction is a function of the host that the guest of an instance calls. It finds its

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/internal/mapbudget"
 	"github.com/rlmhq/rlm/internal/pagemap"
 	"github.com/rlmhq/rlm/internal/prefault"
 )
@@ -27,9 +28,10 @@ type mapping struct {
 	limit uint64 // of what is not texts
 	// reach is how far the guest's code may go wrong, 0 if it checks each access. What is not
 	// in use faults up to there.
-	reach uint64
-	texts []span
-	watch *memoryWatch
+	reach    uint64
+	texts    []span
+	watch    *memoryWatch
+	textMaps int // the memory maps of texts that the process's budget counts
 	// warm reports whether the hot pages are private already, ahead whether there may be pages
 	// beyond used.
 	warm, ahead bool
@@ -191,10 +193,14 @@ func (m *mapping) addText(text span) error {
 // mapText maps a file over a text. It must stay writable: a fault in the guest's machine code
 // would be a trap, or end this process.
 func (m *mapping) mapText(text span, file *os.File, size int64) error {
-	_, err := unix.MmapPtr(
-		int(file.Fd()), 0, unsafe.Pointer(&m.data[text.Start]), uintptr(size),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE,
-	)
+	err := mapbudget.Process().Take(mapsOfText)
+	if err == nil {
+		m.textMaps += mapsOfText
+		_, err = unix.MmapPtr(
+			int(file.Fd()), 0, unsafe.Pointer(&m.data[text.Start]), uintptr(size),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE,
+		)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot map a text of %d MiB: %w", size>>20, err)
 	}
@@ -209,6 +215,7 @@ func (m *mapping) Free() {
 	// Texts must not reach the next sandbox.
 	if len(m.texts) > 0 || !m.drop() || !m.shrink() || !m.img.keep(m.data, m.reach) {
 		_ = release(m.data, m.reach) // it fails only for memory that was never mapped
+		mapbudget.Process().Give(m.textMaps)
 	}
 	m.data = nil
 }
@@ -254,12 +261,23 @@ func (m *mapping) privatePages() ([]span, error) {
 	return runs, nil
 }
 
+// The memory maps that the process's budget counts. A memory has its state, the image, what has
+// grown, and the rest; its sandbox has a checkpoint. A text also divides the map around it.
+const (
+	mapsOfMemory = 5
+	mapsOfText   = 2
+)
+
 // reserve maps length bytes of zeros between two guards that fault. Up to reach, if there is one,
 // nothing is accessible: see admit.
 func reserve(length, reach uint64) ([]byte, error) {
+	if err := mapbudget.Process().Take(mapsOfMemory); err != nil {
+		return nil, fmt.Errorf("cannot reserve memory for a sandbox: %w", err)
+	}
 	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
 	base, err := unix.MmapPtr(-1, 0, nil, reserved(length, reach), unix.PROT_NONE, flags)
 	if err != nil {
+		mapbudget.Process().Give(mapsOfMemory)
 		return nil, fmt.Errorf(
 			"cannot reserve %d MiB of address space: %w: close sandboxes, or raise ulimit -v or "+
 				"vm.max_map_count", reserved(length, reach)>>20, err,
@@ -283,6 +301,7 @@ func reserved(length, reach uint64) uintptr { return uintptr(guard + max(length,
 
 // release unmaps memory of reserve.
 func release(data []byte, reach uint64) error {
+	mapbudget.Process().Give(mapsOfMemory)
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
 	return unix.MunmapPtr(base, reserved(uint64(len(data)), reach))
 }

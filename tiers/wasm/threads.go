@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/rlmhq/rlm/internal/aot"
 )
 
 // threads runs the threads of one snippet. Each has a goroutine, on which the engine keeps
@@ -29,13 +31,14 @@ type thread struct {
 	function     function      // the guest's function that it runs
 	resume       chan struct{} // it waits here
 	stackPointer uint32        // while it does not run
+	starter      *thread       // the thread that was the first to switch to it
 }
 
 const (
 	// maxThreads bounds the threads beside the main one, as threads.py does.
 	maxThreads = 256
-	// maxStacks bounds the machine's own stacks of all threads together, in bytes. A thread that
-	// waits usually has 20 to 160 KiB. The main thread alone may have more.
+	// maxStacks bounds the machine's own stacks of all threads that wait, in bytes. Such a thread
+	// usually has 20 to 160 KiB. The main thread alone may have more.
 	maxStacks = 64 << 20
 )
 
@@ -66,7 +69,8 @@ var (
 	errStacks  = errors.New("the calls of all threads together are too deep")
 )
 
-// hostSwitch lets another thread run, and returns when a thread switches back.
+// hostSwitch lets another thread run, and returns when a thread switches back. It also returns if
+// the process has no stack for a new thread, which has then not begun.
 func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	ts := &in.threads
 	self := ts.running
@@ -75,7 +79,7 @@ func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 		next = in.start(ctx, uint32(stack[0]), uint32(stack[1]))
 	}
 
-	size := self.function.stackSize()
+	size := self.function.shrinkStack()
 	if ts.stacks += size; ts.stacks > maxStacks && len(ts.others) > 0 {
 		panic(errStacks)
 	}
@@ -112,7 +116,7 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 	}
 
 	t := newThread(address, in.machine.function("thread"))
-	t.stackPointer = stackTop
+	t.stackPointer, t.starter = stackTop, ts.running
 	ts.others[address] = t
 	ts.group.Go(func() {
 		<-t.resume
@@ -125,7 +129,8 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 }
 
 // runThread calls the guest's function of a thread, and then resumes the thread that the
-// guest names. After an error, that is the main one, which ends the snippet.
+// guest names. After an error, that is the main one, which ends the snippet. A thread that cannot
+// begin is forgotten, and its starter goes on.
 func (in *instance) runThread(ctx context.Context, t *thread) {
 	ts := &in.threads
 	ts.running = t
@@ -137,6 +142,11 @@ func (in *instance) runThread(ctx context.Context, t *thread) {
 	}
 
 	delete(ts.others, t.address)
+	if errors.Is(err, aot.ErrNoStack) {
+		t.starter.resume <- struct{}{}
+		return
+	}
+
 	next := ts.find(uint32(stack[0]))
 	if err == nil && next == nil {
 		err = errThreads

@@ -175,9 +175,9 @@ func (f wazeroFunction) call(ctx context.Context, stack []uint64) error {
 	return err
 }
 
-// stackSize reads the stack that wazero keeps for a function. It grows with the depth of the
-// guest's calls. wazero bounds it for one function, but not for many, and has no method for
-// it: a test notices if the field is gone.
-func (f wazeroFunction) stackSize() int {
+// shrinkStack frees nothing. It reads the stack that wazero keeps for a function. It grows with the
+// depth of the guest's calls. wazero bounds it for one function, but not for many, and has no
+// method for it: a test notices if the field is gone.
+func (f wazeroFunction) shrinkStack() int {
 	return reflect.ValueOf(f.Function).Elem().FieldByName("stack").Len()
 }

@@ -66,12 +66,12 @@ func (a *attestation) addMounts() {
 
 // readLimits returns the limits of this process, by name.
 func readLimits() map[string]int64 {
-	const memlock, msgqueue = 8, 12 // package syscall has no names for them
+	const memlock, sigpending, msgqueue = 8, 11, 12 // package syscall has no names for them
 	limits := map[string]int64{}
 	for name, resource := range map[string]int{
 		"NOFILE": syscall.RLIMIT_NOFILE, "FSIZE": syscall.RLIMIT_FSIZE,
 		"CORE": syscall.RLIMIT_CORE, "STACK": syscall.RLIMIT_STACK,
-		"MEMLOCK": memlock, "MSGQUEUE": msgqueue,
+		"MEMLOCK": memlock, "MSGQUEUE": msgqueue, "SIGPENDING": sigpending,
 	} {
 		var l syscall.Rlimit
 		if syscall.Getrlimit(resource, &l) == nil {
@@ -154,6 +154,7 @@ func tryForbidden() map[string]int {
 		"packet":    trySocket(syscall.AF_PACKET, syscall.SOCK_RAW),
 		"alg":       trySocket(alg, syscall.SOCK_SEQPACKET),
 		"vsock":     trySocket(vsock, syscall.SOCK_STREAM),
+		"datagram":  trySocket(syscall.AF_UNIX, syscall.SOCK_DGRAM),
 		"userns":    tryUserNamespace(),
 		"root file": tryOpen("/rlm-probe", syscall.O_CREAT|syscall.O_WRONLY),
 		"sysctl":    tryOpen("/proc/sys/kernel/core_pattern", syscall.O_WRONLY),

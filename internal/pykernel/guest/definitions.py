@@ -38,6 +38,23 @@ changed = ()  # (module, name) of what the session put into modules, while a sta
 losses = None  # the losses of the state that is being written or read
 
 
+def snippets():
+    """Returns (name, entry) of the snippets that linecache has."""
+    if type(linecache.cache) is not dict:
+        return []
+    return [(name, entry) for name, entry in list(linecache.cache.items())
+            if type(name) is str and name.startswith("<snippet ") and type(entry) is tuple and len(entry) == 4]
+
+
+def source(entry):
+    """Returns the text of a snippet, empty if another one has put something else there."""
+    lines = entry[2]
+    return "".join(lines) if type(lines) is list and _STR.issuperset(map(type, lines)) else ""
+
+
+_STR = frozenset((str,))
+
+
 def attribute(obj, path):
     for part in path.split("."):
         obj = getattr(obj, part)

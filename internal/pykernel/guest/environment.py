@@ -65,14 +65,15 @@ def taken():
     for name, (take, _) in _SETTINGS.items():
         try:
             value = take()
+            if name not in _given and value == _stock[name]:
+                continue
+            value = _relative.get(name, lambda value, stock: value)(value, _stock[name])
         except Exception as error:  # a snippet has put something else in place of what is asked
             definitions.losses.name = name
             definitions.lost("setting", f"it cannot be read: {error}")
             continue
-        if name in _given or value != _stock[name]:
-            value = _relative.get(name, lambda value, stock: value)(value, _stock[name])
-            if value or name not in _EMPTY:
-                yield name, value
+        if value or name not in _EMPTY:
+            yield name, value
     for call in _take_recorded():
         yield f"{call[0]}.{call[1]}", call
 

@@ -77,7 +77,7 @@ def report():
                 kind = type(value).__name__[:50]
                 rows.append((name, f"{kind} ({len(value):,})" if type(value) in _SIZED else kind))
         if rows:
-            wire.send("v", wire.encode(rows))
+            wire.tell("v", rows)
     except Exception:
         pass  # a namespace with keys that are no names, a metaclass that bites: the host knows less
 
@@ -106,7 +106,7 @@ _hidden = frozenset()
 def user_names():
     """Names the snippets defined, in order, modules left out."""
     for name, value in list(namespace.items()):
-        if isinstance(name, str) and not name.startswith("_") and name not in _hidden and not (
+        if type(name) is str and not name.startswith("_") and name not in _hidden and not (
             type(value).__name__ == "module" or initial.get(name, _MISSING) is value or _is_import(name, value)
         ):
             yield name

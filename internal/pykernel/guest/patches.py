@@ -258,7 +258,7 @@ def module_list():
     others among them."""
     ours = sys.modules.get("__main__"), sys.modules.get("rlm_models")
     return [(name, module) for name, module in list(sys.modules.items())
-            if type(module) is types.ModuleType and getattr(module, "__spec__", None) and module not in ours]
+            if type(name) is str and type(module) is types.ModuleType and getattr(module, "__spec__", None) and module not in ours]
 
 
 # --- what has changed ----------------------------------------------------------
@@ -276,6 +276,7 @@ class Changes:
         self.places = set()  # (module, path): under these names are no longer the library's own
         self._seen = set()  # the ids of containers: some have several places
         self.unknown = []  # (name, reason) of what may have changed
+        _look_at_snippets()
         for module_name, module in module_list():
             try:
                 self._compare_module(module_name, module)
@@ -312,7 +313,11 @@ class Changes:
         skipped = _OWN_OF.get(module, ()) if not path else ()
         for name in [*before, *(name for name in now if name not in before)]:
             old, value = before.get(name, _MISSING), now.get(name, _MISSING)
-            if old is value or name in _OWN or name in skipped or not isinstance(name, str):
+            if type(name) is not str:
+                if value is not old:
+                    self.unknown.append((f"{'.'.join((module, *path))}.{type(name).__name__}", "its name is no text"))
+                continue
+            if old is value or name in _OWN or name in skipped:
                 continue
             if isinstance(value, types.ModuleType) and sys.modules.get(f"{module}.{name}") is value:
                 continue  # a package gets its parts as they are imported
@@ -391,19 +396,23 @@ class Changes:
         if name not in mentioned() or name[:1] != "_" or not _changes_itself(module):
             return name in mentioned()
         whole = f"{module.rpartition('.')[2]}.{name}"
-        return any(whole in line for entry in _mentioned[0] for line in entry[2])
+        return any(whole in text for text in _mentioned[2])
 
 
 def mentioned():
-    """Returns the words of all snippets."""
-    global _mentioned
-    snippets = [entry for name, entry in list(linecache.cache.items()) if name.startswith("<snippet ") and len(entry) == 4]
-    if len(snippets) != len(_mentioned[0]) or any(map(operator.is_not, snippets, _mentioned[0])):
-        _mentioned = snippets, {word for entry in snippets for word in _words("".join(entry[2]))}
+    """Returns the words of all snippets, as they were when the changes were last looked for."""
     return _mentioned[1]
 
 
-_mentioned = [], set()  # the snippets, and their words
+def _look_at_snippets():
+    global _mentioned
+    snippets = [entry for _, entry in definitions.snippets()]
+    if len(snippets) != len(_mentioned[0]) or any(map(operator.is_not, snippets, _mentioned[0])):
+        texts = list(map(definitions.source, snippets))
+        _mentioned = snippets, {word for text in texts for word in _words(text)}, texts
+
+
+_mentioned = [], set(), []  # the snippets, their words and their texts
 
 
 def _differs(now, before):

@@ -273,7 +273,7 @@ def run(source, flags):
     try:
         _enter(flags)
         if flags & (EXPORT | IMPORT):
-            state.receive() if flags & IMPORT else state.send(_movable())
+            state.receive() if flags & IMPORT else state.send(*_movable())
             return OK
         value = _execute(source.removeprefix("\ufeff"), f"<snippet {flags >> 8}>")
         threads.join_all()
@@ -295,18 +295,28 @@ def run(source, flags):
         _report(error, 1)
         return RAISED
     finally:
-        _leave()
+        _leave(flags)
 
 
 def _movable():
-    """Returns the names of the session's variables."""
-    return [name for name, value in _globals.items()
-            if name not in ("__builtins__", _ECHO) and (name not in _OF_MODULE or value != _OF_MODULE[name])
-            and name not in _reserved and _is_own(name, value)]
+    """Returns (name, value) of the session's variables, and of what snippets have put under names
+    that are no str. Comparing such a name may do anything."""
+    variables, odd = [], []
+    for name, value in list(_globals.items()):
+        if type(name) is not str:
+            odd.append((name, value))
+        elif name not in _STAYING and name not in _reserved and not _is_of_module(name, value) and _is_own(name, value):
+            variables.append((name, value))
+    return variables, odd
 
 
+_STAYING = ("__builtins__", _ECHO)
 # What every module has.
 _OF_MODULE = {"__name__": "__main__", "__doc__": None, "__loader__": None, "__spec__": None, "__package__": None}
+
+
+def _is_of_module(name, value):
+    return name in _OF_MODULE and type(value) is type(_OF_MODULE[name]) and value == _OF_MODULE[name]
 
 
 def _enter(flags):
@@ -320,24 +330,29 @@ def _enter(flags):
         _configure()
     if not output.installed():
         output.install()
-    _globals.update(_reserved)
+    if not flags & EXPORT:  # which only looks, and must go on whatever the names do when they are compared
+        _globals.update(_reserved)
     parts.unfinished = parts.latest = None
     _load_ballast()
 
 
-def _leave():
+def _leave(flags):
     sys.settrace(None)
     sys.setprofile(None)
     threads.stop_all()
     output.flush()
     if events.calls.futures:
         events.calls.drop_all()
+    if flags & EXPORT:
+        return
     _globals.pop(_ECHO, None)
     _globals.update(_reserved)
     finish.report()
 
 
 def _execute(source, name):
+    if type(linecache.cache) is not dict:
+        linecache.cache = {}
     linecache.cache[name] = (len(source), None, _lines(source), name)
     _settle_inputs(source)
     try:
@@ -444,9 +459,7 @@ def _report(error, code):
     module = type(error).__module__
     if module not in ("builtins", "__main__"):
         kind = f"{module}.{type(error).__qualname__}"
-    wire.send("e", wire.encode({
-        "type": kind, "message": message[:_LIMIT], "traceback": _middle_out(trace), "code": code,
-    }))
+    wire.tell("e", {"type": kind, "message": message[:_LIMIT], "traceback": _middle_out(trace), "code": code})
 
 
 def _middle_out(text):

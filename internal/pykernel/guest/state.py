@@ -184,8 +184,8 @@ class _Pickler(pickle.Pickler):
             if reduce is definitions.reduce_class and obj.__module__ == "__main__":
                 self.classes.append(obj)
             return found
-        except Exception as error:
-            return self._leave(obj, type(obj).__name__, f"{getattr(obj, '__qualname__', obj)!s}: {error}")
+        except _ENDINGS as error:
+            return self._leave(obj, type(obj).__name__, _explain_definition(obj, error))
 
     def _of_module(self, obj):
         if obj is not main and getattr(obj, "__spec__", None) is None:
@@ -197,7 +197,10 @@ class _Pickler(pickle.Pickler):
     def _instance(self, obj, kind):
         way = self.ways.get(kind)
         if way is None:
-            way = self.ways[kind] = _Way(kind)
+            try:
+                way = self.ways[kind] = _Way(kind)
+            except Exception as error:
+                return self._leave(obj, type.__getattribute__(kind, "__name__"), leftbehind.explain(error))
         reduce = way.reduce
         if kind.__module__ == "run" and vars(builtins).get(obj.name) is obj:  # exit and quit
             return _builtin, (obj.name,)
@@ -207,7 +210,7 @@ class _Pickler(pickle.Pickler):
                 return library.make_constant, (kind.__module__, name)
         try:
             found = reduce(obj) if reduce else obj.__reduce_ex__(5)
-        except Exception as error:
+        except _ENDINGS as error:
             return self._leave(obj, kind.__name__, leftbehind.explain(error))
         if isinstance(found, tuple) and 2 <= len(found) <= 6:
             return found if way.is_safe else way.guard(found, kind)
@@ -225,6 +228,17 @@ class _Pickler(pickle.Pickler):
         if len(self.left) < leftbehind.MOST:
             self.left[id(obj)] = kind, reason
         return leftbehind.left_behind, (kind, reason[:300])
+
+
+# What a method of a snippet may raise. An interrupt, as all else, ends the whole.
+_ENDINGS = Exception, SystemExit, GeneratorExit
+
+
+def _explain_definition(obj, error):
+    try:
+        return f"{getattr(obj, '__qualname__', obj)!s}: {error}"
+    except _ENDINGS:  # its metaclass answers for it
+        return leftbehind.explain(error)
 
 
 def _of_argparse(found, kind):
@@ -260,7 +274,8 @@ class _Way:
 
 def _reducer(kind):
     """Returns the function that takes instances apart, None for their own way."""
-    reduce = definitions.SPECIAL.get(kind) or copyreg.dispatch_table.get(kind)
+    registered = copyreg.dispatch_table
+    reduce = definitions.SPECIAL.get(kind) or type(registered) is dict and registered.get(kind) or None
     if reduce is None and issubclass(kind, BaseException):
         return exceptions.reduce_exception
     if reduce is None and not definitions.importable(kind):
@@ -302,7 +317,7 @@ def _attempt(function, *args):
         return function(*args)
     except MemoryError:
         raise
-    except Exception as error:
+    except _ENDINGS as error:
         kind = next((arg for arg in (function, *args) if isinstance(arg, type)), function)
         kind, reason = getattr(kind, "__name__", "value"), leftbehind.explain(error)
         definitions.lost(kind, reason)
@@ -314,7 +329,7 @@ def _attempt_state(value, state):
         value.__setstate__(state)
     except MemoryError:
         raise
-    except Exception as error:
+    except _ENDINGS as error:
         definitions.lost(type(value).__name__, leftbehind.explain(error))
 
 
@@ -370,10 +385,10 @@ class _findable:
         definitions.losses = None
 
 
-def send(names):
-    """Gives the host the variables with those names."""
-    pieces, left = dump(names)
-    wire.send("l", wire.encode({"moved": len(names), "left": left}))
+def send(variables, odd):
+    """Gives the host the variables, and what has names that are no str: (name, value) of each."""
+    pieces, left = dump(variables, odd)
+    wire.tell("l", {"moved": len(variables) + len(odd), "left": left})
     wire.text(f"p{sum(map(len, pieces))}")
     for piece in _joined(pieces):
         wire.call(piece)
@@ -382,7 +397,7 @@ def send(names):
 def receive():
     """Takes variables from the host into the namespace."""
     moved, left = load(_Incoming())
-    wire.send("l", wire.encode({"moved": moved, "left": left}))
+    wire.tell("l", {"moved": moved, "left": left})
 
 
 _PIECE = 1 << 20  # bytes of the longest piece
@@ -492,8 +507,8 @@ def _overdue():
     return reason
 
 
-def dump(names):
-    """The variables with those names, and the changes in modules, as ([bytes], [left])."""
+def dump(variables, odd=()):
+    """The variables, and the changes in modules, as ([bytes], [left])."""
     global _told
     _told = 0.0
     lost, changes = {}, patches.Changes()
@@ -505,31 +520,33 @@ def dump(names):
             _name_staying(pickler.losses, changes.unknown)
             _dump_head(pickler)
             ends = [("", "", file.size)]
-            if not _dump_all(pickler, file, names, changes.found, lost, ends):
-                index = wire.encode(ends).encode()
+            if not _dump_all(pickler, file, _parts(variables, odd, changes.found, pickler), lost, ends):
+                index = wire.encode(ends).encode("utf-8", "surrogatepass")
                 return [len(index).to_bytes(4, "little"), index, *file.pieces], pickler.losses.report()
 
 
-def _parts(names, changes, pickler):
+def _parts(variables, odd, changes, pickler):
     """Yields (part, name, value) of all that moves."""
-    for name in names:
-        yield VARIABLE, name, _shown(main.__dict__[name])
+    for name, value in variables:
+        yield VARIABLE, name, _shown(value)
     for name, value in environment.taken():
         yield SETTING, name, value
     for name, change in changes:
         yield CHANGE, name, change
+    for number, item in enumerate(odd, 1):
+        yield ODD, f"name {number} that is no str, but of type {type(item[0]).__name__}", item
     order = [(cls, kinds) for cls in pickler.classes if len(kinds := type.__subclasses__(cls)) > 1]
     if order:
         yield ORDER, "the order of subclasses", order
 
 
-VARIABLE, SETTING, CHANGE, ORDER = "variable", "setting", "change", "order"
+VARIABLE, SETTING, CHANGE, ODD, ORDER = "variable", "setting", "change", "odd name", "order"
 
 
-def _dump_all(pickler, file, names, changes, lost, ends):
+def _dump_all(pickler, file, parts, lost, ends):
     """Writes all parts. A value that fails midway spoils the memo, so all is
     written again with a stand-in for it."""
-    for part, name, value in _parts(names, changes, pickler):
+    for part, name, value in parts:
         _begin(name, pickler.losses)
         if (part, name) in lost:
             value = pickler.lose(value, lost[part, name])
@@ -541,7 +558,7 @@ def _dump_all(pickler, file, names, changes, lost, ends):
             _hold()
             lost[part, name] = _overdue()
             return True
-        except Exception as error:
+        except BaseException as error:
             lost[part, name] = leftbehind.explain(error)
             return True
         pickler.name_again(name, value)
@@ -562,7 +579,7 @@ def _name_staying(losses, unknown):
 
 def _shown(value):
     """The value, or a reference if it is another name for a context."""
-    if isinstance(value, str):
+    if issubclass(type(value), str):
         for name, known in reserved.items():
             if known is value:
                 return _Reference(_reserved, (name,))
@@ -602,8 +619,7 @@ def _dump_head(pickler):
 
 
 def _head():
-    sources = {name: "".join(entry[2]) for name, entry in linecache.cache.items()
-               if name.startswith("<snippet ") and len(entry) == 4}
+    sources = {name: definitions.source(entry) for name, entry in definitions.snippets()}
     return {"python": sys.version_info[:3], "sources": sources}
 
 
@@ -614,7 +630,7 @@ def load(stream):
     _told = 0.0
     file, moved = io.BufferedReader(stream, 1 << 18), 0
     index = file.read(int.from_bytes(file.read(4), "little"))
-    start, ends = 4 + len(index), wire.decode(index.decode())
+    start, ends = 4 + len(index), wire.decode(index.decode("utf-8", "surrogatepass"))
     with _findable():
         losses = definitions.losses = leftbehind.Losses()
         reader = _reader(file)
@@ -626,7 +642,7 @@ def load(stream):
                 moved += _copy(lambda: _put(part, name, reader.load()))
             except (MemoryError, _Over):
                 raise
-            except (Exception, KeyboardInterrupt) as error:
+            except BaseException as error:
                 _hold()
                 reason = _overdue() if type(error) is KeyboardInterrupt else leftbehind.explain(error)
                 losses.note("value" if part == VARIABLE else part, reason)
@@ -648,6 +664,10 @@ def _put(part, name, value):
         return not is_left
     if is_left:
         return False
+    if part == ODD:
+        odd, value = value
+        main.__dict__[odd] = value
+        return True
     if part == SETTING:
         environment.give(name, value)
     elif part == CHANGE:

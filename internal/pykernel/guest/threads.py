@@ -15,6 +15,7 @@ import itertools
 import sys
 import threading
 import time
+import weakref
 
 import _rlm
 import calls
@@ -27,12 +28,14 @@ MOST = 256  # threads at one time: each takes 512 KiB
 class _Thread:
     """A thread, and what it waits for while another one runs."""
 
-    __slots__ = ("number", "address", "daemon", "done", "end", "error")
+    __slots__ = ("number", "address", "daemon", "task", "run", "done", "end", "error")
 
-    def __init__(self, number, daemon=False):
+    def __init__(self, number):
         self.number = number  # what get_ident returns
         self.address = 0  # for the host
-        self.daemon = daemon
+        self.daemon = False
+        self.task = None  # until it begins: its function and its handle
+        self.run = None  # a reference to what the host calls, dead once that has ended
         self.done = _always  # says that the wait is over
         self.end = None  # of the wait, by time.monotonic
         self.error = None  # raised in the thread instead of going on
@@ -51,6 +54,7 @@ _running = _main
 _waiting = collections.deque()  # all others, first who has waited longest
 _numbers = itertools.count(_main.number + 1)
 others = set()  # the threads that have not ended, without the main one
+_unused = []  # threads for which the host had no stack: no function frees them
 
 
 def wait_until(done, timeout=None):
@@ -133,26 +137,47 @@ def interrupt(error):
 
 
 def start(function, handle, daemon):
-    """Starts a thread; its handle says when it has ended."""
+    """Starts a thread, which runs until it first waits; its handle says when it has ended."""
     if len(others) >= MOST:
         raise RuntimeError("can't start new thread")
-    thread = _Thread(next(_numbers), daemon)
-    try:
-        thread.address = _rlm.thread(functools.partial(_run, thread, function, handle))
-    except MemoryError:
-        raise RuntimeError("can't start new thread") from None
+    thread = _unused.pop() if _unused else _make()
+    thread.daemon, thread.task = daemon, (function, handle)
     handle.ident, handle.thread = thread.number, thread
     others.add(thread)
-    _waiting.append(thread)
+
+    me = _running
+    me.done, me.end = _always, None
+    try:
+        _switch(me, thread)
+    finally:
+        has_begun = thread.task is None
+        if not has_begun:
+            others.discard(thread)
+            if thread.run() is not None:  # otherwise an interrupt was the first to run in it
+                _unused.append(thread)
+    if not has_begun:
+        raise RuntimeError("can't start new thread")
+    _raise_error(me)
 
 
-def _run(me, function, handle):
+def _make():
+    """Returns a thread that has not begun."""
+    thread = _Thread(next(_numbers))
+    run = functools.partial(_run, thread)
+    try:
+        thread.address = _rlm.thread(run)
+    except MemoryError:
+        raise RuntimeError("can't start new thread") from None
+    thread.run = weakref.ref(run)
+    return thread
+
+
+def _run(me):
     """Is a thread; returns the address of the one that goes on."""
     global _running
+    function, handle = me.task
     try:
-        _running = me
-        _waiting.remove(me)
-        _raise_error(me)
+        _running, me.task = me, None
         function()
     except SystemExit:
         pass

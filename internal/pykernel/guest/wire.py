@@ -123,8 +123,20 @@ def decode(source):
 
 
 def send(op, payload):
-    """A request whose payload may hold any str, lone surrogates included."""
+    """A request whose payload may hold any str. Surrogates that stand for bytes become these bytes, if
+    there are no others: those become their escapes in JSON."""
     try:
         return text(op + payload)
     except UnicodeEncodeError:
-        return text((op + payload).encode("utf-8", "replace"))
+        return text(op.encode() + payload.encode("utf-8", "backslashreplace"))
+
+
+def tell(op, value):
+    """A request with a value for people to read, who see the escapes of lone surrogates: for the
+    host, those of JSON are all the same character."""
+    payload = encode(value)
+    try:
+        payload.encode()
+    except UnicodeEncodeError:
+        payload = "".join(f"\\\\u{ord(c):x}" if "\ud800" <= c <= "\udfff" else c for c in payload)
+    return text(op + payload)

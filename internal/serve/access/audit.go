@@ -6,22 +6,36 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Audit is the log of what was done with which key. It has no secrets and no contents. It is
 // safe for concurrent use.
 type Audit struct {
+	// Noted, if set, is called with each request within a connection: the first word of its action,
+	// such as "mcp", and its outcome.
+	Noted func(wire, outcome string)
 	// Grown, if set, is called with the size of the log after each entry, in bytes.
 	Grown func(bytes int64)
 
 	mu    sync.Mutex
 	file  *os.File
 	isCut bool // the disk took a part of the last line
+	// failures bound the lines for failed requests. Each key has its own bound, and all clients
+	// without a key have one together: so strangers do not hide what a key does.
+	failures map[string]*rate.Limiter
+	missed   int64
 }
+
+// failuresNoted bounds the lines per second for the failed requests of a key.
+const failuresNoted = 10
 
 // Entry is a line of the audit log.
 type Entry struct {
@@ -36,7 +50,7 @@ type Entry struct {
 	Action string `json:"action"`
 	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
-	// Missed counts the refused requests before this one that are not in the log.
+	// Missed counts the failed requests before this one that are not in the log.
 	Missed int64 `json:"missed,omitempty"`
 	// Outcome is that of a request within a connection: ok, or a word for why not.
 	Outcome string `json:"outcome,omitempty"`
@@ -47,6 +61,10 @@ const maxWord = 200
 
 // Note writes an entry for a request within a connection of a key.
 func (a *Audit) Note(k *Key, request, action, object, outcome string) error {
+	if a.Noted != nil {
+		wire, _, _ := strings.Cut(action, " ")
+		a.Noted(wire, outcome)
+	}
 	return a.Add(Entry{
 		Request: request, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant,
 		Action: action[:min(len(action), maxWord)], Object: object[:min(len(object), maxWord)], Outcome: outcome,
@@ -66,7 +84,7 @@ func OpenAudit(dir string) (*Audit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the audit log: %w", err)
 	}
-	return &Audit{file: file}, nil
+	return &Audit{file: file, failures: map[string]*rate.Limiter{}}, nil
 }
 
 // sumFormat is the last member of a line, with which the line ends: the checksum of all before it.
@@ -92,16 +110,20 @@ func isWhole(line []byte) (hasSum, is bool) {
 	return true, bytes.Equal(seal(append(line[:at:at], '}')), line)
 }
 
-// Add writes an entry with the time of now.
+// Add writes an entry with the time of now, unless the key has too many failed requests.
 func (a *Audit) Add(e Entry) error {
 	e.Time = time.Now().UTC()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.isNoted(&e) {
+		return nil
+	}
+
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
 
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	line = append(seal(line), '\n')
 	if a.isCut {
 		line = append([]byte{'\n'}, line...)
@@ -116,6 +138,31 @@ func (a *Audit) Add(e Entry) error {
 		a.Grown(info.Size())
 	}
 	return err
+}
+
+// isNoted reports whether the log gets an entry, and sets how many it did not get before. The caller
+// holds mu.
+func (a *Audit) isNoted(e *Entry) bool {
+	isStranger := e.KeyID == "" && e.Request != ""
+
+	if isStranger || e.hasFailed() {
+		lines := a.failures[e.KeyID]
+		if lines == nil {
+			lines = rate.NewLimiter(failuresNoted, 10*failuresNoted)
+			a.failures[e.KeyID] = lines // there are as many as somebody has made keys
+		}
+		if !lines.Allow() {
+			a.missed++
+			return false
+		}
+	}
+	e.Missed, a.missed = a.missed, 0
+	return true
+}
+
+// hasFailed reports whether a request was not done.
+func (e *Entry) hasFailed() bool {
+	return e.Status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != "ok" && e.Outcome != "failed"
 }
 
 // Close closes the log.

@@ -29,9 +29,10 @@ type Door struct {
 	Open bool
 }
 
-// Enter returns the key of a request, after it was counted. It takes keys from the header
-// Authorization alone, which a browser sends for no page but the server's own: not as cookies or
-// passwords, which it would also send for links of others.
+// Enter returns the key of a request, after it was counted. With the error that the key has sent too
+// many requests, it returns the key, too. It takes keys from the header Authorization alone, which a
+// browser sends for no page but the server's own: not as cookies or passwords, which it would also
+// send for links of others.
 func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	secret, given := secretOf(r)
 	switch {
@@ -50,10 +51,8 @@ func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	if err != nil {
 		return Key{}, err
 	}
-	if err := d.Meter.Admit(&k); err != nil {
-		return Key{}, err
-	}
-	return k, nil
+	err = d.Meter.Admit(&k)
+	return k, err
 }
 
 // Again lets a further request of a connection in, whose key may have been revoked.

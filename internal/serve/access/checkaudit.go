@@ -108,7 +108,7 @@ func replaceFile(path string, data []byte) error {
 	if err == nil {
 		err = fresh.Sync()
 	}
-	if err = errors.Join(err, fresh.Close()); err != nil {
+	if err := errors.Join(err, fresh.Close()); err != nil {
 		return err
 	}
 	return os.Rename(fresh.Name(), path)

@@ -50,6 +50,17 @@ type Key struct {
 // Local is the caller without a key on the server's own machine.
 var Local = Key{ID: "local", Name: "local", Tenant: "local", Scopes: []Scope{Admin}}
 
+// IsAlone reports whether a tenant is the only one: without keys there are no others.
+func IsAlone(tenant string) bool { return tenant == Local.Tenant }
+
+// Share returns how many of some places a tenant may have. A quarter of them is for others.
+func Share(tenant string, places int) int {
+	if IsAlone(tenant) {
+		return places
+	}
+	return places - places/4
+}
+
 // May reports whether the key allows a scope.
 func (k *Key) May(s Scope) bool {
 	return slices.Contains(k.Scopes, Admin) || slices.Contains(k.Scopes, s)

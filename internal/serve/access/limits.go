@@ -98,7 +98,9 @@ type use struct {
 	limit    int // of requests, for which the limiter was made
 	requests *rate.Limiter
 	runs     int
-	reserved float64
+	holds    int     // those of runs that have ended and are not charged included
+	reserved float64 // money that is set aside
+	prepaid  float64 // money that is charged, and may come back
 }
 
 // NewMeter returns a meter that keeps spending in a database.
@@ -133,80 +135,6 @@ func (m *Meter) Admit(k *Key) error {
 			"the key allows %d requests per minute: send fewer", u.limit)
 	}
 	return nil
-}
-
-// Begin counts a run of a key, and sets money aside for it: wants, or as much as is left. It
-// returns what the run may spend, 0 for any amount. Release must be called when the run has
-// ended and is paid.
-func (m *Meter) Begin(ctx context.Context, k *Key, wants float64) (usd float64, release func(), err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	spent := 0.0
-	if k.Limits.USD > 0 { // under the lock: a run is charged before its money is released
-		if spent, err = m.spentSince(ctx, k.ID, k.Limits.Period.since(time.Now())); err != nil {
-			return 0, nil, err
-		}
-	}
-
-	u := m.use(k)
-	if n := k.Limits.Runs; n > 0 && u.runs >= n {
-		return 0, nil, problem.Later(http.StatusTooManyRequests, "too_many_runs", time.Second,
-			"the key allows %d runs at the same time: wait until one has ended", n)
-	}
-
-	if usd = wants; k.Limits.USD > 0 {
-		left := k.Limits.USD - spent - u.reserved
-		if left <= 0 {
-			return 0, nil, m.refuseMoney(k, spent, u.reserved)
-		}
-		if usd == 0 || usd > left {
-			usd = left
-		}
-	}
-	u.runs++
-	u.reserved += usd
-	return usd, sync.OnceFunc(func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		u.runs--
-		if u.reserved -= usd; u.runs == 0 {
-			u.reserved = 0 // without the errors of rounding
-		}
-	}), nil
-}
-
-func (m *Meter) refuseMoney(k *Key, spent, reserved float64) error {
-	if reserved > 0 {
-		return problem.Later(http.StatusTooManyRequests, "budget_in_use", 5*time.Second,
-			"the rest of the budget of %s is set aside for runs that go on: wait, or give runs a smaller budget",
-			k.Limits.money())
-	}
-	return problem.New(http.StatusTooManyRequests, "insufficient_quota",
-		"the budget of %s is used up: $%.4f were spent", k.Limits.money(), spent)
-}
-
-func (m *Meter) spentSince(ctx context.Context, key, day string) (usd float64, err error) {
-	err = m.db.QueryRowContext(ctx,
-		`SELECT coalesce(sum(usd), 0) FROM spending WHERE key = ? AND day >= ?`, key, day).Scan(&usd)
-	return usd, err
-}
-
-// Execer is a database or a transaction.
-type Execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-// Charge adds to the spending of a key.
-func Charge(ctx context.Context, db Execer, key, tenant string, s ledger.Spending) error {
-	_, err := db.ExecContext(ctx, `
-		INSERT INTO spending (key, tenant, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (key, day) DO UPDATE SET
-			calls = calls + excluded.calls, input_tokens = input_tokens + excluded.input_tokens,
-			output_tokens = output_tokens + excluded.output_tokens, usd = usd + excluded.usd,
-			unpriced = unpriced + excluded.unpriced, tool_calls = tool_calls + excluded.tool_calls`,
-		key, tenant, Day.since(time.Now()), s.Calls, s.InputTokens, s.OutputTokens, s.USD, s.Unpriced, s.ToolCalls)
-	return err
 }
 
 // Usage is what a key has spent on a day.

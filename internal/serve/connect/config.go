@@ -14,11 +14,11 @@ const maxContexts = 1000
 
 // contextParams is a context: exactly one of Path, Paths, Text and Value is set.
 type contextParams struct {
-	Name  string      `json:"name,omitempty" jsonschema:"a further variable for snippets"`
-	Path  string      `json:"path,omitempty" jsonschema:"a file, folder, archive or address"`
-	Paths []string    `json:"paths,omitempty"`
-	Text  *string     `json:"text,omitempty"`
-	Value jsonrpc.Raw `json:"value,omitempty" jsonschema:"plain JSON"`
+	Name  string       `json:"name,omitempty" jsonschema:"a further variable for snippets"`
+	Path  string       `json:"path,omitempty" jsonschema:"a file, folder, archive or address"`
+	Paths list[string] `json:"paths,omitempty"`
+	Text  *string      `json:"text,omitempty"`
+	Value jsonrpc.Raw  `json:"value,omitempty" jsonschema:"plain JSON"`
 }
 
 // makeContexts makes the contexts of a request.

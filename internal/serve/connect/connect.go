@@ -110,6 +110,7 @@ type server struct {
 func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer, o Options) error {
 	s := &server{engine: engine, options: o, sessions: map[string]*entry{}}
 	s.conn = jsonrpc.New(in, out, s, o.Log)
+	s.conn.OnRefusal(func(method string, why *jsonrpc.Error) { s.note(method, nil, why) })
 	if o.MaxHeld > 0 {
 		s.conn.Bound(o.MaxHeld, o.Hold)
 	}

@@ -294,3 +294,40 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 }
+
+// TestListsAreDecodedUpToABound: a list of a hundred million bytes is refused after its first elements.
+func TestListsAreDecodedUpToABound(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"contexts":[` + strings.Repeat("{},", maxList) + `{}]}`:      "a list has more than 10000 elements",
+		`{"contexts":[{},{"name":"a","paths":["b"],"text":null}]}`:     "",
+		`{"contexts":null,"functions":[]}`:                             "",
+		`{"contexts":{}}`:                                              "wrong type",
+		`{"contexts":[{"x":1}]}`:                                       "not a parameter",
+		`{"contexts":[0]}`:                                             "wrong type",
+		`{"functions":[` + strings.Repeat(`{"name":"f"},`, 3) + `{}]}`: "",
+	} {
+		var p openParams
+		err := jsonrpc.Decode(jsonrpc.Raw(text), &p)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+	}
+
+	var many strings.Builder
+	for i := range maxList + 1 {
+		fmt.Fprintf(&many, `"a%d":0,`, i)
+	}
+	for text, want := range map[string]string{
+		`{"a":1,"b":{"$int":"7"}}`: "", `null`: "", `{"a":1,"a":2}`: "duplicate", `[]`: "wrong type",
+		`{` + many.String() + `"z":0}`: "more than 10000 variables",
+	} {
+		var p runParams
+		err := jsonrpc.Decode(jsonrpc.Raw(`{"session":"1","source":"1","variables":`+text+`}`), &p)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+		if want == "" && text != "null" && string(p.Variables["b"]) != `{"$int":"7"}` {
+			t.Errorf("%s gives %v", text, p.Variables)
+		}
+	}
+}

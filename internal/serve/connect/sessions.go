@@ -123,13 +123,13 @@ func (s *server) find(id string) (*entry, error) {
 
 type (
 	openParams struct {
-		Name          string           `json:"name,omitempty" jsonschema:"keep the session beyond the connection"`
-		Contexts      []contextParams  `json:"contexts,omitempty"`
-		Functions     []functionParams `json:"functions,omitempty"`
-		Limits        terms.Limits     `json:"limits,omitzero"`
-		Policy        terms.Policy     `json:"policy,omitzero"`
-		Deterministic bool             `json:"deterministic,omitempty"`
-		Out           bool             `json:"out,omitempty" jsonschema:"give snippets the folder /out"`
+		Name          string               `json:"name,omitempty" jsonschema:"keep the session beyond the connection"`
+		Contexts      list[contextParams]  `json:"contexts,omitempty"`
+		Functions     list[functionParams] `json:"functions,omitempty"`
+		Limits        terms.Limits         `json:"limits,omitzero"`
+		Policy        terms.Policy         `json:"policy,omitzero"`
+		Deterministic bool                 `json:"deterministic,omitempty"`
+		Out           bool                 `json:"out,omitempty" jsonschema:"give snippets the folder /out"`
 	}
 	openResult struct {
 		Session string   `json:"session"`
@@ -249,8 +249,8 @@ func (s *server) fork(ctx context.Context, e *entry, _ ofOne) (*forkResult, erro
 
 type addParams struct {
 	ofOne
-	Contexts  []contextParams  `json:"contexts,omitempty"`
-	Functions []functionParams `json:"functions,omitempty"`
+	Contexts  list[contextParams]  `json:"contexts,omitempty"`
+	Functions list[functionParams] `json:"functions,omitempty"`
 }
 
 // add adds functions and contexts for the next snippets.

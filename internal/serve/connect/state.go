@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/rlmhq/rlm/internal/openfile"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -96,7 +97,7 @@ func (s *server) restore(ctx context.Context, e *entry, p restoreParams) (*resto
 	case p.Path != "" && !s.options.Files:
 		return nil, invalid("this connection cannot read files of the server")
 	case p.Path != "":
-		file, err := os.Open(p.Path)
+		file, err := openfile.Regular(p.Path)
 		if err != nil {
 			return nil, err
 		}

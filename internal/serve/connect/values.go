@@ -14,10 +14,10 @@ import (
 
 type runParams struct {
 	ofOne
-	Source    string                 `json:"source"`
-	Language  tiers.Language         `json:"language,omitempty" jsonschema:"python or go; detected by default"`
-	Variables map[string]jsonrpc.Raw `json:"variables,omitempty" jsonschema:"set before the snippet runs"`
-	Stream    bool                   `json:"stream,omitempty" jsonschema:"send session/output"`
+	Source    string         `json:"source"`
+	Language  tiers.Language `json:"language,omitempty" jsonschema:"python or go; detected by default"`
+	Variables variables      `json:"variables,omitempty" jsonschema:"set before the snippet runs"`
+	Stream    bool           `json:"stream,omitempty" jsonschema:"send session/output"`
 }
 
 // run runs a snippet.
@@ -67,7 +67,7 @@ func (s *server) get(ctx context.Context, e *entry, p getParams) (*getResult, er
 
 type deleteParams struct {
 	ofOne
-	Names []string `json:"names"`
+	Names list[string] `json:"names"`
 }
 
 // remove deletes variables: all of them or, after an error, none behind the one in the error.

@@ -14,14 +14,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/shares"
 )
 
 // Options configure a gate.
@@ -34,10 +32,10 @@ type Options struct {
 	// Origins are the pages of browsers, such as https://chat.example.org, that may send
 	// requests, besides the server's own.
 	Origins []string
-	// MaxBody bounds the body of a request, in bytes, except for paths that begin with
-	// LargePath.
-	MaxBody   int64
-	LargePath string
+	// MaxBody bounds the body of a request, in bytes. MaxLarge bounds the bodies of paths that
+	// begin with LargePath, which nobody keeps in memory.
+	MaxBody, MaxLarge int64
+	LargePath         string
 	// Requests bounds the requests under way. Zero means 3,000.
 	Requests int
 	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
@@ -58,26 +56,21 @@ type Mux interface {
 	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
 }
 
-// New returns a handler that lets requests through to next.
+// New returns a handler that lets requests through to next. If next knows its routes, as
+// [http.ServeMux] does, refused requests count for their route, too.
 func New(o Options, next http.Handler) http.Handler {
 	o.Patience = cmp.Or(o.Patience, anyPatience)
-	requests := newPool(int64(cmp.Or(o.Requests, 3_000)))
 	return &gate{
-		Options: o, next: next, bodies: newPool(bodiesAtOnce * o.MaxBody), requests: requests,
-		strangers: rate.NewLimiter(strangersNoted, 10*strangersNoted),
+		Options: o, next: next, requests: shares.New(int64(cmp.Or(o.Requests, 3_000))),
+		bodies: shares.New(bodiesAtOnce * o.MaxBody), values: shares.New(valuesOf(o.MaxBody)),
 	}
 }
 
 type gate struct {
 	Options
-	next             http.Handler
-	bodies, requests *pool
-	strangers        *rate.Limiter // of the audit log's lines for requests without a key in use
-	missed           atomic.Int64  // those that it does not have
+	next                     http.Handler
+	requests, bodies, values *shares.Pool
 }
-
-// strangersNoted bounds the lines per second that clients without a key add to the audit log.
-const strangersNoted = 10
 
 // ServeHTTP implements [http.Handler].
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -118,22 +111,46 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer place.release()
+
 	held := &share{pool: g.bodies, tenant: caller.Tenant}
 	defer held.release()
-	if r.Body = body; !isLarge {
-		body.held = held
-		r.Body = http.MaxBytesReader(seen, body, g.MaxBody)
+	values := &share{pool: g.values, tenant: caller.Tenant}
+	defer values.release()
+	if body.most = g.MaxLarge; !isLarge {
+		body.most, body.heaviest = g.MaxBody, valuesOf(g.MaxBody)/4
+		body.held, body.values = held, values
 	}
 	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
+	body.refuse = func(err error) { g.refuse(seen, r, err) }
+	defer body.finish(seen, g.MaxBody)
+	if r.ContentLength > body.most {
+		g.refuse(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
+		return
+	}
+
+	r.Body = body
 	g.next.ServeHTTP(seen, r)
 	seen.route = r.Pattern
+}
+
+// refuse answers a request because of its body, unless the handler has begun an answer.
+func (g *gate) refuse(w *answer, r *http.Request, err error) {
+	if w.status != 0 {
+		return
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // the server need not read the rest first
+	}
+	g.Fail(w, r, err)
+	w.isWhole = true
 }
 
 // admit counts a request of a tenant among those under way, until its place is released.
 func (g *gate) admit(tenant string) (place *share, err error) {
 	place = &share{pool: g.requests, tenant: tenant}
 
-	if all, mine, ok := place.add(1); !ok {
+	if !place.add(1) {
+		all, mine := g.requests.Load(tenant)
 		return nil, problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
 			"there are %d requests under way, %d of them of this tenant: try again", all, mine)
 	}
@@ -243,31 +260,45 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 // note writes what became of a request into the logs.
 func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapsed time.Duration) {
 	if g.Seen != nil {
-		g.Seen(w.route, w.status, elapsed)
+		g.Seen(g.routeOf(r, w), w.status, elapsed)
 	}
 	method := r.Method[:min(len(r.Method), 20)]
 	g.Log.Info("request", "id", id, "method", method, "path", shorten(r.URL.Path), "status", w.status,
 		"elapsed", elapsed, "key", k.Name)
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	isChange := !isRead || w.status == http.StatusSwitchingProtocols
-	if g.Audit == nil || !isChange && w.status != http.StatusUnauthorized && w.status != http.StatusForbidden {
+	if g.Audit == nil || !isChange && !isRefused(w.status) {
 		return
 	}
-
-	if k.ID == "" && !g.strangers.Allow() {
-		g.missed.Add(1)
-		return
-	}
-
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	err := g.Audit.Add(access.Entry{
 		Request: id, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant, From: from,
 		Action: method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
-		Missed: g.missed.Swap(0),
 	})
 	if err != nil {
 		g.Log.Error("cannot write the audit log", "error", err)
 	}
+}
+
+// isRefused reports whether a status says that the caller may not do this, or not now.
+func isRefused(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// routeOf returns the pattern of a request's route, empty for none.
+func (g *gate) routeOf(r *http.Request, w *answer) string {
+	known, ok := g.next.(interface {
+		Handler(r *http.Request) (http.Handler, string)
+	})
+	if w.route != "" || !ok {
+		return w.route
+	}
+	_, route := known.Handler(r)
+	return route
 }
 
 // ObjectHeader is the header in which a handler names what it has made, for the audit log.

@@ -12,6 +12,8 @@ const (
 	anyPatience = 30 * time.Second // for the next part of a body, and to take what was written
 	wholeBody   = time.Minute      // for a whole body
 	wholeUpload = 6 * time.Hour    // for the body of a large path
+
+	restPatience = time.Second // for the next part of a body that was refused
 )
 
 // answer is a response that remembers its status.
@@ -21,10 +23,14 @@ type answer struct {
 	patience time.Duration
 	status   int
 	route    string
+	isWhole  bool // the gate has answered: what the handler writes is dropped
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
+	if a.isWhole {
+		return
+	}
 	if a.status == 0 {
 		a.status = status
 	}
@@ -34,6 +40,9 @@ func (a *answer) WriteHeader(status int) {
 
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(data []byte) (int, error) {
+	if a.isWhole {
+		return len(data), nil
+	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -47,15 +56,24 @@ func (a *answer) extend() { _ = a.flow.SetWriteDeadline(time.Now().Add(a.patienc
 // Unwrap lets [http.ResponseController] flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// body is the body of a request, whose parts have to arrive in time.
+// body is the body of a request, whose parts have to arrive in time, and are bounded before
+// anything decodes them.
 type body struct {
 	io.ReadCloser
-	held     *share // nil for a body that nobody keeps in memory
 	flow     *http.ResponseController
 	patience time.Duration
 	end      time.Time
 	begun    bool
 	whole    bool // nothing is left to read
+
+	most     int64 // bytes
+	size     int64
+	held     *share // nil for a body that nobody keeps in memory
+	values   *share // what its values take once they are decoded
+	heaviest int64
+	scale    scale
+	failed   error
+	refuse   func(err error) // answers the request
 }
 
 func newBody(a *answer, r io.ReadCloser, isLarge bool) *body {
@@ -73,6 +91,9 @@ func newBody(a *answer, r io.ReadCloser, isLarge bool) *body {
 
 // Read implements [io.Reader].
 func (b *body) Read(into []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
 	if !b.whole {
 		b.begun = true
 		b.limit()
@@ -84,13 +105,26 @@ func (b *body) Read(into []byte) (int, error) {
 		b.whole = true
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
-	if b.held != nil {
-		if full := b.held.hold(int64(n)); full != nil {
-			n, err = 0, full
-		}
+	if b.failed = b.check(into[:n]); b.failed != nil {
+		b.refuse(b.failed)
+		return 0, b.failed
 	}
 	return n, err
 }
+
+// check refuses a further part of a body that is too much.
+func (b *body) check(part []byte) error {
+	if b.size += int64(len(part)); b.size > b.most {
+		return &http.MaxBytesError{Limit: b.most}
+	}
+	if b.held == nil {
+		return nil
+	}
+	return b.weigh(part)
+}
+
+// Close implements [io.Closer]. The server itself closes the body: what is left may be read.
+func (b *body) Close() error { return nil }
 
 // limit gives the client time for the next part.
 func (b *body) limit() {
@@ -99,6 +133,26 @@ func (b *body) limit() {
 		next = b.end
 	}
 	_ = b.flow.SetReadDeadline(next)
+}
+
+// finish reads what is left of a body that the gate has refused, or that the handler has read in part
+// and refused: so a client which sends all of it before it reads gets the answer. It reads no more
+// than another body may have.
+func (b *body) finish(a *answer, most int64) {
+	isRefused := a.isWhole || b.begun && a.status >= http.StatusBadRequest
+	if !isRefused || b.whole {
+		return
+	}
+
+	_ = a.flow.Flush() // others read it at once
+	b.patience = min(b.patience, restPatience)
+	for buffer := make([]byte, 32<<10); most > 0; {
+		b.limit()
+		n, err := b.ReadCloser.Read(buffer)
+		if most -= int64(n); err != nil {
+			return
+		}
+	}
 }
 
 // leave gives the client time for a body that nobody has read: after the answer, the server reads

@@ -60,14 +60,14 @@ func (a *api) connect(w http.ResponseWriter, r *http.Request) {
 		var leave func()
 		if life, leave, err = a.Sessions.Join(); err == nil {
 			defer leave()
-			err = a.lines.enter(k.Tenant)
+			err = a.takeLine(k.Tenant)
 		}
 	}
 	if err != nil {
 		problem.Write(w, err)
 		return
 	}
-	defer a.lines.leave(k.Tenant)
+	defer a.lines.Give(k.Tenant, 1)
 
 	// The gate has checked the origin.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -133,36 +133,15 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// lines counts WebSockets.
-type lines struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int // by tenants
-}
-
-func (l *lines) enter(tenant string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all >= linesInAll || l.of[tenant] >= linesOfTenant {
-		return problem.Later(http.StatusServiceUnavailable, "too_many_connections", time.Second,
-			"there are %d WebSockets, %d of them of this tenant: close one", l.all, l.of[tenant])
+// takeLine counts a WebSocket of a tenant, or refuses it.
+func (a *api) takeLine(tenant string) error {
+	if a.lines.Take(tenant, 1) {
+		return nil
 	}
 
-	if l.of == nil {
-		l.of = map[string]int{}
-	}
-	l.all++
-	l.of[tenant]++
-	return nil
-}
-
-func (l *lines) leave(tenant string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all--
-	if l.of[tenant]--; l.of[tenant] == 0 {
-		delete(l.of, tenant)
-	}
+	all, mine := a.lines.Load(tenant)
+	return problem.Later(http.StatusServiceUnavailable, "too_many_connections", time.Second,
+		"there are %d WebSockets, %d of them of this tenant: close one", all, mine)
 }
 
 // lineStream is a WebSocket as a stream of lines: each text message is a line.

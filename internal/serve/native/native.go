@@ -6,22 +6,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
 	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
+	"github.com/rlmhq/rlm/internal/serve/shares"
 )
 
 // Options configure the API.
@@ -40,7 +37,7 @@ type Options struct {
 // api serves the API.
 type api struct {
 	Options
-	lines lines
+	lines *shares.Pool // WebSockets
 }
 
 // New adds the API to a mux, and returns its document of OpenAPI.
@@ -48,13 +45,13 @@ func New(o Options, mux gate.Mux) *huma.OpenAPI {
 	config := huma.DefaultConfig("rlm", o.Version)
 	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
 	config.CreateHooks = nil // no links to schemas in answers
-	decoder := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decodeJSON}
+	decoder := huma.DefaultJSONFormat
 	config.Formats = map[string]huma.Format{"application/json": decoder, "json": decoder}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "a key of rlm keys create"},
 	}
 	config.Security = []map[string][]string{{"key": {}}}
-	a, h := &api{Options: o}, humago.New(mux, config)
+	a, h := &api{Options: o, lines: shares.NewWithin(linesInAll, linesOfTenant)}, humago.New(mux, config)
 
 	add(h, a, http.MethodPost, "/v1/runs", "start-run", "Start a run", access.Run, a.start)
 	add(h, a, http.MethodGet, "/v1/runs", "list-runs", "List runs, the latest first", access.Read, a.list)
@@ -92,11 +89,16 @@ func add[In, Out any](
 		Description:     "Needs a key with the scope " + string(scope) + ".",
 		Errors:          []int{400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 500, 502, 503, 507},
 	}
-	huma.Register(h, operation, func(ctx context.Context, in *In) (*Out, error) {
-		if err := access.Need(ctx, scope); err != nil {
-			return nil, a.fail(err)
+	operation.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+		if err := access.Need(c.Context(), scope); err != nil { // before the body is read
+			_, w := humago.Unwrap(c)
+			problem.Write(w, err)
+			return
 		}
+		next(c)
+	}}
 
+	huma.Register(h, operation, func(ctx context.Context, in *In) (*Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
 			return nil, a.fail(err)
@@ -144,31 +146,11 @@ const unreadable = "cannot read request body"
 // problemOf returns the error for a client that is behind those of huma, nil for none.
 func problemOf(errs []error) (known *problem.Error) {
 	for _, err := range errs {
-		var detail *huma.ErrorDetail
 		if errors.As(err, &known) {
 			return known
 		}
-		if errors.As(err, &detail) && strings.HasPrefix(detail.Message, tooHeavy) {
-			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "%s", detail.Message)
-		}
 	}
 	return nil
-}
-
-// tooHeavy begins the error of a body whose values would take too much memory.
-const tooHeavy = "the body has too many values"
-
-// maxWeight bounds the memory that the values of a body take once decoded, in bytes.
-const maxWeight = 256 << 20
-
-// decodeJSON decodes a body, unless its values take too much memory: a short text such as "[]," may
-// become 40 bytes.
-func decodeJSON(data []byte, into any) error {
-	if weight := hostcall.Weigh(data); weight > maxWeight {
-		return fmt.Errorf("%s: they take %s of memory, more than %s: send texts, or a file", tooHeavy,
-			humanize.IBytes(uint64(weight)), humanize.IBytes(maxWeight)) //nolint:gosec // not negative
-	}
-	return huma.DefaultJSONFormat.Unmarshal(data, into)
 }
 
 // fail returns an error for huma to send. What is not the client's goes to the log.

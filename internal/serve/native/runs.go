@@ -178,20 +178,20 @@ type listOutput struct {
 
 // list answers GET /v1/runs.
 func (a *api) list(ctx context.Context, in *listInput) (*listOutput, error) {
-	all, err := a.Runs.List(ctx, access.Caller(ctx).Tenant, runs.Filter{
-		Status: in.Status, Text: in.Text, Since: in.Since, After: in.After, Limit: in.Limit + 1,
+	all, more, err := a.Runs.List(ctx, access.Caller(ctx).Tenant, runs.Filter{
+		Status: in.Status, Text: in.Text, Since: in.Since, After: in.After, Limit: in.Limit,
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := &listOutput{}
 	out.Body.Runs = []run{}
-	for i := range all[:min(len(all), in.Limit)] {
+	for i := range all {
 		out.Body.Runs = append(out.Body.Runs, describe(&all[i], nil))
 	}
 
-	if len(all) > in.Limit {
-		out.Body.Next = all[in.Limit-1].ID
+	if more {
+		out.Body.Next = all[len(all)-1].ID
 	}
 	return out, nil
 }

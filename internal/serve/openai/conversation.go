@@ -41,6 +41,17 @@ func (t *turn) text() string {
 	return text
 }
 
+// size returns the length of the text, in bytes.
+func (t *turn) size() (n int) {
+	if t.Call != nil && t.Call.Type == kindCall {
+		return len(t.text())
+	}
+	for _, text := range t.Texts {
+		n += len(text) + len("\n\n")
+	}
+	return max(n-len("\n\n"), 0)
+}
+
 // The bounds of a conversation.
 const (
 	maxTurns    = 2_000
@@ -187,7 +198,7 @@ type asked struct {
 func (q *asked) isDirect(long int) bool {
 	size := 0
 	for i := range q.turns {
-		size += len(q.turns[i].text())
+		size += q.turns[i].size()
 		if len(q.turns[i].Files) > 0 {
 			return false
 		}
@@ -202,11 +213,15 @@ func (q *asked) check(param string) error {
 	}
 	size := 0
 	for i := range q.turns {
-		size += len(q.turns[i].text())
+		size += q.turns[i].size()
 	}
 
 	if size > maxTexts {
 		return problem.Bad(param, "the messages have %d bytes, more than %d: upload a file", size, maxTexts)
+	}
+	if len(q.System) > runs.MaxQuestion {
+		return problem.Bad("instructions", "the instructions have %d bytes, more than %d: send a part as a message",
+			len(q.System), runs.MaxQuestion)
 	}
 	if len(q.turns) == 0 || q.turns[len(q.turns)-1].Role != llm.RoleUser {
 		return problem.Bad(param, "the last message is not the user's: add one with a question")

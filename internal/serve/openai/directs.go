@@ -8,7 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/access"
 )
 
-// directs are the direct answers that are made in the background.
+// directs are the direct answers that are made now and stored: in the background, or for a client
+// that waits.
 type directs struct {
 	mu  sync.Mutex
 	all map[string]*direct
@@ -23,6 +24,21 @@ func (d *directs) get(id string) *direct {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.all[id]
+}
+
+// add adds an answer. End interrupts it. Call remove at its end.
+func (d *directs) add(id string, end context.CancelFunc) (remove func()) {
+	one := &direct{end, make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all[id] = one
+
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.all, id)
+		close(one.done)
+	}
 }
 
 func (d *directs) has(id string) bool { return d.get(id) != nil }
@@ -52,11 +68,7 @@ func (d *directs) cancel(ctx context.Context, id string) error {
 // answerLater makes a direct answer in the background.
 func (a *API) answerLater(k access.Key, q *asked, row *stored) {
 	ctx, end := context.WithCancel(context.Background())
-	one := &direct{end, make(chan struct{})}
-	a.directs.mu.Lock()
-	a.directs.all[row.ID] = one
-	a.directs.mu.Unlock()
-
+	remove := a.directs.add(row.ID, end)
 	t := &teller{resource: row.resource}
 	go func() {
 		defer end()
@@ -71,10 +83,36 @@ func (a *API) answerLater(k access.Key, q *asked, row *stored) {
 		if err = errors.Join(err, a.update(context.Background(), &t.resource)); err != nil {
 			a.Log.Error("cannot keep a response", "response", row.ID, "error", err)
 		}
-
-		a.directs.mu.Lock()
-		delete(a.directs.all, row.ID)
-		a.directs.mu.Unlock()
-		close(one.done)
+		remove()
 	}()
+}
+
+// keepNow stores a response whose client waits, before the model is asked: what cannot be stored is
+// not paid for. Call forget at the end, which deletes the response if there is no answer.
+func (a *API) keepNow(
+	ctx context.Context, row *stored, t *teller,
+) (_ context.Context, forget func(), err error) {
+	row.resource = t.resource
+	row.Status = "in_progress"
+	if err := a.insert(ctx, row); err != nil {
+		return nil, nil, err
+	}
+
+	ctx, end := context.WithCancel(ctx)
+	remove := a.directs.add(row.ID, end)
+	isKept := false
+	t.keep = func(r *resource) error {
+		isKept = true
+		return a.update(context.WithoutCancel(ctx), r)
+	}
+	return ctx, func() {
+		defer remove()
+		defer end()
+		if isKept {
+			return
+		}
+		if err := a.remove(context.WithoutCancel(ctx), row.ID); err != nil {
+			a.Log.Error("cannot delete a response without an answer", "response", row.ID, "error", err)
+		}
+	}, nil
 }

@@ -20,6 +20,7 @@ type teller struct {
 	resource
 	seq  int64
 	send func(e sse.Event, n int64) error // nil without a stream
+	keep func(r *resource) error          // stores how the response ended, nil for one that is not stored
 }
 
 // fields are the members of an event.
@@ -172,6 +173,9 @@ func (t *teller) end(got *answered, failed error, at int64) error {
 		}
 	}
 
+	if t.keep != nil && t.keep(&t.resource) != nil {
+		t.Store = false // it is paid, so the client gets it
+	}
 	kind := "response." + t.Status
 	if t.Status == "cancelled" { // clients know no event for it
 		kind = "response.incomplete"

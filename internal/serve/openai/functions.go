@@ -71,19 +71,20 @@ func (n *named) name() string { return cmp.Or(n.Name, n.Function.Name) }
 func (s *shared) functions() (*functions, error) {
 	f, size := &functions{single: s.ParallelToolCalls != nil && !*s.ParallelToolCalls}, 0
 	for i := range s.Tools {
-		t := &s.Tools[i]
-		if t.Type != kindFunction {
-			continue
+		if t := &s.Tools[i]; t.Type == kindFunction {
+			f.list = append(f.list, *t)
+			size += len(t.Parameters) + len(t.Description)
 		}
-		if err := t.check(f.list); err != nil {
-			return nil, err
-		}
-		f.list = append(f.list, *t)
-		size += len(t.Parameters) + len(t.Description)
 	}
 	if len(f.list) > maxFunctions || size > maxFunctionBytes {
 		return nil, problem.Bad("tools", "there are %d functions of %d bytes, more than %d functions or %d bytes",
 			len(f.list), size, maxFunctions, maxFunctionBytes)
+	}
+
+	for i := range f.list {
+		if err := f.list[i].check(f.list[:i]); err != nil {
+			return nil, err
+		}
 	}
 
 	if err := f.choose(s.ToolChoice); err != nil || len(f.list) == 0 {

@@ -16,9 +16,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/hostcall"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/files"
 	"github.com/rlmhq/rlm/internal/serve/gate"
@@ -151,9 +153,11 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"the server failed"}}`)
 	}
+	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that has gone away
+	_, _ = w.Write(body) // a client that has gone away
 }
 
 // marshal encodes a value without changing characters of HTML.
@@ -165,12 +169,23 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
+// The bounds of what the decoder makes of a body: each message, part of a message or tool may become
+// a struct. Deeper values stay as they are.
+const (
+	maxValues   = 200_000
+	valuesDepth = 5
+)
+
 // readJSON decodes the body of a request. Members that are not known are ignored, because
 // clients send new ones at any time.
 func readJSON(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body) // the gate bounds it
 	if err != nil {
 		return err
+	}
+	if hostcall.CountValues(body, valuesDepth) > maxValues {
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
+			"the body has too many values, more than %d: send fewer messages, or a file", maxValues)
 	}
 	return decode(body, into)
 }

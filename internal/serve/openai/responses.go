@@ -293,23 +293,25 @@ func (a *API) respondDirectly(
 		return nil
 	}
 
-	t := &teller{resource: row.resource}
-	if !isStream {
-		t.Status = "in_progress"
-		if err := a.answerNow(r.Context(), k, q, t); err != nil {
+	t, ctx := &teller{resource: row.resource}, r.Context()
+	if row.Store {
+		inner, forget, err := a.keepNow(ctx, row, t)
+		if err != nil {
 			return err
 		}
-		row.resource = t.resource
-		if row.Store {
-			if err := a.insert(r.Context(), row); err != nil {
-				return err
-			}
-		}
-		writeJSON(w, http.StatusOK, t.resource)
-		return nil
+		defer forget()
+		ctx = inner
+	}
+	if isStream {
+		return a.streamDirect(ctx, w, k, q, t)
 	}
 
-	return a.streamDirect(w, r, k, q, row, t)
+	t.Status = "in_progress"
+	if err := a.answerNow(ctx, k, q, t); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, t.resource)
+	return nil
 }
 
 // answerNow asks the model, and tells its answer. Failures are errors.
@@ -339,7 +341,7 @@ func incompleteOf(finish string) string {
 
 // streamDirect sends a direct answer as it comes.
 func (a *API) streamDirect(
-	w http.ResponseWriter, r *http.Request, k access.Key, q *asked, row *stored, t *teller,
+	ctx context.Context, w http.ResponseWriter, k access.Key, q *asked, t *teller,
 ) error {
 	out := newEventStream(w, -1)
 	defer out.close()
@@ -367,7 +369,7 @@ func (a *API) streamDirect(
 		}
 	}
 
-	reply, err := a.Runs.Ask(r.Context(), k, ask)
+	reply, err := a.Runs.Ask(ctx, k, ask)
 	if err != nil && !told {
 		return err
 	}
@@ -379,11 +381,6 @@ func (a *API) streamDirect(
 	}
 	if err = t.end(&got, errors.Join(err, broken), unixNow()); err != nil {
 		return nil // the client has gone away
-	}
-	if row.resource = t.resource; row.Store {
-		if err := a.insert(r.Context(), row); err != nil {
-			a.Log.Error("cannot keep a response", "error", err)
-		}
 	}
 	out.done()
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/problem"
+	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
@@ -172,6 +173,9 @@ func (q *asked) readFormat(f *format, param string) error {
 		}
 		if len(q.Schema) == 0 {
 			return problem.Bad(param, "the format json_schema has no schema")
+		}
+		if len(q.Schema) > runs.MaxSchema {
+			return problem.Bad(param, "the schema has %d bytes, more than %d", len(q.Schema), runs.MaxSchema)
 		}
 	default:
 		return problem.Bad(param, "unknown format %.40q: give text, json_object or json_schema", f.Type)

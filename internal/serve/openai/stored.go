@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/serve/access"
+	"github.com/rlmhq/rlm/internal/serve/gate"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -22,6 +23,7 @@ type stored struct {
 	resource
 	tenant, run, previous string
 	input                 []turn
+	size                  int // of the row, in bytes
 }
 
 func (a *API) insert(ctx context.Context, row *stored) error {
@@ -74,16 +76,24 @@ func (a *API) byRun(ctx context.Context, tenant, run string) (*stored, error) {
 	return a.find(ctx, tenant, `run = ?`, run)
 }
 
-// find returns a response of a tenant, nil for none.
+// find returns a response of a tenant, nil for none. It counts among the bytes that the request
+// keeps in memory.
 func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored, error) {
 	row, given, body := &stored{tenant: tenant}, "", ""
+	from := ` FROM responses WHERE tenant = ? AND ` + where
 	err := a.DB.QueryRowContext(ctx,
-		`SELECT run, previous, input, body FROM responses WHERE tenant = ? AND `+where, tenant, arg).
-		Scan(&row.run, &row.previous, &given, &body)
+		`SELECT octet_length(input) + octet_length(body)`+from, tenant, arg).Scan(&row.size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // documented: none
 	}
+	if err == nil {
+		err = gate.Hold(ctx, row.size)
+	}
 
+	if err == nil {
+		err = a.DB.QueryRowContext(ctx, `SELECT run, previous, input, body`+from, tenant, arg).
+			Scan(&row.run, &row.previous, &given, &body)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +102,7 @@ func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored,
 
 // earlier returns the messages of a response and of those before it.
 func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err error) {
+	size := 0
 	for n := 0; id != ""; n++ {
 		if n == maxEarlier {
 			return nil, problem.Bad("previous_response_id", "there are more than %d responses before it", maxEarlier)
@@ -99,6 +110,10 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 		row, err := a.stored(ctx, tenant, id)
 		if err != nil {
 			return nil, err
+		}
+		if size += row.size; size > 2*maxTexts {
+			return nil, problem.Bad("previous_response_id", "the responses before it have more than %d bytes: upload "+
+				"the long messages as files", 2*maxTexts)
 		}
 		answer, err := a.answerOf(ctx, row)
 		if err != nil {
@@ -160,11 +175,16 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	} else if err := a.directs.cancel(ctx, row.ID); err != nil {
 		return err
 	}
-	if _, err := a.DB.ExecContext(ctx, `DELETE FROM responses WHERE id = ?`, row.ID); err != nil {
+	if err := a.remove(ctx, row.ID); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"id": row.ID, "object": "response", "deleted": true})
 	return nil
+}
+
+func (a *API) remove(ctx context.Context, id string) error {
+	_, err := a.DB.ExecContext(ctx, `DELETE FROM responses WHERE id = ?`, id)
+	return err
 }
 
 // listInput answers GET /v1/responses/{id}/input_items.

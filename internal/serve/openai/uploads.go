@@ -29,8 +29,58 @@ func describeFile(f *files.File) file {
 	return file{f.ID, "file", f.Bytes, f.Created.Unix(), f.Name, f.Purpose, "processed"}
 }
 
-// maxField bounds a field of a form that is no file, in bytes.
-const maxField = 512
+// The bounds of a form besides the file, in bytes.
+const (
+	maxField = 512      // of a field that is no file
+	maxHead  = 16 << 10 // of the head of a field
+)
+
+// form is a form whose fields have heads of a bounded size: the reader of the library keeps up to
+// 10 MiB of each in memory.
+type form struct {
+	parts *multipart.Reader
+	body  *headReader
+	part  *multipart.Part // the last one, nil for none
+}
+
+// headReader is a body that ends with an error if a head in it is too long.
+type headReader struct {
+	io.Reader
+	left   int // of a head
+	inHead bool
+}
+
+// Read implements [io.Reader].
+func (h *headReader) Read(into []byte) (int, error) {
+	if h.inHead && h.left <= 0 {
+		return 0, problem.Bad("file", "a field of the form has a head of more than %d bytes", maxHead)
+	}
+	n, err := h.Reader.Read(into)
+	h.left -= n
+	return n, err
+}
+
+// next returns the next field of the form. The error is for the client.
+func (f *form) next() (field *multipart.Part, err error) {
+	if f.part != nil {
+		_, err = io.Copy(io.Discard, f.part) // what is left of the last one
+	}
+	if err == nil {
+		f.body.left, f.body.inHead = maxHead, true
+		f.part, err = f.parts.NextPart()
+		f.body.inHead = false
+	}
+
+	var tooLarge *http.MaxBytesError
+	var known *problem.Error
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, problem.Bad("file", "the form has no field file")
+	case err == nil, errors.As(err, &tooLarge), errors.As(err, &known):
+		return f.part, err
+	}
+	return nil, problem.Bad("file", "cannot read the form: %v", err)
+}
 
 // createFile answers POST /v1/files. The file is written to the disk as it arrives.
 func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
@@ -39,16 +89,14 @@ func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
 		return problem.Bad("file", "send a form, multipart/form-data, with the fields purpose and file")
 	}
 
-	form := multipart.NewReader(r.Body, params["boundary"])
+	body := &headReader{Reader: r.Body}
+	sent := &form{parts: multipart.NewReader(body, params["boundary"]), body: body}
 	k := access.Caller(r.Context())
 	purpose := ""
 	for {
-		field, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			return problem.Bad("file", "the form has no field file")
-		}
+		field, err := sent.next()
 		if err != nil {
-			return problem.Bad("file", "cannot read the form: %v", err)
+			return err
 		}
 		switch field.FormName() {
 		case "purpose":
@@ -62,17 +110,17 @@ func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			return a.finishFile(w, r, form, &made, purpose)
+			return a.finishFile(w, r, sent, &made, purpose)
 		}
 	}
 }
 
 // finishFile reads the fields behind the file: some clients send the purpose there.
 func (a *API) finishFile(
-	w http.ResponseWriter, r *http.Request, form *multipart.Reader, made *files.File, purpose string,
+	w http.ResponseWriter, r *http.Request, sent *form, made *files.File, purpose string,
 ) error {
 	for purpose == "" {
-		field, err := form.NextPart()
+		field, err := sent.next()
 		if err != nil {
 			break
 		}

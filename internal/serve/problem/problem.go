@@ -122,8 +122,10 @@ func Write(w http.ResponseWriter, err error) {
 	if err != nil {
 		body = []byte("{}") // texts and a number can always be encoded
 	}
+	body = append(body, '\n')
 	e.SetHeader(w.Header())
 	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that has gone away
+	_, _ = w.Write(body) // a client that has gone away
 }

@@ -95,7 +95,7 @@ func (m *Manager) goOn(
 		return r, err
 	}
 	r.Key, r.Background, r.Status, r.Reason, r.Outcome = k.ID, true, StatusQueued, "", rlm.AnswerOutcome{}
-	err = m.admit(ctx, k, r, func() error {
+	err = m.admit(ctx, k, r, false, func() error {
 		if c.Turn != nil && known.Name != "" {
 			if err := m.Engine.RewindRun(ctx, r.ID, *c.Turn); err != nil {
 				return busy(err)
@@ -214,7 +214,7 @@ func (m *Manager) Wake(ctx context.Context) error {
 			continue
 		}
 		// One that cannot begin now is asked again; one that never can begin says why.
-		err := m.resume(ctx, r)
+		err := m.resume(ctx, r, false)
 		if failed := problem.Of(err); err != nil && failed.RetryAfter == 0 {
 			m.Log.Warn("a run stays interrupted", "run", r.ID, "error", err)
 			if err := m.setEnd(ctx, r.ID, StatusInterrupted, failed.Detail); err != nil {

@@ -57,22 +57,21 @@ func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, er
 	defer cancel(nil)
 	defer context.AfterFunc(m.life, func() { cancel(errDrained) })()
 
-	if err := m.enlist(); err != nil {
-		return reply, err
-	}
-	usd, release, err := m.Meter.Begin(ctx, &k, mostCost(&request, &model))
-	if err != nil {
-		m.delist()
-		return reply, err
-	}
-	defer release()
-	leave, err := m.enter(ctx, k.Tenant)
+	turn, err := m.enlist(m.directs, k.Tenant, false)
 	if err != nil {
 		return reply, err
 	}
-	defer leave()
+	defer turn.leave()
+	hold, err := m.Meter.Begin(ctx, &k, mostCost(&request, &model).USD)
+	if err != nil {
+		return reply, err
+	}
+	defer hold.Release()
+	if err := turn.enter(ctx); err != nil {
+		return reply, err
+	}
 
-	if err := checkCost(&request, &model, &k, least(profile.budget(&Spec{}).USD, a.USD), usd); err != nil {
+	if err := checkCost(&request, &model, &k, least(profile.budget(&Spec{}).USD, a.USD), hold.USD); err != nil {
 		return reply, err
 	}
 	if wall := profile.budget(&Spec{}).Wall; wall > 0 {
@@ -81,11 +80,14 @@ func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, er
 		ctx = limited
 	}
 
-	response, err := model.Provider.Complete(ctx, request, a.Stream)
-	reply, paid := m.settle(ctx, k, profile, &model, response, err)
-	if err == nil {
-		err = paid
+	// A call whose cost cannot be recorded is not made. The client may go away meanwhile.
+	prepaid, err := hold.Prepay(context.WithoutCancel(ctx), mostCost(&request, &model))
+	if err != nil {
+		return reply, err
 	}
+	response, err := model.Provider.Complete(ctx, request, a.Stream)
+	reply = describeReply(&model, response, err)
+	m.settle(context.WithoutCancel(ctx), profile, prepaid, reply.Spent)
 	if err == nil {
 		err = checkReply(&reply, a.Schema)
 	}
@@ -107,16 +109,27 @@ func (a *Ask) request(profile *Profile, model *llm.Model) llm.Request {
 	return request
 }
 
-// mostCost returns what a request costs at most, 0 if that is unknown. A token has at least one
-// byte; a picture counts as 4,000 tokens.
-func mostCost(r *llm.Request, model *llm.Model) float64 {
+// mostCost returns what a request costs at most, without the tokens. A token has at least one byte; a
+// picture counts as 4,000 tokens.
+func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
 	usage := llm.Usage{OutputTokens: int64(r.MaxTokens)}
 	for i := range r.Messages {
 		usage.InputTokens += int64(len(r.Messages[i].Content)) + 10 + 4_000*int64(len(r.Messages[i].Images))
 	}
 	usage.InputTokens += int64(len(r.Schema))
-	usd, _ := model.Facts.Cost(usage)
-	return usd
+	most := priceOf(model, usage)
+	most.InputTokens, most.OutputTokens = 0, 0 // nobody has counted them
+	return most
+}
+
+// priceOf returns what a call has cost.
+func priceOf(model *llm.Model, usage llm.Usage) ledger.Spending {
+	usd, known := model.Facts.Cost(usage)
+	s := ledger.Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
+	if !known {
+		s.Unpriced = 1
+	}
+	return s
 }
 
 // checkCost refuses a request that may cost more than a budget, which a model without a price
@@ -130,7 +143,7 @@ func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left flo
 			"the model has no known price, so a budget in US dollars cannot hold: set rates in the profile")
 	}
 
-	cost := mostCost(r, model)
+	cost := mostCost(r, model).USD
 	if most := least(budget, left); most > 0 && cost > most {
 		return problem.New(http.StatusTooManyRequests, "insufficient_quota",
 			"the answer may cost $%.4f, and $%.4f are left: send less, or allow fewer tokens", cost, most)
@@ -138,28 +151,40 @@ func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left flo
 	return nil
 }
 
-// settle makes the reply, and charges the key for it.
-func (m *Manager) settle(
-	ctx context.Context, k access.Key, profile *Profile, model *llm.Model, response llm.Response, err error,
-) (Reply, error) {
+// describeReply makes the reply of a call, which may have failed and have cost something anyway.
+func describeReply(model *llm.Model, response llm.Response, err error) Reply {
 	reply := Reply{Text: response.Text, Finish: response.Finish, Usage: response.Usage}
 	var failed *llm.Error
 	if errors.As(err, &failed) {
 		reply.Usage = failed.Usage
 	}
-	if err != nil && reply.Usage == (llm.Usage{}) {
-		return reply, nil
+	if err == nil || reply.Usage != (llm.Usage{}) {
+		reply.Spent = priceOf(model, reply.Usage)
+	}
+	return reply
+}
+
+// settle charges a key with what a direct answer has cost. If the disk takes no correction, the most
+// that it could cost stays charged until there is space: the answer is paid, so the client gets it.
+func (m *Manager) settle(ctx context.Context, profile *Profile, prepaid *access.Prepaid, cost ledger.Spending) {
+	if m.Charged != nil && cost != (ledger.Spending{}) {
+		m.Charged(profile.Name, cost)
+	}
+	err := prepaid.Settle(ctx, cost)
+	if err == nil {
+		return
 	}
 
-	usd, known := model.Facts.Cost(reply.Usage)
-	reply.Spent = ledger.Spending{
-		Calls: 1, InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens, USD: usd,
-	}
-	if !known {
-		reply.Spent.Unpriced = 1
-	}
-	record := &Record{Tenant: k.Tenant, Key: k.ID, Spec: Spec{Profile: profile.Name}}
-	return reply, m.charge(context.WithoutCancel(ctx), m.db, record, reply.Spent)
+	m.Log.Error("cannot correct the charge of a direct answer", "error", err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unpaid = append(m.unpaid, unpaid{prepaid, cost})
+}
+
+// unpaid is the cost of a direct answer that the database could not take.
+type unpaid struct {
+	prepaid *access.Prepaid
+	cost    ledger.Spending
 }
 
 // checkReply makes the text meet its contract, or fails.
@@ -199,5 +224,7 @@ func asProblem(err error) error {
 		return problem.Later(http.StatusServiceUnavailable, "model_busy", max(failed.RetryAfter, time.Second),
 			"the model's server is busy: try again")
 	}
-	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.300s", failed.Message)
+	shown := *failed
+	shown.Err = nil // has details of this machine
+	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.600s", shown.Error())
 }

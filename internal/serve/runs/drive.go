@@ -19,9 +19,9 @@ import (
 func (l *live) stop(why error) { l.cancel(why) }
 
 // drive runs a live run from the queue to its end.
-func (m *Manager) drive(l *live, profile *Profile) {
+func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 	begun := time.Now()
-	leave, err := m.enter(l.ctx, l.record.Tenant)
+	err := turn.enter(l.ctx)
 	if err == nil {
 		err = m.setStatus(l.ctx, l.record.ID, StatusRunning, "")
 		var outcome rlm.AnswerOutcome
@@ -29,10 +29,10 @@ func (m *Manager) drive(l *live, profile *Profile) {
 			outcome, err = m.answer(l, profile)
 		}
 		m.end(l, outcome, err)
-		leave()
 	} else {
 		m.end(l, rlm.AnswerOutcome{}, err)
 	}
+	turn.leave()
 
 	if m.Ended != nil {
 		m.Ended(profile.Name, l.record.Status, time.Since(begun))
@@ -153,11 +153,16 @@ func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
 		m.Log.Error("cannot keep the end of a run", "run", r.ID, "error", err)
 	}
 
+	if failed == nil {
+		l.hold.Release()
+	} else {
+		l.hold.Owe(max(spent.USD-r.Charged.USD, 0)) // so that its key does not spend it again
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.lives, r.ID)
 	if failed != nil {
-		m.unkept = append(m.unkept, unkept{*r, spent})
+		m.unkept = append(m.unkept, unkept{*r, spent, l.hold})
 	}
 }
 
@@ -165,24 +170,33 @@ func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
 type unkept struct {
 	record Record
 	spent  ledger.Spending
+	hold   *access.Hold
 }
 
-// keepEnds writes the ends of runs that the database could not take before.
+// keepEnds writes the ends of runs and the costs of direct answers that the database could not take
+// before.
 func (m *Manager) keepEnds(ctx context.Context) error {
 	m.mu.Lock()
-	left := m.unkept
-	m.unkept = nil
+	left, owed := m.unkept, m.unpaid
+	m.unkept, m.unpaid = nil, nil
 	m.mu.Unlock()
 
 	var err error
 	for len(left) > 0 && err == nil {
 		if err = m.finish(ctx, &left[0].record, left[0].spent); err == nil {
+			left[0].hold.Release()
 			left = left[1:]
 		}
 	}
+	for len(owed) > 0 && err == nil {
+		if err = owed[0].prepaid.Settle(ctx, owed[0].cost); err == nil {
+			owed = owed[1:]
+		}
+	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unkept = append(m.unkept, left...)
+	m.unkept, m.unpaid = append(m.unkept, left...), append(m.unpaid, owed...)
 	return err
 }
 
@@ -249,17 +263,17 @@ func (m *Manager) recover(ctx context.Context, r *Record) error {
 	if !r.Background {
 		return problem.New(0, "client_gone", "the server stopped while the client waited")
 	}
-	return m.resume(ctx, r)
+	return m.resume(ctx, r, true)
 }
 
-// resume drives a run again, from its last committed turn.
-func (m *Manager) resume(ctx context.Context, r *Record) error {
+// resume drives a run again, from its last committed turn. An earlier process may have left it.
+func (m *Manager) resume(ctx context.Context, r *Record, isLeft bool) error {
 	k, err := m.Keys.ByID(ctx, r.Key)
 	if err != nil {
 		return err
 	}
 	r.Status = StatusQueued
-	return m.admit(ctx, k, *r, func() error { return m.setStatus(ctx, r.ID, StatusQueued, "") })
+	return m.admit(ctx, k, *r, isLeft, func() error { return m.setStatus(ctx, r.ID, StatusQueued, "") })
 }
 
 // Waiting returns the calls of a tenant's run that wait for a decision.
@@ -295,5 +309,5 @@ func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm
 	if err != nil {
 		return err
 	}
-	return m.resume(ctx, &r)
+	return m.resume(ctx, &r, false)
 }

@@ -87,23 +87,23 @@ func TestALogGoesOnBehindACrash(t *testing.T) {
 }
 
 // writeLog writes a log with some events, and returns its lines.
-func writeLog(t testing.TB, path string, events int) [][]byte {
-	t.Helper()
+func writeLog(tb testing.TB, path string, events int) [][]byte {
+	tb.Helper()
 	log, err := openEvents(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for n := range events {
 		if err := log.add(ledger.Event{Kind: ledger.EventCall, Text: fmt.Sprintf("event %d", n+1)}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := log.close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	lines := bytes.SplitAfter(data, []byte{'\n'})
 	return lines[:len(lines)-1]

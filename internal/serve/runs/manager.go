@@ -14,7 +14,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/fairqueue"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
@@ -32,7 +31,8 @@ type Options struct {
 	// Contents have the contexts and events of runs. Dir is their folder, the data folder.
 	Contents *contents.Contents
 	Dir      string
-	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
+	// AtOnce bounds the runs at the same time, and Queue those that wait. As many direct answers
+	// go on and wait beside them.
 	AtOnce, Queue int
 	// Inputs say how contexts are read, MaxContext bounds one of them, in bytes.
 	Inputs     inputs.Options
@@ -49,15 +49,15 @@ type Manager struct {
 	Options
 	db       *sql.DB
 	profiles map[string]*Profile
-	queue    *fairqueue.Queue
 
-	mu      sync.Mutex
-	closed  error // why no run may begin, nil while it may
-	waiting int   // in the queue
-	running int
-	lives   map[string]*live
-	unkept  []unkept // until the database takes them
-	work    sync.WaitGroup
+	runs, directs *lane
+
+	mu     sync.Mutex
+	closed error // why no run may begin, nil while it may
+	lives  map[string]*live
+	unkept []unkept // ends of runs, until the database takes them
+	unpaid []unpaid // costs of direct answers, as well
+	work   sync.WaitGroup
 
 	changing sync.Mutex // held while a run that has ended is changed
 
@@ -69,7 +69,8 @@ type Manager struct {
 type live struct {
 	record Record // as it was at the beginning
 	events *eventLog
-	usd    float64         // what it may spend, 0 for the profile's budget
+	usd    float64 // what it may spend, 0 for the profile's budget
+	hold   *access.Hold
 	ctx    context.Context //nolint:containedctx // ends with Cancel, and with the server
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -85,66 +86,13 @@ var (
 func New(o Options) *Manager {
 	m := &Manager{
 		Options: o, db: o.DB, profiles: map[string]*Profile{}, lives: map[string]*live{},
-		queue: fairqueue.New(o.AtOnce, o.AtOnce+o.Queue),
+		runs: newLane("runs", o.AtOnce, o.Queue), directs: newLane("direct answers", o.AtOnce, o.Queue),
 	}
 	m.life, m.kill = context.WithCancelCause(context.Background())
 	for i := range o.Profiles {
 		m.profiles[o.Profiles[i].Name] = &o.Profiles[i]
 	}
 	return m
-}
-
-// Load says how many runs and direct answers go on and wait.
-func (m *Manager) Load() (running, waiting int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.running, m.waiting
-}
-
-// enlist takes a place in the queue, or refuses at once if it is full.
-func (m *Manager) enlist() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.closed != nil:
-		return problem.Later(http.StatusServiceUnavailable, "draining", 10*time.Second,
-			"the server is stopping: try again")
-	case m.running+m.waiting >= m.AtOnce+m.Queue:
-		return problem.Later(http.StatusServiceUnavailable, "queue_full", 2*time.Second,
-			"%d runs go on and %d wait: try again", m.running, m.waiting)
-	}
-
-	m.waiting++
-	m.work.Add(1)
-	return nil
-}
-
-// delist gives a place in the queue back that was not used.
-func (m *Manager) delist() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting--
-	m.work.Done()
-}
-
-// enter waits for a turn. Tenants take turns. Leave ends it.
-func (m *Manager) enter(ctx context.Context, tenant string) (leave func(), err error) {
-	if err := m.queue.Enter(ctx, tenant); err != nil {
-		m.delist()
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting--
-	m.running++
-
-	return sync.OnceFunc(func() {
-		m.queue.Leave()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.running--
-		m.work.Done()
-	}), nil
 }
 
 // NewID returns an ID that nobody guesses, with a prefix such as "run_".
@@ -180,48 +128,49 @@ func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, e
 		ID: NewID("run_"), Tenant: k.Tenant, Key: k.ID, Spec: r.Spec, Background: r.Background,
 		Status: StatusQueued, Created: time.Now().UTC(),
 	}
-	err = m.admit(ctx, k, record, func() error { return m.save(ctx, &record, &r) })
+	err = m.admit(ctx, k, record, false, func() error { return m.save(ctx, &record, &r) })
 	return record, err
 }
 
-// admit begins to drive a run. Prepare, if set, makes what it needs first.
-func (m *Manager) admit(ctx context.Context, k access.Key, record Record, prepare func() error) error {
+// admit begins to drive a run, which an earlier process may have left. Prepare makes what it needs
+// first.
+func (m *Manager) admit(
+	ctx context.Context, k access.Key, record Record, isLeft bool, prepare func() error,
+) error {
 	profile, err := m.Profile(record.Spec.Profile)
 	if err != nil {
 		return err
 	}
-	if err := m.enlist(); err != nil {
+	turn, err := m.enlist(m.runs, k.Tenant, isLeft)
+	if err != nil {
 		return err
 	}
 	wants := profile.budget(&record.Spec).USD
-	usd, release, err := m.Meter.Begin(ctx, &k, wants)
+	hold, err := m.Meter.Begin(ctx, &k, wants)
 	if err != nil {
-		m.delist()
+		turn.leave()
 		return err
 	}
+	usd := hold.USD
 	if usd != wants { // the rest of the key's budget
 		usd += m.kept(ctx, &record)
 	}
 
 	l, err := m.open(record, usd, prepare)
 	if err != nil {
-		release()
-		m.delist()
+		hold.Release()
+		turn.leave()
 		return err
 	}
-	go func() {
-		defer release()
-		m.drive(l, profile)
-	}()
+	l.hold = hold
+	go m.drive(l, turn, profile)
 	return nil
 }
 
 // open makes a live run.
 func (m *Manager) open(record Record, usd float64, prepare func() error) (l *live, err error) {
-	if prepare != nil {
-		if err := prepare(); err != nil {
-			return nil, err
-		}
+	if err := prepare(); err != nil {
+		return nil, err
 	}
 	l = &live{record: record, usd: usd, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())

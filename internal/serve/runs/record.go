@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
@@ -55,6 +56,7 @@ type Record struct {
 	Charged    ledger.Spending
 	Created    time.Time
 	Ended      time.Time
+	size       int // of the texts in the database, in bytes
 }
 
 // IsOver reports whether the run has ended, for good or until something is decided.
@@ -74,6 +76,7 @@ func scanRecord(row records.Row) (r Record, err error) {
 	}
 
 	r.Created, r.Ended = records.ReadTime(created), records.ReadTime(ended)
+	r.size = len(spec) + len(outcome) + len(r.Reason)
 	for _, field := range []struct {
 		text string
 		into any
@@ -125,16 +128,8 @@ func (m *Manager) finish(ctx context.Context, r *Record, spent ledger.Spending) 
 		if err != nil {
 			return err
 		}
-		return m.charge(ctx, tx, r, subtract(spent, r.Charged))
+		return m.charge(ctx, tx, r, access.Subtract(spent, r.Charged))
 	})
-}
-
-func subtract(a, b ledger.Spending) ledger.Spending {
-	return ledger.Spending{
-		Calls: a.Calls - b.Calls, InputTokens: a.InputTokens - b.InputTokens,
-		OutputTokens: a.OutputTokens - b.OutputTokens, USD: a.USD - b.USD, Unpriced: a.Unpriced - b.Unpriced,
-		ToolCalls: a.ToolCalls - b.ToolCalls,
-	}
 }
 
 // Get returns a run of a tenant.
@@ -156,8 +151,11 @@ type Filter struct {
 	Limit int
 }
 
-// List returns runs of a tenant, the latest first.
-func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Record, err error) {
+// maxPage bounds the texts of the runs that List returns, in bytes. One run is returned in any case.
+const maxPage = 16 << 20
+
+// List returns runs of a tenant, the latest first. More says that there are others behind them.
+func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Record, more bool, err error) {
 	where, args := []string{"tenant = ?"}, []any{tenant}
 	add := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
@@ -174,14 +172,29 @@ func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Reco
 	if f.After != "" {
 		last, err := m.Get(ctx, tenant, f.After)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		at := records.Time(last.Created)
 		add("(created < ? OR created = ? AND id > ?)", at, at, last.ID)
 	}
 
-	return m.query(ctx, strings.Join(where, " AND ")+" ORDER BY created DESC, id LIMIT ?",
-		append(args, f.Limit)...)
+	rows, err := m.db.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE `+strings.Join(where, " AND ")+
+		` ORDER BY created DESC, id LIMIT ?`, append(args, f.Limit+1)...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for size := 0; rows.Next(); {
+		one, err := scanRecord(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		if size += one.size; len(all) == f.Limit || len(all) > 0 && size > maxPage {
+			return all, true, nil
+		}
+		all = append(all, one)
+	}
+	return all, false, rows.Err()
 }
 
 func (m *Manager) query(ctx context.Context, where string, args ...any) ([]Record, error) {

@@ -41,8 +41,8 @@ type Content struct {
 const (
 	MaxQuestion = 1 << 20
 	MaxContents = 100
+	MaxSchema   = 1 << 20
 	maxName     = 255
-	maxSchema   = 1 << 20
 	maxWord     = 255
 )
 
@@ -83,8 +83,8 @@ func checkSchema(contract json.RawMessage) error {
 		return nil
 	}
 
-	if len(contract) > maxSchema {
-		return problem.Bad("schema", "the schema has %d bytes, more than %d", len(contract), maxSchema)
+	if len(contract) > MaxSchema {
+		return problem.Bad("schema", "the schema has %d bytes, more than %d", len(contract), MaxSchema)
 	}
 	if _, err := schema.Parse(contract); err != nil {
 		return problem.Bad("schema", "cannot use the schema: %v", err)

@@ -17,19 +17,18 @@ func (m *Manager) Work(ctx context.Context, k access.Key, work func(context.Cont
 	defer cancel(nil)
 	defer context.AfterFunc(m.life, func() { cancel(errDrained) })()
 
-	if err := m.enlist(); err != nil {
-		return err
-	}
-	_, release, err := m.Meter.Begin(ctx, &k, noMoney)
-	if err != nil {
-		m.delist()
-		return err
-	}
-	defer release()
-	leave, err := m.enter(ctx, k.Tenant)
+	turn, err := m.enlist(m.runs, k.Tenant, false)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer turn.leave()
+	hold, err := m.Meter.Begin(ctx, &k, noMoney)
+	if err != nil {
+		return err
+	}
+	defer hold.Release()
+	if err := turn.enter(ctx); err != nil {
+		return err
+	}
 	return work(ctx)
 }

@@ -38,7 +38,7 @@ const databaseName = "records/serve.db"
 // of a damaged database, and takes what is damaged out of its place. Then no server may use the
 // folder: the error is an [*InUseError].
 func Check(ctx context.Context, dir string, q *damage.Quarantine, log *slog.Logger) (*damage.Report, error) {
-	claim, err := ClaimFolder(dir, "rlm store check", "")
+	claim, err := ClaimFolder(ctx, dir, "rlm store check", "")
 	var inUse *InUseError
 	if q != nil && err != nil || err != nil && !errors.As(err, &inUse) && !errors.Is(err, fs.ErrPermission) {
 		return nil, err

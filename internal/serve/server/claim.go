@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (e *InUseError) Error() string {
 
 // ClaimFolder claims a data folder for a program, which serves an address, if it is not empty. It
 // makes the folder if necessary. The error is an [*InUseError] while another process has it.
-func ClaimFolder(dir, program, address string) (*Claim, error) {
+func ClaimFolder(ctx context.Context, dir, program, address string) (*Claim, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the data folder: %w", err)
 	}
@@ -87,8 +88,13 @@ func ClaimFolder(dir, program, address string) (*Claim, error) {
 	}
 
 	got, err := filelock.Try(lock)
-	for begun := time.Now(); err == nil && !got && time.Since(begun) < claimWait; {
-		time.Sleep(20 * time.Millisecond)
+	limited, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
+	for err == nil && !got && limited.Err() == nil {
+		select {
+		case <-limited.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
 		got, err = filelock.Try(lock)
 	}
 	if err == nil && !got {

@@ -402,6 +402,7 @@ func (f *filled) probeOnce(t *testing.T, dir string) map[string]string {
 
 // try damages a file once.
 func (f *filled) try(t *testing.T, i int) (kind string, c damageCount) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(i), 11))
 	dir := leftBy(t, []string{f.closed, f.killed}[i%2])
 	byKind := filesOf(t, dir)

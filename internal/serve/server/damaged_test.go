@@ -184,11 +184,10 @@ func TestDamagedEventsAreSaid(t *testing.T) {
 func TestADamagedDatabaseLosesOnlyItsPage(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
-	key, file := s.key(access.Key{Name: "alice"}), ""
+	key := s.key(access.Key{Name: "alice"})
 	var files []string
 	for i := range 120 { // more than a page of rows
-		file = s.upload(key, fmt.Sprint("file ", i))
-		files = append(files, file)
+		files = append(files, s.upload(key, fmt.Sprint("file ", i)))
 	}
 	path := s.open(key, object{"name": "kept"})
 	s.exec(path, key, "n = 1; n", "1")
@@ -267,11 +266,11 @@ func TestADataFolderHasOneOwner(t *testing.T) {
 	}
 	s.exec(s.open("", object{}), "", "1", "1")
 	s.stop()
-	claim, err := ClaimFolder(dir, "a test", "127.0.0.1:1")
+	claim, err := ClaimFolder(t.Context(), dir, "a test", "127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ClaimFolder(dir, "another", "")
+	_, err = ClaimFolder(t.Context(), dir, "another", "")
 	if err == nil || !strings.Contains(err.Error(), "a test at 127.0.0.1:1") {
 		t.Errorf("a second claim: %v", err)
 	}

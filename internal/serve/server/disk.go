@@ -13,19 +13,18 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 )
 
-// disk knows whether the data folder can be written. It looks at most once in a while, because
-// anybody may ask. It is safe for concurrent use.
+// disk knows whether the data folder can be written. It is safe for concurrent use.
 type disk struct {
 	dir string
 
-	mu     sync.Mutex
-	looked time.Time
-	err    error
+	mu       sync.Mutex
+	tried    time.Time // when it wrote last
+	unusable error     // why that failed
 }
 
 const (
-	// lookAgain is how long a look at the disk counts.
-	lookAgain = time.Second
+	// tryAgain is how long an attempt to write counts, because anybody may ask.
+	tryAgain = time.Second
 	// keepFree is how many bytes of the disk have to be free, and keepPart, for small disks, which
 	// part of it.
 	keepFree = 64 << 20
@@ -35,41 +34,44 @@ const (
 )
 
 // check returns an error for the client while the disk is full, or nearly so, or cannot be written.
-// The log has the reason.
+// The log has the reason, at most once in tryAgain.
 func (d *disk) check(log func(message string, args ...any)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if time.Since(d.looked) < lookAgain {
-		return d.err
-	}
+	full := d.checkFree()
 
-	why := d.look()
-	d.looked, d.err = time.Now(), nil
-	if why != nil {
-		log("the data folder cannot take more", "error", why)
-		d.err = problem.New(http.StatusServiceUnavailable, "disk_full",
-			"the server's disk is full, nearly full, or cannot be written")
+	if time.Since(d.tried) >= tryAgain {
+		d.tried, d.unusable = time.Now(), d.tryWrite()
+		if why := errors.Join(full, d.unusable); why != nil {
+			log("the data folder cannot take more", "error", why)
+		}
 	}
-	return d.err
+	if full == nil && d.unusable == nil {
+		return nil
+	}
+	return problem.New(http.StatusServiceUnavailable, "disk_full",
+		"the server's disk is full, nearly full, or cannot be written")
 }
 
-// look writes a file that has no name any more, and asks for the free space.
-func (d *disk) look() error {
-	file, err := os.CreateTemp(d.dir, ".probe-*")
-	if err != nil {
-		return err
-	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		_, err = file.Write(make([]byte, probeSize))
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-
+// checkFree asks for the free space, which takes a microsecond.
+func (d *disk) checkFree() error {
 	free, size, err := freeSpace(d.dir)
 	if err == nil && free < min(keepFree, size/keepPart) {
 		err = fmt.Errorf("the disk is nearly full: %s of %s are free", humanize.IBytes(free), humanize.IBytes(size))
 	}
 	return err
+}
+
+// tryWrite writes a file that has no name any more.
+func (d *disk) tryWrite() error {
+	file, err := os.CreateTemp(d.dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+
+	err = os.Remove(file.Name())
+	if err == nil {
+		_, err = file.Write(make([]byte, probeSize))
+	}
+	return errors.Join(err, file.Close())
 }

@@ -1,18 +1,23 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/testing/smalldisk"
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // fill fills the disk of a folder, but for some bytes, until free is called.
@@ -137,6 +142,86 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
+// paid counts the calls of a model. Before, if it is set, is called before each of them.
+type paid struct {
+	llm.Provider
+	calls  atomic.Int64
+	before func()
+}
+
+func (p *paid) Complete(ctx context.Context, r llm.Request, stream func(string)) (llm.Response, error) {
+	p.calls.Add(1)
+	if p.before != nil {
+		p.before()
+	}
+	return p.Provider.Complete(ctx, r, stream)
+}
+
+// TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked: on a full disk, no direct answer is paid and then
+// thrown away. If the disk fills while the model answers, the client gets the answer, and its most
+// stays charged until there is space.
+func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
+	dir := t.TempDir()
+	smalldisk.Mount(t, dir, "size=24m")
+	model := &paid{Provider: counting(t)}
+	s := start(t, dir, model, locked)
+	key := s.key(access.Key{Name: "k", Limits: access.Limits{USD: 10_000_000, Period: access.Total}})
+	usd := func() float64 {
+		all, err := s.server.manager.Meter.Usage(t.Context(), "k", "")
+		if err != nil || len(all) != 1 {
+			t.Fatalf("the usage is %+v: %v", all, err)
+		}
+		return all[0].USD
+	}
+	response := object{"model": "rlm/default", "input": "hi"}
+	s.want(s.do("POST", "/v1/chat/completions", key, chat("hi")), 200, "Hello.")
+	s.want(s.do("POST", "/v1/responses", key, response), 200, "Hello.")
+	one := usd()
+
+	stream := chat("hi")
+	stream["stream"] = true
+	free := fill(t, dir, 0)
+	for range 200 { // some find space in the file of the database, and are recorded there
+		before := model.calls.Load()
+		for path, body := range map[string]any{
+			"/v1/chat/completions": stream, "/v1/responses": response,
+		} {
+			status := s.do("POST", path, key, body).status
+			if asked := model.calls.Load() > before; status != 200 && asked || status != 507 && status != 200 {
+				t.Fatalf("%s on a full disk gives %d; asked: %t", path, status, asked)
+			}
+			before = model.calls.Load()
+		}
+	}
+	s.want(s.do("POST", "/v1/chat/completions", key, chat("hi")), 507, "disk_full")
+	free()
+	for { // what could not be corrected is
+		if err := s.server.manager.Wake(t.Context()); err == nil {
+			break
+		}
+	}
+	if n := float64(model.calls.Load()); math.Abs(usd()-one/2*n) > 1e-6 {
+		t.Errorf("$%g are charged for %g answers, of which two cost $%g", usd(), n, one)
+	}
+
+	before := usd()
+	model.before = func() { free = fill(t, dir, 0) }
+	answered := 0
+	for range 3 {
+		if got := s.do("POST", "/v1/responses", key, response); got.status == 200 {
+			answered++
+			s.want(got, 200, "Hello.")
+		}
+		free()
+	}
+	if answered != 3 || usd() < before+3*one/2-1e-6 {
+		t.Errorf("%d answers; $%g are charged, and before $%g", answered, usd(), before)
+	}
+	if err := s.server.manager.Wake(t.Context()); err != nil || math.Abs(usd()-before-3*one/2) > 1e-6 {
+		t.Errorf("$%g are charged, and before $%g: %v", usd(), before, err)
+	}
+}
+
 // awaitSaved waits until a session was saved.
 func (s *tested) awaitSaved(path string) {
 	s.Helper()
@@ -182,14 +267,13 @@ func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, wholly, and makes it read-only.
+// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, and wholly: the server says so at once.
 func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
 	s := start(t, dir, counting(t), nil)
 	ready := func(status int, text string) {
 		t.Helper()
-		s.server.disk.looked = time.Time{}
 		got := s.do("GET", "/readyz", "", nil)
 		s.want(got, status, text)
 		if strings.Contains(got.body, dir) {
@@ -204,7 +288,10 @@ func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	ready(200, "ready")
 	free = fill(t, dir, 0)
 	ready(503, "disk_full")
+	s.server.disk.tried = time.Time{} // so that it writes, and logs
+	ready(503, "disk_full")
 	free()
+	s.server.disk.tried = time.Time{}
 	ready(200, "ready")
 	if !strings.Contains(s.logs.String(), "the data folder cannot take more") {
 		t.Errorf("the log does not say why: %s", s.logs)
@@ -221,9 +308,9 @@ func TestADiskThatCannotBeWrittenIsFound(t *testing.T) {
 	}
 	smalldisk.MakeReadOnly(t, dir)
 	if err := d.check(func(string, ...any) {}); err != nil {
-		t.Error("it looks twice at the same time")
+		t.Error("it writes twice at the same time")
 	}
-	d.looked = time.Time{}
+	d.tried = time.Time{}
 	if err := d.check(func(string, ...any) {}); err == nil {
 		t.Error("a disk that cannot be written is fine")
 	}

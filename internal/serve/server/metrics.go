@@ -30,6 +30,7 @@ type metrics struct {
 	tools    *prometheus.CounterVec
 	snippets *prometheus.CounterVec
 	snippet  prometheus.Histogram
+	lines    *prometheus.CounterVec
 	disk     *prometheus.CounterVec
 }
 
@@ -56,6 +57,8 @@ func newMetrics(version string) *metrics {
 		unpriced: counter("rlm_model_unpriced_calls_total", "Model calls whose cost is not known.", "profile"),
 		tools:    counter("rlm_tool_calls_total", "Calls of tools by snippets of runs.", "profile"),
 		snippets: counter("rlm_session_snippets_total", "Snippets of sessions.", "status"),
+		lines: counter("rlm_connection_requests_total",
+			"Answered requests within connections: of WebSockets (WS) and of MCP (mcp).", "wire", "outcome"),
 		snippet: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "rlm_session_snippet_seconds", Help: "Time of snippets of sessions, with the return of the session.",
 			Buckets: prometheus.ExponentialBuckets(0.00025, 4, 11),
@@ -73,8 +76,11 @@ func newMetrics(version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
+	for _, wire := range []string{"WS", "mcp"} {
+		m.lines.WithLabelValues(wire, "ok") // it is there before the first request
+	}
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
-		m.snippets, m.snippet, m.disk, build,
+		m.snippets, m.snippet, m.lines, m.disk, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -155,6 +161,9 @@ func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 	}
 	m.seconds.WithLabelValues(route).Observe(elapsed.Seconds())
 }
+
+// noted counts a request within a connection.
+func (m *metrics) noted(wire, outcome string) { m.lines.WithLabelValues(wire, outcome).Inc() }
 
 // ended counts a run.
 func (m *metrics) ended(profile, status string, elapsed time.Duration) {

@@ -46,7 +46,7 @@ type Options struct {
 	// the folder if it is nil.
 	Dir   string
 	Claim *Claim
-	// AtOnce bounds the runs and direct answers at the same time, Queue those that wait.
+	// AtOnce bounds the runs at the same time, Queue those that wait; and so for direct answers.
 	AtOnce, Queue int
 	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
 	Sessions, OpenSessions int
@@ -111,7 +111,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) (err error) {
 	if s.Claim == nil {
-		if s.Claim, err = ClaimFolder(s.Dir, serveProgram, ""); err != nil {
+		if s.Claim, err = ClaimFolder(ctx, s.Dir, serveProgram, ""); err != nil {
 			return err
 		}
 	}
@@ -139,6 +139,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	meter := access.NewMeter(s.db)
 	door := access.Door{Keys: s.keys, Meter: meter, Open: s.Open}
 	measured := newMetrics(s.Version)
+	s.audit.Noted = measured.noted
 	s.manager = runs.New(runs.Options{
 		Engine: s.Engine, Profiles: s.Profiles, DB: s.db, Keys: s.keys, Meter: meter,
 		Contents: kept, Dir: s.Dir, AtOnce: s.AtOnce, Queue: s.Queue, Inputs: s.Inputs,
@@ -175,8 +176,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.patterns = mux.patterns
 	s.handler = gate.New(gate.Options{
 		Door: door, Audit: s.audit, Hosts: s.Hosts,
-		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", Requests: requestsOf(s.Connections),
-		Public: append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
+		Origins: s.Origins, MaxBody: s.MaxBody, LargePath: "/v1/files", MaxLarge: s.MaxFile + maxForm,
+		Requests: requestsOf(s.Connections),
+		Public:   append(views.Page(), "/healthz", "/readyz"), Log: s.Log, Seen: measured.seen, Fail: writeError,
 	}, mux)
 	return nil
 }
@@ -256,6 +258,9 @@ func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(
 
 // Recover continues the runs that an earlier process has left.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
+
+// maxForm bounds what a form has besides the file, in bytes.
+const maxForm = 1 << 20
 
 // Bounds of connections.
 const (

@@ -351,7 +351,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	}
 
 	got := s.do("POST", "/v1/chat/completions", "", chat("hi"))
-	s.want(got, 503, "1 runs go on and 1 wait")
+	s.want(got, 503, "1 direct answers go on and 1 wait")
 	if got.header.Get("Retry-After") == "" {
 		t.Error("the answer does not say when to try again")
 	}

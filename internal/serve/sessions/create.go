@@ -197,7 +197,7 @@ func (m *Manager) adopt(
 	}
 	defer func() {
 		if err != nil {
-			m.unreserve(k.ID)
+			m.unreserve(k.ID, k.Tenant)
 		}
 	}()
 
@@ -237,20 +237,25 @@ func (m *Manager) reserve(k *access.Key) error {
 	case most > 0 && m.counts[k.ID] >= most:
 		return problem.New(http.StatusTooManyRequests, "too_many_sessions",
 			"the key allows %d sessions: delete one", most)
+	case m.owned[k.Tenant] >= access.Share(k.Tenant, m.AtMost):
+		return problem.New(http.StatusServiceUnavailable, "too_many_sessions",
+			"the server keeps %d sessions of this tenant, and no more: delete one", m.owned[k.Tenant])
 	case m.total >= m.AtMost:
 		return problem.New(http.StatusServiceUnavailable, "too_many_sessions",
 			"the server keeps %d sessions, and no more: delete one", m.total)
 	}
 
 	m.counts[k.ID]++
+	m.owned[k.Tenant]++
 	m.total++
 	return nil
 }
 
-func (m *Manager) unreserve(key string) {
+func (m *Manager) unreserve(key, tenant string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts[key]--
+	m.owned[tenant]--
 	m.total--
 }
 

@@ -28,13 +28,13 @@ func (h *Holder) Reserve() (release func(), err error) {
 	}
 	l := &live{tenant: h.Key.Tenant}
 	if err := h.takePlace(l); err != nil {
-		h.unreserve(h.Key.ID)
+		h.unreserve(h.Key.ID, h.Key.Tenant)
 		return nil, err
 	}
 
 	return func() {
 		h.giveBack(l)
-		h.unreserve(h.Key.ID)
+		h.unreserve(h.Key.ID, h.Key.Tenant)
 	}, nil
 }
 

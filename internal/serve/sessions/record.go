@@ -160,21 +160,22 @@ func (m *Manager) Status(id string) string {
 	return StatusSaved
 }
 
-// count counts the sessions of each key.
+// count counts the sessions of each key and of each tenant.
 func (m *Manager) count(ctx context.Context) (err error) {
-	rows, err := m.DB.QueryContext(ctx, `SELECT key, count(*) FROM sessions GROUP BY key`)
+	rows, err := m.DB.QueryContext(ctx, `SELECT key, tenant, count(*) FROM sessions GROUP BY key, tenant`)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 
 	for rows.Next() {
-		var key string
+		var key, tenant string
 		var n int
-		if err := rows.Scan(&key, &n); err != nil {
+		if err := rows.Scan(&key, &tenant, &n); err != nil {
 			return err
 		}
-		m.counts[key] = n
+		m.counts[key] += n
+		m.owned[tenant] += n
 		m.total += n
 	}
 	return rows.Err()

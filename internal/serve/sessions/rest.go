@@ -67,12 +67,7 @@ func (m *Manager) takePlace(l *live) error {
 
 // share returns how many open sessions a tenant may have: a quarter of the places is for others,
 // because sessions can keep their places for long. Without keys there are no others.
-func (m *Manager) share(tenant string) int {
-	if tenant == access.Local.Tenant {
-		return m.Open
-	}
-	return m.Open - m.Open/4
-}
+func (m *Manager) share(tenant string) int { return access.Share(tenant, m.Open) }
 
 // oldest returns the session that has rested longest and may leave its place, nil for none. Among,
 // if it is set, is the tenant of the sessions. The caller holds mu.

@@ -76,6 +76,7 @@ type Manager struct {
 	open   int              // places for open sessions that are taken
 	places map[string]int   // those by tenants
 	counts map[string]int   // sessions by keys
+	owned  map[string]int   // sessions by tenants
 	total  int
 	closed bool
 
@@ -129,7 +130,10 @@ var (
 // New returns a manager, which Drain ends.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	o.SaveAfter = cmp.Or(o.SaveAfter, 2*time.Second)
-	m := &Manager{Options: o, lives: map[string]*live{}, counts: map[string]int{}, places: map[string]int{}}
+	m := &Manager{
+		Options: o, lives: map[string]*live{}, places: map[string]int{},
+		counts: map[string]int{}, owned: map[string]int{},
+	}
 	if err := m.count(ctx); err != nil {
 		return nil, err
 	}
@@ -299,7 +303,7 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	case !gone:
 		err = errNotFound(id) // another request has deleted it since Get
 	default:
-		m.unreserve(r.Key)
+		m.unreserve(r.Key, r.Tenant)
 	}
 
 	m.mu.Lock()

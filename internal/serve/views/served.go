@@ -63,14 +63,14 @@ type served struct {
 func (s *served) List(ctx context.Context) (items []viewer.Item, err error) {
 	f := runs.Filter{Limit: listedPage}
 	for len(items) < maxListed {
-		page, err := s.runs.List(ctx, access.Caller(ctx).Tenant, f)
+		page, more, err := s.runs.List(ctx, access.Caller(ctx).Tenant, f)
 		if err != nil {
 			return nil, err
 		}
 		for i := range page {
 			items = append(items, describe(&page[i]))
 		}
-		if len(page) < listedPage {
+		if !more {
 			break
 		}
 		f.After = page[len(page)-1].ID

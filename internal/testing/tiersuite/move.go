@@ -39,6 +39,8 @@ func (s *suite) testMove(t *testing.T) {
 	t.Run("left behind", s.testLeftBehind)
 	t.Run("exact states", s.testExactStates)
 	t.Run("many left behind", s.testManyLeftBehind)
+	t.Run("spoilers", s.testSpoilers)
+	t.Run("odd names are shown", s.testOddNamesAreShown)
 	t.Run("fails there", s.testFailsThere)
 	t.Run("never ends", s.testNeverEnds)
 	t.Run("interrupted late", s.testInterruptedLate)

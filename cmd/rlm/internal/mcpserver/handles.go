@@ -55,35 +55,59 @@ type handles struct {
 	most   int
 	idle   time.Duration
 	places *Places // of all servers, nil for any number
+	tenant string
 
 	mu     sync.Mutex
 	open   map[string]*handle // a nil one is being opened
 	closed bool
 }
 
-// Places bound the open handles of several servers together.
+// Places bound the open handles of the servers of several tenants together. A tenant has its share
+// of them.
 type Places struct {
 	most  int
-	taken atomic.Int64
+	share func(tenant string, places int) int
+
+	mu    sync.Mutex
+	taken int
+	of    map[string]int // by tenants
 }
 
-// NewPlaces returns places for so many handles.
-func NewPlaces(most int) *Places { return &Places{most: most} }
+// NewPlaces returns places for so many handles. Share returns how many of them a tenant may have.
+func NewPlaces(most int, share func(tenant string, places int) int) *Places {
+	return &Places{most: most, share: share, of: map[string]int{}}
+}
 
-func (p *Places) take() bool {
+// take takes a place. An error says why there is none.
+func (p *Places) take(tenant string) error {
 	if p == nil {
-		return true
+		return nil
 	}
-	if p.taken.Add(1) > int64(p.most) {
-		p.taken.Add(-1)
-		return false
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.taken >= p.most:
+		return fmt.Errorf("the server has %s open, which is its limit: try again later",
+			english.Plural(p.most, "handle", "handles"))
+	case p.of[tenant] >= p.share(tenant, p.most):
+		return fmt.Errorf("%s of this tenant open, and the other places are for other tenants: end one with "+
+			"rlm_close", english.Plural(p.of[tenant], "handle is", "handles are"))
 	}
-	return true
+
+	p.taken++
+	p.of[tenant]++
+	return nil
 }
 
-func (p *Places) free() {
-	if p != nil {
-		p.taken.Add(-1)
+func (p *Places) free(tenant string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if p.of[tenant]--; p.of[tenant] == 0 {
+		delete(p.of, tenant)
 	}
 }
 
@@ -100,9 +124,8 @@ func (hs *handles) reserve() (name string, err error) {
 		return "", fmt.Errorf("%s open, which is the limit: end one with rlm_close, or use one of yours",
 			english.Plural(len(hs.open), "handle is", "handles are"))
 	}
-	if !hs.places.take() {
-		return "", fmt.Errorf("the server has %s open, which is its limit: try again later",
-			english.Plural(hs.places.most, "handle", "handles"))
+	if err := hs.places.take(hs.tenant); err != nil {
+		return "", err
 	}
 	if hs.open == nil {
 		hs.open = map[string]*handle{}
@@ -173,7 +196,7 @@ func (hs *handles) forget(h *handle) error {
 func (hs *handles) remove(name string) {
 	if _, ok := hs.open[name]; ok {
 		delete(hs.open, name)
-		hs.places.free()
+		hs.places.free(hs.tenant)
 	}
 }
 
@@ -198,16 +221,20 @@ func (hs *handles) close() error {
 	hs.open = nil
 	hs.mu.Unlock()
 
-	var errs []error
-	for _, h := range all {
+	errs := make([]error, len(all))
+	var closing sync.WaitGroup
+	for i, h := range all {
 		if h == nil {
 			continue
 		}
-		h.idle.Stop()
-		<-h.turn
-		errs = append(errs, h.session.Close())
-		h.turn <- struct{}{}
+		closing.Go(func() {
+			h.idle.Stop()
+			<-h.turn
+			errs[i] = h.session.Close()
+			h.turn <- struct{}{}
+		})
 	}
+	closing.Wait()
 	return errors.Join(errs...)
 }
 

@@ -1,11 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
+	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -62,10 +63,11 @@ type Config struct {
 	NoQuestions bool
 	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
 	IsGuarded bool
-	// Handles bounds the open handles, and Places, if set, those of several servers together. Idle
-	// ends a handle that nobody uses for so long.
+	// Handles bounds the open handles, and Places, if set, those of several servers together, of
+	// which Tenant has a share. Idle ends a handle that nobody uses for so long.
 	Handles int
 	Places  *Places
+	Tenant  string
 	Idle    time.Duration
 	// ToolCalls bounds the calls of tools by the snippets of a handle, and those that hosts make
 	// themselves.
@@ -85,6 +87,9 @@ type Server struct {
 
 	requests atomic.Int64 // over HTTP that go on
 	values   mcptools.Values
+
+	life context.Context //nolint:containedctx // of all requests, ends with Close
+	end  context.CancelCauseFunc
 }
 
 // Given is a context that a client has given.
@@ -118,14 +123,17 @@ func New(cfg Config) (*Server, error) {
 		cfg.Work = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
 	}
 	s := &Server{cfg: cfg, direct: mcptools.NewAllowance(cfg.ToolCalls)}
+	s.life, s.end = context.WithCancelCause(context.Background())
 	s.handles.most, s.handles.idle, s.handles.places = cfg.Handles, cfg.Idle, cfg.Places
+	s.handles.tenant = cfg.Tenant
 	var err error
 	s.server, err = s.protocol()
 	return s, err
 }
 
-// Close ends all connections, tasks, calls that wait, and handles.
+// Close ends all connections, requests, tasks, calls that wait, and handles.
 func (s *Server) Close() error {
+	s.end(errServerClosed)
 	s.calls.close()
 	s.tasks.close()
 	for session := range s.server.Sessions() {
@@ -163,10 +171,21 @@ func (s *Server) protocol() (*mcp.Server, error) {
 	if err := s.addTasks(server); err != nil {
 		return nil, err
 	}
+	server.AddReceivingMiddleware(s.endRequests)
 	if s.cfg.Note != nil {
 		server.AddReceivingMiddleware(s.noteRequests) // the outermost one
 	}
 	return server, nil
+}
+
+// endRequests ends each request with the server: the library would wait for it.
+func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.life, func() { cancel(errServerClosed) })()
+		return next(ctx, method, req)
+	}
 }
 
 // addGateway adds what hosts see of the other servers.
@@ -194,6 +213,7 @@ func (s *Server) addGateway(server *mcp.Server) {
 
 // ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	defer context.AfterFunc(ctx, func() { s.end(errServerClosed) })()
 	err := s.server.Run(ctx, &mcp.IOTransport{
 		Reader: mcptools.BoundLines(in), Writer: out, MaxLineLength: maxMessage,
 	})
@@ -208,6 +228,8 @@ const (
 	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
 	maxSessions = 100              // of the protocol, each of which takes memory
 	maxRequests = 100              // at the same time, streams included
+	bodyTime    = time.Minute      // for a message
+	restTime    = 5 * time.Second  // for what is left of a message that was refused
 )
 
 // Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
@@ -224,15 +246,19 @@ func (s *Server) Handler() http.Handler {
 	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.requests.Add(-1)
 		if s.requests.Add(1) > maxRequests || s.isFull(r) {
-			w.Header().Set("Retry-After", "10")
-			http.Error(w, fmt.Sprintf("at most %d requests and %d sessions at the same time: end some of yours",
-				maxRequests, maxSessions), http.StatusTooManyRequests)
+			problem.Write(w, problem.Later(http.StatusTooManyRequests, "too_many_requests", 10*time.Second,
+				"at most %d requests and %d sessions at the same time: end some of yours", maxRequests, maxSessions))
 			return
 		}
 
-		body, release := s.values.Bound(r.Body)
+		message, release, err := s.readMessage(w, r)
 		defer release()
-		r.Body = body
+		if err != nil {
+			problem.Write(w, describeUnread(err))
+			s.readRest(w, r)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(message))
 		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
 			now.ServeHTTP(w, r)
 			return
@@ -243,6 +269,54 @@ func (s *Server) Handler() http.Handler {
 		return both
 	}
 	return refuseForeign(both)
+}
+
+// readMessage reads a message within its bounds. Call release after the answer.
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []byte, release func(), err error) {
+	if r.ContentLength > maxMessage {
+		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // nobody needs to read it
+	}
+	flow := http.NewResponseController(w)
+	if !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+
+	body, release := s.values.Bound(http.MaxBytesReader(w, r.Body, maxMessage))
+	message, err = io.ReadAll(body)
+	if err == nil && !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Time{}) // the client may wait for its answer
+	}
+	return message, release, err
+}
+
+// readRest reads what is left of a message that was refused, so that a client which sends all of it
+// before it reads gets the answer. A guard has done so already.
+func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.IsGuarded {
+		return
+	}
+	flow := http.NewResponseController(w)
+	_ = flow.Flush() // others read it at once
+	_ = flow.SetReadDeadline(time.Now().Add(restTime))
+	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
+}
+
+// describeUnread returns why a message was not read, for its client.
+func describeUnread(err error) error {
+	var tooLarge *http.MaxBytesError
+	var known *problem.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &tooLarge):
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
+			"the message has more than %d bytes: send less, or open a file by its path", tooLarge.Limit)
+	case errors.Is(err, mcptools.ErrTogether):
+		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second, "%v: try again", err)
+	case errors.Is(err, mcptools.ErrTooMany):
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "%v: send fewer, or a text", err)
+	}
+	return problem.New(http.StatusBadRequest, "invalid_request", "cannot read the message: %v", err)
 }
 
 // isFull reports whether a request begins a session of the protocol beyond the bound.

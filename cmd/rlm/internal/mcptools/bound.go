@@ -1,6 +1,7 @@
 package mcptools
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -15,6 +16,12 @@ const maxTogether = 2 * maxValues
 
 // maxBatch bounds the messages that a client sends as one: each of them is answered at once.
 const maxBatch = 100
+
+// What is wrong with messages that have too many values: one, or all together.
+var (
+	ErrTooMany  = errors.New("too many values")
+	ErrTogether = errors.New("too many values together")
+)
 
 // framing says where a message ends.
 type framing int
@@ -71,7 +78,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	before := b.values
 	bad := b.count(p[:n])
 	if b.together != nil && b.together.held.Add(int64(b.values-before)) > maxTogether && bad == nil {
-		bad = fmt.Errorf("the messages that are being answered have more than %d values", maxTogether)
+		bad = fmt.Errorf("the messages that are being answered have %w, more than %d", ErrTogether, maxTogether)
 	}
 	if bad != nil {
 		b.failed.Store(&bad)
@@ -124,7 +131,7 @@ func (b *bounded) count(part []byte) error {
 			return fmt.Errorf("%s has more than %d MiB", b.what, maxMessage>>20)
 		}
 		if b.values > maxValues && !b.isOpaque {
-			return fmt.Errorf("%s has more than %d values", b.what, maxValues)
+			return fmt.Errorf("%s has %w, more than %d", b.what, ErrTooMany, maxValues)
 		}
 		if b.objects > maxBatch && b.isOurs {
 			return fmt.Errorf("%s is a batch of more than %d messages", b.what, maxBatch)

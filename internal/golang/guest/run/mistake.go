@@ -1,6 +1,12 @@
 package run
 
-import "regexp"
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // CompileError is the type of the exception of a snippet that does not compile.
 const CompileError = "CompileError"
@@ -14,8 +20,34 @@ var lowerContext = regexp.MustCompile(`undefined: context(_\d+)?\b`)
 var textMethod = regexp.MustCompile(`\bContext(_\d+)?\.\w+ undefined \(type string has|` +
 	`undefined method: (Len|Slice|R?Find|Count|Contains|Line(Count|s))\b`)
 
+// undefined matches a name that nothing declares.
+var undefined = regexp.MustCompile(`undefined: (\w+)(?:$|[^.\w])`)
+
+// standard are packages that programs commonly use, the usual one of a name first.
+var standard = strings.Fields(`bufio bytes cmp compress/gzip container/heap container/list
+	container/ring crypto/md5 crypto/sha1 crypto/sha256 encoding/base64 encoding/binary encoding/csv
+	encoding/hex encoding/json encoding/xml errors flag fmt hash/crc32 hash/fnv html io io/fs iter log
+	maps math math/big math/bits math/cmplx math/rand net net/http net/url os os/exec path path/filepath
+	reflect regexp runtime slices sort strconv strings sync sync/atomic text/tabwriter text/template
+	time unicode unicode/utf16 unicode/utf8 unsafe`)
+
+// findMissingImports returns a hint that names the packages whose names are undefined.
+func findMissingImports(text string) string {
+	var hints []string
+	for _, match := range undefined.FindAllStringSubmatch(text, -1) {
+		for _, p := range standard {
+			if path.Base(p) == match[1] {
+				hints = append(hints, fmt.Sprintf("to use package %s, add import %q", match[1], p))
+			}
+		}
+	}
+
+	slices.Sort(hints)
+	return strings.Join(slices.Compact(hints), "; ")
+}
+
 // ExplainMistake returns the exception of a snippet that does not compile. It adds a hint if the
-// snippet used Python's name of an input, or a method that only a long input has.
+// snippet lacks an import, used Python's name of an input, or a method that only a long input has.
 func ExplainMistake(kind, message, trace string) Exception {
 	hint := ""
 	switch text := message + trace; {
@@ -25,6 +57,8 @@ func ExplainMistake(kind, message, trace string) Exception {
 	case textMethod.MatchString(text):
 		hint = "an input of at most 64 KiB is a string: use package strings, as in " +
 			`strings.Count(Context, "x"); only a longer one is a *Text with methods`
+	default:
+		hint = findMissingImports(text)
 	}
 
 	if hint != "" {

@@ -40,3 +40,23 @@ func TestAMethodOfALongInputIsExplained(t *testing.T) {
 		}
 	}
 }
+
+func TestAMissingImportIsNamed(t *testing.T) {
+	for message, want := range map[string]string{
+		"snippet_1.go:1:1: undefined: fmt": `(to use package fmt, add import "fmt")`,
+		"1:13: undefined: http\n1:1: undefined: fmt\n2: undefined: fmt": `add import "fmt"; ` +
+			`to use package http, add import "net/http")`,
+		"2:3: undefined: json":           `add import "encoding/json")`,
+		"2:3: undefined: fmtx":           "undefined: fmtx",
+		"2:3: undefined: fmt.Printn":     "undefined: fmt.Printn",
+		"2:3: fmt declared and not used": "not used",
+	} {
+		x := ExplainMistake(CompileError, message, message+"\n")
+		if !strings.HasSuffix(x.Message, want) {
+			t.Errorf("%s: %q", message, x.Message)
+		}
+	}
+	if x := ExplainMistake("panic", "undefined: fmt", ""); x.Message != "undefined: fmt" {
+		t.Errorf("a panic: %q", x.Message)
+	}
+}

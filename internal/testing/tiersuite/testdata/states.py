@@ -520,6 +520,38 @@ def make_modules():
         kind("modules", name, make, use, *names)
 
 
+# --- names that are no UTF-8, or no text --------------------------------------------
+
+NAMES = [
+    ("of a variable, with a lone surrogate", "globals()['\\ud800QQ'] = [1]", "show(globals()['\\ud800QQ'])"),
+    ("of a variable, that is empty", "globals()[''] = 'QQ'", "show(globals()[''])"),
+    ("of a variable, with a NUL", "globals()['QQ\\0'] = 1", "show(globals()['QQ\\0'])"),
+    ("of a variable, that is a number", "globals()['QQ', 5] = 1", "show(globals()['QQ', 5])"),
+    ("of a variable, of a class of strings", "class SQQ(str): pass\nglobals()[SQQ('textQQ')] = 1", "show([type(n) is SQQ for n in globals() if str(n) == 'textQQ'])"),
+    ("in a module", "import math\nsetattr(math, '\\ud800QQ', [1])", "import math; show(getattr(math, '\\ud800QQ', None))"),
+    ("in a class of a module", "import json\nsetattr(json.JSONDecoder, '\\ud800QQ', 1)", "import json; show(getattr(json.JSONDecoder, '\\ud800QQ', None))"),
+    ("in the builtins", "import builtins\nsetattr(builtins, '\\ud800QQ', 1)", "import builtins; show(getattr(builtins, '\\ud800QQ', None))"),
+    ("in a class", "class CQQ: pass\nsetattr(CQQ, '\\ud800', 1)", "show(getattr(CQQ, '\\ud800'))"),
+    ("in an instance", "class CQQ: pass\nvQQ = CQQ()\nvars(vQQ).update({'\\ud800': 1, 5: 2})", "show(vars(vQQ) == {'\\ud800': 1, 5: 2})"),
+    ("in a function", "def fQQ(): pass\nsetattr(fQQ, '\\ud800', 1)", "show(getattr(fQQ, '\\ud800'))"),
+    ("of a class", "class CQQ: pass\nCQQ.__qualname__ = '\\ud800'\nvQQ = CQQ()", "show(ascii(CQQ.__qualname__), type(vQQ) is CQQ)"),
+    ("of a class's module", "class CQQ: pass\nCQQ.__module__ = '\\ud800'\nvQQ = CQQ()", "show(ascii(CQQ.__module__), type(vQQ) is CQQ)"),
+    ("of a function", "def fQQ(): return 1\nfQQ.__name__ = fQQ.__qualname__ = '\\ud800'", "show(ascii(fQQ.__name__), fQQ())"),
+    ("of a module", "import sys, types\nvQQ = sys.modules['\\ud800QQ'] = types.ModuleType('\\ud800QQ')\nvQQ.x = 1", "import sys; show(vQQ.x, sys.modules.get('\\ud800QQ') is vQQ)"),
+    ("of a key", "vQQ = {'\\ud800': {'\\udfff': 1}}", "show(ascii(vQQ))"),
+    ("of a keyword", "vQQ = __import__('functools').partial(dict, **{'\\ud800': 1})", "show(ascii(vQQ()))"),
+    ("of a member of an enum", "import enum\nEQQ = enum.Enum('EQQ', {'\\ud800': 1})", "show([ascii(m.name) for m in EQQ])"),
+    ("of a thread", "import threading\nvQQ = threading.Thread(name='\\ud800')", "show(ascii(vQQ.name))"),
+    ("of a logger", "import logging\nlogging.getLogger('\\ud800QQ').setLevel(10)", "import logging; show(logging.getLogger('\\ud800QQ').level)"),
+    ("of a variable of the environment", "import os\nos.environ['QQ\\udcff'] = '\\udcfe'", "import os; show(ascii(os.environ.get('QQ\\udcff')))"),
+]
+
+
+def make_names():
+    for name, make, use, *names in NAMES:
+        kind("names", name, make, use, *names)
+
+
 # --- what only a tier with processes can make -------------------------------------
 
 PIPES = [f"descriptor {n}" for n in range(3, 40)]
@@ -577,5 +609,6 @@ make_subclasses()
 make_features()
 make_functions()
 make_modules()
+make_names()
 make_processes()
 print("\x1e".join("\x1f".join(parts) for parts in kinds))

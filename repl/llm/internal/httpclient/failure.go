@@ -1,6 +1,7 @@
 package httpclient
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -100,7 +101,12 @@ func (c *Client) readStatusError(ctx context.Context, response *http.Response) e
 	failure.Status = response.StatusCode
 	failure.RetryAfter = parseRetryAfter(response.Header, time.Now())
 	failure.Kind = classifyStatus(response.StatusCode, failure.Kind, failure.Message)
-	if failure.Message == "" {
+	isPage := strings.Contains(response.Header.Get("Content-Type"), "html") || bytes.HasPrefix(text, []byte("<"))
+	switch {
+	case failure.Message != "":
+	case isPage || len(text) == 0:
+		failure.Message = c.describeReply(response, text[:min(len(text), maxBegin)], int64(len(text)))
+	default:
 		failure.Message = string(text)
 	}
 	return failure

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +143,51 @@ func TestABodyIsReadToItsBoundAndNoFurther(t *testing.T) {
 		if !errors.Is(err, want) || len(text) > 10 || want == nil && len(text) != size {
 			t.Errorf("%d bytes: got %d, %v", size, len(text), err)
 		}
+	}
+}
+
+// TestTheErrorSaysWhatCameInPlaceOfAReply: a page of a proxy, nothing, or a part.
+func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
+	const page = "<html>\n<title>Sign in</title>sk-secret"
+	for _, c := range []struct {
+		status     int
+		kind, body string
+		cut        int // bytes that are announced, and do not come
+		want       string
+	}{
+		{200, "text/html; charset=utf-8", page, 0, `malformed reply (HTTP status 200): HOST sent 38 bytes of ` +
+			`text/html, which begin with "<html> <title>Sign in</title>[hidden]"`},
+		{200, "application/json", "", 0, `malformed reply (HTTP status 200): HOST sent an empty reply`},
+		{200, "text/event-stream", "", 9, `reply cut off (HTTP status 200): HOST sent an empty reply`},
+		{200, "application/json", `{"a":`, 100, `reply cut off (HTTP status 200): HOST sent 5 bytes of ` +
+			`application/json, which begin with "{\"a\":"`},
+		{502, "text/html", page, 0, `server error (HTTP status 502): HOST sent 38 bytes of text/html, which begin`},
+		{503, "", "", 0, `server error (HTTP status 503): HOST sent an empty reply`},
+		{503, "text/plain", "no upstream", 0, `server error (HTTP status 503): no upstream`},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			w.Header().Set("Content-Length", strconv.Itoa(len(c.body)+c.cut))
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		client, err := New(Options{
+			Name: "openai", BaseURL: server.URL, Key: llm.NewSecret("sk-secret"), KeyHeader: "Authorization",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var into struct{}
+		_, err = client.Do(t.Context(), Call{
+			Method: http.MethodPost, Model: "m", Once: true,
+			Read: func(body io.Reader) error { return ReadJSON(body, &into) },
+		})
+		want := `openai: cannot ask model "m": ` + strings.ReplaceAll(c.want, "HOST", client.host.Host)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
+			t.Errorf("%d %s %.20q: got %v, want %s", c.status, c.kind, c.body, err, want)
+		}
+		_ = client.Close()
+		server.Close()
 	}
 }
 

@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
@@ -64,6 +66,7 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 
 	body := &boundedReader{r: response.Body, left: c.options.Policy.MaxResponse}
 	if err := c.readBody(ctx, attempt, call, body); err != nil {
+		c.nameReply(err, response, body)
 		return "", err
 	}
 	drain(response.Body, cancel)
@@ -114,6 +117,8 @@ func (c *Client) readBody(ctx, attempt context.Context, call Call, body *bounded
 		err = copyUsage(tooLarge, err)
 	case body.err != nil:
 		err = copyUsage(c.classifyTransportError(ctx, attempt, call, body.err), err)
+	case body.size == 0 && isOneOf(err, kind.ErrCut):
+		err = &llm.Error{Kind: kind.ErrMalformed} // it came whole, so the server is not away
 	}
 
 	if begun := body.left < limit; begun {
@@ -143,14 +148,52 @@ func chargePrompt(err error, call Call) {
 	}
 }
 
+// nameReply notes on the error of a reply that cannot be read, or was cut off, what came in its place.
+func (c *Client) nameReply(err error, response *http.Response, body *boundedReader) {
+	var failure *llm.Error
+	if !errors.As(err, &failure) || !isOneOf(failure.Kind, kind.ErrCut, kind.ErrMalformed) {
+		return
+	}
+
+	failure.Status = response.StatusCode
+	came := c.describeReply(response, body.begin, body.size)
+	if failure.Message != "" {
+		came = failure.Message + ": " + came
+	}
+	failure.Message = came
+}
+
+// describeReply says which server has sent what.
+func (c *Client) describeReply(response *http.Response, begin []byte, size int64) string {
+	host := c.host.Host
+	if size == 0 {
+		return host + " sent an empty reply"
+	}
+
+	media, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(begin), "")), " ")
+	text = texts.Truncate(c.clean(text), shownBegin)
+	return fmt.Sprintf("%s sent %d bytes of %.100s, which begin with %q", host, size,
+		cmp.Or(strings.TrimSpace(media), "no type"), text)
+}
+
+// maxBegin is how much is kept of the begin of a reply, in bytes, and shownBegin how much an error
+// shows of it, in characters: fewer, so that no part of a key is shown.
+const (
+	maxBegin   = 1_000
+	shownBegin = 120
+)
+
 var errTooLarge = errors.New("too large")
 
 // boundedReader reads a body up to a limit. It keeps the error, because a decoder
 // reports the missing rest instead.
 type boundedReader struct {
-	r    io.Reader
-	left int64
-	err  error
+	r     io.Reader
+	left  int64
+	err   error
+	size  int64  // that was read
+	begin []byte // of it
 }
 
 // Read reads at most what is left.
@@ -164,6 +207,10 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 
 	n, err := b.r.Read(p)
 	b.left -= int64(n)
+	b.size += int64(n)
+	if missing := maxBegin - len(b.begin); missing > 0 {
+		b.begin = append(b.begin, p[:min(n, missing)]...)
+	}
 	if b.left < 0 {
 		n, err = n-1, errTooLarge
 	}

@@ -151,6 +151,9 @@ func (p *pair) openOurs(blob []byte) (err error) {
 
 func (p *pair) close(ctx context.Context) error {
 	err := p.runtime.Close(ctx)
+	if p.guest != nil {
+		p.guest.Close()
+	}
 	if p.region != nil {
 		err = errors.Join(err, unix.Munmap(p.region))
 	}

@@ -1,5 +1,20 @@
 package hostile
 
+import (
+	"fmt"
+	"strings"
+)
+
+// doubled doubles a constant string until it has 10 GiB.
+var doubled = func() string {
+	var b strings.Builder
+	b.WriteString("import \"fmt\"\nconst s0 = \"0123456789\"\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "const s%d = s%d + s%d\n", i+1, i, i)
+	}
+	return b.String() + "fmt.Println(len(s30))"
+}()
+
 var goSnippets = []Snippet{
 	{
 		Name: "sentinel errors", May: []string{OK}, Harm: "io.EOF is nil",
@@ -58,6 +73,20 @@ for {
 	for i := 0; i < len(b); i += 4096 { b[i] = 1 }
 	all = append(all, b)
 }`,
+	},
+	{
+		Name: "huge constant", May: []string{Raised}, Harm: Hangs,
+		Source: `import "fmt"
+fmt.Println(1 << 1000000000)`,
+	},
+	{
+		Name: "constant that wraps around", May: []string{Raised}, Harm: "-128",
+		Source: `import "fmt"
+const most int8 = 127
+fmt.Println(most + 1)`,
+	},
+	{
+		Name: "huge constant string", May: []string{Rejected}, Harm: Grows, Source: doubled,
 	},
 	{
 		Name: "string flood", May: []string{Limited, Crashed}, Harm: Grows,

@@ -89,7 +89,7 @@ func bareGo(source string) error {
 	return failed
 }
 
-var declares = regexp.MustCompile(`^(func|var|//|\n)`)
+var declares = regexp.MustCompile(`^(func|var|const|//|\n)`)
 
 // parts divides a snippet as yaegi wants it: declarations by themselves, and what
 // is to be done.

@@ -3,6 +3,7 @@ package worker
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"reflect"
 	"strconv"
 	"strings"
@@ -19,8 +20,10 @@ type goNames struct {
 	results  map[string]int  // of functions: how many, and one
 	from     map[string]int  // of functions: the snippet that declared them
 	wrapped  int             // functions made so far for statements
-	symbols  map[string]map[string]reflect.Value
-	allowed  map[string]string
+	// constants are the top-level names with their values, and other names without one.
+	constants map[string]types.Object
+	symbols   map[string]map[string]reflect.Value
+	allowed   map[string]string
 }
 
 func newGoNames() *goNames {
@@ -33,6 +36,7 @@ func emptyGoNames() *goNames {
 	return &goNames{
 		host: map[string]bool{}, packages: map[string]string{}, types: map[string]bool{},
 		methods: map[string]bool{}, results: map[string]int{}, from: map[string]int{},
+		constants: map[string]types.Object{},
 	}
 }
 
@@ -43,6 +47,7 @@ type goCheck struct {
 	own    *goNames // of this snippet
 	local  map[string]bool
 	impure string
+	weighs bool // it may have constants that the compiler refuses
 
 	started map[*ast.FuncLit]bool // by a go statement with a separate frame
 
@@ -72,6 +77,9 @@ func (c *goCheck) run() (missing, reason string) {
 	for _, n := range c.nodes() {
 		ast.Inspect(n, c.node)
 		c.loops(n, false)
+	}
+	if c.weighs {
+		c.findLongText()
 	}
 
 	return c.missing, c.reason
@@ -251,6 +259,7 @@ func (c *goCheck) bindIdent(e ast.Expr) {
 
 // node checks one node of the syntax tree alone.
 func (c *goCheck) node(n ast.Node) bool {
+	c.weighs = c.weighs || c.mayOverflow(n)
 	switch n := n.(type) {
 	case *ast.FuncType:
 		if n.TypeParams.NumFields() > 0 {

@@ -61,6 +61,10 @@ func (k *goNames) add(p *goPlan) {
 		k.results[name], k.from[name] = n, p.number
 	}
 
+	for name, object := range p.own.constants {
+		k.constants[name] = object
+	}
+
 	k.wrapped += p.wrapped
 }
 

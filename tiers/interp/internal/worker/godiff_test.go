@@ -55,6 +55,8 @@ var goPrograms = []string{
 		"sort.Slice(people, func(i, j int) bool { return people[i].A < people[j].A })\n" +
 		"fmt.Println(people)",
 	"const ( A = iota; B; C )\nfmt.Println(A, B, C)",
+	"func() {\n" + strings.Repeat("const a = 1\n_ = a\n{\n", 12) + strings.Repeat("}\n", 12) +
+		"fmt.Println(2)\n}()",
 	"type Color int\nconst ( Red Color = iota; Green )\nfmt.Println(Red, Green, Green == 1)",
 	"re := regexp.MustCompile(`(\\w+)@(\\w+)`)\nfmt.Println(re.FindAllStringSubmatch(\"a@b " +
 		"c@d\", -1))",

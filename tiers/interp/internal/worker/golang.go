@@ -72,10 +72,8 @@ func (s *goSession) run(source string, number int) ending {
 	for i, c := range plan.chunks {
 		var err error
 		if programs[i], err = s.compile(c); err != nil {
-			message := locate(err.Error(), number, c.line)
-			e := run.ExplainMistake(run.CompileError, message, message+"\n")
-			end := rejected("go", "the Go interpreter cannot compile it: "+err.Error())
-			end.exception, end.report.IsInvalid, end.report.IsDirty = &e, true, true
+			end := uncompiled(locate(err.Error(), number, c.line), err.Error())
+			end.report.IsDirty = true
 			return end
 		}
 	}
@@ -95,6 +93,15 @@ func (s *goSession) run(source string, number int) ending {
 	}
 
 	s.known.add(plan)
+	return end
+}
+
+// uncompiled is the ending of a snippet that does not compile: its exception if no other tier may run
+// it, else a rejection.
+func uncompiled(message, reason string) ending {
+	e := run.ExplainMistake(run.CompileError, message, message+"\n")
+	end := rejected("go", "the Go interpreter cannot compile it: "+reason)
+	end.exception, end.report.IsInvalid = &e, true
 	return end
 }
 

@@ -96,6 +96,9 @@ func planGo(source string, known *goNames, number int) (*goPlan, ending) {
 	if missing, reason := check.run(); reason != "" {
 		return nil, rejected(missing, reason)
 	}
+	if mistake := check.checkConstants(); mistake != "" {
+		return nil, uncompiled(fileOf(number)+":"+mistake, mistake)
+	}
 	plan := check.plan()
 	plan.number, plan.impure = number, check.impure
 
@@ -135,7 +138,7 @@ func parseGo(source string) (*goSource, error) {
 	}
 
 	const head, tail = "package main;func _(){", "\n}"
-	body, err := parseAt(src.set, head+string(rest)+tail)
+	body, err := parser.ParseFile(src.set, "", head+string(rest)+tail, parseMode)
 	if err != nil {
 		return nil, src.moved(err, len(head))
 	}
@@ -151,10 +154,6 @@ func parseGo(source string) (*goSource, error) {
 }
 
 const parseMode = parser.SkipObjectResolution
-
-func parseAt(set *token.FileSet, text string) (*ast.File, error) {
-	return parser.ParseFile(set, "", text, parseMode)
-}
 
 // topLevel returns where in a snippet "package", "import" and "func" begin a
 // line of its top level.
@@ -189,8 +188,15 @@ func topLevel(source string) (starts []int) {
 // not count.
 func (src *goSource) decl(start int) (ast.Decl, int, error) {
 	const head = "package main;"
-	f, err := parseAt(src.set, head+src.text[start:])
+	mode := parseMode
+	if word(src.text, start) == "import" {
+		mode |= parser.ImportsOnly
+	}
+	f, err := parser.ParseFile(src.set, "", head+src.text[start:], mode)
 	if f == nil || len(f.Decls) == 0 && len(f.Imports) == 0 {
+		if word(src.text, start) == "func" {
+			return nil, 0, nil // the body's parser will judge
+		}
 		return nil, 0, src.moved(err, len(head)-start)
 	}
 	decl := f.Decls[0]
