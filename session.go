@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rlmhq/rlm/internal/runner"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -72,6 +73,9 @@ type Session struct {
 	models modelTools
 	// exchanges says that the functions for Set and Get are installed.
 	exchanges bool
+
+	// lost is what the session has lost and no Result has said yet.
+	lost *tiers.Loss
 
 	variables atomic.Pointer[[]tiers.Variable]
 	histories [][]llm.Message // of Ask, if the session is a conversation
@@ -182,7 +186,8 @@ func (s *Session) Run(ctx context.Context, source string) (Result, error) {
 //
 // If the context ends, the snippet is interrupted, and the session keeps the variables that
 // the snippet had set. If only a kill could end the snippet, the error is a
-// [*tiers.BrokenError] that lists the loss.
+// [*tiers.BrokenError] that lists the loss. The next result lists it as well, as it does for what
+// was lost between two snippets.
 func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -198,10 +203,23 @@ func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 	if result.Variables != nil {
 		s.variables.Store(&result.Variables)
 	}
+	s.carryLoss(&result, err)
 	if err != nil && s.engine.life.Err() != nil {
 		err = fmt.Errorf("the engine was %w while the snippet ran: %w", ErrClosed, err)
 	}
 	return result, err
+}
+
+// carryLoss adds what earlier errors have cost to a result, or keeps the cost of this one for the
+// next result.
+func (s *Session) carryLoss(result *Result, err error) {
+	if err == nil {
+		result.Lost, s.lost = session.JoinLosses(s.lost, result.Lost), nil
+		return
+	}
+	if broken := (*tiers.BrokenError)(nil); errors.As(err, &broken) {
+		s.lost = session.JoinLosses(s.lost, broken.Lost)
+	}
 }
 
 // Explain returns the plan for a snippet: the tiers that may run it, in order, and why. It
@@ -318,7 +336,7 @@ func (s *Session) Fork(ctx context.Context) (*Session, error) {
 	}
 	fork := &Session{
 		engine: s.engine, cfg: s.cfg, runner: runner, release: release, host: s.host.clone(),
-		models: s.models, exchanges: s.exchanges, histories: slices.Clone(s.histories),
+		models: s.models, exchanges: s.exchanges, lost: s.lost, histories: slices.Clone(s.histories),
 	}
 	for _, in := range s.inputs {
 		fork.inputs = append(fork.inputs, in.share())

@@ -55,6 +55,10 @@ func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data
 		})
 		data = append(data, snapshot.Data{Portable: state.Data, Exact: state.Exact})
 	}
+	if n := len(header.Namespaces); n > 0 && s.lost != nil {
+		last := &header.Namespaces[n-1]
+		last.Left = append(last.Left, tiers.Left{Name: "*", Type: "session", Reason: s.lost.Reason})
+	}
 	return header, data, nil
 }
 

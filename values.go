@@ -198,6 +198,9 @@ func (s *Session) exchange(ctx context.Context, e *exchange, source string) erro
 	s.host.pass(e)
 	defer s.host.pass(nil)
 	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: source})
+	if err == nil {
+		s.lost = result.Lost // nobody sees this result
+	}
 	switch {
 	case err != nil:
 		return err

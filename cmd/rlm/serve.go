@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -60,6 +61,7 @@ type serveFlags struct {
 	atOnce, queue            int
 	sessions, openSessions   int
 	connections              int
+	memory                   sizeValue // of all workers
 	maxBody, maxFile, maxCtx sizeValue
 	long                     sizeValue
 	drain, keep              time.Duration
@@ -124,6 +126,9 @@ func newServe(e *env) *cobra.Command {
 	flags.IntVar(&f.queue, "max-queue", 256, "maximum `number` of runs that wait, and of direct answers")
 	flags.IntVar(&f.sessions, "max-sessions", 10_000, "maximum `number` of sessions, including those on the disk")
 	flags.IntVar(&f.openSessions, "max-open-sessions", 64, "maximum `number` of open sessions; others rest on the disk")
+	flags.Var(&f.memory, "workers-memory",
+		"`size` of the memory of all workers, of which a tenant may have three quarters "+
+			"(default: three quarters of this machine's)")
 	flags.IntVar(&f.connections, "max-connections", 4096, "maximum `number` of clients' connections")
 	flags.Var(&f.maxBody, "max-body", "maximum `size` of a request")
 	flags.Var(&f.maxFile, "max-file", "maximum `size` of an uploaded file")
@@ -193,6 +198,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		return &exitError{exitUsage, err}
 	}
 	defer known.close()
+	noteMemory(engine, known, note)
 
 	if isBeside {
 		if err := runs.New(runs.Options{Engine: engine, Profiles: known.list}).Check(ctx); err != nil {
@@ -221,7 +227,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 // useWorkers puts tier wasm into workers.
 func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) ([]tiers.Tier, error) {
 	all, err := workers.Replace(ctx, all, rlm.TierWasm, workers.Options{
-		Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
+		Memory: int64(f.memory), Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
 		AllowNested: f.allowNested, Log: e.log,
 	})
 	if err != nil {
@@ -229,6 +235,24 @@ func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) (
 			"compiler would reach the keys", err)
 	}
 	return all, nil
+}
+
+// noteMemory says which sessions get less memory than the settings allow.
+func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) {
+	for _, tier := range engine.Tiers() {
+		inWorkers, is := tier.(workers.Tier)
+		if !is {
+			continue
+		}
+		for i := range known.list {
+			p := &known.list[i]
+			want, most := p.Task.Config.Limits.WithDefaults().Memory, inWorkers.MostMemory()
+			if want > most {
+				note("a session of profile %s may use %s of memory in tier wasm, not %s: raise --workers-memory",
+					p.Name, humanize.IBytes(uint64(most)), humanize.IBytes(uint64(want))) //nolint:gosec // above 0
+			}
+		}
+	}
 }
 
 // checkAddress refuses settings that would let strangers in. It reports whether only this

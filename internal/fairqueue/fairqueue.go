@@ -1,11 +1,14 @@
 // Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
-// line, and the lines take turns, so a tenant that asks often delays only itself.
+// line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
+// callers that keep their place for a short time go before the others, with exceptions, so that
+// those get on as well.
 package fairqueue
 
 import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -19,22 +22,74 @@ type Queue struct {
 	waiting   atomic.Int64
 	newcomers atomic.Int64 // of those that wait
 
-	mu    sync.Mutex
-	free  int
-	lines map[string]*line // of the tenants that wait
-	turns []*line          // the same lines, in the order of their turns
+	mu       sync.Mutex
+	free     int
+	lines    map[string]*line // of the tenants that wait
+	turns    []*line          // the same lines, in the order of their turns
+	arrivals signal           // of callers
+	fresh    signal           // of callers in Enter
+}
+
+// signal is a channel that is closed with the next event, nil while nobody asks for it.
+type signal struct{ next chan struct{} }
+
+func (s *signal) raise() {
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
+}
+
+func (s *signal) ask(hasCome bool) <-chan struct{} {
+	switch {
+	case hasCome:
+		return closed
+	case s.next == nil:
+		s.next = make(chan struct{})
+	}
+
+	return s.next
 }
 
 // line is the waiting callers of one tenant, the first one first.
 type line struct {
-	tenant  string
-	waiting []*caller
+	tenant      string
+	quick, slow []*caller
+	passed      int // quick callers that went before a slow one since the last one
+}
+
+// mostPassed is how many quick callers of a tenant may go before a slow one.
+const mostPassed = 4
+
+// next takes the next caller out of a line that is not empty.
+func (l *line) next() *caller {
+	from := &l.quick
+	if len(l.quick) == 0 || len(l.slow) > 0 && l.passed >= mostPassed {
+		from = &l.slow
+		l.passed = 0
+	} else if len(l.slow) > 0 {
+		l.passed++
+	}
+
+	c := (*from)[0]
+	*from = (*from)[1:]
+
+	return c
+}
+
+// of returns the callers of the line among which a caller waits.
+func (l *line) of(c *caller) *[]*caller {
+	if c.isSlow {
+		return &l.slow
+	}
+	return &l.quick
 }
 
 // caller waits for its place.
 type caller struct {
 	ready      chan struct{}
 	isNewcomer bool // it has had no place yet
+	isSlow     bool // it keeps its place for long
 }
 
 // New returns a queue for so many places, in which at most longest callers of a tenant wait.
@@ -45,12 +100,13 @@ func New(places, longest int) *Queue {
 // Enter waits for a place. Without an error, Leave must be called when the place is free
 // again. The error is the context's cause or [ErrFull].
 func (q *Queue) Enter(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, q.longest, true)
+	return q.enter(ctx, tenant, q.longest, caller{isNewcomer: true})
 }
 
-// Return is Enter for a caller that had a place before: no line is too long for it.
-func (q *Queue) Return(ctx context.Context, tenant string) error {
-	return q.enter(ctx, tenant, math.MaxInt, false)
+// Return is Enter for a caller that had a place before: no line is too long for it. A slow one keeps
+// its places for long.
+func (q *Queue) Return(ctx context.Context, tenant string, isSlow bool) error {
+	return q.enter(ctx, tenant, math.MaxInt, caller{isSlow: isSlow})
 }
 
 // HasWaiting reports whether anybody waits.
@@ -59,8 +115,29 @@ func (q *Queue) HasWaiting() bool { return q.waiting.Load() > 0 }
 // HasNewcomers reports whether a caller waits in Enter.
 func (q *Queue) HasNewcomers() bool { return q.newcomers.Load() > 0 }
 
-func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcomer bool) error {
-	c, err := q.join(tenant, longest, isNewcomer)
+// Arrival returns a channel that is closed as soon as a caller waits, and Newcomer one that is closed
+// as soon as a caller waits in Enter.
+func (q *Queue) Arrival() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.arrivals.ask(q.HasWaiting())
+}
+
+// Newcomer is like Arrival.
+func (q *Queue) Newcomer() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.fresh.ask(q.HasNewcomers())
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller) error {
+	c, err := q.join(tenant, longest, as)
 	if c == nil {
 		return err
 	}
@@ -77,7 +154,7 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, isNewcome
 }
 
 // join takes a free place, or a place in the tenant's line: then the caller is not nil.
-func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, error) {
+func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 { // then nobody waits
@@ -91,12 +168,17 @@ func (q *Queue) join(tenant string, longest int, isNewcomer bool) (*caller, erro
 		l = &line{tenant: tenant}
 		q.lines[tenant] = l
 		q.turns = append(q.turns, l)
-	case len(l.waiting) >= longest:
+	case len(l.quick)+len(l.slow) >= longest:
 		return nil, ErrFull
 	}
-	c := &caller{ready: make(chan struct{}), isNewcomer: isNewcomer}
-	l.waiting = append(l.waiting, c)
+	c := &as
+	c.ready = make(chan struct{})
+	*l.of(c) = append(*l.of(c), c)
 	q.count(c, 1)
+	q.arrivals.raise()
+	if c.isNewcomer {
+		q.fresh.raise()
+	}
 	return c, nil
 }
 
@@ -116,28 +198,26 @@ func (q *Queue) quit(tenant string, c *caller) bool {
 	if l == nil {
 		return false
 	}
-	for i, other := range l.waiting {
-		if other == c {
-			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
-			q.count(c, -1)
-			q.removeEmpty(l)
-			return true
-		}
+	all := l.of(c)
+	i := slices.Index(*all, c)
+	if i < 0 {
+		return false
 	}
-	return false
+
+	*all = append((*all)[:i:i], (*all)[i+1:]...)
+	q.count(c, -1)
+	q.removeEmpty(l)
+	return true
 }
 
 // removeEmpty forgets a line without callers.
 func (q *Queue) removeEmpty(l *line) {
-	if len(l.waiting) > 0 {
+	if len(l.quick)+len(l.slow) > 0 {
 		return
 	}
 	delete(q.lines, l.tenant)
-	for i, other := range q.turns {
-		if other == l {
-			q.turns = append(q.turns[:i], q.turns[i+1:]...)
-			return
-		}
+	if i := slices.Index(q.turns, l); i >= 0 {
+		q.turns = append(q.turns[:i], q.turns[i+1:]...)
 	}
 }
 
@@ -152,8 +232,7 @@ func (q *Queue) Leave() {
 
 	l := q.turns[0]
 	q.turns = append(q.turns[1:], l)
-	c := l.waiting[0]
-	l.waiting = l.waiting[1:]
+	c := l.next()
 	q.count(c, -1)
 	q.removeEmpty(l)
 	close(c.ready)

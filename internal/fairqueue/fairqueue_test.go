@@ -117,6 +117,81 @@ func TestNoPlaceIsLost(t *testing.T) {
 	}
 }
 
+// TestQuickCallersGoFirst has slow callers of one tenant, which do not wait for ever.
+func TestQuickCallersGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 100)
+		if err := q.Enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		var order []string // of callers that have the only place
+		wait := func(name string, enter func(context.Context, string) error, n int) {
+			for range n {
+				go func() {
+					if err := enter(t.Context(), "a"); err != nil {
+						t.Error(err)
+					}
+					order = append(order, name)
+					q.Leave()
+				}()
+				synctest.Wait()
+			}
+		}
+		returns := func(isSlow bool) func(context.Context, string) error {
+			return func(ctx context.Context, tenant string) error { return q.Return(ctx, tenant, isSlow) }
+		}
+		wait("slow", returns(true), 2)
+		wait("new", q.Enter, 3)
+		wait("quick", returns(false), 3)
+		q.Leave()
+		synctest.Wait()
+		want := []string{"new", "new", "new", "quick", "slow", "quick", "quick", "slow"}
+		if !slices.Equal(order, want) {
+			t.Errorf("the order is %q, want %q", order, want)
+		}
+	})
+}
+
+func TestAnArrivalIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 100)
+		if err := q.Enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		arrival := q.Arrival()
+		select {
+		case <-arrival:
+			t.Error("nobody waits")
+		default:
+		}
+
+		go func() {
+			if err := q.Enter(t.Context(), "b"); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-arrival
+		<-q.Arrival() // it waits still
+		<-q.Newcomer()
+		q.Leave()
+		synctest.Wait()
+
+		newcomer := q.Newcomer()
+		go func() {
+			if err := q.Return(t.Context(), "b", false); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-q.Arrival()
+		select {
+		case <-newcomer:
+			t.Error("a caller that returns is a newcomer")
+		default:
+		}
+		q.Leave()
+	})
+}
+
 func BenchmarkQueue(b *testing.B) {
 	q := New(2, 1000)
 	b.RunParallel(func(pb *testing.PB) {

@@ -78,23 +78,25 @@ type cgroupLimit struct {
 
 // setLimits sets the limits and reads them back.
 func (c *cgroup) setLimits(l Limits) error {
-	memory := strconv.FormatInt(l.Memory, 10)
-	limits := []cgroupLimit{
-		{"memory", "memory.limit_in_bytes", memory, false},
-		{"memory", "memory.memsw.limit_in_bytes", memory, true}, // kernels that count no swap
-		{"pids", "pids.max", strconv.Itoa(l.Processes + ownTasks), false},
-	}
-	if c.version == 2 {
-		limits[0].file = "memory.max"
-		limits[1].file, limits[1].value = "memory.swap.max", "0"
-	}
-
-	for _, limit := range limits {
+	tasks := cgroupLimit{"pids", "pids.max", strconv.Itoa(l.Processes + ownTasks), false}
+	for _, limit := range append(c.memoryLimits(l.Memory), tasks) {
 		if err := c.setLimit(limit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// memoryLimits returns the limits for so many bytes of memory.
+func (c *cgroup) memoryLimits(bytes int64) []cgroupLimit {
+	memory := strconv.FormatInt(bytes, 10)
+	if c.version == 2 {
+		return []cgroupLimit{{"memory", "memory.max", memory, false}, {"memory", "memory.swap.max", "0", true}}
+	}
+	return []cgroupLimit{
+		{"memory", "memory.limit_in_bytes", memory, false},
+		{"memory", "memory.memsw.limit_in_bytes", memory, true}, // kernels that count no swap
+	}
 }
 
 // setLimit sets one limit and reads it back.

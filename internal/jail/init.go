@@ -35,6 +35,7 @@ func runInit() {
 
 	go in.reapProcesses()
 	if in.plan.Sample {
+		in.limit.Store(in.plan.Limits.Memory)
 		go in.watchMemory()
 	}
 	in.carryOutOrders()
@@ -43,9 +44,10 @@ func runInit() {
 // initProcess is the state of the init.
 type initProcess struct {
 	plan   plan
-	proxy  int // the listener, before it is sent
-	guest  int // process number
-	memory atomic.Bool
+	proxy  int          // the listener, before it is sent
+	guest  int          // process number
+	memory atomic.Bool  // the guest was ended for its memory
+	limit  atomic.Int64 // of the memory, in bytes, where it is sampled
 	// inOrder is held while an order is carried out, and from the end of the guest on.
 	inOrder sync.Mutex
 }
@@ -212,6 +214,8 @@ func (in *initProcess) carryOut(o order) error {
 		in.signalAll(syscall.Signal(o.Signal))
 	case o.Keep != 0:
 		in.killExcept(o.Keep)
+	case o.Memory != 0:
+		in.limit.Store(o.Memory)
 	}
 	return sendToLauncher(message{Done: o.ID})
 }

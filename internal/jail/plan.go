@@ -76,10 +76,11 @@ type exited struct {
 
 // order is a later message of the launcher to the init.
 type order struct {
-	ID     int  `json:"id"`
-	Signal int  `json:"signal,omitempty"` // to all but the init
-	Keep   int  `json:"keep,omitempty"`   // kill all but the init, the guest and this process
-	End    bool `json:"end,omitempty"`    // kill all and exit
+	ID     int   `json:"id"`
+	Signal int   `json:"signal,omitempty"` // to all but the init
+	Keep   int   `json:"keep,omitempty"`   // kill all but the init, the guest and this process
+	Memory int64 `json:"memory,omitempty"` // bytes of all, where the init samples them
+	End    bool  `json:"end,omitempty"`    // kill all and exit
 }
 
 // layerError is a layer that this machine cannot provide.

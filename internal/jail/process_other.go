@@ -59,3 +59,9 @@ func (*Process) OOM() bool { return false }
 
 // Usage returns the zero value.
 func (*Process) Usage() Usage { return Usage{} }
+
+// SetMemory returns an error.
+func (*Process) SetMemory(context.Context, int64) error { return unsupported() }
+
+// Memory returns 0.
+func (*Process) Memory() int64 { return 0 }

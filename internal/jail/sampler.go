@@ -35,7 +35,7 @@ const (
 func (in *initProcess) watchMemory() {
 	socket := measureSocket()
 	for range time.Tick(samplePause) {
-		if in.sampleMemory(socket) > in.plan.Limits.Memory {
+		if in.sampleMemory(socket) > in.limit.Load() {
 			in.memory.Store(true)
 			_ = sendToLauncher(message{Outgrown: true}) // without a launcher the jail ends, too
 			in.signalAll(unix.SIGKILL)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"io"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -39,6 +40,9 @@ type Mover interface {
 type ExactMover interface {
 	Mover
 	ExportExact(ctx context.Context) (tiers.State, error)
+	// SavePages writes the memory alone, as it is, and returns a state without it: with it as
+	// Exact, Import brings the namespace back, here or in another process of this program.
+	SavePages(ctx context.Context, to io.Writer) (tiers.State, error)
 }
 
 // Snippet is what a guest runs.

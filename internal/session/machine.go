@@ -158,6 +158,16 @@ func (m *Machine) ExportExact(ctx context.Context) (tiers.State, error) {
 	})
 }
 
+// SavePages writes the memory of the guest that ran last: see [ExactMover].
+func (m *Machine) SavePages(ctx context.Context, to io.Writer) (tiers.State, error) {
+	return m.export(ctx, func(mover Mover, ctx context.Context) (tiers.State, error) {
+		if exact, can := mover.(ExactMover); can {
+			return exact.SavePages(ctx, to)
+		}
+		return tiers.State{}, fmt.Errorf("tier %s cannot save the memory of a session", m.Tier)
+	})
+}
+
 func (m *Machine) export(
 	ctx context.Context, export func(Mover, context.Context) (tiers.State, error),
 ) (tiers.State, error) {

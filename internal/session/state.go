@@ -328,14 +328,30 @@ func (a *Accounts) makeRoom(size string) Reply {
 	if err != nil || n < 0 || n > min(maxState, a.cfg.Limits.Memory) {
 		return fail(fmt.Errorf("a state of %.20s bytes is too large", size))
 	}
-	head, err := json.Marshal(knownTexts{a.fileList()})
+	a.moving.data, err = a.beginState(int(n))
 	if err != nil {
 		return fail(err)
 	}
-
-	a.moving.data = binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(head)+int(n)), uint32(len(head)))
-	a.moving.data = append(a.moving.data, head...)
 	return Reply{ASCII: true}
+}
+
+// beginState returns the host's part of a state, with room for so many bytes behind it.
+func (a *Accounts) beginState(room int) ([]byte, error) {
+	head, err := json.Marshal(knownTexts{a.fileList()})
+	if err != nil {
+		return nil, err
+	}
+	data := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(head)+room), uint32(len(head)))
+	return append(data, head...), nil
+}
+
+// StateOfPages returns a state whose values are in the guest's memory: it has what [Accounts.Adopt]
+// needs.
+func (a *Accounts) StateOfPages(tier string) (tiers.State, error) {
+	data, err := a.beginState(0)
+	return tiers.State{
+		Language: tiers.Python, Format: FormatPickle, From: tier, Snippet: a.ordinal, Data: data,
+	}, err
 }
 
 // giveState gives the guest a piece of the state to take.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -29,6 +30,12 @@ const (
 	// of tier wasm looks for it that often.
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
+	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
+	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it.
+	farQuantum  = 20 * time.Millisecond
+	farCourtesy = 2 * time.Millisecond
+	// quick is the time in its turns up to which a snippet goes before those with more.
+	quick = 50 * time.Millisecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
 	// the processors.
@@ -54,11 +61,14 @@ func (t *Turns) With(ctx context.Context) context.Context {
 // Turn is one snippet's claim to a processor. It belongs to the goroutine that serves the
 // snippet. All methods of a nil Turn do nothing.
 type Turn struct {
-	queue  *fairqueue.Queue
-	tenant string
-	since  time.Time // when the current turn began
-	waited time.Duration
-	isFree bool // it goes on without turns
+	gate     *Gate // in place of all else, nil for none
+	queue    *fairqueue.Queue
+	tenant   string
+	since    time.Time // when the current turn began
+	waited   time.Duration
+	isFree   bool          // it goes on without turns
+	isLong   bool          // it has passed its turn on
+	computed time.Duration // in its turns so far
 
 	mu     sync.Mutex // guards what follows, which timer changes
 	isHeld bool
@@ -69,6 +79,12 @@ type Turn struct {
 // Wait waits for a snippet's first turn. The tenant is that of the context's labels. The
 // error wraps [ErrBusy] or is the context's cause.
 func Wait(ctx context.Context) (*Turn, error) {
+	if gate, ok := ctx.Value(gateKey{}).(*Gate); ok {
+		t := &Turn{gate: gate, isFree: true}
+		t.waited = gate.pass(ctx)
+		return t, nil
+	}
+
 	turns, ok := ctx.Value(key{}).(*Turns)
 	if !ok {
 		return nil, nil //nolint:nilnil // a nil Turn works
@@ -102,6 +118,7 @@ func (t *Turn) wait(
 // loses its turn.
 func (t *Turn) Pause() {
 	if t == nil || t.isFree {
+		t.pauseGate(1)
 		return
 	}
 	t.mu.Lock()
@@ -126,6 +143,7 @@ func (t *Turn) endMoment() {
 func (t *Turn) leave() {
 	if t.isHeld {
 		t.isHeld = false
+		t.computed += time.Since(t.since)
 		t.queue.Leave()
 	}
 }
@@ -135,9 +153,26 @@ func (t *Turn) leave() {
 // on without a turn: it has to notice its end.
 func (t *Turn) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
-		return 0
+		t.pauseGate(-1)
+		return t.passGate(ctx)
 	}
 	return t.resume(ctx, time.Now())
+}
+
+func (t *Turn) pauseGate(change int) {
+	if t != nil && t.gate != nil {
+		t.gate.pause(change)
+	}
+}
+
+func (t *Turn) passGate(ctx context.Context) time.Duration {
+	if t == nil || t.gate == nil {
+		return 0
+	}
+
+	waited := t.gate.pass(ctx)
+	t.waited += waited
+	return waited
 }
 
 func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
@@ -153,7 +188,10 @@ func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
 		return 0
 	}
 	before := t.waited
-	_ = t.wait(ctx, begun, t.queue.Return) // documented: it goes on
+	isSlow := t.computed >= quick
+	_ = t.wait(ctx, begun, func(ctx context.Context, tenant string) error { // documented: it goes on
+		return t.queue.Return(ctx, tenant, isSlow)
+	})
 	return t.waited - before
 }
 
@@ -175,11 +213,24 @@ func Without(ctx context.Context) context.Context {
 // Yield lets waiting snippets go first if this one has computed for a while. It returns how
 // long the snippet then waited for its next turn.
 func (t *Turn) Yield(ctx context.Context) time.Duration {
-	if t == nil || t.isFree || !t.shouldYield() {
+	switch {
+	case t == nil || t.isFree:
+		return t.passGate(ctx)
+	case !t.shouldYield():
+		return 0
+	}
+	return t.PassOn(ctx)
+}
+
+// PassOn lets waiting snippets go first. It returns how long the snippet then waited for its next
+// turn.
+func (t *Turn) PassOn(ctx context.Context) time.Duration {
+	if t == nil || t.isFree {
 		return 0
 	}
 	// From here on: the next snippet may compute before this goroutine runs again.
 	begun := time.Now()
+	t.isLong = true
 	t.giveUp()
 	return t.resume(ctx, begun)
 }
@@ -192,14 +243,37 @@ func (t *Turn) shouldYield() bool {
 	return computed >= quantum || computed >= courtesy && t.queue.HasNewcomers()
 }
 
+// Left returns how long a snippet of another process may still compute before its turn is passed
+// on, by [Turn.PassOn], and a channel that is closed when that time becomes less, nil for never.
+func (t *Turn) Left() (left time.Duration, changed <-chan struct{}) {
+	switch {
+	case t == nil || t.isFree:
+		return math.MaxInt64, nil
+	case !t.queue.HasWaiting():
+		return math.MaxInt64, t.queue.Arrival()
+	case !t.queue.HasNewcomers():
+		return farQuantum - time.Since(t.since), t.queue.Newcomer()
+	case !t.isLong:
+		return farQuantum - time.Since(t.since), nil
+	}
+	return farCourtesy - time.Since(t.since), nil
+}
+
+// Free lets the snippet go on without turns: it cannot be stopped.
+func (t *Turn) Free() {
+	if t != nil && !t.isFree {
+		t.giveUp()
+		t.isFree = true
+	}
+}
+
 // Release is Yield for a snippet that cannot be paused. After a longer while, the snippet
 // goes on without turns.
 func (t *Turn) Release() {
 	if t == nil || t.isFree || time.Since(t.since) < patience || !t.queue.HasWaiting() {
 		return
 	}
-	t.giveUp()
-	t.isFree = true
+	t.Free()
 }
 
 func (t *Turn) giveUp() {
@@ -214,7 +288,7 @@ func (t *Turn) giveUp() {
 
 // End ends the claim.
 func (t *Turn) End() {
-	if t != nil {
+	if t != nil && t.gate == nil {
 		t.giveUp()
 	}
 }

@@ -491,7 +491,7 @@ func FuzzExact(f *testing.F) {
 			}
 		}
 		if n := length(runs); n <= limit {
-			_ = unpackPages(make([]byte, n), packed)
+			_, _ = unpackPages(make([]byte, n), packed), copyPages(make([]byte, n), packed)
 		}
 	})
 }

@@ -111,6 +111,8 @@ func add[In, Out any](
 type failure struct {
 	huma.ErrorModel
 	Code string `json:"code" doc:"a word for programs"`
+	// Effects are those of an exec alone.
+	Effects string `json:"effects,omitempty" doc:"whether the snippet has run: never_ran, ran or unknown"`
 }
 
 func init() { //nolint:gochecknoinits // huma keeps this for the whole process
@@ -163,7 +165,7 @@ func (a *api) fail(err error) error {
 }
 
 func describeFailure(e *problem.Error) *failure {
-	return &failure{Code: e.Code, ErrorModel: huma.ErrorModel{
+	return &failure{Code: e.Code, Effects: string(e.Effects), ErrorModel: huma.ErrorModel{
 		Type: "about:blank", Status: e.Status, Title: http.StatusText(e.Status), Detail: e.Detail,
 	}}
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // Error is an error for a client. All of it is sent.
@@ -23,6 +25,8 @@ type Error struct {
 	Param string
 	// RetryAfter is when the same request may succeed, 0 if it will not.
 	RetryAfter time.Duration
+	// Effects says whether the snippet of the request has run, empty if it has none.
+	Effects tiers.Effects
 }
 
 // Error is the detail.
@@ -99,13 +103,15 @@ type Document struct {
 	Detail string `json:"detail"`
 	Code   string `json:"code"`
 	Param  string `json:"param,omitempty"`
+	// Effects says whether the snippet of the request has run.
+	Effects tiers.Effects `json:"effects,omitempty"`
 }
 
 // Document returns the error as a document of RFC 9457.
 func (e *Error) Document() Document {
 	return Document{
 		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: e.Detail,
-		Code: e.Code, Param: e.Param,
+		Code: e.Code, Param: e.Param, Effects: e.Effects,
 	}
 }
 

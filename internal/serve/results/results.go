@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -80,7 +81,7 @@ func Describe(r rlm.Result) *Result {
 	}
 	out := &Result{
 		Status: r.Status, Tier: r.Tier, Stdout: stdout, Echo: r.Echo, Stderr: r.Stderr, Dropped: r.Dropped,
-		Limit: r.Limit, Enforced: r.Enforced,
+		Limit: r.Limit, Enforced: append([]tiers.Enforcement{}, r.Enforced...),
 		Usage: Usage{
 			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
 			WallMS:     ms(r.Usage.Wall.Nanoseconds()),
@@ -116,7 +117,20 @@ func DescribeLoss(lost *tiers.Loss) *Loss {
 	if lost == nil {
 		return nil
 	}
-	return &Loss{lost.Snippets, lost.Reason}
+	return &Loss{append([]int{}, lost.Snippets...), lost.Reason}
+}
+
+// JoinLosses adds one loss to another. Nil is none.
+func JoinLosses(a, b *Loss) *Loss {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	joined := session.JoinLosses(&tiers.Loss{Snippets: a.Snippets, Reason: a.Reason},
+		&tiers.Loss{Snippets: b.Snippets, Reason: b.Reason})
+	return DescribeLoss(joined)
 }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }

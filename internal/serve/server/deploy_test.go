@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -23,6 +24,7 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	m := newMetrics("test")
 	m.watch(s.server.manager, s.server.kept)
+	m.watchWorkers(noWorkers{})
 	m.seen("GET /", 200, time.Second)
 	m.ended("default", "answered", time.Second)
 	m.ran("ok", time.Second)
@@ -72,6 +74,11 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 		}
 	}
 }
+
+// noWorkers has none.
+type noWorkers struct{ workers.Tier }
+
+func (noWorkers) Stats() workers.Stats { return workers.Stats{} }
 
 func alertExpressions(t *testing.T, path string) (all []string) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
+	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -30,6 +31,7 @@ type metrics struct {
 	snippets *prometheus.CounterVec
 	snippet  prometheus.Histogram
 	lines    *prometheus.CounterVec
+	disk     *prometheus.CounterVec
 }
 
 func newMetrics(version string) *metrics {
@@ -61,6 +63,12 @@ func newMetrics(version string) *metrics {
 			Name: "rlm_session_snippet_seconds", Help: "Time of snippets of sessions, with the return of the session.",
 			Buckets: prometheus.ExponentialBuckets(0.00025, 4, 11),
 		}),
+		disk: counter("rlm_disk_failures_total",
+			"What the disk has not taken: requests that were answered by 507, and saves of sessions.", "what"),
+	}
+
+	for _, what := range []string{diskRequest, diskSession} {
+		m.disk.WithLabelValues(what)
 	}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -72,10 +80,16 @@ func newMetrics(version string) *metrics {
 		m.lines.WithLabelValues(wire, "ok") // it is there before the first request
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
-		m.snippets, m.snippet, m.lines, build,
+		m.snippets, m.snippet, m.lines, m.disk, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// What the disk can fail.
+const (
+	diskRequest = "request"
+	diskSession = "session"
+)
 
 // watch shows the load of runs and sessions.
 func (m *metrics) watch(manager *runs.Manager, kept *sessions.Manager) {
@@ -95,7 +109,45 @@ func (m *metrics) watch(manager *runs.Manager, kept *sessions.Manager) {
 			return waiting
 		}),
 		gauge("rlm_sessions", "Sessions, those that rest included.", func() int { all, _ := kept.Load(); return all }),
-		gauge("rlm_sessions_open", "Sessions that are open.", func() int { _, open := kept.Load(); return open }))
+		gauge("rlm_sessions_open", "Sessions that are open.", func() int { _, open := kept.Load(); return open }),
+		gauge("rlm_sessions_unsaved", "Open sessions that have changed since they were saved.", func() int {
+			changed, _ := kept.Unsaved()
+			return changed
+		}),
+		gauge("rlm_sessions_pinned", "Open sessions that cannot be saved whole.", func() int {
+			_, pinned := kept.Unsaved()
+			return pinned
+		}))
+}
+
+// watchWorkers shows the workers of a tier.
+func (m *metrics) watchWorkers(tier workers.Tier) {
+	gauge := func(name, help string, read func(workers.Stats) float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			return read(tier.Stats())
+		}))
+	}
+
+	gauge("rlm_workers", "Processes that run snippets of tier wasm.", func(s workers.Stats) float64 {
+		return float64(s.Workers)
+	})
+	gauge("rlm_workers_memory_bytes", "Memory that they use.", func(s workers.Stats) float64 {
+		return float64(s.Memory)
+	})
+
+	for _, cause := range workers.Causes {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rlm_workers_ended_total", Help: "Workers that have ended by themselves or had to be ended.",
+			ConstLabels: prometheus.Labels{"cause": string(cause)},
+		}, func() float64 { return float64(tier.Stats().Ended[cause]) }))
+	}
+}
+
+// unsavable counts an attempt to save a session that has failed.
+func (m *metrics) unsavable(isDisk bool) {
+	if isDisk {
+		m.disk.WithLabelValues(diskSession).Inc()
+	}
 }
 
 // seen counts a request. Its route is a pattern of this program, empty for none.
@@ -104,6 +156,9 @@ func (m *metrics) seen(route string, status int, elapsed time.Duration) {
 		route = "none"
 	}
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	if status == http.StatusInsufficientStorage {
+		m.disk.WithLabelValues(diskRequest).Inc()
+	}
 	m.seconds.WithLabelValues(route).Observe(elapsed.Seconds())
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/sessions"
 	"github.com/rlmhq/rlm/internal/serve/views"
+	"github.com/rlmhq/rlm/internal/serve/workers"
 )
 
 // Options configure a server. Sizes are in bytes.
@@ -147,12 +148,18 @@ func (s *Server) open(ctx context.Context) (err error) {
 	s.kept, err = sessions.New(ctx, sessions.Options{
 		Engine: s.Engine, DB: s.db, Contents: kept, Quota: quota, Terms: s.terms,
 		AtMost: s.Sessions, Open: s.OpenSessions, Inputs: s.Inputs, MaxContext: s.MaxContext, Log: s.Log,
-		SaveAfter: s.Rest, Ran: measured.ran,
+		SaveAfter: s.Rest, Ran: measured.ran, Unsavable: measured.unsavable,
 	})
 	if err != nil {
 		return err
 	}
 	measured.watch(s.manager, s.kept)
+	for _, tier := range s.Engine.Tiers() {
+		if inWorkers, is := tier.(workers.Tier); is {
+			measured.watchWorkers(inWorkers)
+			break
+		}
+	}
 
 	mux := &routes{ServeMux: http.NewServeMux()}
 	openai.New(openai.Options{Runs: s.manager, Files: uploads, DB: s.db, Long: s.Long, Log: s.Log}, mux)

@@ -201,7 +201,10 @@ func (m *Manager) adopt(
 		}
 	}()
 
-	l := &live{id: record.ID, tenant: record.Tenant, record: record, isBusy: true, changes: 1}
+	l := &live{
+		id: record.ID, tenant: record.Tenant, record: record, isBusy: true, changes: 1, unsaved: time.Now(),
+	}
+	l.isUnsaved.Store(true)
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	defer context.AfterFunc(m.life, func() { m.stop(l.id, errStopping) })()
 	m.mu.Lock()

@@ -15,14 +15,10 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
 	"github.com/rlmhq/rlm/internal/serve/results"
-	"github.com/rlmhq/rlm/tiers"
 )
 
-// newLoss is a loss of which the snippets are not known, nil for no reason.
+// newLoss is a loss of which the snippets are not known.
 func newLoss(reason string) *results.Loss {
-	if reason == "" {
-		return nil
-	}
 	return &results.Loss{Snippets: []int{}, Reason: reason}
 }
 
@@ -41,8 +37,8 @@ func (m *Manager) restoreState(
 		return r.Standing.Lost, nil // it was never saved
 	case isDamaged && !damaged.IsThere():
 		m.Log.Error("the saved variables of a session are missing", "session", r.ID)
-		return newLoss("The saved variables of the session are missing on the server's disk; it began again " +
-			"without them."), nil
+		return results.JoinLosses(r.Standing.Lost, newLoss("The saved variables of the session are missing on the "+
+			"server's disk; it began again without them.")), nil
 	case isOurs(err):
 		return nil, err
 	}
@@ -101,6 +97,7 @@ func (m *Manager) startOver(
 	isOpen := l.session != nil
 	if !isOpen {
 		if l.record, err = m.Get(ctx, tenant, id); err == nil {
+			l.isUnsaved.Store(l.record.Unsaved)
 			err = m.takePlace(l)
 		}
 	}
@@ -135,20 +132,19 @@ func (m *Manager) replaceSession(
 			m.Log.Warn("cannot close a session", "session", l.id, "error", err)
 		}
 	}
-	_, err = m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: "pass"}) // lists the variables
-	return err
+	return m.listVariables(ctx, l)
 }
 
 // Reset begins a session again without its variables. Contexts and snapshots stay.
 func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, _ *rlm.Session) error {
-		const lost = "The session began again without its variables, because a client asked for it."
-		standing := Standing{Lost: newLoss(lost)}
+		lost := newLoss("The session began again without its variables, because a client asked for it.")
+		standing := Standing{Lost: lost}
 		err := m.Contents.Remove(ctx, statePath(id), func(tx *sql.Tx) error {
 			return setStanding(ctx, tx, id, standing, -l.record.Standing.Bytes)
 		})
 		if err == nil {
-			l.record.Standing, l.record.Unsaved, l.lost = standing, false, lost
+			l.record.Standing, l.record.Unsaved, l.lost, l.kept = standing, false, lost, l.changes
 		}
 		return err
 	})

@@ -8,9 +8,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/connect"
-	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/serve/runs"
-	"github.com/rlmhq/rlm/tiers"
 )
 
 // Holder lets a connection of a key hold sessions. It is a [connect.Keeper].
@@ -59,11 +57,11 @@ func (h *Holder) Hold(ctx context.Context, r *connect.KeptRequest) (_ connect.Ke
 		h.release(l)
 		return nil, nil, h.asProblem(ctx, err)
 	}
-	if l.lost != "" {
-		notes = append(notes, l.lost)
+	if l.lost != nil {
+		notes = append(notes, l.lost.Reason)
 	}
-	l.lost = ""
-	l.using.Unlock()
+	l.lost = nil
+	h.free(l)
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,8 +102,7 @@ func (m *Manager) prepare(ctx context.Context, l *live, functions []rlm.Function
 	if l.session.Variables() != nil || len(l.record.Standing.Variables) == 0 {
 		return nil
 	}
-	_, err := m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: "pass"}) // lists the variables
-	return err
+	return m.listVariables(ctx, l)
 }
 
 // held is a session that a connection holds.
@@ -140,7 +137,7 @@ func (h *held) Enter(ctx context.Context) (_ context.Context, _ *rlm.Session, le
 		if l.session != nil {
 			h.noteVariables(l)
 		}
-		l.using.Unlock()
+		h.free(l)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		l.lastUse, l.cancel = time.Now(), nil

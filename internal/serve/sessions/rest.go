@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -161,8 +160,7 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	if l.session == nil || !isFree {
 		return
 	}
-	if l.record.Unsaved && l.tried != l.changes && (rested >= saveAfter || longest == 0) &&
-		time.Now().After(l.again) {
+	if m.canSave(l) && (rested >= saveAfter || longest == 0) {
 		m.trySave(l)
 	}
 
@@ -180,6 +178,38 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 	if !l.isBusy && !l.isDeleted && m.lives[l.id] == l {
 		delete(m.lives, l.id)
 	}
+}
+
+const (
+	// saveChanges and saveWait bound what a session that does not rest may lose with this process: it
+	// is saved after so many uses or so long. saveShare bounds the cost: the time between two saves is
+	// at least that many times as long as one.
+	saveChanges = 20
+	saveWait    = 5 * time.Second
+	saveShare   = 8
+	// saveShareAgain is that share after an attempt that has failed.
+	saveShareAgain = 20
+)
+
+// canSave reports whether a session has something to save, and may be saved now. The caller holds
+// using.
+func (m *Manager) canSave(l *live) bool {
+	return l.session != nil && l.record.Unsaved && l.tried != l.changes && time.Now().After(l.again)
+}
+
+// free lets the next use have a session. One that is due is saved before that, which does not delay
+// the answer to this use. The caller holds using, and is counted among requests or holders.
+func (m *Manager) free(l *live) {
+	isDue := l.changes-l.kept >= saveChanges || time.Since(l.unsaved) >= saveWait
+	if !isDue || !m.canSave(l) || time.Since(l.savedAt) < saveShare*l.saveCost {
+		l.using.Unlock()
+		return
+	}
+
+	m.janitor.Go(func() {
+		defer l.using.Unlock()
+		m.trySave(l)
+	})
 }
 
 // putAway saves and closes a session when the server ends.
@@ -205,12 +235,23 @@ const (
 func (m *Manager) trySave(l *live) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveWithin)
 	defer cancel()
+	begun := time.Now()
 	l.tried = l.changes
-	if err := m.save(ctx, l); err != nil {
-		if problem.IsDisk(err) { // which may have space again without a change of the session
-			l.tried, l.again = l.changes-1, time.Now().Add(saveAgain)
-		}
-		l.pinned.Store(true)
+	err := m.save(ctx, l)
+	l.savedAt = time.Now()
+	l.saveCost = l.savedAt.Sub(begun)
+	if err == nil {
+		return
+	}
+
+	l.again = l.savedAt.Add(saveShareAgain * l.saveCost)
+	if problem.IsDisk(err) { // which may have space again without a change of the session
+		l.tried, l.again = l.changes-1, l.savedAt.Add(saveAgain)
+	}
+	if m.Unsavable != nil {
+		m.Unsavable(problem.IsDisk(err))
+	}
+	if wasPinned := l.pinned.Swap(true); !wasPinned {
 		m.Log.Warn("a session cannot be saved, and lasts as long as the process", "session", l.id, "error", err)
 	}
 }
@@ -227,17 +268,34 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 	}
 
 	more := written.content.Bytes - standing.Bytes
-	standing.Bytes, standing.Left, standing.Snippets = written.content.Bytes, written.left(), written.snippets()
-	standing.Lost = newLoss(l.lost)
+	standing.Bytes, standing.Snippets = written.content.Bytes, written.snippets()
+	var lost *results.Loss
+	standing.Left, lost = splitLeft(written.left())
+	standing.Lost = results.JoinLosses(l.lost, lost)
 	err = m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
 		return setStanding(ctx, tx, l.id, standing, more)
 	})
 	if err != nil {
 		return err
 	}
-	l.record.Standing, l.record.Unsaved = standing, false
+	l.record.Standing, l.record.Unsaved, l.kept = standing, false, l.changes
+	l.isUnsaved.Store(false)
 	l.pinned.Store(len(standing.Left) > 0 || l.record.Spec.Out || l.record.Spec.Deterministic)
 	return nil
+}
+
+// splitLeft returns the values that a state lacks, and what was lost before it was taken and no
+// result has said yet: the state lists that as well, under no name.
+func splitLeft(all []tiers.Left) (values []tiers.Left, lost *results.Loss) {
+	for _, left := range all {
+		if left.Name == "*" && left.Type == "session" {
+			lost = results.JoinLosses(lost, newLoss(left.Reason))
+			continue
+		}
+		values = append(values, left)
+	}
+
+	return values, lost
 }
 
 func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more int64) error {
@@ -255,11 +313,15 @@ func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more in
 // The caller holds using.
 func (m *Manager) noteChange(ctx context.Context, l *live) error {
 	l.changes++
+	if l.changes == l.kept+1 {
+		l.unsaved = time.Now()
+	}
 	if l.record.Unsaved {
 		return nil
 	}
 	_, err := m.DB.ExecContext(ctx, `UPDATE sessions SET unsaved = 1 WHERE id = ?`, l.id)
 	l.record.Unsaved = err == nil
+	l.isUnsaved.Store(l.record.Unsaved)
 	return err
 }
 
@@ -286,14 +348,13 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 		m.giveBack(l)
 		return err
 	}
-	l.record, l.lost = r, ""
-	if lost != nil {
-		l.lost = lost.Reason
-	}
+	l.record, l.lost = r, lost
+	l.isUnsaved.Store(r.Unsaved)
 	if r.Unsaved {
 		l.changes++ // to save it again
-		l.lost = strings.TrimSpace(l.lost +
-			" The session could not be kept as it was; it went back to its last saved state.")
+		l.unsaved = time.Now()
+		l.lost = results.JoinLosses(l.lost, newLoss("The session could not be kept as it was; it went back to its "+
+			"last saved state."))
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -43,8 +44,10 @@ type Options struct {
 	Log        *slog.Logger
 	// SaveAfter is how long a session rests before it is saved. Zero means 2 seconds.
 	SaveAfter time.Duration
-	// Ran, if set, is called with the status of each snippet.
-	Ran func(status string, elapsed time.Duration)
+	// Ran, if set, is called with the status of each snippet, and Unsavable after each attempt to
+	// save a session that has failed.
+	Ran       func(status string, elapsed time.Duration)
+	Unsavable func(isDisk bool)
 }
 
 // Terms are what the sessions of a profile may have. The name is never empty.
@@ -96,8 +99,8 @@ type live struct {
 	lastUse   time.Time
 	cancel    context.CancelCauseFunc // of the request, nil for none
 
-	// pinned says that it cannot be saved whole.
-	pinned atomic.Bool
+	// pinned says that it cannot be saved whole, isUnsaved that it has changed since it was saved.
+	pinned, isUnsaved atomic.Bool
 
 	// variables are those after the last snippet, nil for those that were saved last.
 	variables atomic.Pointer[[]tiers.Variable]
@@ -107,10 +110,14 @@ type live struct {
 	// functions are those of the connection that holds it.
 	functions []rlm.Function
 	record    Record
-	changes   int       // uses that may have changed it
-	tried     int       // changes at the last attempt to save it that another one would only repeat
-	again     time.Time // before it, there is no further attempt
-	lost      string    // what the client has to know of its last return
+	changes   int           // uses that may have changed it
+	kept      int           // changes that are saved
+	unsaved   time.Time     // when the first of the others began
+	tried     int           // changes at the last attempt to save it that another one would only repeat
+	again     time.Time     // before it, there is no further attempt
+	savedAt   time.Time     // the end of the last attempt
+	saveCost  time.Duration // the time that it took
+	lost      *results.Loss // what no result has said yet
 }
 
 // The reasons for which a request is ended from outside.
@@ -139,6 +146,23 @@ func New(ctx context.Context, o Options) (*Manager, error) {
 func folder(id string) string             { return "sessions/" + id }
 func statePath(id string) string          { return folder(id) + "/state" }
 func contextPath(id string, i int) string { return folder(id) + "/contexts/" + strconv.Itoa(i) }
+
+// Unsaved returns how many open sessions have changed since they were saved last, and how many of
+// these cannot be saved whole.
+func (m *Manager) Unsaved() (changed, pinned int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.lives {
+		if l.hasPlace && l.isUnsaved.Load() {
+			changed++
+		}
+		if l.hasPlace && l.pinned.Load() {
+			pinned++
+		}
+	}
+
+	return changed, pinned
+}
 
 // Load says how many sessions there are, and how many of them are open.
 func (m *Manager) Load() (all, open int) {
@@ -205,7 +229,7 @@ func (m *Manager) find(id string) *live {
 // release ends the claim of a request.
 func (m *Manager) release(l *live) {
 	isOpen := l.session != nil
-	l.using.Unlock()
+	m.free(l)
 
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -152,7 +152,7 @@ func (m *Manager) Restore(ctx context.Context, tenant, id, snapshot string) erro
 	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, session *rlm.Session) error {
 		err := m.restore(ctx, session, snapshotPath(id, snapshot))
 		if err = asDamagedSnapshot(err, snapshot); err == nil {
-			l.lost = ""
+			l.lost = nil
 			return nil
 		}
 		var known *problem.Error

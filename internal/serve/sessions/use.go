@@ -32,24 +32,43 @@ func (m *Manager) Exec(
 	}
 
 	begun := time.Now()
+	effects := tiers.EffectsNeverRan
 	err = m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) (err error) {
 		if result, err = m.run(ctx, l, snippet); err != nil {
-			if isClientGone(ctx) {
-				l.lost = strings.TrimPrefix(describeLoss(err), "; ") // for the next request
-			}
+			effects = effectsOf(err)
 			return err
 		}
-		if l.lost != "" && result.Lost == nil {
-			result.Lost = &results.Loss{Snippets: []int{}, Reason: l.lost}
+		effects = tiers.EffectsRan
+		if isClientGone(ctx) {
+			l.lost = result.Lost // for the next request
 		}
-		l.lost = ""
 		return nil
 	})
 	if m.Ran != nil && result != nil {
 		m.Ran(string(result.Status), time.Since(begun))
 	}
 
+	if known := (*problem.Error)(nil); errors.As(err, &known) {
+		told := *known
+		told.Effects = effects
+		err = &told
+	}
 	return result, err
+}
+
+// effectsOf says whether a snippet has run that ended with an error.
+func effectsOf(err error) tiers.Effects {
+	var refused *router.NoTierError
+	var broken *tiers.BrokenError
+	switch {
+	case errors.Is(err, results.ErrLanguage), errors.Is(err, results.ErrVariables):
+		return tiers.EffectsNeverRan
+	case errors.As(err, &refused):
+		return refused.Effects
+	case errors.As(err, &broken):
+		return broken.Effects
+	}
+	return tiers.EffectsUnknown
 }
 
 // isClientGone reports whether nobody gets the answer to a request.
@@ -58,11 +77,30 @@ func isClientGone(ctx context.Context) bool {
 	return why != nil && !errors.Is(why, errInterrupted) && !errors.Is(why, errDeleted) && !errors.Is(why, errStopping)
 }
 
-// run runs a snippet, and takes note of the variables. The caller holds using.
+// run runs a snippet, and takes note of the variables. Its result says all that no result has said
+// yet. The caller holds using.
 func (m *Manager) run(ctx context.Context, l *live, snippet *results.Snippet) (*results.Result, error) {
 	result, err := snippet.Run(ctx, m.Engine, l.session)
 	m.noteVariables(l)
+	if err == nil {
+		result.Lost, l.lost = results.JoinLosses(l.lost, result.Lost), nil
+	}
 	return result, err
+}
+
+// runOwn runs a snippet whose result no client gets.
+func (m *Manager) runOwn(ctx context.Context, l *live, source string) (*results.Result, error) {
+	result, err := m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: source})
+	if err == nil {
+		l.lost = result.Lost
+	}
+	return result, err
+}
+
+// listVariables has a session that was brought back list its variables.
+func (m *Manager) listVariables(ctx context.Context, l *live) error {
+	_, err := m.runOwn(ctx, l, "pass")
+	return err
 }
 
 func (m *Manager) noteVariables(l *live) {
@@ -111,7 +149,7 @@ func (m *Manager) DeleteVariable(ctx context.Context, tenant, id, name string) e
 		if err := protocol.CheckName(name); err != nil {
 			return problem.Bad("name", "%.100q cannot be deleted: it is reserved, or no identifier", name)
 		}
-		result, err := m.run(ctx, l, &results.Snippet{Language: tiers.Python, Source: "del " + name})
+		result, err := m.runOwn(ctx, l, "del "+name)
 		switch {
 		case err != nil:
 			return err
@@ -312,8 +350,12 @@ func (m *Manager) asProblem(ctx context.Context, err error) error {
 		return problem.Bad("variables", "%v", err)
 	case errors.As(err, &refused):
 		return problem.New(http.StatusUnprocessableEntity, "no_tier", "%v", refused)
-	case errors.Is(err, rlm.ErrBusy):
-		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second, "%v", err)
+	case errors.Is(err, rlm.ErrBusy) && (!errors.As(err, &broken) || broken.Effects == tiers.EffectsNeverRan):
+		if broken != nil {
+			err = broken.Err
+		}
+		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+			"%v: nothing has run, so try again", err)
 	case errors.As(err, &broken):
 		m.Log.Error("a tier broke", "tier", broken.Tier, "error", err)
 		return problem.New(http.StatusBadGateway, "broken", "tier %s broke, %s%s: see the server's log",

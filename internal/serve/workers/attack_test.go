@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/watchdog"
 )
 
 func withTestTimeout() (context.Context, context.CancelFunc) {
@@ -68,6 +70,10 @@ func attack(order string) any {
 		stall()
 	case "exit":
 		os.Exit(7)
+	case "hold":
+		holdProcessor()
+	case "kill":
+		err = unix.Kill(unix.Getpid(), unix.SIGKILL)
 	case "garbage":
 		_, err = unix.Write(3, []byte(operand+"\n"))
 	case "writable":
@@ -80,6 +86,16 @@ func attack(order string) any {
 		return attackResult{err.Error()}
 	}
 	return attackResult{"done"}
+}
+
+// holdProcessor is a guest that hears nothing, for the watchdog.
+func holdProcessor() {
+	stay, err := watchdog.Take()
+	if err != nil {
+		panic(err)
+	}
+	stay.Enter()
+	select {}
 }
 
 func fromErrno(errno syscall.Errno) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -24,6 +25,11 @@ import (
 type running struct {
 	ctx     context.Context //nolint:containedctx // of the call of Run
 	stop    context.CancelFunc
+	asked   context.Context //nolint:containedctx // of the request to the worker
+	giveUp  context.CancelCauseFunc
+	begun   time.Time
+	worker  *worker
+	id      int64 // of the session in the worker
 	box     *sandbox
 	snippet int
 	job     tiers.Job
@@ -31,11 +37,13 @@ type running struct {
 	parts   *parts
 	clock   *clock
 	turn    *turns.Turn
+	growth  int64 // memory that is lent to it while it computes, in bytes
 	written int64 // bytes of output
 	failed  error // a panic of the output's writer
 
-	turning sync.Mutex // guards pending, and the turn
-	pending int        // calls under way
+	turning  sync.Mutex    // guards pending, and the turn
+	pending  int           // calls under way
+	computes chan struct{} // gets an element when it computes again
 
 	mu     sync.Mutex // guards what follows
 	made   map[int]bool
@@ -43,19 +51,16 @@ type running struct {
 	calls  sync.WaitGroup
 }
 
-// clock ends a worker whose snippet does not end in its time. It stands while the host is asked.
+// clock gives a snippet up that does not end in its time. It stands while the host is asked, and
+// while the snippet waits for its turn.
 type clock struct {
 	timer *time.Timer
 	left  time.Duration
 	since time.Time
 }
 
-// grace is how much longer than its wall limit a snippet may take: its start, the end of what
-// it holds, and the crowd on the machine.
-const grace = 30 * time.Second
-
 func startClock(limit time.Duration, end func()) *clock {
-	c := &clock{left: limit + grace, since: time.Now()}
+	c := &clock{left: limit, since: time.Now()}
 	c.timer = time.AfterFunc(c.left, end)
 	return c
 }
@@ -204,6 +209,9 @@ func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, 
 		defer r.calls.Done()
 		defer r.gate.Free(held)
 		value, err := r.call(ctx, call)
+		if r.ctx.Err() != nil { // the snippet must not take this for an error of its call
+			r.stopSnippet()
+		}
 		if err != nil {
 			return nil, failed("%v", err)
 		}
@@ -259,6 +267,7 @@ func (r *running) pause() {
 	if r.pending++; r.pending == 1 {
 		r.clock.pause()
 		r.turn.Pause()
+		r.box.pool.relend(r.box.tenant, -r.growth)
 	}
 }
 
@@ -269,10 +278,85 @@ func (r *running) resume() {
 	if r.pending--; r.pending == 0 {
 		r.turn.Resume(r.ctx)
 		r.clock.resume()
+		r.box.pool.relend(r.box.tenant, r.growth)
+		select {
+		case r.computes <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// finish cancels the calls that are left, and waits for them.
+const (
+	// stopWithin is how long a snippet may take to stop when others wait. One that has taken longer
+	// mostMisses times in a row goes on without turns, and the operating system shares the processors.
+	stopWithin = 100 * time.Millisecond
+	mostMisses = 5
+)
+
+// share lets others compute when the snippet has computed for long, until it has ended.
+func (r *running) share() {
+	for misses := 0; r.turn != nil && r.ctx.Err() == nil; {
+		r.turning.Lock()
+		left, changed := r.turn.Left()
+		if r.pending > 0 { // it has its turn, or not, until it computes again
+			left, changed = math.MaxInt64, r.computes
+		}
+		isOver := left <= 0
+		switch {
+		case !isOver:
+		case r.letOthersGo():
+			misses = 0
+		default:
+			misses++
+		}
+		if misses == mostMisses {
+			r.turn.Free()
+			r.turning.Unlock()
+			return
+		}
+		r.turning.Unlock()
+
+		if !isOver {
+			r.await(changed, left)
+		}
+	}
+}
+
+// await waits for a channel, for a time, or for the end of the snippet.
+func (r *running) await(c <-chan struct{}, longest time.Duration) {
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+	case <-r.ctx.Done():
+	}
+}
+
+// letOthersGo stops the snippet until it has its next turn, and reports false if it does not stop.
+// The caller holds turning.
+func (r *running) letOthersGo() bool {
+	r.box.pauses++
+	p := pauseParams{ofSession{r.id}, r.box.pauses}
+	ctx, cancel := context.WithTimeout(r.ctx, stopWithin)
+	defer cancel()
+	stopped := make(chan bool, 1)
+	go func() { stopped <- r.worker.conn.Call(ctx, methodPause, p, nil) == nil }()
+
+	r.clock.pause()
+	r.turn.PassOn(r.ctx) // the others need not wait until it has stopped, which takes a moment
+	r.clock.resume()
+	hasStopped := <-stopped
+	_ = r.worker.conn.Notify(methodResume, p) // a worker that is gone has no snippet
+	return hasStopped
+}
+
+// stopSnippet has the worker stop the snippet.
+func (r *running) stopSnippet() {
+	_ = r.worker.conn.Notify(methodStop, ofSession{r.id}) // a worker that is gone has stopped
+}
+
+// finish cancels the calls that are left, waits for them, and ends the turn.
 func (r *running) finish() {
 	r.mu.Lock()
 	r.isOver = true
@@ -280,6 +364,10 @@ func (r *running) finish() {
 	r.stop()
 	r.calls.Wait()
 	r.clock.timer.Stop()
+	r.giveUp(nil)
+
+	r.worker.setRunning(r.id, nil)
+	r.turn.End()
 }
 
 // maxSaid bounds the text of an error, in characters.

@@ -38,14 +38,18 @@ func (e *endings) list() []Ending {
 func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{
-		StallAfter: 3 * time.Second, SaveAfter: time.Hour, Memory: 300 << 20, Ended: ended.add,
+		SaveAfter: time.Hour, Memory: 2 << 30, Ended: ended.add, // more than one worker may have
 	})
 	neighbour := open(t, tier, tenant("neighbour"))
 	runSnippet(t, neighbour, "kept = 1")
 
-	for order, reason := range map[string]string{
-		"exit": "exit code 7", "grow": "memory", "stall": "did not answer",
-		`garbage {"jsonrpc":"2.0","id":1,"result":[[[`: "",
+	for order, want := range map[string]Ending{
+		"exit":  {CauseExit, "exit code 7", 1},
+		"kill":  {CauseSignal, "signal: killed", 1},
+		"grow":  {CauseMemory, "out of memory: it may use", 1},
+		"stall": {CauseSilent, "did not answer", 1},
+		"hold":  {CauseStuck, "a snippet held a processor", 1},
+		`garbage {"jsonrpc":"2.0","id":1,"result":[[[`: {},
 	} {
 		t.Run(strings.Fields(order)[0], func(t *testing.T) {
 			box := open(t, tier, tenant("victim")).(*sandbox)
@@ -54,7 +58,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 			runSnippet(t, box, "n += 1")
 			before := len(ended.list())
 			_, err := box.Attack(order)
-			if reason == "" {
+			if want.Cause == "" {
 				if err != nil {
 					t.Fatalf("garbage ends the worker: %v", err)
 				}
@@ -62,7 +66,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 				return
 			}
 			switch {
-			case order == "stall":
+			case order == "stall" || order == "kill":
 				<-box.worker.gone // it may still have answered
 			case err == nil:
 				t.Fatal("the worker lives on")
@@ -73,8 +77,12 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 				t.Errorf("the session came back with %q, %+v", r.Stdout, r.Lost)
 			}
 			all := ended.list()
-			if len(all) != before+1 || !strings.Contains(all[before].Reason, reason) || all[before].Sessions != 1 {
-				t.Errorf("the endings are %+v, want one more with %q", all, reason)
+			if len(all) != before+1 || !strings.Contains(all[before].Reason, want.Reason) ||
+				all[before].Cause != want.Cause || all[before].Sessions != want.Sessions {
+				t.Errorf("the endings are %+v, want one more as %+v", all, want)
+			}
+			if n := tier.Stats().Ended[want.Cause]; n != 1 {
+				t.Errorf("%d workers ended for the cause %s", n, want.Cause)
 			}
 			mustPrint(t, neighbour, "print(kept)", "1\n")
 			mustPrint(t, box, "n += 1; print(n)", "42\n")
@@ -86,7 +94,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 func TestALossIsSaidAfterOtherUses(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "n = 41")
-	box.worker.end("a test")
+	box.worker.end(CauseProtocol, "a test")
 	<-box.worker.gone
 
 	state, err := box.Export(t.Context())
@@ -130,7 +138,7 @@ func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 
 	go func() {
 		<-asked
-		box.worker.end("a test")
+		box.worker.end(CauseProtocol, "a test")
 	}()
 	r := runSnippet(t, box, "b = 1\nwait()")
 	if r.Status != tiers.StatusCrashed || r.Exception == nil || r.Lost == nil || r.Lost.Snippets[0] != 2 {

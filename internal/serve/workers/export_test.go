@@ -2,8 +2,19 @@
 
 package workers
 
-// The hook is set before package jail starts the worker from an init function.
-var _ = func() bool { testHook = attack; return true }()
+import "strings"
+
+// The hooks are set before package jail starts the worker from an init function.
+var _ = func() bool { testHook, testSnippet = attack, hang; return true }()
+
+// hangs begins a snippet that nothing can end.
+const hangs = "# hang"
+
+func hang(source string) {
+	if strings.HasPrefix(source, hangs) {
+		select {}
+	}
+}
 
 // Attack makes the worker of a sandbox do something native code could do, and returns what came
 // of it.

@@ -172,6 +172,9 @@ func memoryFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
+// allSeals keep everybody from changing a file in memory.
+const allSeals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+
 // sealedFile makes a file in memory that nobody can change any more.
 func sealedFile(write func(*os.File) error) (*os.File, error) {
 	file, err := memoryFile()
@@ -180,8 +183,7 @@ func sealedFile(write func(*os.File) error) (*os.File, error) {
 	}
 	err = write(file)
 	if err == nil {
-		const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
+		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, allSeals)
 	}
 
 	if err != nil {

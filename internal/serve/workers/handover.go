@@ -93,8 +93,11 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 // send sends files to the worker. One that does not take them is ended.
 func (w *worker) send(files ...*os.File) (token, error) {
 	t, err := w.sender.send(files...)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.end(CauseSilent, "it took no files for "+sendTimeout.String())
+	}
 	if err != nil {
-		w.end(err.Error())
+		w.lose(err)
 		<-w.gone
 		return 0, errGone
 	}

@@ -5,16 +5,38 @@ package workers
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // hostThatWaits answers when its context ends, and closes asked with the first call.
 func hostThatWaits(asked chan struct{}) tiers.Host {
+	return hostUntil(asked, &atomic.Bool{})
+}
+
+// hostUntil answers 7 as soon as it may.
+func hostUntil(asked chan struct{}, mayAnswer *atomic.Bool) tiers.Host {
 	var once sync.Once
 	return tiers.HostFunc(func(ctx context.Context, _ tiers.Call) (tiers.Value, error) {
 		once.Do(func() { close(asked) })
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
+		for !mayAnswer.Load() {
+			select {
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		return tiers.Value("7"), nil
 	})
+}
+
+// writerFunc is called with what is written.
+type writerFunc func([]byte)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(data []byte) (int, error) {
+	f(data)
+	return len(data), nil
 }

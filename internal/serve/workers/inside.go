@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/watchdog"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -35,11 +37,24 @@ const (
 	fileParts
 )
 
-// testHook is what a test runs in a worker in place of a snippet that has taken it over.
-var testHook func(order string) any
+// testHook is what a test runs in a worker in place of a snippet that has taken it over, and
+// testSnippet what it runs before a snippet.
+var (
+	testHook    func(order string) any
+	testSnippet func(source string)
+)
+
+// exitStuck is the exit code of a worker that the watchdog has ended, and stuckProcess says so.
+const (
+	exitStuck    = 4
+	stuckProcess = "a snippet held a processor, and no limit ended it"
+)
 
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {
+	// Guests may compute on all processors, and a message must not wait for one of them.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+	watchdog.EndProcess(exitStuck, stuckProcess+"\n")
 	w, err := newInside(conn)
 	if err == nil {
 		err = w.serve(conn)
@@ -125,17 +140,24 @@ func (w *inside) serve(conn *os.File) error {
 
 // Notice implements jsonrpc.Handler.
 func (w *inside) Notice(method string, params jsonrpc.Raw) error {
-	if method != methodStop {
+	var p pauseParams
+	switch method {
+	case methodStop, methodResume:
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return err
+		}
+	default:
 		return fmt.Errorf("unknown notification %q", method)
 	}
-	var p ofSession
-	if err := jsonrpc.Decode(params, &p); err != nil {
-		return err
-	}
-	if b := w.find(p.Session); b != nil {
-		b.stop()
-	}
 
+	b := w.find(p.Session)
+	switch {
+	case b == nil: // it has ended
+	case method == methodStop:
+		b.stop()
+	default:
+		b.resume(p.Number)
+	}
 	return nil
 }
 
@@ -154,6 +176,10 @@ func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (
 		return answer(ctx, params, w.fork)
 	case methodExtend:
 		return answer(ctx, params, w.extend)
+	case methodPause:
+		return answer(ctx, params, w.pause)
+	case methodSave:
+		return answer(ctx, params, w.savePages)
 	case methodExport:
 		return answer(ctx, params, w.export)
 	case methodImport:

@@ -12,9 +12,12 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
 	"github.com/rlmhq/rlm/internal/outfiles"
+	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,6 +30,8 @@ type box struct {
 
 	mu     sync.Mutex
 	cancel context.CancelFunc // of the snippet that runs, nil for none
+	gate   *turns.Gate        // the same
+	over   int                // the last pause of a snippet that is over
 	isTold bool               // the parent knows how limits are enforced
 }
 
@@ -68,10 +73,49 @@ func (b *box) stop() {
 	}
 }
 
-func (b *box) setCancel(cancel context.CancelFunc) {
+// begin returns the context of a snippet that begins, and notes how it is stopped until end.
+func (b *box) begin(ctx context.Context) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cancel = cancel
+	b.gate = turns.NewGate(b.over)
+	ctx, b.cancel = context.WithCancel(b.gate.With(context.WithValue(ctx, boxKey{}, b)))
+	return ctx
+}
+
+func (b *box) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cancel()
+	b.cancel, b.gate = nil, nil
+}
+
+func (b *box) findGate() *turns.Gate {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.gate
+}
+
+// pause stops the snippet that runs, until it is resumed.
+func (w *inside) pause(ctx context.Context, p pauseParams) (none, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return none{}, err
+	}
+	gate := b.findGate()
+	if gate == nil {
+		return none{}, failed("no snippet of session %d runs", p.Session)
+	}
+	return none{}, gate.Shut(ctx, p.Number)
+}
+
+// resume ends a pause of the snippet that runs.
+func (b *box) resume(number int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = max(b.over, number)
+	if b.gate != nil {
+		b.gate.Open(number)
+	}
 }
 
 func (w *inside) open(ctx context.Context, p openParams) (none, error) {
@@ -155,11 +199,9 @@ func (w *inside) beginRun(ctx context.Context, params jsonrpc.Raw) (jsonrpc.Answ
 		return nil, err
 	}
 
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, boxKey{}, b))
-	b.setCancel(cancel)
+	ctx = b.begin(ctx)
 	return func() (any, error) {
-		defer cancel()
-		defer b.setCancel(nil)
+		defer b.end()
 		r, err := b.run(ctx, p)
 		return r, describeError(err)
 	}, nil
@@ -172,6 +214,9 @@ func (b *box) run(ctx context.Context, p runParams) (*result, error) {
 	}
 	if p.Stream {
 		job.Stdout, job.Stderr = output{b, false}, output{b, true}
+	}
+	if testSnippet != nil {
+		testSnippet(job.Source)
 	}
 	ran, err := b.sandbox.Run(ctx, job)
 	if err != nil {
@@ -235,6 +280,28 @@ func (w *inside) extend(ctx context.Context, p extendParams) (none, error) {
 	return none{}, extender.Extend(ctx, list, decodeFunctions(p.Functions))
 }
 
+// savePages writes the pages of a session to a file of the parent.
+func (w *inside) savePages(ctx context.Context, p saveParams) (saveResult, error) {
+	b, err := w.use(p.Session)
+	if err != nil {
+		return saveResult{}, err
+	}
+	file, err := w.files.takeOne(ctx, p.File)
+	if err != nil {
+		return saveResult{}, err
+	}
+	defer file.Close()
+
+	saver, ok := b.sandbox.(interface {
+		SavePages(ctx context.Context, to io.Writer) (tiers.State, error)
+	})
+	if !ok {
+		return saveResult{}, failed("the tier has no pages")
+	}
+	state, err := saver.SavePages(ctx, file)
+	return saveResult{state.Data}, err
+}
+
 func (w *inside) export(ctx context.Context, p ofSession) (stateParams, error) {
 	b, err := w.use(p.Session)
 	if err != nil {
@@ -277,10 +344,23 @@ func (w *inside) importState(ctx context.Context, p stateParams) (reportResult, 
 	if !ok {
 		return reportResult{}, failed("the tier cannot import variables")
 	}
-	report, err := exporter.Import(ctx, tiers.State{
+	state := tiers.State{
 		Language: p.Language, Format: p.Format, From: p.From, Snippet: p.Snippet, Left: p.Left, Data: data,
-	})
-	return reportResult{report.Moved, report.Left}, err
+	}
+	if p.Pages != 0 {
+		pages, err := w.files.takeOne(ctx, p.Pages)
+		if err != nil {
+			return reportResult{}, err
+		}
+		defer pages.Close()
+		var unmap func()
+		if state.Exact, unmap, err = mapFile(pages); err != nil {
+			return reportResult{}, err
+		}
+		defer unmap()
+	}
+	report, err := exporter.Import(ctx, state)
+	return reportResult{report.Moved, report.Left, report.Exact, report.Inexact}, err
 }
 
 // collect writes the files of a session to the scratch file, as a tar stream.
@@ -333,6 +413,19 @@ func decodeFile(file *os.File, into any) error {
 		return err
 	}
 	return json.Unmarshal(data, into)
+}
+
+// mapFile returns the content of a file that nobody changes, until unmap is called.
+func mapFile(file *os.File) (data []byte, unmap func(), err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err = unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the pages of a session: %w", err)
+	}
+	return data, func() { _ = unix.Munmap(data) }, nil // it fails only for memory that was never mapped
 }
 
 func readFile(file *os.File) ([]byte, error) {

@@ -17,6 +17,9 @@ const (
 	methodStop    = "stop" // a notification
 	methodFork    = "fork"
 	methodExtend  = "extend"
+	methodPause   = "pause"
+	methodResume  = "resume" // a notification
+	methodSave    = "save"
 	methodExport  = "export"
 	methodImport  = "import"
 	methodCollect = "collect"
@@ -145,6 +148,12 @@ type runParams struct {
 	Stream     bool           `json:"stream,omitempty"`
 }
 
+// pauseParams name a pause of a snippet. The number goes up within a session.
+type pauseParams struct {
+	ofSession
+	Number int `json:"number"`
+}
+
 type forkParams struct {
 	ofSession
 	As int64 `json:"as"`
@@ -160,11 +169,26 @@ type stateParams struct {
 	Left     []tiers.Left   `json:"left"`
 	Bytes    int64          `json:"bytes"`
 	Data     token          `json:"data,omitempty"`
+	// Pages are a file with the pages of an interpreter, whose values Data then lacks.
+	Pages token `json:"pages,omitempty"`
 }
 
 type reportResult struct {
-	Moved int          `json:"moved"`
-	Left  []tiers.Left `json:"left"`
+	Moved   int          `json:"moved"`
+	Left    []tiers.Left `json:"left"`
+	Exact   bool         `json:"exact,omitempty"`
+	Inexact string       `json:"inexact,omitempty"`
+}
+
+// saveParams ask for the pages of an interpreter, in a file.
+type saveParams struct {
+	ofSession
+	File token `json:"file"`
+}
+
+// saveResult has what belongs to the pages.
+type saveResult struct {
+	Head []byte `json:"head"`
 }
 
 type collectResult struct {

@@ -5,50 +5,54 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/attached"
 	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // pool has the workers of a tier.
 type pool struct {
-	options Options
-	inner   tiers.Tier // describes the sandboxes, and prepares what workers share
+	options  Options
+	patience time.Duration // how long sessions wait for a place, and for memory
+	inner    tiers.Tier    // describes the sandboxes, and prepares what workers share
 
 	preparing sync.Mutex
 	prepared  bool
 	shared    *os.File // the parts of tier wasm, nil for none
 
+	life     context.Context //nolint:containedctx // ends with close
+	end      context.CancelFunc
+	watching sync.Once // begins to watch the memory
+	helpers  sync.WaitGroup
+
 	mu       sync.Mutex // guards what follows
 	workers  map[*worker]struct{}
 	starting int
-	failures int       // starts and short lives in a row
-	notUntil time.Time // the next start
+	starts   strain             // of the machine
+	strains  map[string]*strain // of tenants
+	memory   ledger
 	changed  chan struct{}
 	closed   bool
 	saved    int // sessions that are only a saved state
-	spare    sync.WaitGroup
+	ended    map[Cause]int64
 }
 
 func newPool(inner tiers.Tier, o Options) *pool {
-	return &pool{
-		options: o, inner: inner, workers: map[*worker]struct{}{}, changed: make(chan struct{}),
+	p := &pool{
+		options: o, patience: admitWithin, inner: inner, workers: map[*worker]struct{}{}, changed: make(chan struct{}),
+		strains: map[string]*strain{}, memory: newLedger(o.Memory), ended: map[Cause]int64{},
 	}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
 }
 
 const (
-	// shortLife is the age at which the end of a worker does not delay the next one.
-	shortLife = 10 * time.Second
-	// firstBackoff delays a start after a failure. Each further one doubles it, up to lastBackoff.
-	firstBackoff = 50 * time.Millisecond
-	lastBackoff  = 10 * time.Second
-	// admitWithin bounds the wait for a place.
+	// admitWithin is the pool's patience.
 	admitWithin = 10 * time.Second
 	// keepEmpty is how long a worker without sessions waits for the next one of its tenant.
 	keepEmpty = 30 * time.Second
@@ -97,194 +101,17 @@ func (p *pool) parts(ctx context.Context) (*os.File, error) {
 	return p.shared, err
 }
 
+// sharesParts reports whether all workers have the same interpreter, byte by byte.
+func (p *pool) sharesParts() bool {
+	p.preparing.Lock()
+	defer p.preparing.Unlock()
+	return p.shared != nil
+}
+
 // wake tells those who wait that something has changed. The caller holds mu.
 func (p *pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
-}
-
-// enter finds a place for a sandbox of a tenant, and puts it there.
-func (p *pool) enter(ctx context.Context, s *sandbox) (*worker, int64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, admitWithin,
-		fmt.Errorf("%w: all workers are full of sessions that run", turns.ErrBusy))
-	defer cancel()
-	for {
-		p.mu.Lock()
-		if p.closed {
-			p.mu.Unlock()
-			return nil, 0, errClosed
-		}
-		if w := p.findPlace(s.tenant); w != nil {
-			id := w.lastID.Add(1)
-			w.tenant, w.isTaken = s.tenant, true
-			w.boxes[id] = s
-			p.mu.Unlock()
-			p.startSpare()
-			return w, id, nil
-		}
-		wait, mayStart := p.mayStart()
-		changed := p.changed
-		var leave *sandbox
-		if !mayStart && wait == 0 {
-			leave = p.findIdle(s.tenant)
-		}
-		p.mu.Unlock()
-
-		switch {
-		case mayStart:
-			if err := p.startOne(ctx); err != nil {
-				return nil, 0, err
-			}
-			continue
-		case leave != nil && leave.evict(context.WithoutCancel(ctx)):
-			continue
-		}
-		if err := sleep(ctx, changed, wait); err != nil {
-			return nil, 0, err
-		}
-	}
-}
-
-// sleep waits for a change, or for a time if that is not zero. A moment always passes: a session
-// may be idle soon.
-func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
-	if wait == 0 {
-		wait = 20 * time.Millisecond
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-
-	return nil
-}
-
-// findPlace returns a worker with room for a session of the tenant. The caller holds mu.
-func (p *pool) findPlace(tenant string) *worker {
-	var free *worker
-	for w := range p.workers {
-		switch {
-		case w.isClosed || len(w.boxes) >= p.options.Sessions:
-		case w.isTaken && w.tenant == tenant:
-			return w
-		case !w.isTaken:
-			free = w
-		}
-	}
-
-	return free
-}
-
-// mayStart reports whether a worker may start now, and counts it, or how long to wait. The caller
-// holds mu.
-func (p *pool) mayStart() (wait time.Duration, ok bool) {
-	if len(p.workers)+p.starting >= p.options.Workers {
-		return 0, false
-	}
-	if wait := time.Until(p.notUntil); wait > 0 {
-		return wait, false
-	}
-	p.starting++
-	return 0, true
-}
-
-// startOne starts the worker that mayStart has counted.
-func (p *pool) startOne(ctx context.Context) error {
-	w, err := p.startWorker(ctx)
-	p.mu.Lock()
-	p.starting--
-	isLate := p.closed
-	switch {
-	case err != nil && ctx.Err() == nil:
-		p.backOff()
-	case err == nil && !isLate:
-		p.workers[w] = struct{}{}
-	}
-
-	p.wake()
-	p.mu.Unlock()
-	if err == nil && isLate {
-		w.end("the workers are closed")
-		<-w.gone
-		return errClosed
-	}
-	return err
-}
-
-// backOff delays the next start. The caller holds mu.
-func (p *pool) backOff() {
-	delay := min(firstBackoff<<min(p.failures, 10), lastBackoff)
-	p.failures++
-	p.notUntil = time.Now().Add(delay)
-}
-
-// startSpare keeps one worker ready for the next tenant, if there may be another one.
-func (p *pool) startSpare() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for w := range p.workers {
-		if !w.isTaken {
-			return
-		}
-	}
-	if p.closed || p.starting > 0 {
-		return
-	}
-
-	if _, ok := p.mayStart(); !ok {
-		return
-	}
-	p.spare.Go(func() {
-		if err := p.startOne(context.Background()); err != nil && !errors.Is(err, errClosed) {
-			p.options.Log.Warn("cannot start a worker ahead", "error", err)
-		}
-	})
-}
-
-// findIdle returns the session that has rested longest and may be evicted: one of the tenant, or
-// else one of a worker whose sessions all rest. The caller holds mu.
-func (p *pool) findIdle(tenant string) *sandbox {
-	var own, other *sandbox
-	for w := range p.workers {
-		oldest, isIdle := w.oldest()
-		switch {
-		case oldest == nil || w.isClosed:
-		case w.tenant == tenant:
-			own = older(own, oldest)
-		case isIdle:
-			other = older(other, oldest)
-		}
-	}
-
-	if own != nil {
-		return own
-	}
-	return other
-}
-
-// oldest returns the session of the worker that has rested longest, and whether all rest.
-func (w *worker) oldest() (oldest *sandbox, isIdle bool) {
-	isIdle = true
-	for _, s := range w.boxes {
-		if !s.rests() {
-			isIdle = false
-			continue
-		}
-		oldest = older(oldest, s)
-	}
-
-	return oldest, isIdle
-}
-
-func older(a, b *sandbox) *sandbox {
-	if a == nil || b.lastUse.Load() < a.lastUse.Load() {
-		return b
-	}
-	return a
 }
 
 // leave takes a session out of its worker. The worker is not given to another tenant.
@@ -297,7 +124,7 @@ func (p *pool) leave(w *worker, id int64) {
 		return
 	}
 	w.emptied = time.Now()
-	if len(p.workers)+p.starting >= p.options.Workers {
+	if w.isCondemned || p.countWorkers() >= p.options.Workers {
 		p.retire(w)
 		return
 	}
@@ -317,36 +144,50 @@ func (p *pool) retire(w *worker) {
 	if !w.isClosed {
 		w.isClosed = true
 		delete(p.workers, w)
-		w.end("it had no sessions")
+		if w.isCondemned {
+			w.end(CauseStuck, "nothing ended a snippet in its time")
+		} else {
+			w.end(causeNone, "it had no sessions")
+		}
 	}
+}
+
+// condemn gives no further snippet to a worker, because nothing ends one that it runs. Its other
+// sessions move out as soon as they rest, and it ends when they have.
+func (p *pool) condemn(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.isCondemned || p.closed {
+		return
+	}
+	w.isCondemned = true
+	p.moveOut(w, func(*sandbox) bool { return true })
+	p.wake()
 }
 
 // forget takes note of the end of a worker.
 func (p *pool) forget(w *worker) {
+	cause, reason := w.why()
 	p.mu.Lock()
-	wasOurs := !w.isClosed && !p.closed
-	_, isListed := p.workers[w]
 	delete(p.workers, w)
 	w.isClosed = true
 	sessions := len(w.boxes)
 	w.boxes = map[int64]*sandbox{}
-	if wasOurs && isListed {
-		if time.Since(w.begun) < shortLife {
-			p.backOff()
-		} else {
-			p.failures = 0
-		}
+	isNews := cause != causeNone && w.wasReady
+	if isNews {
+		p.ended[cause]++
 	}
-
+	if isNews && cause != CauseStuck { // for which the neighbours need not wait
+		p.noteEnd(w, reason)
+	}
 	p.wake()
 	p.mu.Unlock()
 
-	if wasOurs && isListed {
-		reason, _ := w.why()
-		p.options.Log.Warn("a worker has ended", "reason", reason, "sessions", sessions,
+	if isNews {
+		p.options.Log.Warn("a worker has ended", "cause", cause, "reason", reason, "sessions", sessions,
 			"output", jail.LastLine(w.jail.Output()))
 		if p.options.Ended != nil {
-			p.options.Ended(Ending{Reason: reason, Sessions: sessions})
+			p.options.Ended(Ending{Cause: cause, Reason: reason, Sessions: sessions})
 		}
 	}
 }
@@ -361,14 +202,15 @@ func (p *pool) close() error {
 	}
 	p.wake()
 	p.mu.Unlock()
+	p.end()
 	for _, w := range list {
-		w.end("the workers are closed")
+		w.end(causeNone, "the workers are closed")
 	}
 
 	for _, w := range list {
 		<-w.gone
 	}
-	p.spare.Wait()
+	p.helpers.Wait()
 
 	p.preparing.Lock()
 	defer p.preparing.Unlock()
@@ -389,7 +231,7 @@ func (p *pool) countSaved(change int) {
 func (p *pool) stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Stats{Workers: len(p.workers), Saved: p.saved}
+	s := Stats{Workers: len(p.workers), Saved: p.saved, Memory: p.memory.total, Ended: maps.Clone(p.ended)}
 	for w := range p.workers {
 		s.Live += len(w.boxes)
 	}

@@ -5,7 +5,6 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/hostcall"
@@ -31,97 +30,115 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	if err := s.revive(ctx); err != nil {
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
 	}
-	lost := s.lost
-	s.lost = nil
+	growth := s.growth()
+	if err := s.pool.lend(ctx, s, growth); err != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, nil, err)
+	}
+	lost := s.takeLost()
 
 	turn, err := turns.Wait(ctx)
 	if err != nil {
+		s.pool.relend(s.tenant, -growth)
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, lost, err)
 	}
-	result, err := s.runIn(ctx, turn, job)
+	before := s.held
+	s.isSaved.Store(false)
+	result, err := s.runIn(ctx, s.begin(ctx, turn, growth, job))
+	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // with the checkpoint that follows
+	if s.isUnsaved() && s.ordinal == s.covered+1 {
+		s.uncovered = time.Now()
+	}
 	result.Usage.Queued = turn.Waited()
 	result.Lost = session.JoinLosses(lost, result.Lost)
 	return result, addLoss(err, lost)
 }
 
-// runIn runs a snippet in the worker.
-func (s *sandbox) runIn(ctx context.Context, turn *turns.Turn, job tiers.Job) (tiers.Result, error) {
-	w, id := s.worker, s.id
-	runCtx, stop := context.WithCancel(ctx)
+// errStuck ends the wait for a snippet that nothing has ended in its time.
+var errStuck = errors.New("the snippet could not be stopped")
+
+// begin makes what a snippet needs that runs in the worker, with memory that was lent to it.
+func (s *sandbox) begin(ctx context.Context, turn *turns.Turn, growth int64, job tiers.Job) *running {
 	r := &running{
-		ctx: runCtx, stop: stop, box: s, snippet: s.ordinal + 1, job: job, turn: turn,
-		gate: hostcall.New(s.limits), parts: partsFor(s.limits),
+		begun: time.Now(), worker: s.worker, id: s.id, box: s, snippet: s.ordinal + 1, job: job, turn: turn,
+		growth: growth, gate: hostcall.New(s.limits), parts: partsFor(s.limits), computes: make(chan struct{}, 1),
 	}
-	r.clock = startClock(s.limits.Wall, func() { w.end("a snippet did not end in its time") })
-	w.setRunning(id, r)
-	defer context.AfterFunc(ctx, func() {
-		_ = w.conn.Notify(methodStop, ofSession{id}) // a worker that is gone has stopped
-	})()
-	defer r.release()()
+	r.ctx, r.stop = context.WithCancel(ctx)
+	r.asked, r.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.clock = startClock(s.limits.Wall+s.pool.options.Grace, func() {
+		s.pool.condemn(r.worker)
+		r.giveUp(errStuck)
+	})
+
+	r.worker.setRunning(r.id, r)
+	r.calls.Go(r.share)
+	return r
+}
+
+// runIn runs a snippet in the worker.
+func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
+	w, job := r.worker, r.job
+	told := make(chan struct{})
+	forgetStop := context.AfterFunc(ctx, func() { r.stopSnippet(); close(told) })
 
 	p := runParams{
-		ofSession: ofSession{id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
+		ofSession: ofSession{r.id}, Language: job.Language, Source: []byte(job.Source), Rejectable: job.Rejectable,
 		Seed: job.Seed, Began: job.Began,
 		Stream: job.Stdout != nil || job.Stderr != nil,
 	}
 	var answer result
-	err := w.call(context.WithoutCancel(ctx), methodRun, p, &answer)
+	err := w.call(r.asked, methodRun, p, &answer)
+	if !forgetStop() {
+		<-told // a late message would stop the next snippet
+	}
 	beside := w.countRunning() - 1
 	r.finish()
-	w.setRunning(id, nil)
-	turn.End()
 
 	switch {
 	case errors.Is(err, errGone):
 		s.ordinal++
-		return s.explainEnd(ctx, w, beside)
+		return s.explainEnd(ctx, w, beside, time.Since(r.begun))
+	case errors.Is(err, errStuck):
+		s.ordinal++
+		return s.explainStuck(ctx, w, time.Since(r.begun))
 	case err != nil:
 		return tiers.Result{}, s.explainError(ctx, err)
 	}
 	s.ordinal++
 	ended, err := answer.decode(r.parts, s.limits)
 	if err != nil {
-		w.end("it broke the protocol: " + err.Error())
+		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
 		<-w.gone
-		return s.explainEnd(ctx, w, 0)
+		return s.explainEnd(ctx, w, 0, 0)
 	}
+	return s.take(ended, r)
+}
 
+// take takes the result of a snippet.
+func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
+	s.checkpointed, s.held = s.held, ended.Usage.PeakMemory
+	if before := s.memory.Swap(s.held); before <= largeMemory && s.held > largeMemory {
+		s.pool.separate(r.worker)
+	}
 	if len(ended.Enforced) > 0 {
 		s.enforced = ended.Enforced
 	}
 	ended.Enforced = s.enforced
+	s.renumber(ended.Lost)
 	if r.failed != nil {
 		return ended, s.broken(tiers.EffectsRan, nil, r.failed)
 	}
 	return ended, nil
 }
 
-// releaseEvery is how often a running snippet looks whether others wait.
-const releaseEvery = 50 * time.Millisecond
-
-// release lets others compute when the snippet has computed for long. It returns the function
-// that ends that.
-func (r *running) release() func() {
-	if r.turn == nil {
-		return func() {}
+// renumber gives a loss of the interpreter the numbers that the session has: a session that begins
+// anew has counted snippets which its interpreter has not seen.
+func (s *sandbox) renumber(lost *tiers.Loss) {
+	if lost == nil {
+		return
 	}
-	ticker := time.NewTicker(releaseEvery)
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-			}
-			r.turning.Lock()
-			if r.pending == 0 {
-				r.turn.Release()
-			}
-			r.turning.Unlock()
-		}
-	}()
-	return func() { ticker.Stop(); close(done) }
+	for i := range lost.Snippets {
+		lost.Snippets[i] += s.before
+	}
 }
 
 // explainError is the error of a snippet that has no result.
@@ -134,6 +151,7 @@ func (s *sandbox) explainError(ctx context.Context, err error) error {
 	if !errors.As(err, &broken) {
 		broken = &tiers.BrokenError{Tier: s.name(), Effects: tiers.EffectsUnknown, Err: err}
 	}
+	s.renumber(broken.Lost)
 
 	if broken.Effects != tiers.EffectsNeverRan {
 		s.ordinal++
@@ -144,30 +162,47 @@ func (s *sandbox) explainError(ctx context.Context, err error) error {
 	return broken
 }
 
-// explainEnd is the result of a snippet whose worker has ended. Beside it ran so many others.
-func (s *sandbox) explainEnd(ctx context.Context, w *worker, beside int) (tiers.Result, error) {
-	why, isMemory := w.why()
-	s.worker = nil
-	saved := s.saved
-	revived := context.WithoutCancel(ctx)
-	if err := s.open(revived, saved); err != nil {
-		return tiers.Result{}, s.broken(tiers.EffectsRan, nil, fmt.Errorf("the worker has ended (%s): %w", why, err))
+// explainEnd is the result of a snippet whose worker has ended after the snippet had taken so long.
+// Beside it ran so many others. The next use of the session brings it back.
+func (s *sandbox) explainEnd(
+	ctx context.Context, w *worker, beside int, took time.Duration,
+) (tiers.Result, error) {
+	cause, why := w.why()
+	s.noteEnd(endOfProcess(why))
+	hung := (cause == CauseSilent || cause == CauseStuck) && took > s.pool.options.Grace
+	if hung || cause == CauseMemory {
+		s.isSuspect.Store(true)
 	}
-	lost := s.lossSince(saved, why)
+	r := tiers.Result{Status: tiers.StatusCrashed, Lost: s.takeLost(), Enforced: s.enforced}
 	if ctx.Err() != nil {
-		return tiers.Result{}, s.broken(tiers.EffectsRan, lost, ctx.Err())
+		return tiers.Result{}, s.broken(tiers.EffectsRan, r.Lost, ctx.Err())
 	}
 
-	r := tiers.Result{Status: tiers.StatusCrashed, Lost: lost, Enforced: s.enforced}
+	if cause == CauseMemory && beside <= 0 {
+		r.Status, r.Limit = tiers.StatusLimit, tiers.LimitMemory
+		return r, nil
+	}
 	r.Exception = &tiers.Exception{
 		Type: "WorkerCrash", Message: why,
 		Traceback: "the process in which the snippet ran has ended: " + why + "\n",
 	}
-	if isMemory && beside <= 0 {
-		r.Status, r.Limit, r.Exception = tiers.StatusLimit, tiers.LimitMemory, nil
-	}
-
 	return r, nil
+}
+
+// explainStuck is the result of a snippet that nothing has ended in its time. It stays behind in its
+// worker.
+func (s *sandbox) explainStuck(ctx context.Context, w *worker, took time.Duration) (tiers.Result, error) {
+	s.noteEnd("Nothing could end the snippet in its time")
+	s.isSuspect.Store(true)
+	s.pool.leave(w, s.id)
+	lost := s.takeLost()
+	if ctx.Err() != nil {
+		return tiers.Result{}, s.broken(tiers.EffectsRan, lost, ctx.Err())
+	}
+	return tiers.Result{
+		Status: tiers.StatusLimit, Limit: tiers.LimitWall, Lost: lost, Enforced: s.enforced,
+		Usage: tiers.Usage{Wall: took, Active: took},
+	}, nil
 }
 
 func (s *sandbox) name() string { return s.pool.inner.Info().Name }

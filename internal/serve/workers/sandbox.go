@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/protocol"
 	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -26,24 +27,37 @@ type sandbox struct {
 	tenant string
 	limits tiers.Limits
 
-	using   sync.Mutex // held by the call that runs, and by a save
-	lastUse atomic.Int64
-	isBusy  atomic.Bool // the owner uses it: using may also be held by a save
-	pinned  atomic.Bool // its state cannot be saved whole
+	using     sync.Mutex // held by the call that runs, and by a save
+	lastUse   atomic.Int64
+	isBusy    atomic.Bool  // the owner uses it: using may also be held by a save
+	pinned    atomic.Bool  // its state cannot be saved whole
+	memory    atomic.Int64 // held, for others
+	isSaved   atomic.Bool  // whole or not, after the last snippet
+	isSuspect atomic.Bool  // a snippet of it may have ended a worker
 
 	configuring sync.Mutex   // guards cfg, which a worker's requests read
 	cfg         tiers.Config // with all that Extend has added
 
 	// Guarded by using.
-	worker   *worker     // nil: only saved
-	id       int64       // in the worker
-	ordinal  int         // of the last snippet
-	saved    *saved      // nil before the first save
-	lost     *tiers.Loss // what no result has said yet
-	isAway   bool        // evicted, and counted as saved
-	enforced []tiers.Enforcement
-	saving   *time.Timer
-	isClosed bool
+	worker       *worker     // nil: only saved
+	id           int64       // in the worker
+	ordinal      int         // of the last snippet
+	pauses       int         // of its snippets, so far
+	before       int         // snippets that the interpreter of now does not count
+	saved        *saved      // nil before the first save
+	added        []extension // since then
+	covered      int         // the last snippet that is in saved, or in lost
+	uncovered    time.Time
+	tried        int       // the last snippet before the last attempt to save it
+	savedAt      time.Time // the end of that attempt
+	saveCost     time.Duration
+	lost         *tiers.Loss // what no result has said yet
+	isAway       bool        // evicted, and counted as saved
+	enforced     []tiers.Enforcement
+	held         int64 // memory of its interpreter after the last snippet, in bytes
+	checkpointed int64 // the same before that snippet
+	saving       *time.Timer
+	isClosed     bool
 }
 
 var (
@@ -69,17 +83,28 @@ func (s *sandbox) enter() (leave func(), err error) {
 	if s.saving != nil {
 		s.saving.Stop()
 	}
-	return func() {
-		s.lastUse.Store(time.Now().UnixNano())
-		s.planSave()
-		s.using.Unlock()
-		s.isBusy.Store(false)
-	}, nil
+	return s.leave, nil
+}
+
+// leave ends a call of the owner. A session that is due is saved before the next one, which does
+// not delay the answer to this one.
+func (s *sandbox) leave() {
+	s.lastUse.Store(time.Now().UnixNano())
+	s.isBusy.Store(false)
+	if s.isSaveDue() {
+		go func() {
+			defer s.using.Unlock()
+			s.saveIfNew(s.pool.life)
+		}()
+		return
+	}
+	s.planSave()
+	s.using.Unlock()
 }
 
 // open opens the sandbox in a worker, with a state unless that is nil.
 func (s *sandbox) open(ctx context.Context, from *saved) error {
-	for attempt := 1; ; attempt++ {
+	for begun := time.Now(); ; {
 		w, id, err := s.pool.enter(ctx, s)
 		if err != nil {
 			return err
@@ -92,89 +117,135 @@ func (s *sandbox) open(ctx context.Context, from *saved) error {
 			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not be there
 		}
 		s.pool.leave(w, id)
-		if !errors.Is(err, errGone) || attempt == openAttempts {
+		switch {
+		case !errors.Is(err, errGone):
 			return err
+		case time.Since(begun) > s.pool.patience:
+			_, why := w.why()
+			return fmt.Errorf("%w: workers end while the session is opened, the last one: %s", turns.ErrBusy, why)
 		}
 	}
 }
 
-// openAttempts bounds the workers in which a session is opened: one may have ended just now.
-const openAttempts = 3
-
+// openIn opens the sandbox with the configuration that the state has, and then adds what is new.
 func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) error {
 	s.lastUse.Store(time.Now().UnixNano())
-	inputs, err := w.handOver(ctx, s.cfg.Inputs)
+	if err := w.limitMemory(ctx); err != nil {
+		return err
+	}
+	cfg := s.cfg
+	if from != nil {
+		cfg = from.cfg
+	}
+	inputs, err := w.handOver(ctx, cfg.Inputs)
 	if err != nil {
 		return err
 	}
-	packages, err := s.tier.packages.send(w, s.cfg.Packages)
+	packages, err := s.tier.packages.send(w, cfg.Packages)
 	if err != nil {
 		return err
 	}
 
 	p := openParams{
-		ofSession: ofSession{id}, Language: s.cfg.Language, Limits: encodeLimits(s.cfg.Limits),
-		Functions: encodeFunctions(s.cfg.Functions), Inputs: inputs, Deterministic: s.cfg.Deterministic, Out: s.cfg.Out,
-		HasHost: s.cfg.Host != nil, Packages: packages,
+		ofSession: ofSession{id}, Language: cfg.Language, Limits: encodeLimits(s.limits),
+		Functions: encodeFunctions(cfg.Functions), Inputs: inputs, Deterministic: cfg.Deterministic, Out: cfg.Out,
+		HasHost: cfg.Host != nil, Packages: packages,
 	}
-	if err := w.call(ctx, methodOpen, p, nil); err != nil {
+	if err := w.call(ctx, methodOpen, p, nil); err != nil || from == nil {
 		return err
-	}
-
-	if from == nil {
-		return nil
 	}
 	state := from.state
 	if state.Data, err = from.read(); err != nil {
 		return err
 	}
 	state.Snippet = s.ordinal
-	_, err = s.importInto(ctx, w, id, state)
-	return err
-}
-
-// revive makes sure that the sandbox lives in a worker. It notes what its session has lost, for
-// the next result.
-func (s *sandbox) revive(ctx context.Context) error {
-	if s.worker != nil && !s.worker.isGone() {
-		return nil
-	}
-	var why string
-	if s.worker != nil {
-		why, _ = s.worker.why()
-		s.worker = nil
+	if _, err := s.importInto(ctx, w, id, state, from.pages); err != nil {
+		return err
 	}
 
-	if err := s.open(ctx, s.saved); err != nil {
-		return fmt.Errorf("cannot bring the session back: %w", err)
-	}
-	s.setAway(false)
-	if why != "" { // else it was evicted, after its last snippet
-		s.lost = session.JoinLosses(s.lost, s.lossSince(s.saved, why))
+	for _, more := range s.added {
+		if err := w.extend(ctx, id, more); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// lossSince describes what a session has lost that went back to a state, nil for nothing.
-func (s *sandbox) lossSince(from *saved, why string) *tiers.Loss {
-	kept := 0
-	if from != nil {
-		kept = from.snippet
-	}
-	if kept >= s.ordinal {
+// revive makes sure that the sandbox lives in a worker.
+func (s *sandbox) revive(ctx context.Context) error {
+	if s.worker != nil && !s.worker.isGone() {
 		return nil
 	}
-	lost := &tiers.Loss{Reason: fmt.Sprintf(
-		"The process of the session has ended (%s); the session went back to its last saved state.", why)}
-	for n := kept + 1; n <= s.ordinal; n++ {
-		lost.Snippets = append(lost.Snippets, n)
+	if s.worker != nil {
+		_, why := s.worker.why()
+		s.noteEnd(endOfProcess(why))
 	}
 
+	need := 2*s.held + spareMemory // with a checkpoint
+	if err := s.pool.lend(ctx, s, need); err != nil {
+		return err
+	}
+	defer s.pool.giveBack(s.tenant, need, 2*s.held)
+	err := s.open(ctx, s.saved)
+	if errors.Is(err, errMisfit) {
+		s.pool.options.Log.Error("a session cannot go back to its saved state", "error", err)
+		_ = s.saved.close() // it is of no use
+		s.saved, s.covered = nil, 0
+		s.lose("The saved state of the session does not fit any more; the session begins anew.")
+		err = s.open(ctx, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot bring the session back: %w", err)
+	}
+	s.setAway(false)
+
+	s.before = 0
+	if s.saved == nil {
+		s.before = s.ordinal
+	}
+	return nil
+}
+
+func endOfProcess(why string) string {
+	return fmt.Sprintf("The process of the session has ended (%s)", why)
+}
+
+// noteEnd takes note that the session has left its worker without its state, for the next result.
+func (s *sandbox) noteEnd(why string) {
+	s.worker = nil
+	reason := why + "; the session "
+	switch left := s.saved.forgetLeft(); {
+	case s.saved == nil:
+		s.lose(reason + "begins anew.")
+	case left != "":
+		s.lost = session.JoinLosses(s.lost, &tiers.Loss{
+			Snippets: []int{}, Reason: reason + "went back to its last saved state, which lacks " + left + ".",
+		})
+	}
+	s.lose(reason + "went back to its last saved state.")
+}
+
+// lose notes that the snippets are lost that no saved state has.
+func (s *sandbox) lose(reason string) {
+	if s.covered >= s.ordinal {
+		return
+	}
+	lost := &tiers.Loss{Reason: reason}
+	for n := s.covered + 1; n <= s.ordinal; n++ {
+		lost.Snippets = append(lost.Snippets, n)
+	}
+	s.lost, s.covered = session.JoinLosses(s.lost, lost), s.ordinal
+}
+
+// takeLost returns what no result has said yet.
+func (s *sandbox) takeLost() *tiers.Loss {
+	lost := s.lost
+	s.lost = nil
 	return lost
 }
 
 // Fork returns a copy of the sandbox, in the same worker.
-func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
+func (s *sandbox) Fork(ctx context.Context) (_ tiers.Sandbox, err error) {
 	leave, err := s.enter()
 	if err != nil {
 		return nil, err
@@ -186,14 +257,38 @@ func (s *sandbox) Fork(ctx context.Context) (tiers.Sandbox, error) {
 
 	fork := &sandbox{
 		pool: s.pool, tier: s.tier, tenant: s.tenant, limits: s.limits, cfg: s.cfg, ordinal: s.ordinal,
-		worker: s.worker, lost: s.lost, enforced: s.enforced,
+		before: s.before, worker: s.worker, lost: s.lost, enforced: s.enforced,
+		held: s.held, uncovered: time.Now(), saveCost: s.saveCost,
 	}
+	if s.covered == s.ordinal {
+		if fork.saved, err = s.saved.share(); err != nil {
+			return nil, err
+		}
+		fork.covered, fork.added = s.covered, slices.Clone(s.added)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fork.saved.close())
+		}
+	}()
+	need := s.held + spareMemory
+	if err := s.pool.lend(ctx, s, need); err != nil {
+		return nil, err
+	}
+	defer s.pool.relend(s.tenant, -need)
 	fork.lastUse.Store(time.Now().UnixNano())
+	fork.isSuspect.Store(s.isSuspect.Load())
+	fork.memory.Store(s.held)
+	fork.isSaved.Store(fork.covered == fork.ordinal)
 	if fork.id, err = s.pool.join(s.worker, fork); err != nil {
 		return nil, err
 	}
 
-	if err := s.worker.call(ctx, methodFork, forkParams{ofSession{s.id}, fork.id}, nil); err != nil {
+	err = s.worker.limitMemory(ctx)
+	if err == nil {
+		err = s.worker.call(ctx, methodFork, forkParams{ofSession{s.id}, fork.id}, nil)
+	}
+	if err != nil {
 		s.pool.leave(s.worker, fork.id)
 		return nil, err
 	}
@@ -226,13 +321,12 @@ func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []
 		return err
 	}
 
-	list, err := s.worker.handOver(ctx, inputs)
-	if err != nil {
+	more := extension{inputs, functions}
+	if err := s.worker.extend(ctx, s.id, more); err != nil {
 		return err
 	}
-	p := extendParams{ofSession: ofSession{s.id}, Inputs: list, Functions: encodeFunctions(functions)}
-	if err := s.worker.call(ctx, methodExtend, p, nil); err != nil {
-		return err
+	if s.saved != nil {
+		s.added = append(s.added, more)
 	}
 
 	s.configuring.Lock()
@@ -240,6 +334,21 @@ func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []
 	s.cfg.Inputs = slices.Concat(s.cfg.Inputs, inputs)
 	s.cfg.Functions = protocol.Add(s.cfg.Functions, functions)
 	return nil
+}
+
+// extension is what a session got after it was saved last.
+type extension struct {
+	inputs    []tiers.Input
+	functions []tiers.Function
+}
+
+func (w *worker) extend(ctx context.Context, id int64, more extension) error {
+	list, err := w.handOver(ctx, more.inputs)
+	if err != nil {
+		return err
+	}
+	p := extendParams{ofSession: ofSession{id}, Inputs: list, Functions: encodeFunctions(more.functions)}
+	return w.call(ctx, methodExtend, p, nil)
 }
 
 // input returns an input of the session.

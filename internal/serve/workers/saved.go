@@ -8,75 +8,178 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// saved is a state to which a session can go back.
+// saved is a state to which a session can go back: the pages of its interpreter, with all values,
+// or else its variables.
 type saved struct {
-	snippet int         // the last one in it
-	state   tiers.State // without Data if a file has it
-	file    *os.File    // without a name; nil for a small state
-	cost    time.Duration
+	cfg   tiers.Config // of the session at that time
+	state tiers.State  // without Data if a file has it
+	file  *os.File     // without a name; nil for a small state
+	pages *os.File     // in memory, nil for a state of variables
 }
 
 const (
-	// smallState is kept in memory.
-	smallState = 1 << 20
-	// maxState bounds a state that is saved. A larger session lasts as long as its worker.
+	// smallState is kept in memory, as are pages up to mostInMemory.
+	smallState   = 1 << 20
+	mostInMemory = 16 << 20
+	// maxState bounds a state of variables, maxPages one of pages, in bytes. A larger session lasts
+	// as long as its worker.
 	maxState = 256 << 20
-	// saveShare bounds the cost of saves: the time between two is that many times as long.
-	saveShare = 20
+	maxPages = 132 << 20
+	// maxHead bounds what a worker says beside the pages.
+	maxHead = 8 << 20
+	// saveShare bounds the cost of saves while a session rests: the time between two is that many
+	// times as long. A session that does not rest is saved after so many snippets or so long, whatever
+	// that costs. A large one is then saved after so long alone, and as rarely as one that rests.
+	saveShare    = 20
+	saveSnippets = 20
+	saveWait     = 5 * time.Second
+	// saveLargeAfter is how long a large session rests before it is saved: that takes long, and often
+	// is too much.
+	saveLargeAfter = 2 * time.Second
 )
 
 // save takes the state of a session. using is held.
 func (s *sandbox) save(ctx context.Context) error {
 	begun := time.Now()
-	state, err := s.export(ctx, maxState)
+	defer func() {
+		s.savedAt, s.tried = time.Now(), s.ordinal
+		s.saveCost = s.savedAt.Sub(begun)
+	}()
+
+	kept, err := s.savePages(ctx)
+	if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
+		kept, err = s.saveVariables(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.keep(state); err != nil {
-		return err
-	}
-
-	s.saved.cost = time.Since(begun)
-	s.pinned.Store(len(state.Left) > 0 || s.cfg.Deterministic || s.cfg.Out)
+	s.keep(kept)
+	s.pinned.Store(kept.pages == nil && (len(kept.state.Left) > 0 || s.cfg.Deterministic || s.cfg.Out))
 	return nil
 }
 
-// keep makes a state the one to go back to. using is held.
-func (s *sandbox) keep(state tiers.State) error {
-	kept := &saved{snippet: s.ordinal, state: state}
-	kept.state.Exact = nil // no worker gets it, and a client may have chosen its size
-	if len(state.Data) > smallState {
-		if err := kept.write(); err != nil {
-			return err
+// keep makes a state of the last snippet the one to go back to. using is held.
+func (s *sandbox) keep(kept *saved) {
+	_ = s.saved.close() // it was only read, and is not needed any more
+	kept.cfg = s.cfg
+	s.saved, s.covered, s.added = kept, s.ordinal, nil
+	s.isSaved.Store(true)
+}
+
+// errNoPages says that the pages of one worker may not fit in another one, or that there are too
+// many.
+var errNoPages = errors.New("the pages of the session cannot be saved")
+
+// savePages has the worker write the pages of the session to a file in memory. Nobody can change
+// it afterwards.
+func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
+	if !s.pool.sharesParts() || s.held > 2*maxPages {
+		return nil, errNoPages
+	}
+	file, err := memoryFile()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close() // it is of no use
 		}
+	}()
+
+	t, err := s.worker.send(file)
+	if err != nil {
+		return nil, err
+	}
+	var r saveResult
+	if err := s.worker.call(ctx, methodSave, saveParams{ofSession{s.id}, t}, &r); err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, allSeals); err != nil {
+		return nil, fmt.Errorf("cannot seal the pages of a session: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxPages || len(r.Head) > maxHead {
+		return nil, fmt.Errorf("the pages of the session have more than %d MiB", maxPages>>20)
+	}
+	kept := &saved{pages: file, state: tiers.State{
+		Language: tiers.Python, Format: "pickle", From: s.name(), Data: r.Head,
+	}}
+	if info.Size() > mostInMemory {
+		err = kept.movePages()
+	}
+	return kept, err
+}
+
+// movePages moves the pages from memory to a file without a name.
+func (k *saved) movePages() error {
+	file, err := namelessFile()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, io.NewSectionReader(k.pages, 0, maxPages)); err != nil {
+		return errors.Join(fmt.Errorf("cannot save the session: %w", err), file.Close())
 	}
 
-	err := s.saved.close()
-	s.saved = kept
-	return err
+	_ = k.pages.Close() // it was only read
+	k.pages = file
+	return nil
+}
+
+// saveVariables has the worker export the variables of the session.
+func (s *sandbox) saveVariables(ctx context.Context) (*saved, error) {
+	state, err := s.export(ctx, maxState)
+	if err != nil {
+		return nil, err
+	}
+	return keepState(state)
+}
+
+// keepState returns a state of variables as one to go back to.
+func keepState(state tiers.State) (*saved, error) {
+	kept := &saved{state: state}
+	kept.state.Exact = nil // a client may have made it, and have chosen its size
+	if len(state.Data) > smallState {
+		if err := kept.write(); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
 }
 
 // write moves the data to a file without a name.
 func (k *saved) write() error {
-	file, err := os.CreateTemp("", "rlm-session-*")
+	file, err := namelessFile()
 	if err != nil {
-		return fmt.Errorf("cannot save the session: %w", err)
+		return err
 	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		_, err = file.Write(k.state.Data)
-	}
-
-	if err != nil {
+	if _, err = file.Write(k.state.Data); err != nil {
 		return errors.Join(fmt.Errorf("cannot save the session: %w", err), file.Close())
 	}
 	k.file, k.state.Data = file, nil
 	return nil
+}
+
+// namelessFile makes a file on the disk that ends with its last user.
+func namelessFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "rlm-session-*")
+	if err != nil {
+		return nil, fmt.Errorf("cannot save the session: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot save the session: %w", err), file.Close())
+	}
+	return file, nil
 }
 
 // read returns the data.
@@ -91,21 +194,78 @@ func (k *saved) read() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(k.file, 0, info.Size()))
 }
 
+// share returns the state for another session.
+func (k *saved) share() (*saved, error) {
+	if k == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	copied := *k
+	var err error
+	if k.file != nil {
+		if copied.file, err = duplicate(k.file); err != nil {
+			return nil, err
+		}
+	}
+	if k.pages != nil {
+		if copied.pages, err = duplicate(k.pages); err != nil {
+			return nil, errors.Join(err, copied.close())
+		}
+	}
+	return &copied, nil
+}
+
 func (k *saved) close() error {
-	if k == nil || k.file == nil {
+	if k == nil {
 		return nil
 	}
-	return k.file.Close()
+	var errs []error
+	for _, file := range []*os.File{k.file, k.pages} {
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forgetLeft names the values that are not in the state, once.
+func (k *saved) forgetLeft() string {
+	if k == nil || len(k.state.Left) == 0 {
+		return ""
+	}
+	const most = 10
+	var names []string
+	for _, left := range k.state.Left {
+		if len(names) == most {
+			names = append(names, fmt.Sprintf("%d more", len(k.state.Left)-most))
+			break
+		}
+		names = append(names, left.Name)
+	}
+	k.state.Left = nil
+	return strings.Join(names, ", ")
+}
+
+// isSaveDue reports whether a session that is in use has to be saved before its next snippet. using
+// is held.
+func (s *sandbox) isSaveDue() bool {
+	isLarge, isMany := s.held > largeMemory, s.ordinal-max(s.covered, s.tried) >= saveSnippets
+	isLong := time.Since(s.uncovered) >= saveWait && time.Since(s.savedAt) >= saveShare*s.saveCost
+	return s.isUnsaved() && (isMany && !isLarge || isLong)
+}
+
+// isUnsaved reports whether there is something to save.
+func (s *sandbox) isUnsaved() bool {
+	return !s.isClosed && s.worker != nil && s.covered < s.ordinal
 }
 
 // planSave saves the session when it has rested for a while. using is held.
 func (s *sandbox) planSave() {
-	if s.isClosed || s.worker == nil || s.ordinal == 0 || s.saved != nil && s.saved.snippet == s.ordinal {
+	if !s.isUnsaved() {
 		return
 	}
-	delay := s.pool.options.SaveAfter
-	if s.saved != nil {
-		delay = max(delay, saveShare*s.saved.cost)
+	delay := max(s.pool.options.SaveAfter, saveShare*s.saveCost-time.Since(s.savedAt))
+	if s.held > largeMemory {
+		delay = max(delay, saveLargeAfter)
 	}
 	if s.saving != nil {
 		s.saving.Reset(delay)
@@ -115,7 +275,7 @@ func (s *sandbox) planSave() {
 	s.saving = time.AfterFunc(delay, func() {
 		if s.using.TryLock() {
 			defer s.using.Unlock()
-			s.saveIfNew(context.Background())
+			s.saveIfNew(s.pool.life)
 		}
 	})
 }
@@ -126,14 +286,13 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	switch {
 	case s.isClosed || s.worker == nil || s.worker.isGone():
 		return false
-	case s.ordinal == 0:
-		return true
-	case s.saved == nil || s.saved.snippet != s.ordinal:
+	case s.isUnsaved():
 		ctx, cancel := context.WithTimeout(ctx, saveWithin)
 		defer cancel()
 		if err := s.save(ctx); err != nil {
-			s.pinned.Store(true)
-			s.pool.options.Log.Warn("a session cannot be saved, and lasts as long as its worker", "error", err)
+			if wasPinned := s.pinned.Swap(true); !wasPinned && !errors.Is(err, errGone) {
+				s.pool.options.Log.Warn("a session cannot be saved, and lasts as long as its worker", "error", err)
+			}
 			return false
 		}
 	}
@@ -144,8 +303,12 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 // saveWithin bounds a save that nobody waits for.
 const saveWithin = 60 * time.Second
 
-// rests reports whether a session may be evicted.
-func (s *sandbox) rests() bool { return !s.isBusy.Load() && !s.pinned.Load() }
+// rests reports whether a session may be evicted. To save a large one takes too long for those who
+// need its place.
+func (s *sandbox) rests() bool {
+	isEasy := s.isSaved.Load() || s.memory.Load() <= largeMemory
+	return isEasy && !s.isBusy.Load() && !s.pinned.Load()
+}
 
 // evict ends the life of a session in its worker. Its next use brings it back. It reports whether
 // there is a free place now.
@@ -154,7 +317,12 @@ func (s *sandbox) evict(ctx context.Context) bool {
 		return false
 	}
 	defer s.using.Unlock()
-	if s.isBusy.Load() || !s.saveIfNew(ctx) {
+	return !s.isBusy.Load() && s.moveOut(ctx)
+}
+
+// moveOut is evict for a caller that holds using.
+func (s *sandbox) moveOut(ctx context.Context) bool {
+	if !s.saveIfNew(ctx) {
 		return false
 	}
 	w, id := s.worker, s.id
@@ -207,65 +375,4 @@ func checkState(r stateParams) error {
 		return errors.New("the state lists too much that was left behind")
 	}
 	return nil
-}
-
-// maxMoved bounds a state that moves to another tier.
-const maxMoved = 1 << 30
-
-// Export returns the whole namespace.
-func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
-	leave, err := s.enter()
-	if err != nil {
-		return tiers.State{}, err
-	}
-	defer leave()
-	if err := s.revive(ctx); err != nil {
-		return tiers.State{}, err
-	}
-
-	state, err := s.export(ctx, maxMoved)
-	if s.lost != nil {
-		state.Left = append(state.Left, tiers.Left{Name: "*", Type: "session", Reason: s.lost.Reason})
-	}
-	return state, err
-}
-
-// Import loads a state into a sandbox that has not run a snippet yet.
-func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
-	leave, err := s.enter()
-	if err != nil {
-		return tiers.Report{}, err
-	}
-	defer leave()
-	if err := s.revive(ctx); err != nil {
-		return tiers.Report{}, err
-	}
-
-	report, err := s.importInto(ctx, s.worker, s.id, state)
-	if err == nil {
-		s.ordinal = state.Snippet
-		err = s.keep(state)
-	}
-	return report, err
-}
-
-// importInto loads a state into a sandbox of a worker.
-func (s *sandbox) importInto(ctx context.Context, w *worker, id int64, state tiers.State) (tiers.Report, error) {
-	data, err := w.sendBytes(state.Data)
-	if err != nil {
-		return tiers.Report{}, err
-	}
-	p := stateParams{
-		ofSession: ofSession{id}, Language: state.Language, Format: state.Format, From: state.From,
-		Snippet: state.Snippet, Left: state.Left, Bytes: int64(len(state.Data)), Data: data,
-	}
-
-	var r reportResult
-	if err := w.call(ctx, methodImport, p, &r); err != nil {
-		return tiers.Report{}, err
-	}
-	if r.Moved < 0 || len(r.Left) > maxLost {
-		return tiers.Report{}, errors.New("the report on the variables is not one")
-	}
-	return tiers.Report{Moved: r.Moved, Left: r.Left}, nil
 }

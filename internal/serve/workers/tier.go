@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/tiers"
@@ -26,8 +28,22 @@ func New(inner tiers.Tier, o Options) (Tier, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return &tier{pool: newPool(inner, o.withDefaults())}, nil
+	o = o.withDefaults()
+	if o.Memory == 0 {
+		most := machineMemory()
+		o.Memory = most - most/4
+	}
+	t := &tier{pool: newPool(inner, o)}
+	if t.MostMemory() < leastMemory {
+		t.pool.end()
+		return nil, fmt.Errorf("all workers together may use %s of memory, too little for a session: give them more",
+			humanize.IBytes(uint64(o.Memory))) //nolint:gosec // above 0
+	}
+	return t, nil
 }
+
+// MostMemory is the largest limit of memory that a session can have.
+func (t *tier) MostMemory() int64 { return mostLimit(t.pool.memory.share - baseMemory) }
 
 // Info describes the tier as inner does: a worker is a second wall around it.
 func (t *tier) Info() tiers.Info {
@@ -57,13 +73,12 @@ func (t *tier) Probe(ctx context.Context) error {
 // Warm starts a worker.
 func (t *tier) Warm(ctx context.Context) error {
 	t.pool.mu.Lock()
-	_, mayStart := t.pool.mayStart()
-	if len(t.pool.workers) > 0 && mayStart {
-		t.pool.starting--
-		mayStart = false
+	isWarm := len(t.pool.workers)+t.pool.starting > 0 || t.pool.closed
+	if !isWarm {
+		t.pool.starting++
 	}
 	t.pool.mu.Unlock()
-	if !mayStart {
+	if isWarm {
 		return nil
 	}
 
@@ -87,6 +102,7 @@ func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	}
 
 	s := &sandbox{pool: t.pool, tier: t, cfg: cfg, limits: cfg.Limits.WithDefaults()}
+	s.limits.Memory = min(s.limits.Memory, t.MostMemory())
 	if !t.pool.options.ShareWorkers {
 		s.tenant = labels.Tenant(labels.WithTenant(context.Background(), cfg.Labels))
 	}

@@ -3,6 +3,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
 	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // worker is a worker, seen from the parent.
@@ -28,22 +33,31 @@ type worker struct {
 
 	scratching sync.Mutex // held while the scratch file is in use
 	lastID     atomic.Int64
+	memory     atomic.Int64 // that it used when that was measured last
+
+	resizing sync.Mutex   // held while limit changes
+	limit    atomic.Int64 // of its memory
 
 	gone   chan struct{} // closed when it has ended and its sessions know
 	ending sync.Once
 	served chan struct{} // closed when the connection has ended
 
 	mu      sync.Mutex // guards what follows
-	reason  string     // why the parent has ended it
+	cause   Cause      // why it has ended
+	reason  string     // the same in words, from the parent if it has ended the worker
+	broke   string     // how its connection broke
 	exit    jail.Exit
 	running map[int64]*running // snippets
 
 	// Guarded by pool.mu.
-	tenant   string
-	isTaken  bool // it belongs to a tenant
-	boxes    map[int64]*sandbox
-	emptied  time.Time // when its last session left
-	isClosed bool
+	tenant      string
+	isTaken     bool // it belongs to a tenant
+	company     company
+	isCondemned bool // it gets no further snippets
+	boxes       map[int64]*sandbox
+	emptied     time.Time // when its last session left
+	wasReady    bool
+	isClosed    bool
 }
 
 const (
@@ -62,8 +76,8 @@ const (
 	cpuSeconds = 10 * 365 * 24 * 3600
 )
 
-// jailFor configures the jail of a worker.
-func (o Options) jailFor() jail.Config {
+// jailFor configures the jail of a worker, which begins with so much memory.
+func (o Options) jailFor(memory int64) jail.Config {
 	class := jail.Full
 	if o.AllowNested {
 		class = jail.Nested
@@ -71,7 +85,7 @@ func (o Options) jailFor() jail.Config {
 	return jail.Config{
 		Worker: jailName, Profile: jail.Engine, MinClass: class, AllowSampled: o.AllowSampled,
 		Limits: jail.Limits{
-			Memory: o.Memory, AddressSpace: addressSpace, Processes: ownThreads, OpenFiles: openFiles,
+			Memory: memory, AddressSpace: addressSpace, Processes: ownThreads, OpenFiles: openFiles,
 			FileSize: maxFile, CPUSeconds: cpuSeconds,
 		},
 	}
@@ -83,7 +97,8 @@ func (p *pool) startWorker(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := jail.Start(context.WithoutCancel(ctx), p.options.jailFor())
+	limit := min(baseMemory+needOf(tiers.DefaultLimits().Memory), p.memory.most)
+	j, err := jail.Start(context.WithoutCancel(ctx), p.options.jailFor(limit))
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a worker: %w", err)
 	}
@@ -92,9 +107,10 @@ func (p *pool) startWorker(ctx context.Context) (*worker, error) {
 		pool: p, jail: j, begun: time.Now(), gone: make(chan struct{}), served: make(chan struct{}),
 		boxes: map[int64]*sandbox{}, running: map[int64]*running{},
 	}
+	w.limit.Store(limit)
 	if err := w.greet(ctx, parts); err != nil {
 		err = fmt.Errorf("cannot start a worker: %w (it wrote %q)", err, jail.LastLine(j.Output()))
-		w.end("it did not start")
+		w.end(causeNone, "it did not start")
 		<-w.gone
 		return nil, err
 	}
@@ -146,18 +162,38 @@ func (w *worker) ungreeted(err error) error {
 func (w *worker) serve() {
 	err := w.conn.Serve(context.Background())
 	close(w.served)
-	if err != nil {
-		w.end(err.Error())
-	} else {
-		w.end("")
-	}
+	w.lose(err)
 }
 
-// end ends the worker. The reason is empty if it has ended by itself.
-func (w *worker) end(reason string) {
+// lose ends the worker after an error of its connection, nil for the end of the stream. If the
+// connection broke, the reason is how the worker itself has ended.
+func (w *worker) lose(err error) {
+	if err != nil && !isBroken(err) {
+		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
+		return
+	}
+	w.mu.Lock()
+	if err != nil && w.broke == "" {
+		w.broke = "its connection broke: " + err.Error()
+	}
+	w.mu.Unlock()
+	w.end(causeNone, "")
+}
+
+// isBroken reports whether an error is of a connection whose other end is gone.
+func isBroken(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, jsonrpc.ErrClosed) || errors.Is(err, unix.EPIPE) ||
+		errors.Is(err, unix.ECONNRESET)
+}
+
+// end ends the worker. The reason is empty if it has ended by itself, and the cause if the parent
+// has no use for it any more.
+func (w *worker) end(cause Cause, reason string) {
 	w.ending.Do(func() {
 		w.mu.Lock()
-		w.reason = reason
+		w.cause, w.reason = cause, reason
 		w.mu.Unlock()
 		go w.finish()
 	})
@@ -188,15 +224,30 @@ func (w *worker) finish() {
 	if w.scratch != nil {
 		_ = w.scratch.Close() // it is in memory
 	}
-	w.mu.Lock()
-	w.exit = exit
-	if w.reason == "" {
-		w.reason = exit.String()
-	}
-
-	w.mu.Unlock()
+	w.explain(exit)
 	w.pool.forget(w)
 	close(w.gone)
+}
+
+// explain settles why the worker has ended. Its memory comes first: the rest may follow from that.
+func (w *worker) explain(exit jail.Exit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.exit = exit
+	switch {
+	case exit.OOM && w.cause != CauseMemory:
+		w.cause, w.reason = CauseMemory, fmt.Sprintf("out of memory: it may use %s",
+			humanize.IBytes(uint64(w.limit.Load()))) //nolint:gosec // above 0
+	case w.reason != "":
+	case exit.Killed: // it had not ended
+		w.cause, w.reason = CauseProtocol, cmp.Or(w.broke, "it closed its connection")
+	case exit.Signal != 0:
+		w.cause, w.reason = CauseSignal, exit.String()
+	case exit.Code == exitStuck:
+		w.cause, w.reason = CauseStuck, stuckProcess
+	default:
+		w.cause, w.reason = CauseExit, exit.String()
+	}
 }
 
 // lastMoment is how long a worker that has closed its connection may take to end.
@@ -218,11 +269,11 @@ func (w *worker) isGone() bool {
 	}
 }
 
-// why says why a worker has ended, and whether for its memory.
-func (w *worker) why() (reason string, isMemory bool) {
+// why says why a worker has ended.
+func (w *worker) why() (Cause, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.reason, w.exit.OOM
+	return w.cause, w.reason
 }
 
 // errGone is the error of a request to a worker that has ended.
@@ -237,11 +288,11 @@ func (w *worker) call(ctx context.Context, method string, params, result any) er
 		return err
 	case errors.As(err, &known) && known.Code == jsonrpc.CodeInvalidParams && result != nil && len(known.Data) == 0:
 		// Its answer was not what it should be.
-		w.end("it broke the protocol: " + known.Message)
+		w.end(CauseProtocol, "it broke the protocol: "+known.Message)
 	case errors.As(err, &known):
 		return decodeError(known, w.pool.inner.Info().Name)
 	default:
-		w.end("its connection broke: " + err.Error())
+		w.lose(err)
 	}
 
 	<-w.gone
@@ -250,25 +301,51 @@ func (w *worker) call(ctx context.Context, method string, params, result any) er
 
 // watch ends the worker when it does not answer.
 func (w *worker) watch() {
-	every := w.pool.options.StallAfter / 3
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
+	every := w.pool.options.Grace / silentPeriods
 	for {
+		if missed := w.ask(every); missed > 0 {
+			w.end(CauseSilent, fmt.Sprintf("it did not answer for %s", time.Duration(missed)*every))
+			return
+		}
 		select {
 		case <-w.gone:
 			return
-		case <-ticker.C:
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), w.pool.options.StallAfter)
-		err := w.conn.Call(ctx, methodPing, nil, nil)
-		if ctx.Err() != nil {
-			w.end("it did not answer for " + w.pool.options.StallAfter.String())
-		}
-		cancel()
-		if err != nil {
-			return
+		case <-time.After(every):
 		}
 	}
+}
+
+const (
+	// silentPeriods are the parts in which the time without an answer is counted, busyPeriods those
+	// for a worker that computes: the kernel may hold it up while it gives memory to a snippet.
+	silentPeriods = 3
+	busyPeriods   = 10
+)
+
+// ask waits for an answer of the worker, and returns how many periods have passed without one, 0 if
+// there is one. A period for which this process is late does not count: the machine is busy then,
+// or was asleep.
+func (w *worker) ask(period time.Duration) (missed int) {
+	answered := make(chan struct{})
+	go func() {
+		_ = w.conn.Call(context.Background(), methodPing, nil, nil) // it fails if the worker is gone
+		close(answered)
+	}()
+	before := w.jail.Usage().CPUNanos
+	for missed < silentPeriods || missed < busyPeriods && w.jail.Usage().CPUNanos > before {
+		begun := time.Now()
+		select {
+		case <-w.gone:
+			return 0
+		case <-answered:
+			return 0
+		case <-time.After(period):
+			if time.Since(begun) < 2*period {
+				missed++
+			}
+		}
+	}
+	return missed
 }
 
 // withScratch lets a request use the scratch file, of which it then reads so many bytes.
@@ -280,14 +357,14 @@ func (w *worker) withScratch(most int64, ask func() (int64, error)) ([]byte, err
 		return nil, err
 	}
 	if n < 0 || n > most {
-		w.end("it broke the protocol: a file has the wrong size")
+		w.end(CauseProtocol, "it broke the protocol: a file has the wrong size")
 		<-w.gone
 		return nil, errGone
 	}
 
 	data := make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(w.scratch, 0, n), data); err != nil {
-		w.end("it broke the protocol: a file is short")
+		w.end(CauseProtocol, "it broke the protocol: a file is short")
 		<-w.gone
 		return nil, errGone
 	}

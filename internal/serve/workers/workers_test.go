@@ -112,13 +112,11 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestNoExactStateIsKept: it would be in the server's memory for as long as the session lasts.
-func TestNoExactStateIsKept(t *testing.T) {
-	s := &sandbox{}
-	if err := s.keep(tiers.State{Data: []byte("x"), Exact: []byte("pages")}); err != nil {
-		t.Fatal(err)
-	}
-	if kept := s.saved.state; kept.Exact != nil || string(kept.Data) != "x" {
-		t.Errorf("%+v", kept)
+// TestNoExactStateOfAClientIsKept: it would be in the server's memory for as long as the session
+// lasts.
+func TestNoExactStateOfAClientIsKept(t *testing.T) {
+	kept, err := keepState(tiers.State{Data: []byte("x"), Exact: []byte("pages")})
+	if err != nil || kept.state.Exact != nil || string(kept.state.Data) != "x" {
+		t.Errorf("%+v, %v", kept, err)
 	}
 }

@@ -1,0 +1,85 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// shortLife is the age at which the end of a worker does not delay the next one.
+	shortLife = 10 * time.Second
+	// firstBackoff delays a start after a failure. Each further one doubles it, up to lastBackoff.
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = time.Second
+	// mostStrains bounds the tenants whose failures are remembered.
+	mostStrains = 1000
+)
+
+// strain delays the next worker after failures in a row: of one tenant's workers, which have ended
+// too soon, or of starts. The zero value delays nothing.
+type strain struct {
+	failures int
+	notUntil time.Time
+	reason   string // of the last one
+}
+
+// add counts a failure.
+func (s *strain) add(reason string) {
+	delay := min(firstBackoff<<min(s.failures, 10), lastBackoff)
+	s.failures++
+	s.reason, s.notUntil = reason, time.Now().Add(delay)
+}
+
+// wait returns how long the next worker has to wait.
+func (s *strain) wait() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return max(0, time.Until(s.notUntil))
+}
+
+// noteEnd remembers how a tenant's worker has ended. The caller holds mu.
+func (p *pool) noteEnd(w *worker, reason string) {
+	isOld := time.Since(w.begun) >= shortLife
+	switch {
+	case isOld && w.isTaken:
+		delete(p.strains, w.tenant)
+	case isOld:
+	case !w.isTaken:
+		p.starts.add(reason)
+	default:
+		if p.strains[w.tenant] == nil {
+			p.forgetStrains()
+			p.strains[w.tenant] = &strain{}
+		}
+		p.strains[w.tenant].add(reason)
+	}
+}
+
+// forgetStrains makes room for another tenant. The caller holds mu.
+func (p *pool) forgetStrains() {
+	for tenant, s := range p.strains {
+		if len(p.strains) < mostStrains {
+			return
+		}
+		if s.wait() == 0 || len(p.strains) >= 2*mostStrains {
+			delete(p.strains, tenant)
+		}
+	}
+}
+
+// obstacle says why a tenant's next worker waits, and how long. It is empty if nothing delays it.
+// The caller holds mu.
+func (p *pool) obstacle(tenant string) (why string, wait time.Duration) {
+	if wait := p.starts.wait(); wait > 0 {
+		return fmt.Sprintf("workers cannot start: %s", p.starts.reason), wait
+	}
+	s := p.strains[tenant]
+	if wait := s.wait(); wait > 0 {
+		return fmt.Sprintf("%d workers of this tenant have ended soon after their start, the last one: %s",
+			s.failures, s.reason), wait
+	}
+	return "", 0
+}
