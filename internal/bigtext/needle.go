@@ -170,8 +170,8 @@ func (n *needle) rolling(ctx context.Context) (*rolling, error) {
 const hashStep = 1 << 16
 
 // rolling is the hash of a text, and what it takes to hash windows of the same length: the bytes are
-// the digits of a number in a secret base, modulo a prime (Karp and Rabin, "Efficient randomized
-// pattern-matching algorithms", 1987).
+// the digits of a number in a secret base, modulo a prime (Karp and Rabin, IBM Journal of Research
+// and Development 31, 1987).
 type rolling struct {
 	base, sum uint64
 	leaves    [256]uint64 // the part of a byte that leaves a window, by the byte

@@ -23,7 +23,7 @@ type kind string
 func (k kind) Error() string { return string(k) }
 
 // Is implements what [errors.Is] asks for.
-func (kind) Is(target error) bool { return target == Err } //nolint:errorlint // it is the sentinel itself
+func (kind) Is(target error) bool { return target == Err }
 
 // Finding is a file or a record that is not what was written.
 type Finding struct {

@@ -33,7 +33,7 @@ func Check(path string, q *damage.Quarantine, name string, create func(path stri
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }() // what is left is swept as other temporary files are
 	fresh := filepath.Join(temp, filepath.Base(path))
 	if err := create(fresh); err != nil {
 		return nil, err

@@ -22,32 +22,32 @@ CREATE TABLE IF NOT EXISTS steps (seq INTEGER PRIMARY KEY AUTOINCREMENT, thing T
 	data BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS steps_by_thing ON steps (thing, seq);`
 
-func openTest(t testing.TB, path string) *sqlite3.Conn {
-	t.Helper()
+func openTest(tb testing.TB, path string) *sqlite3.Conn {
+	tb.Helper()
 	c, err := sqlite3.OpenFlags(Address(path), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err == nil {
 		err = c.Exec("PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
 
 // makeTest makes a database. It calls copied while it is open, in the way a killed process leaves it.
-func makeTest(t testing.TB, copied func(dir string)) (path string) {
-	t.Helper()
-	dir := t.TempDir()
+func makeTest(tb testing.TB, copied func(dir string)) (path string) {
+	tb.Helper()
+	dir := tb.TempDir()
 	path = filepath.Join(dir, "test.db")
 	if err := Create(path); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	c := openTest(t, path)
+	c := openTest(tb, path)
 	random := rand.New(rand.NewPCG(1, 2))
 	exec := func(format string, args ...any) {
-		t.Helper()
+		tb.Helper()
 		if err := c.Exec(fmt.Sprintf(format, args...)); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	exec(testTables)
@@ -71,7 +71,7 @@ func makeTest(t testing.TB, copied func(dir string)) (path string) {
 	}
 	copied(dir)
 	if err := c.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
@@ -87,26 +87,12 @@ func readAll(c *sqlite3.Conn) (map[string]string, error) {
 	}))
 }
 
-// emptyTables is a database with the tables of a test, and nothing in them.
-func emptyTables(t testing.TB) *sqlite3.Conn {
-	t.Helper()
-	c, err := sqlite3.Open(":memory:")
-	if err == nil {
-		err = c.Exec(testTables)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 // harm changes a file in one of four ways, and says how.
-func harm(t testing.TB, random *rand.Rand, path string) string {
-	t.Helper()
+func harm(tb testing.TB, random *rand.Rand, path string) string {
+	tb.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	at := random.IntN(max(len(data), 1))
 	how := fmt.Sprintf("%s at %d (page %d)", filepath.Base(path), at, at/pageSize+1)
@@ -122,21 +108,21 @@ func harm(t testing.TB, random *rand.Rand, path string) string {
 		how = "zeros in " + how
 	default:
 		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return "no " + filepath.Base(path)
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return how
 }
 
-func copyFolder(t testing.TB, from string) (to string) {
-	t.Helper()
-	to = t.TempDir()
+func copyFolder(tb testing.TB, from string) (to string) {
+	tb.Helper()
+	to = tb.TempDir()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return to
 }
@@ -266,7 +252,7 @@ func TestZerosAreDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(data, bytes.Repeat([]byte{0}, usable-4)) // an overflow page
+	at := bytes.Index(data, make([]byte, usable-4)) // an overflow page
 	if at < 0 {
 		t.Fatal("no page has only zeros")
 	}

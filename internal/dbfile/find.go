@@ -141,7 +141,8 @@ func openScan(path string, tables *sqlite3.Conn) (*scan, error) {
 		return nil, err
 	}
 	s := newScan(known)
-	return s, s.open(path)
+	err = s.open(path)
+	return s, err
 }
 
 func (s *scan) open(path string) (err error) {

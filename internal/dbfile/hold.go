@@ -43,8 +43,7 @@ func (e *BusyError) Error() string {
 // in a folder that cannot be written is not held, because nothing replaces it.
 func Use(path string) (*Hold, error) {
 	if first, err := Alone(path); err == nil {
-		err = firstOf(finishReplace(path), checkLog(path))
-		if err = errors.Join(err, first.Close()); err != nil {
+		if err := errors.Join(firstOf(finishReplace(path), checkLog(path)), first.Close()); err != nil {
 			return nil, err
 		}
 	} else if busy := (*BusyError)(nil); !errors.As(err, &busy) {
@@ -55,7 +54,10 @@ func Use(path string) (*Hold, error) {
 	if err != nil {
 		return ignoreUnlockable(err)
 	}
-	for deadline := time.Now().Add(holdWait); ; {
+	// The other process holds it alone for a moment.
+	deadline, tick := time.After(holdWait), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for {
 		got, err := filelock.Share(lock)
 		if got {
 			return &Hold{lock}, nil
@@ -64,10 +66,11 @@ func Use(path string) (*Hold, error) {
 			_ = lock.Close()
 			return ignoreUnlockable(err)
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			return nil, errors.Join(&BusyError{path}, lock.Close())
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -203,7 +203,7 @@ func (c *check) lookAtBlobs() error {
 			c.report.Add(damage.Finding{What: name, Problem: "is no content", IsNote: true})
 			return nil
 		}
-		problem := ""
+		var problem string
 		if err := checkBlob(path, entry.Name()); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		} else if err != nil {
@@ -273,7 +273,7 @@ type badEntry struct {
 
 // checkRows looks at all entries.
 func (c *check) checkRows(path string) error {
-	db, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
+	db, err := connect(dbfile.Address(path))
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (c *check) checkRows(path string) error {
 			Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3), Digest: row.ColumnText(4),
 			Data: row.ColumnBlob(5, nil),
 		}
-		problem := ""
+		var problem string
 		state, isThere := c.blobs[e.Digest]
 		switch {
 		case int64(e.sum()) != row.ColumnInt64(6):
@@ -332,7 +332,7 @@ func (c *check) takeOut(path string, bad []badEntry) error {
 		if c.q != nil {
 			line, err := json.Marshal(e)
 			if err == nil {
-				err = c.q.Note(filepath.Join("entries.jsonl"), string(line))
+				err = c.q.Note("entries.jsonl", string(line))
 			}
 			if err != nil {
 				return err

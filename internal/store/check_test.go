@@ -72,10 +72,10 @@ func contentOf(t *testing.T, dir string) (has map[string]string, refused []strin
 	}
 	has = map[string]string{}
 	for _, log := range logs {
-		has[log.ID.String()] = fmt.Sprint(log.Title, log.Status, log.Turn, log.Spent)
+		has[log.String()] = fmt.Sprint(log.Title, log.Status, log.Turn, log.Spent)
 		entries, err := f.Entries(t.Context(), log.ID, Query{})
 		if errors.Is(err, ErrDamaged) {
-			refused = append(refused, log.ID.String())
+			refused = append(refused, log.String())
 			continue
 		} else if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ type conn struct {
 const busyWait = 30 * time.Second
 
 // connect opens the database of an address, see [dbfile.Address].
-func connect(address string, flags sqlite3.OpenFlag) (*conn, error) {
-	db, err := sqlite3.OpenFlags(address, flags|sqlite3.OPEN_URI)
+func connect(address string) (*conn, error) {
+	db, err := sqlite3.OpenFlags(address, sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/rlmhq/rlm/internal/dbfile"
 )
 
@@ -93,7 +91,7 @@ func open(dir string) (_ *Folder, err error) {
 		return nil, errors.Join(err, writer.close())
 	}
 
-	reader, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
+	reader, err := connect(dbfile.Address(path))
 	if err != nil {
 		return nil, errors.Join(err, writer.close())
 	}
@@ -173,7 +171,7 @@ func openReadOnly(dir string) (_ *Folder, err error) {
 		}
 	}
 
-	if f.reader, err = connect(name, sqlite3.OPEN_READWRITE); err != nil {
+	if f.reader, err = connect(name); err != nil {
 		return nil, err
 	}
 	version, err := checkVersion(f.reader)
@@ -246,7 +244,7 @@ func isWritable(dir string) bool {
 
 // connectWriter opens the connection that writes. A transaction is on the disk when it ends.
 func connectWriter(path string) (*conn, error) {
-	c, err := connect(dbfile.Address(path), sqlite3.OPEN_READWRITE)
+	c, err := connect(dbfile.Address(path))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/dbfile"
@@ -272,7 +271,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 	}
 	for version := 1; version <= len(migrations); version++ {
 		dir, digest := fill(t)
-		c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)), sqlite3.OPEN_READWRITE)
+		c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +295,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 
 func TestALaterVersionIsRefused(t *testing.T) {
 	dir, _ := fill(t)
-	c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)), sqlite3.OPEN_READWRITE)
+	c, err := connect(dbfile.Address(filepath.Join(dir, DatabaseName)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,12 +214,12 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 // TestAFileWithoutARowIsNotDeleted: it may be that the row was lost.
 func TestAFileWithoutARowIsNotDeleted(t *testing.T) {
 	dir := t.TempDir()
-	k := openTest(t, dir)
+	openTest(t, dir)
 	path := filepath.Join(dir, "sessions", "sess_a", "state")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	k = openTest(t, dir)
+	k := openTest(t, dir)
 	report, err := k.Check(t.Context(), true, nil)
 	if err != nil || report.Count() != 1 || !strings.Contains(report.Findings[0].String(), "its record is missing") {
 		t.Errorf("the check finds %+v, %v", report, err)
