@@ -23,6 +23,8 @@ const (
 	calmLooks = 20 //nolint:unused // the assembly has it
 	// burst is the processor time after which a guest with a thread has to leave, in nanoseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
+	// mostLooks are the looks after which it has to leave in any case: the thread may be another one.
+	mostLooks = 400 //nolint:unused // the assembly has it
 	// patience are the looks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
 	// takenFuel is what the watchdog takes from a guest's fuel, which is always less.
@@ -85,17 +87,17 @@ func (s *Stay) Free() {
 func (s *Stay) Watch(limit, fuel uintptr) { s.limit, s.fuel = limit, fuel }
 
 // Enter is called before a guest enters. Each look counts from then on.
-func (s *Stay) Enter() {
+func (s *Stay) Enter() { s.enter(0) }
+
+func (s *Stay) enter(thread uint64) {
+	s.thread = thread // a stay may have had other users
 	s.moves++
 	wake() // if the watchdog misses this move, it sees it before it sleeps
 }
 
 // EnterOnThread is Enter for a guest that should not have to leave because it waited for a
 // processor: only the processor time of its thread counts.
-func (s *Stay) EnterOnThread() {
-	s.thread = currentThread()
-	s.Enter()
-}
+func (s *Stay) EnterOnThread() { s.enter(currentThread()) }
 
 // Leave is called when a guest has left.
 func (s *Stay) Leave() { s.moves++ }

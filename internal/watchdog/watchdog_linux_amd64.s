@@ -100,11 +100,15 @@ again:
 	INCQ Stay_looks(BX)
 	CMPQ Stay_thread(BX), $0
 	JEQ  take
+	CMPQ Stay_looks(BX), $const_mostLooks
+	JGE  over
 	CALL threadTime<>(SB)
 	MOVQ AX, DX
 	SUBQ Stay_began(BX), DX
 	CMPQ DX, $const_burst
 	JLT  done
+
+over:
 	MOVQ $0, Stay_thread(BX) // from now on, all time counts: Go may move it to another thread
 
 take:

@@ -99,12 +99,17 @@ again:
 	MOVD R10, Stay_looks(R20)
 	MOVD Stay_thread(R20), R10
 	CBZ  R10, take
+	MOVD Stay_looks(R20), R10
+	CMP  $const_mostLooks, R10
+	BGE  over
 	BL   threadTime<>(SB)
 	MOVD Stay_began(R20), R10
 	SUB  R10, R0, R11
 	MOVD $const_burst, R12
 	CMP  R12, R11
 	BLT  done
+
+over:
 	MOVD ZR, Stay_thread(R20) // from now on, all time counts: Go may move it to another thread
 
 take:

@@ -46,6 +46,35 @@ func TestAGuestHasToLeave(t *testing.T) {
 	}
 }
 
+// TestAStayForgetsItsThread: the next user of a stay has none.
+func TestAStayForgetsItsThread(t *testing.T) {
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.EnterOnThread()
+	s.Leave()
+	s.Free()
+	enterDeaf(t) // the stay that was free last
+}
+
+// TestAThreadThatRestsIsNotBelieved for ever: Go may have moved the guest before it entered.
+func TestAThreadThatRestsIsNotBelieved(t *testing.T) {
+	var limit uint64
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	s.Watch(uintptr(unsafe.Pointer(&limit)), 0)
+	s.enter(uint64(os.Getpid())) // the main thread
+	for atomic.LoadUint64(&limit) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.Leave()
+	Unwatch(uintptr(unsafe.Pointer(&limit)))
+}
+
 func TestFuelIsExact(t *testing.T) {
 	for _, fuel := range []int64{0, 1, -1, -5000, 40_000, 1 << 60} {
 		if Fuel(fuel) != fuel || Fuel(fuel-takenFuel) != fuel {

@@ -14,7 +14,7 @@ import (
 
 func TestEscape(t *testing.T) {
 	skip.UnderRace(t)
-	escapes.Run(t, usual(t, docker.Options{}))
+	escapes.RunFewTrees(t, usual(t, docker.Options{}))
 }
 
 // tryWithout runs a case in a container without its layers, but for the one to

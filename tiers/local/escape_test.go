@@ -16,7 +16,7 @@ import (
 func TestEscape(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
-	escapes.Run(t, usual(t))
+	escapes.RunFewTrees(t, usual(t))
 }
 
 // layers are those of the jail, by the names that the corpus calls them.

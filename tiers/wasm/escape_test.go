@@ -19,7 +19,7 @@ func TestEscape(t *testing.T) {
 func TestEscapeOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
-	escapes.Run(t, warmTierOf(t, "wazero"))
+	escapes.RunFewTrees(t, warmTierOf(t, "wazero"))
 }
 
 // TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls:

@@ -50,7 +50,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	result.Usage.Queued = turn.Waited()
 	result.Lost = session.JoinLosses(lost, result.Lost)
-	return result, addLoss(err, lost)
+	return result, s.passOn(err, lost)
 }
 
 // errStuck ends the wait for a snippet that nothing has ended in its time.
@@ -125,7 +125,7 @@ func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
 	ended.Enforced = s.enforced
 	s.renumber(ended.Lost)
 	if r.failed != nil {
-		return ended, s.broken(tiers.EffectsRan, nil, r.failed)
+		return ended, s.broken(tiers.EffectsRan, ended.Lost, r.failed)
 	}
 	return ended, nil
 }
@@ -211,11 +211,15 @@ func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 	return &tiers.BrokenError{Tier: s.name(), Effects: effects, Lost: lost, Err: err}
 }
 
-// addLoss adds a loss to an error.
-func addLoss(err error, lost *tiers.Loss) error {
+// passOn adds a loss to an error that says it. After any other error, the next answer says it.
+func (s *sandbox) passOn(err error, lost *tiers.Loss) error {
 	var broken *tiers.BrokenError
-	if lost != nil && errors.As(err, &broken) {
+	switch {
+	case lost == nil || err == nil:
+	case errors.As(err, &broken):
 		broken.Lost = session.JoinLosses(lost, broken.Lost)
+	default:
+		s.lost = session.JoinLosses(lost, s.lost)
 	}
 	return err
 }

@@ -278,6 +278,7 @@ func (s *sandbox) Fork(ctx context.Context) (_ tiers.Sandbox, err error) {
 	defer s.pool.relend(s.tenant, -need)
 	fork.lastUse.Store(time.Now().UnixNano())
 	fork.isSuspect.Store(s.isSuspect.Load())
+	fork.pinned.Store(s.pinned.Load()) // the same values cannot be saved
 	fork.memory.Store(s.held)
 	fork.isSaved.Store(fork.covered == fork.ordinal)
 	if fork.id, err = s.pool.join(s.worker, fork); err != nil {

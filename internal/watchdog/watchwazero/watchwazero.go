@@ -9,6 +9,7 @@ package watchwazero
 import (
 	"context"
 	"reflect"
+	"runtime"
 	"sync"
 
 	"github.com/tetratelabs/wazero/api"
@@ -30,9 +31,12 @@ func Call(ctx context.Context, f api.Function, stack []uint64) error {
 
 	limit := stackBound(f)
 	stay.Watch(limit, 0)
-	defer watchdog.Unwatch(limit) // the word belongs to the function
 	stay.EnterOnThread()
-	defer stay.Stop()
+	defer func() {
+		stay.Stop()
+		watchdog.Unwatch(limit)
+		runtime.KeepAlive(f) // the word belongs to the function
+	}()
 	return f.CallWithStack(context.WithValue(ctx, stayKey{}, stay), stack)
 }
 
