@@ -55,9 +55,6 @@ type check struct {
 }
 
 func (c *check) run() error {
-	if err := c.lookAtBlobs(); err != nil {
-		return err
-	}
 	path := filepath.Join(c.dir, DatabaseName)
 	hold, err := dbfile.AloneWithin(c.ctx, path, time.Second)
 	var busy *dbfile.BusyError
@@ -70,6 +67,10 @@ func (c *check) run() error {
 	}
 	defer func() { _ = hold.Close() }()
 
+	// After the lock: beside another process, its newest entries have contents that were not there yet.
+	if err := c.lookAtBlobs(); err != nil {
+		return err
+	}
 	isReadable := true
 	if isAlone {
 		isReadable, err = c.checkFile(path)
@@ -204,15 +205,27 @@ func (c *check) lookAtBlobs() error {
 			return nil
 		}
 		var problem string
-		if err := checkBlob(path, entry.Name()); errors.Is(err, fs.ErrNotExist) {
+		switch err := checkBlob(path, entry.Name()); {
+		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		} else if err != nil {
+		case errors.Is(err, errNotWritten):
 			problem = err.Error()
+		case err != nil: // the disk, a permission: it may be whole
+			return fmt.Errorf("cannot read a content: %w", err)
 		}
 		c.blobs[entry.Name()] = problem
 		return nil
 	})
 	return err
+}
+
+// isThere reports whether a content is in its place now.
+func (c *check) isThere(digest string) bool {
+	if !validDigest.MatchString(digest) {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(c.dir, blobFolder, digest[:2], digest))
+	return err == nil
 }
 
 // errNotWritten says that a content is another one than its name says.
@@ -227,12 +240,16 @@ func checkBlob(path, digest string) error {
 	defer file.Close()
 	expand, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return err
+		return errNotWritten
 	}
 	defer expand.Close()
 
 	sum := sha256.New()
-	if n, err := io.Copy(sum, io.LimitReader(expand, MaxBlob+1)); err != nil || n > MaxBlob {
+	n, err := io.Copy(sum, io.LimitReader(expand, MaxBlob+1))
+	if system := (*fs.PathError)(nil); errors.As(err, &system) {
+		return err
+	}
+	if err != nil || n > MaxBlob {
 		return errNotWritten
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != digest {
@@ -301,6 +318,8 @@ func (c *check) checkRows(path string) error {
 		switch {
 		case int64(e.sum()) != row.ColumnInt64(6):
 			problem = "is not what was written"
+		case e.Digest != "" && !isThere && c.isThere(e.Digest): // it came after the look
+			return c.ctx.Err()
 		case e.Digest != "" && !isThere:
 			problem = fmt.Sprintf("its content %.12s is missing", e.Digest)
 		case e.Digest != "" && state != "":

@@ -102,6 +102,9 @@ type Incoming struct {
 
 // Write writes a content.
 func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, error) {
+	if err := c.finish(path); err != nil {
+		return nil, err
+	}
 	d := &Incoming{Path: path, file: c.way(incomingFolder, path), isNew: true}
 	file, err := os.OpenFile(d.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -121,6 +124,27 @@ func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, e
 	d.Digest, d.Bytes = sum.Sum(nil), counted.n
 	c.remember(d)
 	return d, nil
+}
+
+// finish brings an earlier content to its end that is still on its way: the disk had no place for it,
+// or nobody knows whether it counts. It may be the only one that does.
+func (c *Contents) finish(path string) error {
+	c.mu.Lock()
+	d := c.incoming[path]
+	c.mu.Unlock()
+	if d == nil {
+		return nil
+	}
+
+	row, err := records.Content(context.Background(), c.db, path)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && !bytes.Equal(row.Digest, d.Digest):
+		c.Drop([]*Incoming{d})
+		return nil
+	case err != nil:
+		return err
+	}
+	return c.place(d)
 }
 
 // counter counts the bytes that pass.
@@ -147,6 +171,9 @@ func (c *Contents) WriteSelfChecked(path string, write func(io.Writer) error) (*
 
 // Copy writes a content that another one has, too. Both share a file on the disk, if they can.
 func (c *Contents) Copy(ctx context.Context, from, path string) (*Incoming, error) {
+	if err := c.finish(path); err != nil {
+		return nil, err
+	}
 	row, err := c.row(ctx, from)
 	if err != nil {
 		return nil, err

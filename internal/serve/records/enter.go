@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/damage"
 )
 
 // withContents is the first version with the table contents.
@@ -67,9 +69,11 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 	return nil
 }
 
-// sweep deletes what an earlier version has left when it was killed: files and folders of which it
-// had not made the row yet, and states that are not whole.
+// sweep takes away what an earlier version has left when it was killed: files and folders of which it
+// had not made the row yet, and states that are not whole. The former go to the quarantine: it may
+// be that a row was lost.
 func sweep(ctx context.Context, tx *sql.Tx, dir string) error {
+	q := damage.NewQuarantine(dir)
 	for _, kind := range []struct{ folder, prefix, table string }{
 		{"files", "file-", "files"}, {"runs", "run_", "runs"}, {"sessions", "sess_", "sessions"},
 	} {
@@ -87,7 +91,7 @@ func sweep(ctx context.Context, tx *sql.Tx, dir string) error {
 		}
 		for _, entry := range entries {
 			if strings.HasPrefix(entry.Name(), kind.prefix) && !known[entry.Name()] {
-				if err := os.RemoveAll(filepath.Join(dir, kind.folder, entry.Name())); err != nil {
+				if err := q.Take(dir, filepath.Join(kind.folder, entry.Name())); err != nil {
 					return err
 				}
 			}

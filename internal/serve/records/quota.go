@@ -43,11 +43,10 @@ func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 
 	a.mu.Lock()
 	return a, func() {
-		isIdle := a.bytes == 0
 		a.mu.Unlock()
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if a.users--; a.users == 0 && isIdle {
+		if a.users--; a.users == 0 && a.bytes == 0 { // without users, nobody changes it
 			delete(q.tenants, tenant)
 		}
 	}
