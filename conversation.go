@@ -48,7 +48,10 @@ func (s *Session) clearAnswer(ctx context.Context) error {
 	if !s.cfg.Keep || len(s.histories) == 0 {
 		return nil
 	}
-	_, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: untakenAnswer})
+	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: untakenAnswer})
+	if err == nil {
+		s.lost = result.Lost // nobody sees this result
+	}
 	return err
 }
 
