@@ -25,7 +25,7 @@ func (e *escape) startNeighbour(t *testing.T) *neighbour {
 
 	// The first snippet also waits for the start of an interpreter, which may take long. A tier
 	// that stands still even now is found by the next snippet.
-	first, end := context.WithTimeout(t.Context(), 5*time.Second)
+	first, end := context.WithTimeout(t.Context(), 20*time.Second)
 	_, _ = box.Run(first, tiers.Job{Source: "x = 1"})
 	end()
 
