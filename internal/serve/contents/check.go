@@ -199,6 +199,9 @@ const (
 // lossOf decides by the path of a content.
 func lossOf(row *records.ContentRow) loss {
 	parts := strings.Split(row.Path, "/")
+	if len(parts) < 2 { // of a row that was damaged
+		return loss{what: "a content without a place", path: row.Path}
+	}
 	id, bytes := parts[1], max(row.Bytes, 0)
 	switch {
 	case parts[0] == "files":

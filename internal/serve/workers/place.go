@@ -196,6 +196,10 @@ func (p *pool) startOne(ctx context.Context) error {
 	p.mu.Lock()
 	p.starting--
 	isLate := p.closed
+	if err == nil && w.isClosed { // it has ended meanwhile, and nobody would forget it again
+		_, reason := w.why()
+		err = fmt.Errorf("a worker has ended at its start: %s", reason)
+	}
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.starts.add(err.Error())
