@@ -1,10 +1,8 @@
-# attacks its session with a thread that reads the host's requests and answers them
+# attacks its session with a thread that answers the host, and reads its requests
 # ends: variously
-import os, threading, time
-reads = threading.Event()
+import os, threading
 def steal():
-    reads.set()
-    while os.read(3, 65536): os.write(3, b'stolen' * 100)
+    while True:
+        os.write(3, b'stolen' * 100)
+        os.read(3, 65536)
 threading.Thread(target=steal, daemon=True).start()
-reads.wait()
-time.sleep(0.1)
