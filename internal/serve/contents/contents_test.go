@@ -93,6 +93,32 @@ func (k *kept) ways() (all []string) {
 	return all
 }
 
+// TestWhatCountsIsNotOverwritten: a content that counts has no place on the disk, and is written again.
+func TestWhatCountsIsNotOverwritten(t *testing.T) {
+	k := openTest(t, t.TempDir())
+	blocked := filepath.Join(k.dir, "sessions")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.keep("sessions/a/state", "one")
+	k.wants("sessions/a/state", "one")
+	fails := func(io.Writer) error { return errors.New("the disk is full") }
+	if _, err := k.Write("sessions/a/state", fails); err == nil {
+		t.Error("it was written again")
+	}
+	k.wants("sessions/a/state", "one")
+
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Write("sessions/a/state", fails); err == nil {
+		t.Error("a write that fails has no error")
+	}
+	k.wants("sessions/a/state", "one")
+	k.keep("sessions/a/state", "two")
+	k.wants("sessions/a/state", "two")
+}
+
 func TestAContentCountsWithItsRows(t *testing.T) {
 	k := openTest(t, t.TempDir())
 	k.keep("sessions/a/state", "one")
