@@ -85,7 +85,7 @@ unraced: ## Run what make race skips, without the race detector
 
 # The tests of the code itself, and of what a processor could change in tier wasm.
 arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
-	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/watchdog ./internal/aot ./internal/cpython
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/watchdog/... ./internal/aot ./internal/cpython
 	@mkdir -p bin && rm -f bin/processors.txt
 	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'

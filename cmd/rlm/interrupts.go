@@ -41,10 +41,10 @@ func (in *interrupts) serve() {
 			continue
 		}
 
+		in.cancel()
 		if late != nil {
 			time.AfterFunc(grace, late) // again with each signal: the first one ends the process
 		}
-		in.cancel()
 	}
 }
 

@@ -5,6 +5,7 @@ package aot
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -95,7 +96,7 @@ func (g *Guest) watch() (*watchdog.Stay, error) {
 	if g.program.fuel != 0 {
 		fuel = uintptr(unsafe.Pointer(g.Field(g.program.fuel)))
 	}
-	stay.Watch(g.limitAddress(), fuel)
+	stay.Watch(g.limitAddress(), math.MaxUint64, fuel)
 	return stay, nil
 }
 

@@ -22,9 +22,12 @@ const (
 	// calmLooks are the looks at nobody after which the watchdog sleeps until it is called.
 	calmLooks = 20 //nolint:unused // the assembly has it
 	// burst is the processor time after which a guest with a thread has to leave, in nanoseconds.
+	// What the host does in its place counts, too: a larger stack may cost milliseconds.
 	burst = 20_000_000 //nolint:unused // the assembly has it
 	// mostLooks are the looks after which it has to leave in any case: the thread may be another one.
 	mostLooks = 400 //nolint:unused // the assembly has it
+	// moreLooks are the looks after which it has to leave again in any case.
+	moreLooks = 10 //nolint:unused // the assembly has it
 	// patience are the looks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
 	// takenFuel is what the watchdog takes from a guest's fuel, which is always less.
@@ -37,15 +40,16 @@ const (
 type Stay struct {
 	// moves goes up when the guest enters and when it leaves. It is odd while the guest is inside.
 	moves uint64
-	// limit and fuel are addresses, see Watch.
+	// limit and fuel are addresses, and noStack is a value of the limit, see Watch.
 	limit, fuel uintptr
-	// thread is the number of the thread that the guest is on, 0 if all time counts. The watchdog
-	// writes 0 once the guest has had to leave.
+	noStack     uint64
+	// thread is the number of the thread that the guest is on, 0 if all time counts.
 	thread uint64
 
-	// What the watchdog knows: the moves at its last look, how often it has seen them again, and
-	// the processor time of the thread when they began to count.
-	seen, looks, began uint64 //nolint:unused // the assembly has them
+	// What the watchdog knows: the moves at its last look, how often it has seen them again, the
+	// number of looks at which a guest with a thread has to leave in any case, and the processor time
+	// of the thread when its burst began.
+	seen, looks, due, began uint64 //nolint:unused // the assembly has them
 }
 
 // freeStays are the stays that have no owner, guarded by mu.
@@ -74,17 +78,19 @@ func Take() (*Stay, error) {
 
 // Free gives a stay back. No guest is inside.
 func (s *Stay) Free() {
-	s.Watch(0, 0)
+	s.Watch(0, 0, 0)
 	freeStays.mu.Lock()
 	defer freeStays.mu.Unlock()
 	freeStays.list = append(freeStays.list, s)
 }
 
 // Watch names the words of a guest that enters from now on. limit is the address of the word
-// below which no function may move its stack: it becomes the largest number. fuel is the address of
-// its fuel, which becomes negative, see [Fuel]; 0 is for a guest without. Call [Stay.Unwatch] before
-// the memory of the words is unmapped.
-func (s *Stay) Watch(limit, fuel uintptr) { s.limit, s.fuel = limit, fuel }
+// below which no function may move its stack: it becomes noStack. fuel is the address of its fuel,
+// which becomes negative, see [Fuel]; 0 is for a guest without. Call [Unwatch] before the memory of
+// the words is unmapped.
+func (s *Stay) Watch(limit uintptr, noStack uint64, fuel uintptr) {
+	s.limit, s.noStack, s.fuel = limit, noStack, fuel
+}
 
 // Enter is called before a guest enters. Each look counts from then on.
 func (s *Stay) Enter() { s.enter(0) }

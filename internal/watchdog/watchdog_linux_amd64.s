@@ -92,6 +92,7 @@ next:
 	JEQ  again
 	MOVQ R9, Stay_seen(BX)
 	MOVQ $0, Stay_looks(BX)
+	MOVQ $const_mostLooks, Stay_due(BX)
 	CALL threadTime<>(SB)
 	MOVQ AX, Stay_began(BX)
 	JMP  done
@@ -100,16 +101,19 @@ again:
 	INCQ Stay_looks(BX)
 	CMPQ Stay_thread(BX), $0
 	JEQ  take
-	CMPQ Stay_looks(BX), $const_mostLooks
-	JGE  over
 	CALL threadTime<>(SB)
+	MOVQ Stay_looks(BX), CX
+	CMPQ CX, Stay_due(BX)
+	JGE  over
 	MOVQ AX, DX
 	SUBQ Stay_began(BX), DX
 	CMPQ DX, $const_burst
 	JLT  done
 
 over:
-	MOVQ $0, Stay_thread(BX) // from now on, all time counts: Go may move it to another thread
+	MOVQ AX, Stay_began(BX) // another burst until it has to leave again
+	ADDQ $const_moreLooks, CX
+	MOVQ CX, Stay_due(BX)
 
 take:
 	// From here on, the owner of the words does not unmap them.
@@ -121,7 +125,8 @@ take:
 	JNE  taken
 	TESTQ DI, DI
 	JEQ  fuel
-	MOVQ $-1, (DI)
+	MOVQ Stay_noStack(BX), DX
+	MOVQ DX, (DI)
 
 fuel:
 	TESTQ CX, CX

@@ -89,6 +89,8 @@ next:
 	BEQ  again
 	MOVD R23, Stay_seen(R20)
 	MOVD ZR, Stay_looks(R20)
+	MOVD $const_mostLooks, R10
+	MOVD R10, Stay_due(R20)
 	BL   threadTime<>(SB)
 	MOVD R0, Stay_began(R20)
 	B    done
@@ -99,10 +101,11 @@ again:
 	MOVD R10, Stay_looks(R20)
 	MOVD Stay_thread(R20), R10
 	CBZ  R10, take
-	MOVD Stay_looks(R20), R10
-	CMP  $const_mostLooks, R10
-	BGE  over
 	BL   threadTime<>(SB)
+	MOVD Stay_looks(R20), R13
+	MOVD Stay_due(R20), R10
+	CMP  R10, R13
+	BGE  over
 	MOVD Stay_began(R20), R10
 	SUB  R10, R0, R11
 	MOVD $const_burst, R12
@@ -110,7 +113,9 @@ again:
 	BLT  done
 
 over:
-	MOVD ZR, Stay_thread(R20) // from now on, all time counts: Go may move it to another thread
+	MOVD R0, Stay_began(R20) // another burst until it has to leave again
+	ADD  $const_moreLooks, R13
+	MOVD R13, Stay_due(R20)
 
 take:
 	// From here on, the owner of the words does not unmap them.
@@ -123,7 +128,7 @@ take:
 	CMP  R10, R23
 	BNE  taken
 	CBZ  R11, fuel
-	MOVD $-1, R10
+	MOVD Stay_noStack(R20), R10
 	MOVD R10, (R11)
 
 fuel:

@@ -4,7 +4,6 @@ package watchdog
 
 import (
 	"errors"
-	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// noStack is what the limit of a stack becomes in tests.
+const noStack = 1<<63 + 7
+
 // enterDeaf enters with words that nobody reads, and stays inside until the watchdog has taken both.
 func enterDeaf(t *testing.T) (limit uint64, fuel int64) {
 	t.Helper()
@@ -27,7 +29,7 @@ func enterDeaf(t *testing.T) (limit uint64, fuel int64) {
 	}
 	defer s.Free()
 	fuel = 1000
-	s.Watch(uintptr(unsafe.Pointer(&limit)), uintptr(unsafe.Pointer(&fuel)))
+	s.Watch(uintptr(unsafe.Pointer(&limit)), noStack, uintptr(unsafe.Pointer(&fuel)))
 	s.Enter()
 	for atomic.LoadUint64(&limit) == 0 || atomic.LoadInt64(&fuel) > 0 {
 		runtime.Gosched()
@@ -40,7 +42,7 @@ func enterDeaf(t *testing.T) (limit uint64, fuel int64) {
 func TestAGuestHasToLeave(t *testing.T) {
 	for range 3 {
 		limit, fuel := enterDeaf(t)
-		if limit != math.MaxUint64 || fuel != 1000-takenFuel || Fuel(fuel) != 1000 {
+		if limit != noStack || fuel != 1000-takenFuel || Fuel(fuel) != 1000 {
 			t.Errorf("limit %#x, fuel %d, in truth %d", limit, fuel, Fuel(fuel))
 		}
 	}
@@ -66,7 +68,7 @@ func TestAThreadThatRestsIsNotBelieved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Free()
-	s.Watch(uintptr(unsafe.Pointer(&limit)), 0)
+	s.Watch(uintptr(unsafe.Pointer(&limit)), noStack, 0)
 	s.enter(uint64(os.Getpid())) // the main thread
 	for atomic.LoadUint64(&limit) == 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -103,7 +105,7 @@ func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Free()
-	s.Watch(uintptr(unsafe.Pointer(&limit)), 0)
+	s.Watch(uintptr(unsafe.Pointer(&limit)), noStack, 0)
 	s.EnterOnThread()
 	time.Sleep(200 * time.Millisecond)
 	if atomic.LoadUint64(&limit) != 0 {
@@ -112,6 +114,36 @@ func TestWaitingForAProcessorIsAllowed(t *testing.T) {
 	for atomic.LoadUint64(&limit) == 0 { //nolint:revive // it computes
 	}
 	s.Leave()
+}
+
+// TestAGuestThatRestsLeavesSeldom: the host may do something for it that takes long, for example
+// make a larger stack.
+func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var limit uint64
+	s, err := Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	s.Watch(uintptr(unsafe.Pointer(&limit)), noStack, 0)
+	s.EnterOnThread()
+	for atomic.LoadUint64(&limit) == 0 { //nolint:revive // it computes
+	}
+
+	begun, times := time.Now(), int64(0)
+	for time.Since(begun) < 20*moreLooks*lookEvery {
+		if atomic.SwapUint64(&limit, 0) != 0 {
+			times++
+		}
+		time.Sleep(lookEvery / 5)
+	}
+	s.Leave()
+	Unwatch(uintptr(unsafe.Pointer(&limit)))
+	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times > most {
+		t.Errorf("it had to leave %d times, more than %d", times, most)
+	}
 }
 
 // TestManyStays take and free places, some of them with guests.
@@ -126,7 +158,7 @@ func TestManyStays(t *testing.T) {
 					return
 				}
 				word := new(uint64)
-				s.Watch(uintptr(unsafe.Pointer(word)), 0)
+				s.Watch(uintptr(unsafe.Pointer(word)), noStack, 0)
 				s.Enter()
 				s.Leave()
 				Unwatch(uintptr(unsafe.Pointer(word)))

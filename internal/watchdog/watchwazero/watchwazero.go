@@ -8,6 +8,7 @@ package watchwazero
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"runtime"
 	"sync"
@@ -30,7 +31,7 @@ func Call(ctx context.Context, f api.Function, stack []uint64) error {
 	defer stay.Free()
 
 	limit := stackBound(f)
-	stay.Watch(limit, 0)
+	stay.Watch(limit, math.MaxInt64, 0) // on arm64, wazero compares signed numbers
 	stay.EnterOnThread()
 	defer func() {
 		stay.Stop()
