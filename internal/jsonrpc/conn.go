@@ -350,6 +350,16 @@ func (c *Conn) encode(m *message) ([]byte, error) {
 // Call asks the peer, and decodes the result into what result points to, unless it is nil. If
 // the context ends, the request is cancelled. An error of the peer is a *Error.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, method, params, result, false)
+}
+
+// CallToEnd is Call, but it also waits for the answer to a cancelled request: once it has returned,
+// the peer does nothing more for it.
+func (c *Conn) CallToEnd(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, method, params, result, true)
+}
+
+func (c *Conn) call(ctx context.Context, method string, params, result any, toEnd bool) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -370,20 +380,28 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 	}
 
 	select {
-	case m, ok := <-waiting:
-		switch {
-		case !ok:
-			return ErrClosed
-		case m.Error != nil:
-			return m.Error
-		case result == nil:
-			return nil
-		}
-		return Decode(m.Result, result)
+	case m, isOpen := <-waiting:
+		return readAnswer(m, isOpen, result)
 	case <-ctx.Done():
-		err := c.Notify(cancelMethod, cancelParams{number})
-		return errors.Join(context.Cause(ctx), err)
 	}
+	err = c.Notify(cancelMethod, cancelParams{number})
+	if toEnd && err == nil {
+		<-waiting
+	}
+	return errors.Join(context.Cause(ctx), err)
+}
+
+// readAnswer decodes an answer, of a connection that may have been closed instead.
+func readAnswer(m *message, isOpen bool, result any) error {
+	switch {
+	case !isOpen:
+		return ErrClosed
+	case m.Error != nil:
+		return m.Error
+	case result == nil:
+		return nil
+	}
+	return Decode(m.Result, result)
 }
 
 // Notify sends a notification.

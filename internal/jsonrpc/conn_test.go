@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type handler struct {
 	conn    atomic.Pointer[Conn]
 	waiting chan struct{} // gets a value when "wait" has begun
+	ended   atomic.Int64  // the requests "wait" that have ended, which takes a while
 	notices chan string
 }
 
@@ -39,6 +41,8 @@ func (h *handler) Begin(ctx context.Context, method string, params Raw) (Answer,
 		h.waiting <- struct{}{}
 		return func() (any, error) {
 			<-ctx.Done()
+			time.Sleep(20 * time.Millisecond)
+			h.ended.Add(1)
 			return nil, context.Cause(ctx)
 		}, nil
 	case "large":
@@ -130,6 +134,20 @@ func TestACallEndsWithItsContextAndCancelsTheRequest(t *testing.T) {
 	}
 	if err := one.Call(ctx, "echo", nil, nil); !errors.Is(err, why) {
 		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+func TestACallToEndWaitsForTheAnswer(t *testing.T) {
+	there := newHandler()
+	one, _ := connect(t, newHandler(), there)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-there.waiting
+		cancel()
+	}()
+	err := one.CallToEnd(ctx, "wait", nil, nil)
+	if !errors.Is(err, context.Canceled) || there.ended.Load() != 1 {
+		t.Errorf("%v after %d ends", err, there.ended.Load())
 	}
 }
 

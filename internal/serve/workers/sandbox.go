@@ -397,7 +397,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 	var r collectResult
 	most := outfiles.Folder.Bytes + 4096*int64(outfiles.Folder.Entries)
 	stream, err := s.worker.withScratch(most, func() (int64, error) {
-		err := s.worker.call(ctx, methodCollect, ofSession{s.id}, &r)
+		err := s.worker.callToEnd(ctx, methodCollect, ofSession{s.id}, &r)
 		return r.Bytes, err
 	})
 	if err != nil {

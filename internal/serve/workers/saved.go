@@ -350,7 +350,7 @@ func (s *sandbox) setAway(away bool) {
 func (s *sandbox) export(ctx context.Context, most int64) (tiers.State, error) {
 	var r stateParams
 	data, err := s.worker.withScratch(most, func() (int64, error) {
-		err := s.worker.call(ctx, methodExport, ofSession{s.id}, &r)
+		err := s.worker.callToEnd(ctx, methodExport, ofSession{s.id}, &r)
 		if err == nil && r.Bytes > most {
 			return 0, fmt.Errorf("the variables have more than %d MiB", most>>20)
 		}

@@ -281,7 +281,16 @@ var errGone = errors.New("the worker has ended")
 
 // call asks the worker. A worker that has ended is errGone.
 func (w *worker) call(ctx context.Context, method string, params, result any) error {
-	err := w.conn.Call(ctx, method, params, result)
+	return w.check(ctx, w.conn.Call(ctx, method, params, result), result)
+}
+
+// callToEnd is call, but it waits for the end of a cancelled request.
+func (w *worker) callToEnd(ctx context.Context, method string, params, result any) error {
+	return w.check(ctx, w.conn.CallToEnd(ctx, method, params, result), result)
+}
+
+// check returns the error of a call of the worker.
+func (w *worker) check(ctx context.Context, err error, result any) error {
 	var known *jsonrpc.Error
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -348,12 +357,14 @@ func (w *worker) ask(period time.Duration) (missed int) {
 	return missed
 }
 
-// withScratch lets a request use the scratch file, of which it then reads so many bytes.
+// withScratch lets a request use the scratch file, of which it then reads so many bytes. The request
+// is a callToEnd, or what it writes late could be taken for the next one's.
 func (w *worker) withScratch(most int64, ask func() (int64, error)) ([]byte, error) {
 	w.scratching.Lock()
 	defer w.scratching.Unlock()
 	n, err := ask()
 	if err != nil {
+		_ = w.scratch.Truncate(0) // only for its memory: the next request says how much it wrote
 		return nil, err
 	}
 	if n < 0 || n > most {
