@@ -1,7 +1,8 @@
 // Package fairqueue shares a few places among many tenants. Each tenant waits in a separate
 // line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
 // callers that keep their place for a short time go before the others, with exceptions, so that
-// those get on as well.
+// those get on as well. And while quick callers come, one place of several is kept for them: they
+// need not wait until a slow one gives up its place.
 package fairqueue
 
 import (
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrFull says that a tenant's line is full.
@@ -18,12 +20,16 @@ var ErrFull = errors.New("the queue is full")
 
 // Queue gives out places. It is safe for concurrent use.
 type Queue struct {
+	places    int
 	longest   int
 	waiting   atomic.Int64
 	newcomers atomic.Int64 // of those that wait
 
 	mu       sync.Mutex
 	free     int
+	slow     int              // places of slow callers
+	quickAt  time.Time        // when a quick caller came last
+	retry    *time.Timer      // ends the time for which a free place is kept, nil if none is
 	lines    map[string]*line // of the tenants that wait
 	turns    []*line          // the same lines, in the order of their turns
 	arrivals signal           // of callers
@@ -61,13 +67,21 @@ type line struct {
 // mostPassed is how many quick callers of a tenant may go before a slow one.
 const mostPassed = 4
 
-// next takes the next caller out of a line that is not empty.
-func (l *line) next() *caller {
+// keptFor is how long one place is kept for quick callers, from the last one that came.
+const keptFor = 50 * time.Millisecond
+
+// next takes the next caller out of a line that is not empty, nil if only slow ones wait, and may not
+// have a place.
+func (l *line) next(admitsSlow bool) *caller {
 	from := &l.quick
-	if len(l.quick) == 0 || len(l.slow) > 0 && l.passed >= mostPassed {
+	switch {
+	case !admitsSlow && len(l.quick) == 0:
+		return nil
+	case !admitsSlow || len(l.slow) == 0:
+	case len(l.quick) == 0 || l.passed >= mostPassed:
 		from = &l.slow
 		l.passed = 0
-	} else if len(l.slow) > 0 {
+	default:
 		l.passed++
 	}
 
@@ -94,7 +108,7 @@ type caller struct {
 
 // New returns a queue for so many places, in which at most longest callers of a tenant wait.
 func New(places, longest int) *Queue {
-	return &Queue{free: places, longest: longest, lines: map[string]*line{}}
+	return &Queue{places: places, free: places, longest: longest, lines: map[string]*line{}}
 }
 
 // Enter waits for a place. Without an error, Leave must be called when the place is free
@@ -104,7 +118,7 @@ func (q *Queue) Enter(ctx context.Context, tenant string) error {
 }
 
 // Return is Enter for a caller that had a place before: no line is too long for it. A slow one keeps
-// its places for long.
+// its places for long: it calls LeaveSlow instead of Leave.
 func (q *Queue) Return(ctx context.Context, tenant string, isSlow bool) error {
 	return q.enter(ctx, tenant, math.MaxInt, caller{isSlow: isSlow})
 }
@@ -147,7 +161,7 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller
 		return nil
 	case <-ctx.Done():
 		if !q.quit(tenant, c) {
-			q.Leave() // the place came at the same time
+			q.leave(c.isSlow) // the place came at the same time
 		}
 		return context.Cause(ctx)
 	}
@@ -157,8 +171,12 @@ func (q *Queue) enter(ctx context.Context, tenant string, longest int, as caller
 func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.free > 0 { // then nobody waits
-		q.free--
+	if !as.isSlow {
+		q.quickAt = time.Now()
+	}
+	// If nobody quick waits for a free place, those that do are slow.
+	if q.free > 0 && (!as.isSlow || len(q.turns) == 0 && q.admitsSlow()) {
+		q.take(as.isSlow)
 		return nil, nil //nolint:nilnil // documented: it has its place
 	}
 
@@ -179,7 +197,20 @@ func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 	if c.isNewcomer {
 		q.fresh.raise()
 	}
+	q.giveOut() // a place may be free that was kept until now
 	return c, nil
+}
+
+// admitsSlow reports whether a slow caller may have a free place.
+func (q *Queue) admitsSlow() bool {
+	return q.places <= 1 || q.slow < q.places-1 || time.Since(q.quickAt) >= keptFor
+}
+
+func (q *Queue) take(isSlow bool) {
+	q.free--
+	if isSlow {
+		q.slow++
+	}
 }
 
 // count adds to the number of those that wait.
@@ -222,18 +253,55 @@ func (q *Queue) removeEmpty(l *line) {
 }
 
 // Leave gives a place to the next line.
-func (q *Queue) Leave() {
+func (q *Queue) Leave() { q.leave(false) }
+
+// LeaveSlow is Leave for a slow caller.
+func (q *Queue) LeaveSlow() { q.leave(true) }
+
+func (q *Queue) leave(isSlow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.turns) == 0 {
-		q.free++
+	q.free++
+	if isSlow {
+		q.slow--
+	}
+	q.giveOut()
+}
+
+// giveOut gives free places to those that wait. If one is kept, it tries again later.
+func (q *Queue) giveOut() {
+	for q.free > 0 && len(q.turns) > 0 {
+		if q.giveOne() {
+			continue
+		}
+		if q.retry == nil {
+			q.retry = time.AfterFunc(keptFor-time.Since(q.quickAt), q.giveKept)
+		}
 		return
 	}
+}
 
-	l := q.turns[0]
-	q.turns = append(q.turns[1:], l)
-	c := l.next()
-	q.count(c, -1)
-	q.removeEmpty(l)
-	close(c.ready)
+func (q *Queue) giveKept() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retry = nil
+	q.giveOut()
+}
+
+// giveOne gives a place to the first line with a caller that may have it, if there is one.
+func (q *Queue) giveOne() bool {
+	admitsSlow := q.admitsSlow()
+	for i, l := range q.turns {
+		c := l.next(admitsSlow)
+		if c == nil {
+			continue
+		}
+		q.turns = append(append(q.turns[:i:i], q.turns[i+1:]...), l)
+		q.take(c.isSlow)
+		q.count(c, -1)
+		q.removeEmpty(l)
+		close(c.ready)
+		return true
+	}
+	return false
 }

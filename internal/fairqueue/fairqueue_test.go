@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -101,20 +102,80 @@ func TestNoPlaceIsLost(t *testing.T) {
 			if i%3 == 0 {
 				go cancel()
 			}
-			if q.Enter(ctx, fmt.Sprint(rand.IntN(7))) != nil {
+			as := []string{"new", "quick", "slow"}[rand.IntN(3)]
+			if enterAs(ctx, q, fmt.Sprint(rand.IntN(7)), as) != nil {
 				return
 			}
 			if now := held.Add(1); now > places {
 				t.Errorf("%d places are held at once", now)
 			}
 			held.Add(-1)
-			q.Leave()
+			leaveAs(q, as)
 		})
 	}
 	all.Wait()
-	if q.free != places || len(q.lines) != 0 {
+	if q.free != places || q.slow != 0 || len(q.lines) != 0 {
 		t.Errorf("%d of %d places are free, and %d tenants wait", q.free, places, len(q.lines))
 	}
+}
+
+// enterAs waits for a place as a caller that is "slow", "quick" or "new".
+func enterAs(ctx context.Context, q *Queue, tenant, name string) error {
+	if name == "new" {
+		return q.Enter(ctx, tenant)
+	}
+	return q.Return(ctx, tenant, name == "slow")
+}
+
+func leaveAs(q *Queue, name string) {
+	if name == "slow" {
+		q.LeaveSlow()
+	} else {
+		q.Leave()
+	}
+}
+
+// TestAPlaceIsKeptForQuickCallers while they come: slow ones then share the others.
+func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(2, 100)
+		var slow atomic.Int64 // that have a place
+		for range 3 {
+			go func() {
+				if err := q.Return(t.Context(), "a", true); err != nil {
+					t.Error(err)
+				}
+				slow.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if slow.Load() != 2 {
+			t.Fatalf("%d slow callers have one of two places, and nobody else wants one", slow.Load())
+		}
+
+		go q.LeaveSlow()
+		for range 3 {
+			if err := q.Enter(t.Context(), "b"); err != nil {
+				t.Fatal(err)
+			}
+			q.Leave()
+			time.Sleep(keptFor - 1)
+			if slow.Load() != 2 {
+				t.Fatal("the place was not kept for the next quick caller")
+			}
+		}
+
+		time.Sleep(1)
+		synctest.Wait()
+		if slow.Load() != 3 {
+			t.Error("the place is kept though no quick callers come")
+		}
+		q.LeaveSlow()
+		q.LeaveSlow()
+		if q.free != 2 || q.slow != 0 || len(q.lines) != 0 {
+			t.Errorf("%d places are free, slow callers have %d, and %d lines wait", q.free, q.slow, len(q.lines))
+		}
+	})
 }
 
 // TestQuickCallersGoFirst has slow callers of one tenant, which do not wait for ever.
@@ -125,24 +186,21 @@ func TestQuickCallersGoFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		var order []string // of callers that have the only place
-		wait := func(name string, enter func(context.Context, string) error, n int) {
+		wait := func(name string, n int) {
 			for range n {
 				go func() {
-					if err := enter(t.Context(), "a"); err != nil {
+					if err := enterAs(t.Context(), q, "a", name); err != nil {
 						t.Error(err)
 					}
 					order = append(order, name)
-					q.Leave()
+					leaveAs(q, name)
 				}()
 				synctest.Wait()
 			}
 		}
-		returns := func(isSlow bool) func(context.Context, string) error {
-			return func(ctx context.Context, tenant string) error { return q.Return(ctx, tenant, isSlow) }
-		}
-		wait("slow", returns(true), 2)
-		wait("new", q.Enter, 3)
-		wait("quick", returns(false), 3)
+		wait("slow", 2)
+		wait("new", 3)
+		wait("quick", 3)
 		q.Leave()
 		synctest.Wait()
 		want := []string{"new", "new", "new", "quick", "slow", "quick", "quick", "slow"}

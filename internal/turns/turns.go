@@ -34,7 +34,8 @@ const (
 	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it.
 	farQuantum  = 20 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
-	// quick is the time in its turns up to which a snippet goes before those with more.
+	// quick is the time in its turns up to which a snippet goes before those with more, for which
+	// a processor of several is kept while others come, see fairqueue.
 	quick = 50 * time.Millisecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
@@ -68,6 +69,7 @@ type Turn struct {
 	waited   time.Duration
 	isFree   bool          // it goes on without turns
 	isLong   bool          // it has passed its turn on
+	isSlow   bool          // the queue knows it as a slow one
 	computed time.Duration // in its turns so far
 
 	mu     sync.Mutex // guards what follows, which timer changes
@@ -144,7 +146,11 @@ func (t *Turn) leave() {
 	if t.isHeld {
 		t.isHeld = false
 		t.computed += time.Since(t.since)
-		t.queue.Leave()
+		if t.isSlow {
+			t.queue.LeaveSlow()
+		} else {
+			t.queue.Leave()
+		}
 	}
 }
 
@@ -188,9 +194,9 @@ func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
 		return 0
 	}
 	before := t.waited
-	isSlow := t.computed >= quick
+	t.isSlow = t.computed >= quick
 	_ = t.wait(ctx, begun, func(ctx context.Context, tenant string) error { // documented: it goes on
-		return t.queue.Return(ctx, tenant, isSlow)
+		return t.queue.Return(ctx, tenant, t.isSlow)
 	})
 	return t.waited - before
 }
