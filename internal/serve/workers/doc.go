@@ -46,7 +46,7 @@ type Options struct {
 	// Grace is how long a snippet may go on beyond its limits before its worker is condemned, and
 	// how long a worker may be silent before it is ended. Zero means 3 seconds.
 	Grace time.Duration
-	// SaveAfter is how long a session rests before its state is saved. Zero means 20 ms.
+	// SaveAfter is how long a session rests before its state is saved. Zero means 500 ms.
 	SaveAfter time.Duration
 	// Ended, if set, is told of each worker that has ended by itself or had to be ended, and why.
 	Ended func(Ending)
@@ -83,7 +83,7 @@ type Ending struct {
 
 func (o Options) withDefaults() Options {
 	o.Workers, o.Sessions = cmp.Or(o.Workers, 8), cmp.Or(o.Sessions, 32)
-	o.Grace, o.SaveAfter = cmp.Or(o.Grace, 3*time.Second), cmp.Or(o.SaveAfter, 20*time.Millisecond)
+	o.Grace, o.SaveAfter = cmp.Or(o.Grace, 3*time.Second), cmp.Or(o.SaveAfter, 500*time.Millisecond)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
