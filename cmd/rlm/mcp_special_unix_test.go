@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -103,7 +104,10 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 			ended := make(chan error, 1)
 			call.SetProgressToken("a")
 			go func() {
-				_, err := session.CallTool(context.Background(), call)
+				result, err := session.CallTool(context.Background(), call)
+				if err == nil && result.IsError {
+					err = errors.New("an error as a result")
+				}
 				ended <- err
 			}()
 			if name == "computes" {

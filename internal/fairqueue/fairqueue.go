@@ -261,6 +261,7 @@ func (q *Queue) LeaveSlow() { q.leave(true) }
 func (q *Queue) leave(isSlow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	q.free++
 	if isSlow {
 		q.slow--

@@ -18,7 +18,7 @@ import (
 
 const (
 	// lookEvery is the time between two looks, in nanoseconds.
-	lookEvery = 5_000_000 //nolint:unused // the assembly has it
+	lookEvery = 5_000_000
 	// calmLooks are the looks at nobody after which the watchdog sleeps until it is called.
 	calmLooks = 20 //nolint:unused // the assembly has it
 	// burst is the processor time after which a guest with a thread has to leave, in nanoseconds.
@@ -27,7 +27,7 @@ const (
 	// mostLooks are the looks after which it has to leave in any case: the thread may be another one.
 	mostLooks = 400 //nolint:unused // the assembly has it
 	// moreLooks are the looks after which it has to leave again in any case.
-	moreLooks = 10 //nolint:unused // the assembly has it
+	moreLooks = 10
 	// patience are the looks after which a guest that does not leave ends the process.
 	patience = 600 //nolint:unused // the assembly has it
 	// takenFuel is what the watchdog takes from a guest's fuel, which is always less.

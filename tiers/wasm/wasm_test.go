@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/internal/testing/tiersuite"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
@@ -23,9 +24,9 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
 }
 
-// TestSuiteOnWazero is for systems where the default engine is another one.
+// TestSuiteOnWazero is for systems where the default engine is another one. The guest is the same.
 func TestSuiteOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
-	tiertest.Run(t, warmTierOf(t, "wazero"), tiertest.Options{Patience: 10 * time.Minute})
+	tiersuite.Run(t, warmTierOf(t, "wazero"), tiersuite.Options{Patience: 10 * time.Minute, KnownGuest: true})
 }
