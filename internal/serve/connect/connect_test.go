@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
+	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -235,6 +236,43 @@ func TestStateAndFilesCross(t *testing.T) {
 		if got := run(from.ofOne, "x"); restored.Variables == 0 || got["echo"] != "['hello']" {
 			t.Errorf("%+v, %v", restored, got)
 		}
+	}
+}
+
+// TestADeletionThatDoesNotEndIsAnError, and what it lost is said with the next result.
+func TestADeletionThatDoesNotEndIsAnError(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := testOptions.Limits
+	limits.Wall = 500 * time.Millisecond
+	session, err := engine.Open(t.Context(), rlm.SessionConfig{Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	s, e := &server{engine: engine}, &entry{session: session}
+	run := func(source string) *results.Result {
+		t.Helper()
+		result, err := s.run(t.Context(), e, runParams{Source: source})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+
+	run("class Deaf:\n    def __del__(self):\n        while True:\n            try:\n" +
+		"                while True: pass\n            except BaseException: pass\nx = Deaf()")
+	if _, err := s.remove(t.Context(), e, deleteParams{Names: []string{"x"}}); err == nil {
+		t.Error("the deletion has ended")
+	}
+	e.lost = results.JoinLosses(e.lost, &results.Loss{Snippets: []int{1}, Reason: "It broke."})
+	if got := run("1").Lost; got == nil || !strings.Contains(got.Reason, "It broke.") {
+		t.Errorf("the next result says %+v", got)
+	}
+	if got := run("1").Lost; got != nil {
+		t.Errorf("a result says again %+v", got)
 	}
 }
 

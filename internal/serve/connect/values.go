@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/jsonrpc"
@@ -31,8 +32,11 @@ func (s *server) run(ctx context.Context, e *entry, p runParams) (*results.Resul
 	}
 
 	result, err := snippet.Run(ctx, s.engine, e.session)
-	if errors.Is(err, results.ErrLanguage) {
+	switch {
+	case errors.Is(err, results.ErrLanguage):
 		err = invalid("%v", err)
+	case err == nil:
+		result.Lost, e.lost = results.JoinLosses(e.lost, result.Lost), nil
 	}
 	return result, err
 }
@@ -70,7 +74,8 @@ type deleteParams struct {
 	Names list[string] `json:"names"`
 }
 
-// remove deletes variables: all of them or, after an error, none behind the one in the error.
+// remove deletes variables: all of them or, after an error, none behind the one in the error. What
+// the session has lost before it, the next snippet's result says.
 func (s *server) remove(ctx context.Context, e *entry, p deleteParams) (*none, error) {
 	for _, name := range p.Names {
 		if err := protocol.CheckName(name); err != nil {
@@ -83,11 +88,15 @@ func (s *server) remove(ctx context.Context, e *entry, p deleteParams) (*none, e
 
 	source := "del " + strings.Join(p.Names, ", ")
 	result, err := e.session.RunJob(ctx, tiers.Job{Language: tiers.Python, Source: source})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	e.lost = results.JoinLosses(e.lost, results.DescribeLoss(result.Lost))
+	switch {
 	case result.Exception != nil:
 		return nil, invalid("%s: %s", result.Exception.Type, result.Exception.Message)
+	case result.Status != tiers.StatusOK:
+		return nil, fmt.Errorf("cannot delete the variables: that ended with %s", result.Status)
 	}
 	return &none{}, nil
 }

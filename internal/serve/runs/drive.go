@@ -181,23 +181,25 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 	m.unkept, m.unpaid = nil, nil
 	m.mu.Unlock()
 
-	var err error
-	for len(left) > 0 && err == nil {
-		if err = m.finish(ctx, &left[0].record, left[0].spent); err == nil {
-			left[0].hold.Release()
-			left = left[1:]
+	var errs []error
+	left = slices.DeleteFunc(left, func(end unkept) bool {
+		err := m.finish(ctx, &end.record, end.spent)
+		if err == nil {
+			end.hold.Release()
 		}
-	}
-	for len(owed) > 0 && err == nil {
-		if err = owed[0].prepaid.Settle(ctx, owed[0].cost); err == nil {
-			owed = owed[1:]
-		}
-	}
+		errs = append(errs, err)
+		return err == nil
+	})
+	owed = slices.DeleteFunc(owed, func(debt unpaid) bool {
+		err := debt.prepaid.Settle(ctx, debt.cost)
+		errs = append(errs, err)
+		return err == nil
+	})
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unkept, m.unpaid = append(m.unkept, left...), append(m.unpaid, owed...)
-	return err
+	return errors.Join(errs...)
 }
 
 // explain returns the reason of a failure for the client. Only an error of the setup is about
