@@ -38,6 +38,15 @@ func (s *tested) exec(path, key, source, echo string) answer {
 	return got
 }
 
+func TestADeletionThatDoesNotEndIsNoSuccess(t *testing.T) {
+	s := start(t, t.TempDir(), counting(t), nil)
+	path := s.open("", object{"limits": object{"wall_ms": 500}})
+	s.exec(path, "", "class Deaf:\n    def __del__(self):\n        while True:\n            try:\n"+
+		"                while True: pass\n            except BaseException: pass\nx = Deaf()\nNone", "")
+	s.want(s.do("DELETE", path+"/variables/x", "", nil), 409, `"code":"not_deleted"`)
+	s.exec(path, "", "1", "1")
+}
+
 func TestASessionKeepsItsVariables(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	path := s.open("", object{"contexts": []object{

@@ -153,8 +153,11 @@ func (m *Manager) DeleteVariable(ctx context.Context, tenant, id, name string) e
 		switch {
 		case err != nil:
 			return err
-		case result.Exception != nil:
+		case result.Exception != nil && result.Exception.Type == "NameError":
 			return problem.NotFound("variable", name)
+		case result.Status != tiers.StatusOK:
+			return problem.New(http.StatusConflict, "not_deleted",
+				"the variable may be there still: to delete it ended with %s", result.Status)
 		}
 		return nil
 	})
