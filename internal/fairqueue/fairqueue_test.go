@@ -153,7 +153,7 @@ func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 			t.Fatalf("%d slow callers have one of two places, and nobody else wants one", slow.Load())
 		}
 
-		go q.LeaveSlow()
+		go func() { <-q.Newcomer(); q.LeaveSlow() }()
 		for range 3 {
 			if err := q.Enter(t.Context(), "b"); err != nil {
 				t.Fatal(err)

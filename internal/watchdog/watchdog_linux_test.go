@@ -141,8 +141,8 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 	s.Leave()
 	Unwatch(uintptr(unsafe.Pointer(&limit)))
-	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times > most {
-		t.Errorf("it had to leave %d times, more than %d", times, most)
+	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times < 2 || times > most {
+		t.Errorf("it had to leave %d times, not 2 to %d times", times, most)
 	}
 }
 

@@ -245,6 +245,7 @@ func (s *server) fork(ctx context.Context, e *entry, _ ofOne) (*forkResult, erro
 	if err != nil {
 		return nil, err
 	}
+	fork.lost = e.lost
 	id, err := s.adopt(fork)
 	return &forkResult{id}, err
 }

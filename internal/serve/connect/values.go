@@ -74,8 +74,8 @@ type deleteParams struct {
 	Names list[string] `json:"names"`
 }
 
-// remove deletes variables: all of them or, after an error, none behind the one in the error. What
-// the session has lost before it, the next snippet's result says.
+// remove deletes variables: all of them or, if one is missing, none behind that one. What the session
+// has lost before it, the next snippet's result says.
 func (s *server) remove(ctx context.Context, e *entry, p deleteParams) (*none, error) {
 	for _, name := range p.Names {
 		if err := protocol.CheckName(name); err != nil {
@@ -93,7 +93,7 @@ func (s *server) remove(ctx context.Context, e *entry, p deleteParams) (*none, e
 	}
 	e.lost = results.JoinLosses(e.lost, results.DescribeLoss(result.Lost))
 	switch {
-	case result.Exception != nil:
+	case result.Exception != nil && result.Exception.Type == "NameError":
 		return nil, invalid("%s: %s", result.Exception.Type, result.Exception.Message)
 	case result.Status != tiers.StatusOK:
 		return nil, fmt.Errorf("cannot delete the variables: that ended with %s", result.Status)

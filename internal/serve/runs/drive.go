@@ -173,6 +173,9 @@ type unkept struct {
 	hold   *access.Hold
 }
 
+// keepWithin is the time after which keepEnds leaves the rest for later.
+const keepWithin = 5 * time.Second
+
 // keepEnds writes the ends of runs and the costs of direct answers that the database could not take
 // before.
 func (m *Manager) keepEnds(ctx context.Context) error {
@@ -182,7 +185,14 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 	m.mu.Unlock()
 
 	var errs []error
+	begun := time.Now()
+	isLate := func() bool { // another process may hold the database up
+		return time.Since(begun) > keepWithin && errors.Join(errs...) != nil
+	}
 	left = slices.DeleteFunc(left, func(end unkept) bool {
+		if isLate() {
+			return false
+		}
 		err := m.finish(ctx, &end.record, end.spent)
 		if err == nil {
 			end.hold.Release()
@@ -191,6 +201,9 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 		return err == nil
 	})
 	owed = slices.DeleteFunc(owed, func(debt unpaid) bool {
+		if isLate() {
+			return false
+		}
 		err := debt.prepaid.Settle(ctx, debt.cost)
 		errs = append(errs, err)
 		return err == nil

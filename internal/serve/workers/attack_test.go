@@ -72,6 +72,8 @@ func attack(order string) any {
 		os.Exit(7)
 	case "hold":
 		holdProcessor()
+	case "withhold":
+		select {} // only this answer: it answers other requests
 	case "kill":
 		err = unix.Kill(unix.Getpid(), unix.SIGKILL)
 	case "garbage":

@@ -12,8 +12,8 @@
 // tenants never share a worker, unless the options say so.
 //
 // A worker that dies takes only its sessions with it, and they return elsewhere from their last
-// saved state. The next result of each says what is lost. The parent saves a session soon after
-// each snippet, and evicts sessions that rest when others need their place or memory.
+// saved state. The next result of each says what is lost. The parent saves a session that rests, or
+// has run many snippets, and evicts sessions that rest when others need their place or memory.
 //
 // If nothing ends a snippet, its worker is condemned: the sessions beside it move out, with all
 // they have, and the worker ends when it is empty.

@@ -50,7 +50,7 @@ const (
 	stuckProcess = "a snippet held a processor, and no limit ended it"
 )
 
-// ballastBytes is about how much garbage a worker may hold before the first collection.
+// ballastBytes is about how much more garbage a worker holds between two collections.
 const ballastBytes = 64 << 20
 
 // runWorker is the worker's program.

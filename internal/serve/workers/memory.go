@@ -19,7 +19,7 @@ import (
 
 const (
 	// baseMemory is what a worker needs beside its sessions, in bytes.
-	baseMemory = 128 << 20
+	baseMemory = 128<<20 + ballastBytes
 	// leastMemory is the least that a session can work with.
 	leastMemory = 40 << 20
 	// spareMemory is what a snippet needs beside the memory of its interpreter.

@@ -3,12 +3,15 @@
 package workers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -122,5 +125,21 @@ func TestTenantsDoNotShareWorkers(t *testing.T) {
 	a, b = open(t, shared, label("a")).(*sandbox), open(t, shared, label("b")).(*sandbox)
 	if a.worker != b.worker {
 		t.Error("with ShareWorkers, tenants have workers of their own")
+	}
+}
+
+// TestAWithheldAnswerEndsTheWorker: nobody waits for ever for the end of a request that was cancelled.
+func TestAWithheldAnswerEndsTheWorker(t *testing.T) {
+	t.Parallel()
+	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
+	runSnippet(t, box, "x = 1")
+	w := box.worker
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+
+	err := w.callToEnd(ctx, "withhold", nil, &attackResult{})
+	<-w.gone
+	if cause, why := w.why(); !errors.Is(err, context.DeadlineExceeded) || cause != CauseSilent {
+		t.Errorf("%v; the worker ended with %v, %s", err, cause, why)
 	}
 }

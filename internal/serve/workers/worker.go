@@ -284,8 +284,18 @@ func (w *worker) call(ctx context.Context, method string, params, result any) er
 	return w.check(ctx, w.conn.Call(ctx, method, params, result), result)
 }
 
-// callToEnd is call, but it waits for the end of a cancelled request.
+// callToEnd is call, but it waits for the end of a cancelled request. A worker that does not end it in
+// time is ended.
 func (w *worker) callToEnd(ctx context.Context, method string, params, result any) error {
+	answered := make(chan struct{})
+	defer close(answered)
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-answered:
+		case <-time.After(endTimeout):
+			w.end(CauseSilent, "it did not end a request that was cancelled")
+		}
+	})()
 	return w.check(ctx, w.conn.CallToEnd(ctx, method, params, result), result)
 }
 
