@@ -50,17 +50,10 @@ const (
 	stuckProcess = "a snippet held a processor, and no limit ended it"
 )
 
-// ballastBytes is about how much more garbage a worker holds between two collections.
-const ballastBytes = 64 << 20
-
 // runWorker is the worker's program.
 func runWorker(conn *os.File) int {
 	// Guests may compute on all processors, and a message must not wait for one of them.
 	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
-	// The collector counts this memory, which is never touched, and so runs a fifth as often: beside
-	// snippets that compute, each of its runs delays those that are short.
-	ballast := make([]byte, ballastBytes)
-	defer runtime.KeepAlive(ballast)
 	watchdog.EndProcess(exitStuck, stuckProcess+"\n")
 	w, err := newInside(conn)
 	if err == nil {
@@ -81,6 +74,7 @@ type inside struct {
 	files   *receiver
 	scratch *os.File
 	conn    *jsonrpc.Conn
+	ballast []byte // which is never touched
 
 	mu    sync.Mutex
 	boxes map[int64]*box
@@ -116,6 +110,9 @@ func newInside(conn *os.File) (*inside, error) {
 
 // hello prepares the tier that the parent names.
 func (w *inside) hello(ctx context.Context, p helloParams) (_ none, err error) {
+	// The collector counts it, and so runs seldom: beside snippets that compute, each of its runs
+	// delays those that are short.
+	w.ballast = make([]byte, min(p.Garbage, maxGarbage))
 	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: p.Engine})
 	if err != nil {
 		return none{}, err

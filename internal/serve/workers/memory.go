@@ -19,7 +19,10 @@ import (
 
 const (
 	// baseMemory is what a worker needs beside its sessions, in bytes.
-	baseMemory = 128<<20 + ballastBytes
+	baseMemory = 128 << 20
+	// maxGarbage bounds what a worker may hold of garbage, which is a small share of all memory.
+	maxGarbage   = 64 << 20
+	garbageShare = 128
 	// leastMemory is the least that a session can work with.
 	leastMemory = 40 << 20
 	// spareMemory is what a snippet needs beside the memory of its interpreter.
@@ -33,6 +36,11 @@ const (
 // needOf returns what a session may make its worker use, in bytes: its interpreter, a checkpoint
 // of that, and the pages that a save copies.
 func needOf(limit int64) int64 { return 2*limit + min(limit, maxPages) }
+
+// garbageOf returns how much garbage one of the workers may hold that have so much memory.
+func garbageOf(most int64) uint64 {
+	return uint64(min(most/garbageShare, maxGarbage)) //nolint:gosec // above 0
+}
 
 // mostLimit is the inverse of needOf.
 func mostLimit(need int64) int64 {

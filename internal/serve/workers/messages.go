@@ -45,6 +45,8 @@ type ofSession struct {
 type helloParams struct {
 	Tier   string `json:"tier"`
 	Engine string `json:"engine"`
+	// Garbage is about how much more of it than usual there may be, in bytes.
+	Garbage uint64 `json:"garbage"`
 }
 
 // limits are those of tiers.Limits, times in nanoseconds.

@@ -149,7 +149,8 @@ func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	go w.serve()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return w.conn.Call(ctx, methodHello, helloParams{w.pool.inner.Info().Name, w.pool.options.Engine}, nil)
+	hello := helloParams{w.pool.inner.Info().Name, w.pool.options.Engine, garbageOf(w.pool.memory.most)}
+	return w.conn.Call(ctx, methodHello, hello, nil)
 }
 
 // ungreeted ends the serving of a worker that was never served.
