@@ -70,7 +70,7 @@ func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 	}
 }
 
-// TestHostileBoundsAreCheap has sources that would take long to estimate.
+// TestHostileBoundsAreCheap has sources that would take hours to estimate, or all memory.
 func TestHostileBoundsAreCheap(t *testing.T) {
 	doubled := "const a0 = 9\n"
 	for i := range 50 {
@@ -87,7 +87,7 @@ func TestHostileBoundsAreCheap(t *testing.T) {
 	} {
 		begun := time.Now()
 		analyse(t, source)
-		if took := time.Since(begun); took > 3*time.Second {
+		if took := time.Since(begun); took > time.Minute { // seconds, on a busy machine
 			t.Errorf("%s: %v", name, took)
 		}
 	}
