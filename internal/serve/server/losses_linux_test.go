@@ -4,6 +4,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +16,8 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/access"
 )
 
-// killWorkers kills the processes of the server until one of its workers has ended for that.
+// killWorkers kills the processes of the server until one of its workers has ended for that, and none
+// of them is left: another worker could still answer, and lose what it was told.
 func (s *tested) killWorkers() {
 	s.Helper()
 	ended := func() string {
@@ -24,10 +26,15 @@ func (s *tested) killWorkers() {
 		count, _, _ := strings.Cut(rest, "\n")
 		return count
 	}
+	killed := map[int]bool{}
 	for before := ended(); ended() == before; {
 		for _, id := range children(s) {
 			_ = unix.Kill(id, unix.SIGKILL) // some end by themselves
+			killed[id] = true
 		}
+	}
+	for slices.ContainsFunc(children(s), func(id int) bool { return killed[id] }) {
+		time.Sleep(time.Millisecond)
 	}
 }
 
