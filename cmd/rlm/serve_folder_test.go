@@ -49,14 +49,18 @@ func TestADataFolderHasOneServer(t *testing.T) {
 			t.Errorf("rlm %v ends with %d and %s, want %q", args, code, said, owner)
 		}
 	}
-	for want, args := range map[string][]string{
-		"rlm_":               {"keys", "create", "alice", "--data", data},
-		"alice":              {"keys", "list", "--data", data},
-		"all is whole":       {"store", "check", "--data", data},
-		"settings are right": append(second, "--check"),
+	for _, step := range []struct {
+		want string
+		args []string
+	}{
+		{"rlm_", []string{"keys", "create", "alice", "--data", data}},
+		{"alice", []string{"keys", "list", "--data", data}},
+		{"all is whole", []string{"store", "check", "--data", data}},
+		{"settings are right", append(second, "--check")},
 	} {
-		if said, code := outcomeOf(t, dir, args...); code != 0 || !strings.Contains(said, want) {
-			t.Errorf("rlm %v ends with %d and %s, want %q", args, code, said, want)
+		said, code := outcomeOf(t, dir, step.args...)
+		if code != 0 || !strings.Contains(said, step.want) {
+			t.Errorf("rlm %v ends with %d and %s, want %q", step.args, code, said, step.want)
 		}
 	}
 	s.ask("POST", snippets, `{"source":"log.append(1)"}`, &struct{}{})
