@@ -38,3 +38,13 @@ func TestCompileNamesTheInterpreter(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInterruptsHarmNoConnection interrupts each request at each place where CPython may be
+// interrupted, see testdata/interrupts.py.
+func TestInterruptsHarmNoConnection(t *testing.T) {
+	python := skip.WithoutCPython(t)
+	cmd := exec.CommandContext(t.Context(), python, "testdata/interrupts.py", "native/native.py")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

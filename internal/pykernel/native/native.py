@@ -39,6 +39,7 @@ _NUMBER = struct.Struct("<I")
 _ANSWER = struct.Struct("<IB")  # the head of an answer: its number, and 1 if the host failed
 _ROOM = 1 << 20  # bytes of memory that is kept for long frames: new pages take longer than a copy
 _RUN = struct.Struct("<iB16s16s")
+_LOOK_EVERY = 0.1  # seconds between two looks of the main thread at whether it was interrupted
 
 
 class HostError(RuntimeError):
@@ -56,6 +57,21 @@ _OF_FORKED = {
 }
 
 
+class Shield:
+    """Keeps interrupts off what the main thread does under it. One that came meanwhile is raised when the last
+    shield is left."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def __enter__(self):
+        self.connection.critical += threading.current_thread() is threading.main_thread()
+
+    def __exit__(self, *_):
+        if threading.current_thread() is threading.main_thread():
+            self.connection.leave_critical()
+
+
 class Connection:
     """Requests of any number of threads over one socket. Whoever waits for an
     answer reads, one thread at a time, and hands the others theirs."""
@@ -63,6 +79,7 @@ class Connection:
     def __init__(self):
         self.buffer = bytearray()
         self.room = bytearray()
+        self.shield = Shield(self)
         self.renew()
 
     def renew(self):
@@ -76,13 +93,15 @@ class Connection:
         self.sending = threading.Lock()
         self.reading = False
         self.critical = 0  # the main thread is at work that must not be cut short
+        self.waiting = False  # it only waits, so that an interrupt harms nothing
         self.interrupted = False
         self.owner = os.getpid()
 
     def interrupt(self, *_):
-        if self.critical:
+        if self.critical and not self.waiting:
             self.interrupted = True
         else:
+            self.waiting = False  # whoever cleans up after this one is not interrupted again
             raise KeyboardInterrupt
 
     def permit(self):
@@ -92,22 +111,19 @@ class Connection:
 
     def leave_critical(self):
         self.critical -= 1
-        if self.interrupted and not self.critical:
+        self.raise_interrupt(not self.critical)
+
+    def raise_interrupt(self, may_raise):
+        if self.interrupted and may_raise:
             self.interrupted = False
             raise KeyboardInterrupt
 
     def send(self, kind, *parts):
         data = b"".join((_HEAD.pack(sum(map(len, parts)), kind), *parts))
-        main = threading.current_thread() is threading.main_thread()
-        self.critical += main
-        try:
-            with self.sending:
-                view = memoryview(data)
-                while view:
-                    view = view[_write(OUTPUT, view):]
-        finally:
-            if main:
-                self.leave_critical()
+        with self.shield, self.sending:
+            view = memoryview(data)
+            while view:
+                view = view[_write(OUTPUT, view):]
 
     def post(self, payload, callback=None):
         """Sends a request; its number."""
@@ -120,17 +136,23 @@ class Connection:
         return number
 
     def request(self, payload):
-        number, begun = self.post(payload), self.snippets
-        while True:
-            with self.state:
-                while number not in self.answers and self.reading and begun == self.snippets:
-                    self.state.wait()
-                if number in self.answers:
-                    return self.answers.pop(number)
-                if begun != self.snippets:
-                    raise SystemExit  # of a thread whose snippet has ended; it says nothing
-                self.reading = True
-            self.read_as_leader(None)
+        """Sends a request and returns its answer. An interrupt ends the wait for it, and nothing else: no lock
+        stays locked, and no frame half read."""
+        main = threading.current_thread() is threading.main_thread()
+        may_stop = main and not self.critical
+        with self.shield:
+            number, begun = self.post(payload), self.snippets
+            while True:
+                with self.state:
+                    while number not in self.answers and self.reading and begun == self.snippets:
+                        self.state.wait(_LOOK_EVERY if may_stop else None)
+                        self.raise_interrupt(may_stop)
+                    if number in self.answers:
+                        return self.answers.pop(number)
+                    if begun != self.snippets:
+                        raise SystemExit  # of a thread whose snippet has ended; it says nothing
+                    self.reading = True
+                self.read_as_leader(None, may_stop)
 
     def order(self):
         """What the host sends next that is no answer. A thread that an earlier snippet
@@ -141,6 +163,7 @@ class Connection:
                     self.state.wait()
                 if self.orders:
                     self.snippets += 1
+                    self.answers.clear()  # those that an interrupted snippet did not wait for
                     self.state.notify_all()
                     return self.orders.pop(0)
                 self.reading = True
@@ -148,15 +171,16 @@ class Connection:
 
     def pump(self):
         """Takes the answers that have come, without waiting."""
-        with self.state:
-            if self.reading:
-                return
-            self.reading = True
-        self.read_as_leader(0)
+        with self.shield:
+            with self.state:
+                if self.reading:
+                    return
+                self.reading = True
+            self.read_as_leader(0)
 
-    def read_as_leader(self, timeout):
+    def read_as_leader(self, timeout, may_stop=False):
         try:
-            ready = self.readable(timeout)
+            ready = self.readable(timeout, may_stop)
             while ready:
                 self.deliver(*self.take())
                 ready = self.whole()  # no poll tells of what has been read already
@@ -169,27 +193,25 @@ class Connection:
         """Reports whether a whole frame has been read."""
         return len(self.buffer) >= _HEAD.size and len(self.buffer) >= _HEAD.size + _HEAD.unpack_from(self.buffer)[0]
 
-    def readable(self, timeout):
+    def readable(self, timeout, may_stop):
         if self.whole():
             return True
         poll = select.poll()
         poll.register(INPUT, select.POLLIN)
-        return bool(poll.poll(timeout))
+        try:
+            self.waiting = may_stop
+            self.raise_interrupt(may_stop)
+            return bool(poll.poll(timeout))
+        finally:
+            self.waiting = False
 
     def take(self):
-        """Reads the next frame: its kind, the head of an answer, and the rest. An interrupt cannot cut it short,
-        because half a frame is useless."""
-        main = threading.current_thread() is threading.main_thread()
-        self.critical += main
-        try:
-            self.fill(_HEAD.size)
-            size, kind = _HEAD.unpack_from(self.buffer)
-            begin, end = _HEAD.size + (_ANSWER.size if kind == 97 else 0), _HEAD.size + size
-            self.fill(begin)
-            return kind, bytes(self.buffer[_HEAD.size : begin]), self.cut(begin, end)
-        finally:
-            if main:
-                self.leave_critical()
+        """Reads the next frame: its kind, the head of an answer, and the rest."""
+        self.fill(_HEAD.size)
+        size, kind = _HEAD.unpack_from(self.buffer)
+        begin, end = _HEAD.size + (_ANSWER.size if kind == 97 else 0), _HEAD.size + size
+        self.fill(begin)
+        return kind, bytes(self.buffer[_HEAD.size : begin]), self.cut(begin, end)
 
     def fill(self, size):
         """Reads until the buffer has so many bytes."""
@@ -279,19 +301,20 @@ class Capture:
             _dup2(file, stream, True)
 
     def forward(self):
-        if not self.lock.acquire(False):
-            return
-        try:
-            for entry in self.files:
-                stream, file, at = entry
-                while at < _fstat(file).st_size:
-                    data = _pread(file, 1 << 20, at)
-                    entry[2] = at = at + len(data)
-                    connection.request(b"o%d" % stream + data)
-        except OSError:
-            pass  # the snippet has closed it
-        finally:
-            self.lock.release()
+        with connection.shield:
+            if not self.lock.acquire(False):
+                return
+            try:
+                for entry in self.files:
+                    stream, file, at = entry
+                    while at < _fstat(file).st_size:
+                        data = _pread(file, 1 << 20, at)
+                        entry[2] = at = at + len(data)
+                        connection.request(b"o%d" % stream + data)
+            except OSError:
+                pass  # the snippet has closed it
+            finally:
+                self.lock.release()
 
     def clear(self):
         for entry in self.files:
