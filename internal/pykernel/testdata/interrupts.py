@@ -37,7 +37,7 @@ def answer_all():
 
 threading.Thread(target=answer_all, daemon=True).start()
 
-LOOKS = ("RESUME", "CALL", "PRECALL", "JUMP_BACKWARD", "POP_JUMP_BACKWARD", "SETUP_WITH", "BEFORE_WITH", "WITH")
+LOOKS = ("RESUME", "CALL", "PRECALL", "JUMP_BACKWARD", "POP_JUMP_BACKWARD", "BEFORE_WITH")
 
 
 class InterruptAt:
@@ -49,7 +49,7 @@ class InterruptAt:
     def __call__(self, frame, event, argument):
         if self.done or frame.f_code.co_name in ("answer_all", "read"):
             return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        frame.f_trace_opcodes = True
         if event == "opcode":
             self.look(frame)
         return self
