@@ -29,6 +29,8 @@ type Queue struct {
 	free     int
 	slow     int              // places of slow callers
 	quickAt  time.Time        // when a quick caller came last
+	slowAt   time.Time        // when a slow caller got its place last
+	restsTo  time.Time        // until then, slow callers rest
 	retry    *time.Timer      // ends the time for which a free place is kept, nil if none is
 	lines    map[string]*line // of the tenants that wait
 	turns    []*line          // the same lines, in the order of their turns
@@ -67,8 +69,13 @@ type line struct {
 // mostPassed is how many quick callers of a tenant may go before a slow one.
 const mostPassed = 4
 
-// keptFor is how long one place is kept for quick callers, from the last one that came.
-const keptFor = 50 * time.Millisecond
+// keptFor is how long one place is kept for quick callers, from the last one that came. Slow callers
+// have the last place beside it half of that time: they rest as long as one of them has had it, and
+// mostRest at most.
+const (
+	keptFor  = 50 * time.Millisecond
+	mostRest = 20 * time.Millisecond
+)
 
 // next takes the next caller out of a line that is not empty, nil if only slow ones wait, and may not
 // have a place.
@@ -202,14 +209,25 @@ func (q *Queue) join(tenant string, longest int, as caller) (*caller, error) {
 }
 
 // admitsSlow reports whether a slow caller may have a free place.
-func (q *Queue) admitsSlow() bool {
-	return q.places <= 1 || q.slow < q.places-1 || time.Since(q.quickAt) >= keptFor
+func (q *Queue) admitsSlow() bool { return q.slowWait() <= 0 }
+
+// slowWait is how long a slow caller has to wait for a free place.
+func (q *Queue) slowWait() time.Duration {
+	kept := keptFor - time.Since(q.quickAt)
+	switch {
+	case q.places <= 1 || q.slow < q.places-2:
+		return 0
+	case q.slow < q.places-1:
+		return min(kept, time.Until(q.restsTo))
+	}
+	return kept
 }
 
 func (q *Queue) take(isSlow bool) {
 	q.free--
 	if isSlow {
 		q.slow++
+		q.slowAt = time.Now()
 	}
 }
 
@@ -265,6 +283,7 @@ func (q *Queue) leave(isSlow bool) {
 	q.free++
 	if isSlow {
 		q.slow--
+		q.restsTo = time.Now().Add(min(time.Since(q.slowAt), mostRest))
 	}
 	q.giveOut()
 }
@@ -276,7 +295,7 @@ func (q *Queue) giveOut() {
 			continue
 		}
 		if q.retry == nil {
-			q.retry = time.AfterFunc(keptFor-time.Since(q.quickAt), q.giveKept)
+			q.retry = time.AfterFunc(q.slowWait(), q.giveKept)
 		}
 		return
 	}

@@ -135,6 +135,42 @@ func leaveAs(q *Queue, name string) {
 	}
 }
 
+// TestSlowCallersRestBesideQuickOnes as long as one of them has had its place.
+func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(2, 100)
+		turn := func(comesQuick bool, takes time.Duration) (waited time.Duration) {
+			if comesQuick {
+				if err := q.Enter(t.Context(), "b"); err != nil {
+					t.Fatal(err)
+				}
+				q.Leave()
+			}
+			begun := time.Now()
+			if err := q.Return(t.Context(), "a", true); err != nil {
+				t.Fatal(err)
+			}
+			waited = time.Since(begun)
+			time.Sleep(takes)
+			q.LeaveSlow()
+			return waited
+		}
+		for i, step := range []struct {
+			comesQuick  bool
+			takes, want time.Duration
+		}{
+			{true, 5 * time.Millisecond, 0},
+			{true, time.Second, 5 * time.Millisecond},
+			{true, time.Second, mostRest},
+			{false, 0, 0},
+		} {
+			if waited := turn(step.comesQuick, step.takes); waited != step.want {
+				t.Errorf("before turn %d, a slow caller waits %s, want %s", i, waited, step.want)
+			}
+		}
+	})
+}
+
 // TestAPlaceIsKeptForQuickCallers while they come: slow ones then share the others.
 func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

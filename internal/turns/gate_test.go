@@ -123,7 +123,7 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 			close(ended)
 		}()
 		<-arrival
-		if left, changed := first.Left(); left != farQuantum || changed != nil {
+		if left, changed := first.Left(); left != farFirst || changed != nil {
 			t.Errorf("a newcomer waits, and %s of the first turn are left", left)
 		}
 		if waited := first.PassOn(ctx); waited != time.Second {

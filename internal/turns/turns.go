@@ -31,12 +31,14 @@ const (
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
 	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
-	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it.
+	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it, and
+	// shorter than a quantum, because many may begin at once.
 	farQuantum  = 20 * time.Millisecond
+	farFirst    = 5 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
 	// quick is the time in its turns up to which a snippet goes before those with more, for which
 	// a processor of several is kept while others come, see fairqueue.
-	quick = 50 * time.Millisecond
+	quick = 20 * time.Millisecond
 	// patience is how long a process keeps its turn while others wait. Nothing can pause a
 	// process cheaply, so it then goes on without a turn, and the operating system shares
 	// the processors.
@@ -260,7 +262,7 @@ func (t *Turn) Left() (left time.Duration, changed <-chan struct{}) {
 	case !t.queue.HasNewcomers():
 		return farQuantum - time.Since(t.since), t.queue.Newcomer()
 	case !t.isLong:
-		return farQuantum - time.Since(t.since), nil
+		return farFirst - time.Since(t.since), nil
 	}
 	return farCourtesy - time.Since(t.since), nil
 }
