@@ -3,6 +3,7 @@
 package workers
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,34 @@ func (s *sandbox) saveNow(t *testing.T) {
 	if !s.saveIfNew(t.Context()) {
 		t.Fatal("the session cannot be saved")
 	}
+}
+
+// TestASaveThatIsBrokenOffIsMadeLater: the caller gives up, or the worker ends.
+func TestASaveThatIsBrokenOffIsMadeLater(t *testing.T) {
+	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
+	save := func(ctx context.Context) bool {
+		box.using.Lock()
+		defer box.using.Unlock()
+		return box.saveIfNew(ctx)
+	}
+	runSnippet(t, box, "a = 1")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if save(gone) || box.pinned.Load() {
+		t.Error("a save was made that nobody waited for, or the session is pinned")
+	}
+	box.saveNow(t)
+
+	runSnippet(t, box, "a = 2")
+	box.worker.end(CauseProtocol, "a test")
+	<-box.worker.gone
+	if save(t.Context()) || box.pinned.Load() {
+		t.Error("a session was saved without its worker, or it is pinned")
+	}
+	if r := runSnippet(t, box, "print(a)"); r.Stdout != "1\n" || r.Lost == nil {
+		t.Errorf("the session came back with %q, %+v", r.Stdout, r.Lost)
+	}
+	box.saveNow(t)
 }
 
 // TestTheEndOfAWorkerEndsItsSnippets: the snippet that runs has crashed, and the session goes on.

@@ -289,8 +289,11 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	case s.isUnsaved():
 		ctx, cancel := context.WithTimeout(ctx, saveWithin)
 		defer cancel()
-		if err := s.save(ctx); err != nil {
-			if wasPinned := s.pinned.Swap(true); !wasPinned && !errors.Is(err, errGone) {
+		switch err := s.save(ctx); {
+		case errors.Is(err, errGone) || errors.Is(err, context.Canceled):
+			return false // the session may be saved next time
+		case err != nil:
+			if wasPinned := s.pinned.Swap(true); !wasPinned {
 				s.pool.options.Log.Warn("a session cannot be saved, and lasts as long as its worker", "error", err)
 			}
 			return false
