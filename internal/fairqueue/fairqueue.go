@@ -296,6 +296,8 @@ func (q *Queue) giveOut() {
 		}
 		if q.retry == nil {
 			q.retry = time.AfterFunc(q.slowWait(), q.giveKept)
+		} else {
+			q.retry.Reset(q.slowWait()) // a place that came back may make it shorter
 		}
 		return
 	}

@@ -171,6 +171,33 @@ func TestSlowCallersRestBesideQuickOnes(t *testing.T) {
 	})
 }
 
+// TestARestEndsForThoseThatWaited: the time for which a place is kept was longer when they came.
+func TestARestEndsForThoseThatWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(2, 100)
+		if err := q.Enter(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		q.Leave()
+		if err := q.Return(t.Context(), "a", true); err != nil {
+			t.Fatal(err)
+		}
+		begun, waited := time.Now(), make(chan time.Duration, 1)
+		go func() {
+			if err := q.Return(t.Context(), "a", true); err != nil {
+				t.Error(err)
+			}
+			waited <- time.Since(begun)
+			q.LeaveSlow()
+		}()
+		time.Sleep(10 * time.Millisecond)
+		q.LeaveSlow()
+		if got := <-waited; got != 20*time.Millisecond {
+			t.Errorf("the second slow caller waits %s", got)
+		}
+	})
+}
+
 // TestAPlaceIsKeptForQuickCallers while they come: slow ones then share the others.
 func TestAPlaceIsKeptForQuickCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,8 @@ class Shield:
         self.connection = connection
 
     def __enter__(self):
-        self.connection.critical += threading.current_thread() is threading.main_thread()
+        if threading.current_thread() is threading.main_thread():
+            self.connection.critical += 1  # no other thread may write it, not even to add 0
 
     def __exit__(self, *_):
         if threading.current_thread() is threading.main_thread():
@@ -101,7 +102,7 @@ class Connection:
         if self.critical and not self.waiting:
             self.interrupted = True
         else:
-            self.waiting = False  # whoever cleans up after this one is not interrupted again
+            self.waiting = self.interrupted = False  # whoever cleans up is not interrupted again
             raise KeyboardInterrupt
 
     def permit(self):

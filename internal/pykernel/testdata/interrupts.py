@@ -124,3 +124,23 @@ for what, use in uses.items():
     print(what, n, stopped)
     if stopped < n - 1:
         sys.exit(f"{what}: {n - stopped} of {n} interrupts were lost")
+
+def enter_beside():
+    """Enters the shield in another thread, while the main thread seems to enter it, too, twice."""
+    real = threading.current_thread
+
+    def current_thread():
+        connection.critical += 1
+        return real()
+
+    threading.current_thread = current_thread
+    with connection.shield:
+        pass
+    threading.current_thread = real
+
+
+thread = threading.Thread(target=enter_beside)
+thread.start()
+thread.join()
+if connection.critical != 2:
+    sys.exit(f"another thread changes the shield of the main one: {connection.critical}, want 2")

@@ -82,6 +82,7 @@ func TestSessionsBelowTheirLimitDoNotEndOneAnother(t *testing.T) {
 
 // TestSessionsThatRestLeaveForMemory runs snippets of more sessions than there is memory for.
 func TestSessionsThatRestLeaveForMemory(t *testing.T) {
+	skip.UnderRace(t) // the detector's own memory does not fit
 	const most = 512 << 20
 	tier := openTier(t, Options{Memory: most})
 	cfg := tiers.Config{Limits: tiers.Limits{Memory: 64 << 20}}

@@ -49,14 +49,13 @@ const (
 // save takes the state of a session. using is held.
 func (s *sandbox) save(ctx context.Context) error {
 	begun := time.Now()
-	defer func() {
-		s.savedAt, s.tried = time.Now(), s.ordinal
-		s.saveCost = s.savedAt.Sub(begun)
-	}()
-
 	kept, err := s.savePages(ctx)
 	if err != nil && !errors.Is(err, errGone) && ctx.Err() == nil {
 		kept, err = s.saveVariables(ctx)
+	}
+	if !wasBrokenOff(err) {
+		s.savedAt, s.tried = time.Now(), s.ordinal
+		s.saveCost = s.savedAt.Sub(begun)
 	}
 	if err != nil {
 		return err
@@ -290,7 +289,7 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, saveWithin)
 		defer cancel()
 		switch err := s.save(ctx); {
-		case errors.Is(err, errGone) || errors.Is(err, context.Canceled):
+		case wasBrokenOff(err):
 			return false // the session may be saved next time
 		case err != nil:
 			if wasPinned := s.pinned.Swap(true); !wasPinned {
@@ -301,6 +300,11 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	}
 
 	return !s.pinned.Load()
+}
+
+// wasBrokenOff reports whether a save failed for a reason that is not the session's.
+func wasBrokenOff(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, context.Canceled)
 }
 
 // saveWithin bounds a save that nobody waits for.
