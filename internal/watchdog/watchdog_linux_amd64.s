@@ -116,17 +116,18 @@ over:
 	MOVQ CX, Stay_due(BX)
 
 take:
-	// From here on, the owner of the words does not unmap them.
+	// From here on, the owner of the words does not unmap them. All three are of the guest that made
+	// the moves: after its call, the stay may have an owner with another kind of limit.
 	MOVQ Stay_limit(BX), DI
 	MOVQ Stay_fuel(BX), CX
+	MOVQ Stay_noStack(BX), SI
 	MOVQ DI, DX
 	XCHGQ DX, ·takesFrom(SB)
 	CMPQ R9, Stay_moves(BX)
 	JNE  taken
 	TESTQ DI, DI
 	JEQ  fuel
-	MOVQ Stay_noStack(BX), DX
-	MOVQ DX, (DI)
+	MOVQ SI, (DI)
 
 fuel:
 	TESTQ CX, CX

@@ -118,9 +118,11 @@ over:
 	MOVD R13, Stay_due(R20)
 
 take:
-	// From here on, the owner of the words does not unmap them.
+	// From here on, the owner of the words does not unmap them. All three are of the guest that made
+	// the moves: after its call, the stay may have an owner with another kind of limit.
 	MOVD Stay_limit(R20), R11
 	MOVD Stay_fuel(R20), R13
+	MOVD Stay_noStack(R20), R9
 	MOVD $·takesFrom(SB), R12
 	MOVD R11, (R12)
 	DMB  $0xb // ISH
@@ -128,8 +130,7 @@ take:
 	CMP  R10, R23
 	BNE  taken
 	CBZ  R11, fuel
-	MOVD Stay_noStack(R20), R10
-	MOVD R10, (R11)
+	MOVD R9, (R11)
 
 fuel:
 	CBZ  R13, taken
