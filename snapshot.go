@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -57,7 +58,7 @@ func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data
 	}
 	if n := len(header.Namespaces); n > 0 && s.lost != nil {
 		last := &header.Namespaces[n-1]
-		last.Left = append(last.Left, tiers.Left{Name: "*", Type: "session", Reason: s.lost.Reason})
+		last.Left = append(last.Left, session.LeftOf(s.lost))
 	}
 	return header, data, nil
 }

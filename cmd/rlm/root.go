@@ -20,6 +20,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/internal/spelling"
+	"github.com/rlmhq/rlm/internal/store"
 )
 
 // linked is the version that the linker sets. The linker cannot set a variable that the
@@ -136,10 +137,20 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 		return exitInterrupted
 	}
 	if exit.err != nil {
-		_, _ = fmt.Fprintln(stderr, "rlm:", escapeKeepingLines(exit.err.Error()))
+		_, _ = fmt.Fprintln(stderr, "rlm:", escapeKeepingLines(adviseRepair(exit.err)))
 	}
 
 	return exit.code
+}
+
+// adviseRepair returns the text of an error, and what to do if the store is damaged.
+func adviseRepair(err error) string {
+	const command = "rlm store check"
+	text := err.Error()
+	if !errors.Is(err, store.ErrDamaged) || strings.Contains(text, command) {
+		return text
+	}
+	return text + ": " + command + " says what is lost, and with --repair saves the rest"
 }
 
 // endWithin ends the process if the command takes longer than a grace to end after a signal.

@@ -92,14 +92,10 @@ func (e *env) withStore(use func(store.Store) error) (err error) {
 	return asUsage(explainMissing(use(s)))
 }
 
-// explainMissing adds to the error of a run that does not exist where the names are, and to that of a
-// damaged one what to do.
+// explainMissing adds to the error of a run that does not exist where the names are.
 func explainMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)
-	}
-	if errors.Is(err, store.ErrDamaged) {
-		return fmt.Errorf("%w: rlm store check says what is lost, and with --repair saves the rest", err)
 	}
 	return err
 }

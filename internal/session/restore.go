@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -105,7 +106,7 @@ func (m *Machine) lost(guest Guest, s Snippet, healed Healed) *tiers.Loss {
 		return loss
 	}
 
-	state := "the state before this snippet"
+	state := "the state before the snippet"
 	switch {
 	case healed.Kept == 0:
 		state = "a fresh sandbox"
@@ -129,6 +130,16 @@ func (m *Machine) noun(s Snippet) string {
 		return noun
 	}
 	return "interpreter"
+}
+
+// LeftOf returns a loss that no result has said yet as something that a state lacks.
+func LeftOf(lost *tiers.Loss) tiers.Left {
+	reason := lost.Reason
+	if len(lost.Snippets) > 0 {
+		numbers := strings.Trim(fmt.Sprint(lost.Snippets), "[]")
+		reason = fmt.Sprintf("What these snippets did is lost: %s. %s", strings.ReplaceAll(numbers, " ", ", "), reason)
+	}
+	return tiers.Left{Name: "*", Type: "session", Reason: reason}
 }
 
 // JoinLosses adds one loss to another. Nil is none.

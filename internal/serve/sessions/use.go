@@ -344,6 +344,10 @@ func (m *Manager) asProblem(ctx context.Context, err error) error {
 	case errors.Is(why, errDeleted):
 		return problem.New(http.StatusConflict, "deleted", "the session was deleted while the snippet ran")
 	case errors.Is(why, errStopping) || errors.Is(err, rlm.ErrClosed):
+		if errors.As(err, &broken) && broken.Effects != tiers.EffectsNeverRan {
+			return problem.New(http.StatusServiceUnavailable, "draining",
+				"the server is stopping, and the snippet was interrupted%s", describeLoss(err))
+		}
 		return errDraining()
 	case ctx.Err() != nil:
 		return problem.New(http.StatusRequestTimeout, "client_gone", "the client went away")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -27,7 +28,7 @@ func (s *sandbox) Export(ctx context.Context) (tiers.State, error) {
 
 	state, err := s.export(ctx, maxMoved)
 	if s.lost != nil {
-		state.Left = append(state.Left, tiers.Left{Name: "*", Type: "session", Reason: s.lost.Reason})
+		state.Left = append(state.Left, session.LeftOf(s.lost))
 	}
 	return state, err
 }
