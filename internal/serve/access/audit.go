@@ -105,9 +105,17 @@ func seal(line []byte) []byte {
 func isWhole(line []byte) (hasSum, is bool) {
 	at := len(line) - sumLength
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(`,"sum":"`)) {
-		return false, json.Valid(line)
+		return false, isEntry(line)
 	}
 	return true, bytes.Equal(seal(append(line[:at:at], '}')), line)
+}
+
+// isEntry reports whether a line has the members of an entry alone: one whose checksum has got
+// another name is no line of an earlier version.
+func isEntry(line []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	return json.Valid(line) && decoder.Decode(&Entry{}) == nil
 }
 
 // Add writes an entry with the time of now, unless the key has too many failed requests.
