@@ -40,7 +40,7 @@ func TestDamageOfTheAuditLogIsFound(t *testing.T) {
 	}
 
 	places := []int{bytes.Index(whole, []byte(`"sum"`)) + 1} // its name in the first line that has one
-	for at := len(old); at < len(whole); at += 7 { // also in the checksum, and in the end of a line
+	for at := len(old); at < len(whole); at += 7 {           // also in the checksum, and in the end of a line
 		places = append(places, at)
 	}
 	for _, at := range places {
