@@ -2,7 +2,8 @@
 // line, and the lines take turns, so a tenant that asks often delays only itself. Within a line,
 // callers that keep their place for a short time go before the others, with exceptions, so that
 // those get on as well. And while quick callers come, one place of several is kept for them: they
-// need not wait until a slow one gives up its place.
+// need not wait until a slow one gives up its place. The last of the other places rests half of that
+// time.
 package fairqueue
 
 import (

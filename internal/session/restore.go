@@ -136,10 +136,15 @@ func (m *Machine) noun(s Snippet) string {
 func LeftOf(lost *tiers.Loss) tiers.Left {
 	reason := lost.Reason
 	if len(lost.Snippets) > 0 {
-		numbers := strings.Trim(fmt.Sprint(lost.Snippets), "[]")
-		reason = fmt.Sprintf("What these snippets did is lost: %s. %s", strings.ReplaceAll(numbers, " ", ", "), reason)
+		reason += fmt.Sprintf(" (%s)", DescribeLoss(lost))
 	}
 	return tiers.Left{Name: "*", Type: "session", Reason: reason}
+}
+
+// DescribeLoss names the snippets of a loss.
+func DescribeLoss(lost *tiers.Loss) string {
+	numbers := strings.Trim(fmt.Sprint(lost.Snippets), "[]")
+	return "what these snippets did is lost: " + strings.ReplaceAll(numbers, " ", ", ")
 }
 
 // JoinLosses adds one loss to another. Nil is none.

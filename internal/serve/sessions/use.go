@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/results"
+	"github.com/rlmhq/rlm/internal/session"
 	"github.com/rlmhq/rlm/internal/wirevalue"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
@@ -389,6 +388,5 @@ func describeLoss(err error) string {
 	if !errors.As(err, &broken) || broken.Lost == nil {
 		return ""
 	}
-	numbers := strings.Trim(fmt.Sprint(broken.Lost.Snippets), "[]")
-	return fmt.Sprintf("; what these snippets did is lost: %s", strings.ReplaceAll(numbers, " ", ", "))
+	return "; " + session.DescribeLoss(broken.Lost)
 }
