@@ -2,10 +2,9 @@ package rlm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
 
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
 )
@@ -15,25 +14,16 @@ type AnswerOutcome = run.Outcome
 
 // AnswerTask is a question about contexts, for models that write snippets.
 type AnswerTask struct {
+	// Task has the policy, the labels and the name. A durable run keeps its turns in Options.Store,
+	// too. The contexts and the question of a run that goes on must be those of the earlier call;
+	// other models lead to other calls, so only a turn that has not begun can have them.
+	repl.Task
 	// Contexts are the inputs of the question. Snippets read them as context, context_1 and
 	// so on; they never enter a prompt as a whole.
 	Contexts []Context
 	// Functions are host functions that snippets may call. The prompt lists them.
 	Functions []Function
-	// Policy says which tiers may run the snippets.
-	Policy Policy
-	// Labels name the caller of the run: see [SessionConfig]. They are in its events, too.
-	Labels map[string]string
-	// Name makes the run durable. Its turns and the answers of its calls are kept in
-	// Options.Store as they come. Answer goes on with an unfinished run of that name, and pays
-	// for nothing twice but the calls that were in flight when the earlier process ended. The
-	// contexts and the question must be those of the earlier call; other models lead to other
-	// calls, so only a turn that has not begun can have them. Empty keeps nothing.
-	Name string
-	// Begun is what the caller keeps with a durable run, as JSON, such as how to begin it again.
-	// The first Answer of the name sets it.
-	Begun json.RawMessage
-	// Signal describes the task for the triggers of [HookOutput], which measures the output
+	// Signal describes the task for the triggers of [github.com/rlmhq/rlm/hook.Output], which measures the output
 	// itself.
 	Signal run.Signal
 	// Config has the question, the models and the bounds. Answer sets its Inputs and Open
@@ -66,8 +56,8 @@ func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, er
 
 // answer checks that the models are available, and runs the loop.
 func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
-	cfg.Progress = addLabels(cfg.Progress, labels)
-	if err := checkRun(ctx, cfg); err != nil {
+	cfg.Progress = ledger.AddLabels(cfg.Progress, labels)
+	if err := run.CheckModels(ctx, cfg); err != nil {
 		return AnswerOutcome{}, refuse(ctx, err)
 	}
 	return run.Run(ctx, cfg)
@@ -108,26 +98,4 @@ func (e *Engine) withTask(
 	cfg.Open = e.opener(task.Policy, task.Labels)
 
 	return use(ctx, cfg)
-}
-
-// addLabels returns a progress function that adds labels to each event.
-func addLabels(progress func(ledger.Event), labels map[string]string) func(ledger.Event) {
-	if progress == nil || len(labels) == 0 {
-		return progress
-	}
-	return func(e ledger.Event) {
-		e.Labels = labels
-		progress(e)
-	}
-}
-
-// checkRun asks each server whether it serves its model, so that a run without one fails
-// before it costs anything.
-func checkRun(ctx context.Context, cfg run.Config) error {
-	cfg = cfg.WithDefaults()
-	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
-	for _, agent := range cfg.Agents {
-		names = append(names, agent.Model)
-	}
-	return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, names...)
 }

@@ -22,7 +22,7 @@ func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	ask := cfg.Ask
 	ask.Open = e.opener(cfg.Policy, cfg.Labels)
 	ask.Limits, ask.Deterministic = cfg.Limits, cfg.Deterministic
-	ask.Progress = addLabels(ask.Progress, cfg.Labels)
+	ask.Progress = ledger.AddLabels(ask.Progress, cfg.Labels)
 
 	return ask.SessionTools()
 }

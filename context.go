@@ -1,28 +1,37 @@
 package rlm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Context is an input of snippets: see [File], [Files], [Text], [Reader] and [Value].
+// Context is an input of snippets: see [File], [Text], [Reader] and [Value]. Package
+// [github.com/rlmhq/rlm/inputs] makes contexts of all other files.
 type Context struct {
 	name     string
 	open     func(ctx context.Context) (tiers.Input, error)
 	variable string
+}
+
+// ContextOf is what open opens, under a name for people and prompts.
+func ContextOf(name string, open func(ctx context.Context) (tiers.Input, error)) Context {
+	return Context{name: name, open: open}
 }
 
 // As returns the context with a further name for snippets of Python, besides context or
@@ -32,22 +41,100 @@ func (c Context) As(variable string) Context {
 	return c
 }
 
-// File is the file or folder at path, read as [Files] with default options reads it.
-func File(path string) Context { return Files(inputs.Options{}, path) }
+// File is the text in UTF-8 at path, or a folder of such texts. It is mapped, not read, so it must not
+// change while the session lives; a change is an error, not a wrong answer. A file whose first 64 KiB
+// are not UTF-8 is refused, and so is a PDF. Other texts are passed as they are, HTML and mail
+// among them, and so are the files that .gitignore names:
+// [github.com/rlmhq/rlm/inputs.Files] reads documents as text, archives, compressed files and other
+// encodings, and leaves ignored files out.
+func File(path string) Context {
+	return ContextOf(path, func(context.Context) (tiers.Input, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		if info.IsDir() {
+			return openFolder(path)
+		}
+		text, err := bigtext.Open(path)
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		return plainInput(text)
+	})
+}
 
-// Files is a file, a folder, or several of both. A text may be compressed and in any
-// encoding; an archive is a folder: see package [inputs] and [inputs.Open]. Text in UTF-8 is
-// mapped, not read. A file of a server is copied: see [inputs.Options.Servers] before you open
-// addresses of strangers. The files must not change while the session lives; a change is an error, not
-// a wrong answer.
-func Files(o inputs.Options, paths ...string) Context {
-	shown := make([]string, len(paths))
-	for i, path := range paths {
-		shown[i] = remote.Shorten(path)
+// openFolder opens a folder of plain texts. A file that is none is an error when a snippet reads it.
+func openFolder(path string) (tiers.Input, error) {
+	dir, err := bigtext.OpenFiles(path, []string{"."}, bigtext.Selection{
+		Load: func(_ context.Context, text *bigtext.Text) (*bigtext.Text, error) {
+			if err := checkPlain(text); err != nil {
+				return nil, errors.Join(err, text.Close())
+			}
+			return text, nil
+		},
+	})
+	if err != nil {
+		return tiers.Input{}, err
 	}
-	return Context{name: strings.Join(shown, ", "), open: func(ctx context.Context) (tiers.Input, error) {
-		return inputs.Open(ctx, o, paths...)
-	}}
+	var notes []string
+	for _, reason := range slices.Sorted(maps.Keys(dir.LeftOut())) {
+		notes = append(notes, fmt.Sprintf("left out: %d %s", dir.LeftOut()[reason], reason))
+	}
+	if len(dir.Names()) == 0 {
+		why := strings.Join(append([]string{"the directory has no files"}, notes...), "; ")
+		return tiers.Input{}, errors.Join(errors.New(why), dir.Close())
+	}
+	return tiers.Input{Dir: dir, Notes: notes}, nil
+}
+
+// plainInput makes a text an input, if it is plain. It owns the text.
+func plainInput(text *bigtext.Text) (tiers.Input, error) {
+	err := checkPlain(text)
+	if text.Size() == 0 {
+		err = errors.New("it is empty, or has no size: inputs.Files reads files of /proc, too")
+	}
+	if err != nil {
+		return tiers.Input{}, errors.Join(err, text.Close())
+	}
+	return tiers.Input{Text: text}, nil
+}
+
+// checkPlain refuses a text that is surely none in UTF-8, by its beginning.
+func checkPlain(text *bigtext.Text) error {
+	head := make([]byte, min(text.Size(), 64<<10))
+	if _, err := text.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+
+	var kind string
+	switch {
+	case bytes.HasPrefix(head, []byte("%PDF-")):
+		kind = "a PDF"
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		kind = "a text with a byte order mark"
+	case bytes.IndexByte(head, 0) >= 0 || !isUTF8(head, int64(len(head)) < text.Size()):
+		kind = "no text in UTF-8"
+	default:
+		return nil
+	}
+	return fmt.Errorf("it is %s: use inputs.Files or inputs.Stream of github.com/rlmhq/rlm/inputs, which "+
+		"read compressed files, documents, archives and all encodings", kind)
+}
+
+// isUTF8 reports whether a text is UTF-8. The last character of one that is cut may be, too.
+func isUTF8(head []byte, isCut bool) bool {
+	if isCut {
+		for i := 1; i < utf8.UTFMax && i < len(head); i++ {
+			if last := head[len(head)-i:]; utf8.RuneStart(last[0]) {
+				if !utf8.FullRune(last) {
+					head = head[:len(head)-i]
+				}
+				break
+			}
+		}
+	}
+	return utf8.Valid(head)
 }
 
 // Text is a text in memory.
@@ -57,17 +144,16 @@ func Text(name, text string) Context {
 	}}
 }
 
-// Reader is a stream. It is copied to an unnamed temporary file of at most limit bytes, and
-// read as [Files] with default options reads a file of that name.
+// Reader is a stream of text in UTF-8. It is copied to an unnamed temporary file of at most limit
+// bytes. What [File] refuses, it refuses, too: [github.com/rlmhq/rlm/inputs.Stream] reads it.
 func Reader(name string, r io.Reader, limit int64) Context {
-	return Stream(inputs.Options{}, name, r, limit)
-}
-
-// Stream is Reader with options.
-func Stream(o inputs.Options, name string, r io.Reader, limit int64) Context {
-	return Context{name: name, open: func(ctx context.Context) (tiers.Input, error) {
-		return inputs.Read(ctx, o, name, r, limit)
-	}}
+	return ContextOf(name, func(ctx context.Context) (tiers.Input, error) {
+		text, err := bigtext.Spooled(ctx, name, r, limit, func() error { return nil })
+		if err != nil {
+			return tiers.Input{}, err
+		}
+		return plainInput(text)
+	})
 }
 
 // Value is a Go value. Snippets see its JSON, decoded.
@@ -88,7 +174,7 @@ func openContexts(ctx context.Context, contexts []Context) (*opened, error) {
 	in := &opened{}
 	for _, c := range contexts {
 		if c.open == nil {
-			err := errors.New("cannot use an empty Context: make it with File, Files, Text, Reader or Value")
+			err := errors.New("cannot use an empty Context: make it with File, Text, Reader, Value or package inputs")
 			return nil, errors.Join(err, in.close())
 		}
 		if c.variable != "" {
@@ -125,7 +211,7 @@ func (in *opened) release() error {
 func (in *opened) close() error {
 	var errs []error
 	for _, input := range in.list {
-		errs = append(errs, inputs.Close(input))
+		errs = append(errs, input.Close())
 	}
 	return errors.Join(errs...)
 }

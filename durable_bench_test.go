@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snapshot"
 	"github.com/rlmhq/rlm/internal/store"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 )
@@ -163,7 +164,7 @@ func BenchmarkResume100(b *testing.B) {
 		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
 		_, err = engine.Answer(ctx, rlm.AnswerTask{
-			Name: "long", Contexts: []rlm.Context{rlm.Text("t", "five.")},
+			Task: repl.Task{Name: "long"}, Contexts: []rlm.Context{rlm.Text("t", "five.")},
 			Config: run.Config{
 				Question: "why?", Model: "test/m", Bypass: -1, MaxTurns: 200,
 				Models: &resumed{100, func() { took = time.Since(begun); cancel() }},

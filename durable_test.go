@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
@@ -100,7 +101,7 @@ func (d *durableRun) process(t *testing.T, most int, change func(*rlm.AnswerTask
 	d.model.most, d.model.broken = most, cancel
 	value := func(n int) tiers.Value { return fmt.Append(nil, n) }
 	task := rlm.AnswerTask{
-		Name: "a", Contexts: []rlm.Context{rlm.Text("t", "five.")},
+		Task: repl.Task{Name: "a"}, Contexts: []rlm.Context{rlm.Text("t", "five.")},
 		Functions: []rlm.Function{
 			rlm.Func("note", "note(text)", func(context.Context, tiers.Call) (tiers.Value, error) {
 				d.notes++

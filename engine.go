@@ -14,8 +14,13 @@
 // A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
 // error: see package tiers for the three endings.
 //
-// The engine also runs five loops, in which models write the snippets: [Engine.Answer],
-// [Engine.Reflect], [Engine.Reflexion], [Engine.Workflow] and [Engine.Distill].
+// The engine also runs loops, in which models write the snippets: [Engine.Answer], and those of
+// packages reflect, reflexion, workflow and distill below repl.
+//
+// The zero Options have the tier wasm alone, which links few modules. The other tiers are values of
+// package standard:
+//
+//	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 package rlm
 
 import (
@@ -25,8 +30,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -34,35 +37,29 @@ import (
 	"github.com/rlmhq/rlm/internal/analyser/golang"
 	"github.com/rlmhq/rlm/internal/analyser/python"
 	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/labels"
 	"github.com/rlmhq/rlm/internal/pyfolder"
 	"github.com/rlmhq/rlm/internal/runner"
 	"github.com/rlmhq/rlm/internal/turns"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
-	"github.com/rlmhq/rlm/tiers/docker"
-	"github.com/rlmhq/rlm/tiers/interp"
-	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// The names of the default tiers, for a [Policy].
+// The names of the tiers, for a [Policy].
 const (
-	TierInterp = interp.Name
+	TierInterp = "interp"
 	TierWasm   = wasm.Name
-	TierDocker = docker.Name
-	TierLocal  = local.Name
+	TierDocker = "docker"
+	TierLocal  = "local"
 )
 
 // Options configure an Engine. The zero value works.
 type Options struct {
-	// Tiers replace the default four tiers. Their names must differ. The engine owns them and
-	// closes them.
-	Tiers []tiers.Tier
-	// ChangeTiers, if set, gets the default tiers and returns the ones to take instead of them,
-	// such as one of them behind a further wall. Not called with Tiers.
-	ChangeTiers func([]tiers.Tier) ([]tiers.Tier, error)
+	// Tiers returns the tiers of the engine, which closes them; their names must differ. It gets the
+	// tier wasm that the engine has in any case, because it analyses snippets. Nil means that tier
+	// alone: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
+	Tiers func(wasm tiers.Tier) ([]tiers.Tier, error)
 	// CacheDir keeps compiled code between processes. Its files are executed, so it must
 	// belong to the user alone. Empty means the user's cache directory; "none"
 	// keeps nothing, so that the preparation takes about two seconds in each process.
@@ -70,38 +67,10 @@ type Options struct {
 	// WasmEngine runs the WebAssembly of tier wasm: "auto", "wazero" or "aot", as
 	// [github.com/rlmhq/rlm/tiers/wasm.Options] explains. Empty is "auto".
 	WasmEngine string
-	// Python is the interpreter of the host for tier local, a path or a name. Empty means
-	// python3.
-	Python string
-	// LocalFolders are folders of the host that tier local shows to snippets, read-only, besides
-	// those of Python. A folder with a home directory, keys, .env or .git is refused.
-	LocalFolders []string
-	// AllowSampled lets tier local run without a cgroup. The memory of its sandboxes is then
-	// sampled, and the samples miss some of what the kernel keeps for them.
-	AllowSampled bool
-	// DockerHost is the address of the Docker daemon, in the form of the variable
-	// DOCKER_HOST. Empty means the socket of the system.
-	DockerHost string
-	// DockerImage is the image of tier docker for Python: the name of one that was built with
-	// further packages, or an ID, "sha256:…", which pins it. Empty means the image that this
-	// version builds. DockerGoImage pins the image for Go by its ID.
-	DockerImage, DockerGoImage string
 	// Packages is a folder of pure-Python packages that snippets can import, such as
 	// `pip install --target` makes: os.DirFS(folder). They come before packages of the same
 	// name that a tier has. The caller keeps the folder as it is until Close.
 	Packages fs.FS
-	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT as in
-	// Policy.Hosts. Snippets do not see them: they ask for http:// addresses, and the host is
-	// asked by TLS.
-	Inject map[string]http.Header
-	// Containers is the number of containers that tier docker keeps started for the next
-	// sessions. With zero, a session waits for its container to start.
-	Containers int
-	// Processes is the number of Python processes that tier local keeps started for the next
-	// sessions, once a session has used the tier. Warm starts them at once if the number is
-	// positive. Zero means one, -1 none: each session then waits a tenth of a second for its
-	// process.
-	Processes int
 	// Processors bounds the snippets that compute at the same time. Zero means as many as Go
 	// uses. Snippets that wait for a processor take turns, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
@@ -128,7 +97,6 @@ const defaultQueue = 1000
 type Engine struct {
 	wasm      tiers.Tier // runs the analyser, and snippets if it is among tiers
 	tiers     []tiers.Tier
-	warmed    []tiers.Tier // prepared by Warm
 	analyser  *python.Analyser
 	analysers map[tiers.Language]runner.Analyser
 	probes    *runner.Probes
@@ -155,9 +123,6 @@ func New(options Options) (*Engine, error) {
 	if options.Processors < 0 || options.Queue < 0 || options.Memory < 0 {
 		return nil, errors.New("give positive Processors, Queue and Memory, or 0 for the default")
 	}
-	if err := egress.CheckHosts(slices.Collect(maps.Keys(options.Inject))); err != nil {
-		return nil, fmt.Errorf("cannot add headers: %w", err)
-	}
 	dir, err := cacheDir(options)
 	if err != nil {
 		return nil, err
@@ -183,16 +148,16 @@ func New(options Options) (*Engine, error) {
 	e.life, e.end = context.WithCancelCause(context.Background())
 	e.closing = sync.OnceValue(e.close)
 
-	e.warmed = append([]tiers.Tier{e.wasm}, options.Tiers...)
-	if e.tiers = slices.Clone(options.Tiers); e.tiers == nil {
-		if err := e.addDefaultTiers(options); err != nil {
-			return nil, err
-		}
-	}
-
 	e.analyser = python.New(e.wasm)
 	e.analysers = map[tiers.Language]runner.Analyser{
 		tiers.Python: e.analyser, tiers.Go: golang.Analyser{},
+	}
+
+	e.tiers = []tiers.Tier{e.wasm}
+	if options.Tiers != nil {
+		if e.tiers, err = options.Tiers(e.wasm); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
 	}
 
 	// Making a runner checks the tiers: two tiers of one name are an error.
@@ -200,35 +165,6 @@ func New(options Options) (*Engine, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
-}
-
-func (e *Engine) addDefaultTiers(options Options) (err error) {
-	warm := -1
-	if options.Containers > 0 {
-		warm = options.Containers
-	}
-	native := local.New(local.Options{
-		Python: options.Python, Folders: options.LocalFolders, Progress: options.Progress,
-		AllowSampled: options.AllowSampled, Warm: options.Processes, Inject: options.Inject, Log: options.Log,
-	})
-	if options.Processes > 0 {
-		e.warmed = append(e.warmed, native)
-	}
-
-	e.tiers = []tiers.Tier{
-		interp.New(interp.Options{}),
-		e.wasm,
-		docker.New(docker.Options{
-			Host: options.DockerHost, Image: options.DockerImage, GoImage: options.DockerGoImage,
-			Warm: warm, Inject: options.Inject, Log: options.Log,
-		}),
-		native,
-	}
-
-	if options.ChangeTiers != nil {
-		e.tiers, err = options.ChangeTiers(e.tiers)
-	}
-	return err
 }
 
 // cacheDir returns the directory for compiled code, "" for none. A directory that the caller
@@ -247,10 +183,18 @@ func cacheDir(options Options) (string, error) {
 // them; do not close them.
 func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
 
-// Warm does the slow preparations before the first snippet.
-func (e *Engine) Warm(ctx context.Context) error {
-	for _, tier := range e.warmed {
-		if err := tier.Warm(ctx); err != nil {
+// Warm does the slow preparations of tier wasm, and of the tiers with these names, before the first
+// snippet.
+func (e *Engine) Warm(ctx context.Context, names ...string) error {
+	if err := e.wasm.Warm(ctx); err != nil {
+		return err
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(e.tiers, func(t tiers.Tier) bool { return t.Info().Name == name })
+		if i < 0 {
+			return fmt.Errorf("cannot warm tier %q: the engine has no such tier", name)
+		}
+		if err := e.tiers[i].Warm(ctx); err != nil {
 			return err
 		}
 	}

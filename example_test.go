@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
@@ -300,7 +301,7 @@ func ExampleEngine_Runs() {
 		})
 	for range 2 {
 		outcome, err := engine.Answer(context.Background(), rlm.AnswerTask{
-			Name:      "shopping",
+			Task:      repl.Task{Name: "shopping"},
 			Contexts:  []rlm.Context{rlm.Text("the list", "tea rice")},
 			Functions: []rlm.Function{price},
 			Config: run.Config{
@@ -328,7 +329,7 @@ func ExampleEngine_Runs() {
 	// shopping is answered and has cost 1 call
 }
 
-func ExampleEngine_Reflect() {
+func Example_reflect() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -352,7 +353,7 @@ func ExampleEngine_Reflect() {
 		fmt.Println(err)
 		return
 	}
-	outcome, err := engine.Reflect(context.Background(), rlm.ReflectTask{
+	outcome, err := reflect.RunOn(context.Background(), engine, reflect.Task{
 		Subject: subject,
 		Config: reflect.Config{
 			Models: models, Model: "scripted/examples/reflect/refund.yaml", // or openai/gpt-5
@@ -371,7 +372,7 @@ func ExampleEngine_Reflect() {
 }
 
 // The judge finds a critical issue in the first draft and none in the second.
-func ExampleEngine_Reflexion() {
+func Example_reflexion() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -396,7 +397,7 @@ func ExampleEngine_Reflexion() {
 		fmt.Println(err)
 		return
 	}
-	outcome, err := engine.Reflexion(context.Background(), rlm.ReflexionTask{
+	outcome, err := reflexion.RunOn(context.Background(), engine, reflexion.Task{
 		Config: reflexion.Config{
 			Task:   "How do I set up database migrations?",
 			Memory: memory, Paths: []string{"examples/reflexion/project"},
@@ -419,7 +420,7 @@ func ExampleEngine_Reflexion() {
 }
 
 // A workflow needs a model only for nodes that ask one.
-func ExampleEngine_Workflow() {
+func Example_workflow() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -437,7 +438,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	outcome, err := engine.Workflow(context.Background(), rlm.WorkflowTask{
+	outcome, err := workflow.RunOn(context.Background(), engine, workflow.Task{
 		File: file, Input: map[string]any{"prices": []any{3, 4}},
 	})
 	fmt.Println(outcome.Status, outcome.Result, err)
@@ -447,7 +448,7 @@ nodes:
 }
 
 // Without a model, failures are clustered by their words.
-func ExampleEngine_Distill() {
+func Example_distill() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -464,7 +465,7 @@ func ExampleEngine_Distill() {
 		fmt.Println(err)
 		return
 	}
-	outcome, err := engine.Distill(context.Background(), rlm.DistillTask{Corpus: corpus})
+	outcome, err := distill.RunOn(context.Background(), engine, distill.Task{Corpus: corpus})
 	fmt.Println(outcome.Method, outcome.Failed, "of", outcome.Failed+outcome.Passed, err)
 	for _, cluster := range outcome.Clusters {
 		fmt.Println(cluster.Count, cluster.Failures)
@@ -473,19 +474,4 @@ func ExampleEngine_Distill() {
 	// Output:
 	// keywords 2 of 3 <nil>
 	// 2 [a b]
-}
-
-func ExampleHookOutput() {
-	task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: 100}}}
-	answer := func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) { // or engine.Answer
-		return rlm.AnswerOutcome{Answer: []byte(`"two tests failed"`)}, nil
-	}
-	for _, output := range []string{"ok, 12 tests", strings.Repeat("a long line\n", 100)} {
-		hooked, err := rlm.HookOutput(context.Background(), strings.NewReader(output), task, answer)
-		fmt.Printf("%q %s %v\n", hooked.Trigger, hooked.Text, err)
-	}
-
-	// Output:
-	// "" ok, 12 tests <nil>
-	// "large_output" two tests failed <nil>
 }

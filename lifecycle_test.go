@@ -17,7 +17,9 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/repl/workflow"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -83,7 +85,7 @@ func (b *fakeSandbox) Close() error { return nil }
 // engineOf returns an engine with one tier.
 func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
 	t.Helper()
-	return newEngine(t, rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{tier}, Log: log})
+	return newEngine(t, rlm.Options{CacheDir: "none", Tiers: only(tier), Log: log})
 }
 
 // pinned is a session in the tier "mine", whose snippets are not analysed.
@@ -111,24 +113,23 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 		}
 	}
 	_, err = rlm.New(
-		rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{newFakeTier("a"), newFakeTier("a")}},
+		rlm.Options{CacheDir: "none", Tiers: only(newFakeTier("a"), newFakeTier("a"))},
 	)
 	if err == nil || !strings.Contains(err.Error(), "two tiers") {
 		t.Errorf("two tiers of one name: %v", err)
 	}
 }
 
-// TestTheDefaultTiersCanBeChanged puts a tier in the place of a default one.
-func TestTheDefaultTiersCanBeChanged(t *testing.T) {
+// TestTiersGetTheTierWasm puts a tier in its place.
+func TestTiersGetTheTierWasm(t *testing.T) {
 	fake := newFakeTier("mine")
 	engine := newEngine(t, rlm.Options{
 		CacheDir: "none",
-		ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
-			if len(all) != 4 || all[1].Info().Name != rlm.TierWasm {
-				t.Errorf("the default tiers are %v", all)
+		Tiers: func(wasm tiers.Tier) ([]tiers.Tier, error) {
+			if name := wasm.Info().Name; name != rlm.TierWasm {
+				t.Errorf("the engine's own tier is %s", name)
 			}
-			all[1] = fake
-			return all, nil
+			return standard.Tiers(standard.Options{})(fake)
 		},
 	})
 	session, err := engine.Open(t.Context(), pinned())
@@ -141,11 +142,16 @@ func TestTheDefaultTiersCanBeChanged(t *testing.T) {
 
 	refused := errors.New("no wall here")
 	_, err = rlm.New(rlm.Options{
-		CacheDir: "none", ChangeTiers: func([]tiers.Tier) ([]tiers.Tier, error) { return nil, refused },
+		CacheDir: "none", Tiers: func(tiers.Tier) ([]tiers.Tier, error) { return nil, refused },
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("an error of the change is %v", err)
 	}
+}
+
+// only are the tiers of an engine.
+func only(list ...tiers.Tier) func(tiers.Tier) ([]tiers.Tier, error) {
+	return func(tiers.Tier) ([]tiers.Tier, error) { return list, nil }
 }
 
 func TestASessionHasOneOwner(t *testing.T) {
@@ -360,7 +366,7 @@ func TestAHostFunctionMayCloseNothingButKnowsIt(t *testing.T) {
 func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
 	engine := engineOf(t, newFakeTier("mine"), nil)
 	var setup *rlm.SetupError
-	outcome, err := engine.Workflow(t.Context(), rlm.WorkflowTask{})
+	outcome, err := workflow.RunOn(t.Context(), engine, workflow.Task{})
 	if !errors.As(err, &setup) || outcome.Status != ledger.StatusFailed {
 		t.Errorf("%+v, %v", outcome, err)
 	}
@@ -391,17 +397,17 @@ func TestALoopThatEndsWhileItPreparesHasTheCause(t *testing.T) {
 		},
 		"Reflect": func(ctx context.Context) error {
 			cfg := reflect.Config{Models: models, Model: "m"}
-			_, err := engine.Reflect(ctx, rlm.ReflectTask{Config: cfg})
+			_, err := reflect.RunOn(ctx, engine, reflect.Task{Config: cfg})
 			return err
 		},
 		"Reflexion": func(ctx context.Context) error {
 			cfg := reflexion.Config{Models: models, Model: "m"}
-			_, err := engine.Reflexion(ctx, rlm.ReflexionTask{Config: cfg})
+			_, err := reflexion.RunOn(ctx, engine, reflexion.Task{Config: cfg})
 			return err
 		},
 		"Distill": func(ctx context.Context) error {
 			cfg := distill.Config{Run: asked}
-			_, err := engine.Distill(ctx, rlm.DistillTask{Config: cfg})
+			_, err := distill.RunOn(ctx, engine, distill.Task{Config: cfg})
 			return err
 		},
 	} {
@@ -480,6 +486,24 @@ func TestCloseDoesNotWaitForAReader(t *testing.T) {
 		close(end)
 		if err := <-ended; err == nil {
 			t.Errorf("%s succeeds", name)
+		}
+	}
+}
+
+func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
+	engine, err := sharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, task := range map[string]rlm.AnswerTask{
+		"no registry":  {Config: run.Config{Question: "q", Model: "a/b"}},
+		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
+		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
+	} {
+		outcome, err := engine.Answer(t.Context(), task)
+		var setup *rlm.SetupError
+		if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
+			t.Errorf("%s: %+v, %v", name, outcome, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -133,7 +134,7 @@ func TestASnippetThatWaitsLeavesItsProcessor(t *testing.T) {
 
 func runInsideAHostCall(t *testing.T, tier string) {
 	t.Helper()
-	engine := newEngine(t, rlm.Options{Processors: 1})
+	engine := newEngine(t, rlm.Options{Processors: 1, Tiers: standard.Tiers(standard.Options{})})
 	for _, known := range engine.Tiers() {
 		if known.Info().Name == tier {
 			skip.WithoutTier(t, tier, known.Probe(t.Context()))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"
@@ -49,17 +50,17 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(*rlm.ReflectTask){
-		"set Models":         func(task *rlm.ReflectTask) { task.Config.Models = nil },
-		"no model":           func(task *rlm.ReflectTask) { task.Config.Model = "" },
-		"unknown/model":      func(task *rlm.ReflectTask) { task.Config.SubagentModel = "unknown/model" },
-		"connection refused": func(task *rlm.ReflectTask) { task.Config.SubagentModel = "away" },
-		"prompt template":    func(task *rlm.ReflectTask) { task.Config.PromptTemplate = "{x}" },
-		"negative":           func(task *rlm.ReflectTask) { task.Config.MaxIterations = -1 },
+	for want, change := range map[string]func(*reflect.Task){
+		"set Models":         func(task *reflect.Task) { task.Config.Models = nil },
+		"no model":           func(task *reflect.Task) { task.Config.Model = "" },
+		"unknown/model":      func(task *reflect.Task) { task.Config.SubagentModel = "unknown/model" },
+		"connection refused": func(task *reflect.Task) { task.Config.SubagentModel = "away" },
+		"prompt template":    func(task *reflect.Task) { task.Config.PromptTemplate = "{x}" },
+		"negative":           func(task *reflect.Task) { task.Config.MaxIterations = -1 },
 	} {
-		task := rlm.ReflectTask{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
+		task := reflect.Task{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
 		change(&task)
-		outcome, err := engine.Reflect(t.Context(), task)
+		outcome, err := reflect.RunOn(t.Context(), engine, task)
 		var setup *rlm.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) ||
 			outcome.Status != ledger.StatusFailed {
@@ -70,13 +71,13 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := engine.Reflect(t.Context(), rlm.ReflectTask{
+	outcome, err := reflect.RunOn(t.Context(), engine, reflect.Task{
 		Config: reflect.Config{
 			Models: reflectors{},
 			Model:  "here",
 		},
 		Subject: subject,
-		Policy:  router.Policy{Pin: "wasm"},
+		Task:    repl.Task{Policy: router.Policy{Pin: "wasm"}},
 	})
 	if err != nil || outcome.Status != ledger.StatusAnswered || outcome.Output.Reasoning != "q" {
 		t.Errorf("%+v, %v", outcome, err)

@@ -19,9 +19,11 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/bigtext"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -37,7 +39,9 @@ func TestMain(m *testing.M) {
 }
 
 // sharedEngine serves all tests: it compiles once.
-var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) { return rlm.New(rlm.Options{}) })
+var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) {
+	return rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
+})
 
 // open starts a session that is closed when the test ends.
 func open(t *testing.T, cfg rlm.SessionConfig) *rlm.Session {
@@ -176,7 +180,7 @@ func TestAContextThatCannotBeUsedIsAnErrorThatNamesIt(t *testing.T) {
 		},
 		{"stream that breaks", rlm.Reader("the stream", iotest.ErrReader(broken), 10), "the stream", broken},
 		{"value that is not JSON", rlm.Value("the value", math.NaN()), "the value", nil},
-		{"zero", rlm.Context{}, "File, Files, Text, Reader or Value", nil},
+		{"zero", rlm.Context{}, "File, Text, Reader, Value or package inputs", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tryOpen(t,
@@ -268,7 +272,7 @@ func TestCloseIsIdempotent(t *testing.T) {
 			t.Errorf("close %d: %v", i+1, err)
 		}
 	}
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +297,7 @@ func TestAClosedSessionAnswersWithErrors(t *testing.T) {
 }
 
 func TestAClosedEngineAnswersWithErrors(t *testing.T) {
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -615,7 +619,9 @@ func TestASessionReadsMoreFilesThanAreOpenAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{rlm.File(dir)}})
+			session := open(t, rlm.SessionConfig{
+				Contexts: []rlm.Context{inputs.Files(inputs.Options{}, dir)},
+			})
 			all := fmt.Sprintln(n * size)
 			prints(t, session,
 				"first = context['000']\nprint(sum(len(context[p]) for p in context))", all)

@@ -116,7 +116,7 @@ func (w *boundedWriter) Room() int64 { return w.left }
 
 func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 	cfg := rlm.SessionConfig{Contexts: []rlm.Context{
-		rlm.File(file(t, "short.txt", "hello")), rlm.File(file(t, "short.bin", "a\x00\xff")),
+		rlm.File(file(t, "short.txt", "hello")), rlm.Text("short.bin", "a\x00\xff"),
 	}}
 	session := open(t, cfg)
 	prints(t, session, "text, both = context, [context, context_1]", "")
@@ -330,7 +330,7 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 // FuzzRestore gives a session hostile snapshots: it refuses them, or runs on.
 func FuzzRestore(f *testing.F) {
 	fake := newFakeTier("mine")
-	engine, err := rlm.New(rlm.Options{CacheDir: "none", Tiers: []tiers.Tier{fake}})
+	engine, err := rlm.New(rlm.Options{CacheDir: "none", Tiers: only(fake)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestAnActionIsDoneOnce(t *testing.T) {
 			return map[string]any{"to": to, "n": 1}, nil
 		},
 	}
-	process := func() (rlm.WorkflowOutcome, error) {
+	process := func() (workflow.Outcome, error) {
 		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -56,8 +56,8 @@ func TestAnActionIsDoneOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return engine.Workflow(t.Context(), rlm.WorkflowTask{
-			File: file, Name: "acted", Config: workflow.Config{Actions: []workflow.Action{send}},
+		return workflow.RunOn(t.Context(), engine, workflow.Task{
+			Task: repl.Task{Name: "acted"}, File: file, Config: workflow.Config{Actions: []workflow.Action{send}},
 		})
 	}
 

@@ -38,7 +38,7 @@ func namesOf(t *testing.T, o inputs.Options, paths ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.Close(in)
+	defer in.Close()
 	return in.Dir.Names()
 }
 
@@ -135,7 +135,7 @@ func TestPipesAreCopied(t *testing.T) {
 	if err := errors.Join(err, <-written); err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.Close(in)
+	defer in.Close()
 	if got := contentOf(t, in.Text); got != "from a pipe" {
 		t.Errorf("%q", got)
 	}
@@ -156,7 +156,7 @@ func TestFilesOfTheKernelAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.Close(in)
+	defer in.Close()
 	if got := contentOf(t, in.Text); !strings.HasPrefix(got, "Name:") {
 		t.Errorf("%q", got)
 	}

@@ -192,7 +192,7 @@ func TestEncodingsHaveTheNamesOfPython(t *testing.T) {
 		if data, err := text.Raw(0, text.Size()); err != nil || string(data) != in.text {
 			t.Errorf("%s: %q, %v; want %q", name, data, err, in.text)
 		}
-		if err := inputs.Close(opened); err != nil {
+		if err := opened.Close(); err != nil {
 			t.Error(err)
 		}
 	}

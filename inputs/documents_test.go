@@ -84,7 +84,7 @@ func TestDocumentsInFoldersAndArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.Close(folder)
+	defer folder.Close()
 	packed, err := read(t, inputs.Options{}, "all.zip", archive)
 	if err != nil {
 		t.Fatal(err)

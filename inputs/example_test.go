@@ -15,7 +15,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer inputs.Close(in)
+	defer in.Close()
 
 	text := make([]byte, in.Text.Size())
 	_, _ = in.Text.ReadAt(text, 0) // the whole text

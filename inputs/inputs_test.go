@@ -44,7 +44,7 @@ func read(t *testing.T, o inputs.Options, name string, data []byte) (tiers.Input
 	in, err := inputs.Read(t.Context(), o, name, bytes.NewReader(data), 1<<30)
 	if err == nil {
 		t.Cleanup(func() {
-			if err := inputs.Close(in); err != nil {
+			if err := in.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -390,7 +390,7 @@ func TestFoldersHaveDecodedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.Close(in)
+	defer in.Close()
 
 	files := filesOf(t, in)
 	if files["log.gz"] != "unpacked" || files["latin.txt"] != "café crème" || files["plain.txt"] != "plain" {

@@ -22,7 +22,7 @@ import (
 // of an address such as "https://example.com/app.log" or "s3://bucket/app.log". An address of S3
 // that ends in a slash, or is a pattern, gives a folder, whose files are copied when they are used.
 //
-// The files must not change while the input is in use. [Close] the input after the sandbox.
+// The files must not change while the input is in use. Close the input after the sandbox.
 func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) {
 	r, err := newReader(o)
 	if err != nil {
@@ -57,18 +57,6 @@ func Read(ctx context.Context, o Options, name string, stream io.Reader, limit i
 		return tiers.Input{}, err
 	}
 	return r.openText(ctx, text)
-}
-
-// Close closes the text or the folder of an input.
-func Close(in tiers.Input) error {
-	var errs []error
-
-	for _, part := range []any{in.Text, in.Dir} {
-		if closer, ok := part.(io.Closer); ok {
-			errs = append(errs, closer.Close())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // openOne opens the file or folder at path.

@@ -28,7 +28,7 @@ func openAddress(t *testing.T, o inputs.Options, address string) tiers.Input {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := inputs.Close(in); err != nil {
+		if err := in.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -172,7 +172,7 @@ func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = inputs.Close(in) }) // the test is over
+	t.Cleanup(func() { _ = in.Close() }) // the test is over
 	if notes := strings.Join(in.Notes, "\n"); !strings.Contains(notes, "what is only in shop.db-wal is not seen") {
 		t.Error(notes)
 	}
@@ -189,7 +189,7 @@ func TestAFolderHasTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = inputs.Close(in) }) // the test is over
+	t.Cleanup(func() { _ = in.Close() }) // the test is over
 
 	notes := strings.Join(in.Notes, "\n")
 	for _, note := range []string{"tables in parquet, whose rows are in .table(): v2.parquet", "tables in sqlite"} {

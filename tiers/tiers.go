@@ -25,6 +25,7 @@ package tiers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"time"
@@ -120,6 +121,17 @@ type Input struct {
 	// Notes are sentences on what the input does not show, such as how it was decoded and
 	// which files were left out. Prompts contain them.
 	Notes []string
+}
+
+// Close closes the text or the directory. Close the sandbox first.
+func (in Input) Close() error {
+	var errs []error
+	for _, part := range []any{in.Text, in.Dir} {
+		if closer, ok := part.(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Config says what a sandbox must have. The zero value is a sandbox with the

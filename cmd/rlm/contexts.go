@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/remote"
 )
@@ -170,9 +171,9 @@ func (c *contextFlags) open(e *env, note func(string, ...any)) ([]rlm.Context, e
 			}
 			opened = rlm.Value(f.name(), value)
 		case f.isStdin():
-			opened = rlm.Stream(options, "stdin", e.stdin, maxStdin)
+			opened = inputs.Stream(options, "stdin", e.stdin, maxStdin)
 		default:
-			opened = rlm.Files(options, f.paths...)
+			opened = inputs.Files(options, f.paths...)
 		}
 		all = append(all, opened.As(f.variable))
 	}

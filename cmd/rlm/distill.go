@@ -114,7 +114,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
 	}
 	task.Name, task.Begun, task.Config.Run.Progress = f.name, f.begun, s.progress
 	f.tellKept(e, s.view.note)
-	outcome, err := s.engine.Distill(ctx, task)
+	outcome, err := distill.RunOn(ctx, s.engine, task)
 	s.finish()
 	f.end(ctx, e, s.engine, err == nil && !outcome.Partial)
 	kept := errors.Join(known.rememberClusters(outcome), known.keep(ctx))
@@ -125,7 +125,7 @@ func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
 }
 
 // complete copies the flags and the settings into a task.
-func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Models) error {
+func (f *distillFlags) complete(e *env, task *distill.Task, models ledger.Models) error {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (f *distillFlags) complete(e *env, task *rlm.DistillTask, models ledger.Mod
 }
 
 // read reads the traces and the skillbook.
-func (f *distillFlags) read(e *env, names []string) (task rlm.DistillTask, err error) {
+func (f *distillFlags) read(e *env, names []string) (task distill.Task, err error) {
 	if slices.Contains(names, "-") && f.skills.in == "-" {
 		return task, errors.New("stdin cannot be both the traces and the skillbook")
 	}
@@ -248,7 +248,7 @@ func (f *distillFlags) describeCorpus(e *env, c *distill.Corpus, notes []string)
 }
 
 // finish prints the findings and returns an error with the exit code.
-func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
+func (f *distillFlags) finish(e *env, r *distill.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -280,7 +280,7 @@ func (f *distillFlags) finish(e *env, r *rlm.DistillOutcome, err error) error {
 
 // formatFindings shows the findings as text. Traces and models wrote the names and texts,
 // so they are escaped.
-func formatFindings(r *rlm.DistillOutcome) string {
+func formatFindings(r *distill.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""),
 		english.Plural(r.Failed+r.Passed, "trace", ""),
@@ -314,7 +314,7 @@ func formatFindings(r *rlm.DistillOutcome) string {
 
 // describeNoEdits says why there are no edits, empty if there are some, none were wanted, or the
 // run has failed.
-func (f *distillFlags) describeNoEdits(e *env, r *rlm.DistillOutcome, failed error) string {
+func (f *distillFlags) describeNoEdits(e *env, r *distill.Outcome, failed error) string {
 	switch {
 	case failed != nil || len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:
 		return ""

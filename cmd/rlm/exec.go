@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -209,20 +210,17 @@ func (e *env) newEngine(
 		return nil, &exitError{exitUsage, err}
 	}
 	folder, _ := e.storeFolder() // without it, named runs fail before this
+	progress := func(what string) { note("%s", what) }
+	kinds := e.tierOptions()
+	kinds.Inject, kinds.Progress = headers, progress
 	options := rlm.Options{
-		Inject:       headers,
-		Store:        folder,
-		CacheDir:     e.settings.CacheDir,
-		WasmEngine:   e.settings.Engine,
-		Python:       e.settings.Python,
-		LocalFolders: e.settings.LocalFolder,
-		AllowSampled: e.settings.AllowSampled,
-		Processes:    -1, // a command seldom has a second session
-		DockerHost:   dockerHost(),
-		DockerImage:  e.settings.Image,
-		Packages:     packages,
-		Log:          e.log,
-		Progress:     func(what string) { note("%s", what) },
+		Tiers:      standard.Tiers(kinds),
+		Store:      folder,
+		CacheDir:   e.settings.CacheDir,
+		WasmEngine: e.settings.Engine,
+		Packages:   packages,
+		Log:        e.log,
+		Progress:   progress,
 	}
 	for _, change := range changes {
 		change(&options)

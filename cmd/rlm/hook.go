@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/hook"
 	loop "github.com/rlmhq/rlm/repl/run"
 )
 
@@ -108,7 +109,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 
 	var run *started
 	var kept error
-	hooked, err := rlm.HookOutput(ctx, e.stdin, task,
+	hooked, err := hook.Output(ctx, e.stdin, task,
 		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {
 			if run, err = f.start(ctx, e, &task); err != nil {
 				return outcome, err

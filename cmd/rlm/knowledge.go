@@ -12,6 +12,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/memory"
 	"github.com/rlmhq/rlm/graph"
 	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
 // knowledge is the graph of a command, and the files that get its findings and its changes. Nil
@@ -173,14 +175,14 @@ func (k *knowledge) rememberRun(question string, o rlm.AnswerOutcome) error {
 	return broken(k.memory.AddRun(question, o))
 }
 
-func (k *knowledge) rememberReflection(question string, o rlm.ReflectOutcome) error {
+func (k *knowledge) rememberReflection(question string, o reflect.Outcome) error {
 	if k == nil || k.memory == nil {
 		return nil
 	}
 	return broken(k.memory.AddReflection(question, o))
 }
 
-func (k *knowledge) rememberClusters(o rlm.DistillOutcome) error {
+func (k *knowledge) rememberClusters(o distill.Outcome) error {
 	if k == nil || k.memory == nil || len(o.Clusters) == 0 {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/remote"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
@@ -183,10 +184,10 @@ func (f *mcpFlags) newServer(
 					return mcpserver.Given{}, errors.New(
 						"no server may be read: start rlm mcp with --context-server HOST")
 				}
-				return mcpserver.Given{Name: path, Context: rlm.Files(reading, path)}, nil
+				return mcpserver.Given{Name: path, Context: inputs.Files(reading, path)}, nil
 			}
 			within, err := findBelow(roots, path)
-			return mcpserver.Given{Name: path, Context: rlm.Files(reading, within)}, err
+			return mcpserver.Given{Name: path, Context: inputs.Files(reading, within)}, err
 		},
 		PathHelp: "Paths cannot be read here: the user has named no root.",
 		Detect:   engine.Detect, Functions: functions, Asks: cfg.Ask.Models != nil,

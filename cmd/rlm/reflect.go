@@ -124,7 +124,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 	}
 	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
 	f.tellKept(e, s.view.note)
-	outcome, err := s.engine.Reflect(ctx, task)
+	outcome, err := reflect.RunOn(ctx, s.engine, task)
 	s.finish()
 	f.end(ctx, e, s.engine, isAnalysed(&outcome))
 	kept := errors.Join(known.rememberReflection(task.Subject.Question, outcome), known.keep(ctx))
@@ -138,7 +138,7 @@ func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, tr
 // task makes a task from the flags and settings. Close the models, a registry, after it.
 func (f *reflectFlags) task(
 	e *env, flags *pflag.FlagSet, traces []string,
-) (task rlm.ReflectTask, models io.Closer, err error) {
+) (task reflect.Task, models io.Closer, err error) {
 	if err := f.readSubject(e, flags, traces, &task); err != nil {
 		return task, nil, err
 	}
@@ -171,7 +171,7 @@ func (f *reflectFlags) task(
 }
 
 // configureReflection copies the settings into a task.
-func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (err error) {
+func configureReflection(e *env, task *reflect.Task, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
 	cfg.Models, cfg.Model, cfg.SubagentModel = models, c.Model, c.SubModel
 	cfg.MaxReply = int(c.MaxReply)
@@ -194,7 +194,7 @@ func configureReflection(e *env, task *rlm.ReflectTask, models ledger.Models) (e
 // readSubject reads the traces and the skillbook, and applies the flags that override parts
 // of the traces.
 func (f *reflectFlags) readSubject(
-	e *env, flags *pflag.FlagSet, traces []string, task *rlm.ReflectTask,
+	e *env, flags *pflag.FlagSet, traces []string, task *reflect.Task,
 ) error {
 	if slices.Contains(traces, "-") && f.skills.in == "-" {
 		return errors.New("stdin cannot be both the trace and the skillbook")
@@ -224,12 +224,12 @@ func (f *reflectFlags) readSubject(
 }
 
 // isAnalysed reports whether a reflection has an analysis.
-func isAnalysed(outcome *rlm.ReflectOutcome) bool {
+func isAnalysed(outcome *reflect.Outcome) bool {
 	return outcome.Status == ledger.StatusAnswered || outcome.Status == ledger.StatusSynthesised
 }
 
 // finish prints the analysis and returns an error with the exit code.
-func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) error {
+func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -253,7 +253,7 @@ func (f *reflectFlags) finish(e *env, outcome rlm.ReflectOutcome, err error) err
 }
 
 // formatAnalysis shows an analysis as Markdown. A model wrote its texts, so they are escaped.
-func formatAnalysis(outcome *rlm.ReflectOutcome) string {
+func formatAnalysis(outcome *reflect.Outcome) string {
 	o := &outcome.Output
 	var b strings.Builder
 	if outcome.Status == ledger.StatusSynthesised {

@@ -124,7 +124,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 
 	whole.Name, whole.Begun, whole.Config.Progress = f.name, f.begun, s.progress
 	f.tellKept(e, s.view.note)
-	outcome, err := s.engine.Reflexion(ctx, whole)
+	outcome, err := reflexion.RunOn(ctx, s.engine, whole)
 	s.finish()
 	f.end(ctx, e, s.engine, outcome.Status == "passed" || outcome.Status == "rejected")
 	return f.finish(e, &outcome, err)
@@ -133,7 +133,7 @@ func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 // task makes a task from the flags and the settings.
 func (f *reflexionFlags) task(
 	e *env, text string, models ledger.Models,
-) (task rlm.ReflexionTask, err error) {
+) (task reflexion.Task, err error) {
 	if text == "-" {
 		if text, err = readAll(e.stdin, maxQuestion, "the task"); err != nil {
 			return task, err
@@ -166,7 +166,7 @@ func (f *reflexionFlags) task(
 }
 
 // readFacts reads the prior knowledge of --facts.
-func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
+func (f *reflexionFlags) readFacts(task *reflexion.Task) error {
 	if f.facts == "" {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (f *reflexionFlags) readFacts(task *rlm.ReflexionTask) error {
 }
 
 // finish prints the last draft and returns an error with the exit code.
-func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) error {
+func (f *reflexionFlags) finish(e *env, r *reflexion.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, err}
@@ -223,7 +223,7 @@ func (f *reflexionFlags) finish(e *env, r *rlm.ReflexionOutcome, err error) erro
 }
 
 // showIssues prints the issues of the last draft that was judged, a line for each.
-func showIssues(e *env, r *rlm.ReflexionOutcome) {
+func showIssues(e *env, r *reflexion.Outcome) {
 	for i := len(r.Iterations) - 1; i >= 0; i-- {
 		critique := r.Iterations[i].Critique
 		if critique == nil {
@@ -242,7 +242,7 @@ func showIssues(e *env, r *rlm.ReflexionOutcome) {
 }
 
 // showEvidence prints how many passages of --evidence the judges of the last draft saw.
-func (f *reflexionFlags) showEvidence(e *env, r *rlm.ReflexionOutcome) {
+func (f *reflexionFlags) showEvidence(e *env, r *reflexion.Outcome) {
 	if len(f.evidence) == 0 || len(r.Iterations) == 0 {
 		return
 	}

@@ -178,11 +178,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 
 	e.settings.Store = server.StoreFolder(dir)
-	engine, err := e.engine(ctx, note, func(o *rlm.Options) {
-		if !f.inProcess {
-			o.ChangeTiers = func(all []tiers.Tier) ([]tiers.Tier, error) { return f.useWorkers(ctx, e, all) }
-		}
-	})
+	engine, err := f.openEngine(ctx, e, note)
 	if err != nil {
 		return err
 	}
@@ -224,9 +220,33 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	return f.serve(ctx, s, secure, certs, note)
 }
 
+// openEngine returns an engine whose tier wasm runs in workers, unless the flags forbid it.
+func (f *serveFlags) openEngine(
+	ctx context.Context, e *env, note func(string, ...any),
+) (*rlm.Engine, error) {
+	if f.inProcess {
+		return e.engine(ctx, note)
+	}
+
+	return e.engine(ctx, note, func(o *rlm.Options) {
+		all := o.Tiers
+		o.Tiers = func(wasm tiers.Tier) ([]tiers.Tier, error) {
+			inWorkers, err := f.useWorkers(ctx, e, wasm)
+			if err != nil {
+				return nil, err
+			}
+			list, err := all(inWorkers)
+			if err != nil {
+				return nil, errors.Join(err, inWorkers.Close())
+			}
+			return list, nil
+		}
+	})
+}
+
 // useWorkers puts tier wasm into workers.
-func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) ([]tiers.Tier, error) {
-	all, err := workers.Replace(ctx, all, rlm.TierWasm, workers.Options{
+func (f *serveFlags) useWorkers(ctx context.Context, e *env, wasm tiers.Tier) (tiers.Tier, error) {
+	inWorkers, err := workers.Start(ctx, wasm, workers.Options{
 		Memory: int64(f.memory), Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
 		AllowNested: f.allowNested, Log: e.log,
 	})
@@ -234,7 +254,7 @@ func (f *serveFlags) useWorkers(ctx context.Context, e *env, all []tiers.Tier) (
 		return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
 			"compiler would reach the keys", err)
 	}
-	return all, nil
+	return inWorkers, nil
 }
 
 // noteMemory says which sessions get less memory than the settings allow.

@@ -180,8 +180,10 @@ func (m *mcpEndpoint) read(ctx context.Context, k *access.Key, id string) (given
 		return given, err
 	}
 	return mcpserver.Given{
-		Name: known.Name, Path: m.files.Path(known.ID), Context: rlm.Stream(m.inputs, known.Name, file, m.maxContext),
-		Close: func() { _ = file.Close() }, // was only read
+		Name:    known.Name,
+		Path:    m.files.Path(known.ID),
+		Context: inputs.Stream(m.inputs, known.Name, file, m.maxContext),
+		Close:   func() { _ = file.Close() }, // was only read
 	}, nil
 }
 

@@ -14,9 +14,10 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/skillbook"
 	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/repl/distill"
+	"github.com/rlmhq/rlm/repl/reflect"
 )
 
 // skillbookFlags name the skillbook that a command reads, and the one that it writes.
@@ -89,7 +90,7 @@ const maxTask = 300
 
 // learnFromReflection adds the lessons of an analysis to the skillbook and counts its tags.
 func (f *skillbookFlags) learnFromReflection(
-	question string, o *rlm.ReflectOutcome, note func(string, ...any),
+	question string, o *reflect.Outcome, note func(string, ...any),
 ) error {
 	if f.book == nil {
 		return nil
@@ -118,7 +119,7 @@ func (f *skillbookFlags) learnFromReflection(
 var promptKinds = map[string]bool{"skill": true, "system_prompt": true, "memory": true}
 
 // learnFromEdits adds the edits that an agent can follow to the skillbook.
-func (f *skillbookFlags) learnFromEdits(o *rlm.DistillOutcome, note func(string, ...any)) error {
+func (f *skillbookFlags) learnFromEdits(o *distill.Outcome, note func(string, ...any)) error {
 	if f.book == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -175,15 +176,15 @@ func (e *env) makeContext(c *sessions.Context, note func(string, ...any)) rlm.Co
 	var made rlm.Context
 	switch {
 	case c.Path != "":
-		made = rlm.Files(options, c.Path)
+		made = inputs.Files(options, c.Path)
 	case len(c.Paths) > 0:
-		made = rlm.Files(options, c.Paths...)
+		made = inputs.Files(options, c.Paths...)
 	case c.JSON != nil:
 		made = rlm.Value(c.Name, c.JSON)
 	case len(c.Text) == 0:
 		made = rlm.Text(c.Name, "")
 	default:
-		made = rlm.Stream(options, c.Name, bytes.NewReader(c.Text), int64(len(c.Text)))
+		made = inputs.Stream(options, c.Name, bytes.NewReader(c.Text), int64(len(c.Text)))
 	}
 	return made.As(c.Variable)
 }

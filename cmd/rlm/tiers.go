@@ -11,7 +11,21 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/standard"
 )
+
+// tierOptions returns the options of the tiers according to the settings.
+func (e *env) tierOptions() standard.Options {
+	return standard.Options{
+		Python:       e.settings.Python,
+		LocalFolders: e.settings.LocalFolder,
+		AllowSampled: e.settings.AllowSampled,
+		Processes:    -1, // a command seldom has a second session
+		DockerHost:   dockerHost(),
+		DockerImage:  e.settings.Image,
+		Log:          e.log,
+	}
+}
 
 // newDiagnosis makes a command that shows a diagnosis of this machine.
 func newDiagnosis(
@@ -22,9 +36,7 @@ func newDiagnosis(
 		Use: use, Short: short, Long: long, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			engine, err := rlm.New(rlm.Options{
-				Python: e.settings.Python, LocalFolders: e.settings.LocalFolder,
-				AllowSampled: e.settings.AllowSampled, DockerHost: dockerHost(), Log: e.log,
-				DockerImage: e.settings.Image, WasmEngine: e.settings.Engine,
+				WasmEngine: e.settings.Engine, Tiers: standard.Tiers(e.tierOptions()), Log: e.log,
 			})
 			if err != nil {
 				return &exitError{exitUsage, err}

@@ -194,16 +194,16 @@ func (e *env) showNotes(notes []*workflow.Problem) {
 }
 
 // readWorkflow reads a file, - for stdin.
-func (e *env) readWorkflow(name string) (rlm.WorkflowTask, error) {
+func (e *env) readWorkflow(name string) (workflow.Task, error) {
 	text, err := readFile(e, name, maxInput, "the workflow")
 	if err != nil {
-		return rlm.WorkflowTask{}, err
+		return workflow.Task{}, err
 	}
 	return parseWorkflow(name, text)
 }
 
 // parseWorkflow makes a task from a file. Its schemas may refer to files in the same folder.
-func parseWorkflow(name, text string) (task rlm.WorkflowTask, err error) {
+func parseWorkflow(name, text string) (task workflow.Task, err error) {
 	if name == "-" {
 		task.File, err = workflow.Parse("stdin", []byte(text))
 		return task, err
@@ -259,7 +259,7 @@ func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 
 	task.Name, task.Begun, task.Config.Progress = f.name, f.begun, s.progress
 	f.tellKept(e, s.view.note)
-	outcome, err := s.engine.Workflow(ctx, task)
+	outcome, err := workflow.RunOn(ctx, s.engine, task)
 	s.finish()
 	f.end(ctx, e, s.engine, outcome.Status == statusDone)
 	return f.finish(e, outcome, err)
@@ -315,7 +315,7 @@ func (f *workflowFlags) addSkillbook(e *env, state map[string]any) error {
 
 // configure copies the settings and flags into a task.
 func (f *workflowFlags) configure(
-	e *env, task *rlm.WorkflowTask, models ledger.Models,
+	e *env, task *workflow.Task, models ledger.Models,
 ) (err error) {
 	var run rlm.AnswerTask
 	if err := configure(e, &run, models); err != nil {
@@ -334,7 +334,7 @@ func (f *workflowFlags) configure(
 }
 
 // finish prints the result and returns an error with the exit code.
-func (f *workflowFlags) finish(e *env, outcome rlm.WorkflowOutcome, err error) error {
+func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return &exitError{exitUsage, errors.New(escapeKeepingLines(err.Error()))}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/standard"
 )
 
 func main() {
@@ -56,7 +57,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		return errors.Join(err, registry.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/providers"
+	"github.com/rlmhq/rlm/standard"
 )
 
 // oracle is a registry whose model "oracle" labels each message honestly, from its text. It
@@ -143,7 +144,10 @@ func evaluate(t *testing.T, isSloppy bool) string {
 		t.Fatal(err)
 	}
 	// The cache of all tests: to compile the interpreter takes long.
-	engine, err := rlm.New(rlm.Options{CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache", "rlm")})
+	engine, err := rlm.New(rlm.Options{
+		CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache", "rlm"),
+		Tiers:    standard.Tiers(standard.Options{}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

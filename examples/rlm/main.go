@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/standard"
 )
 
 func main() {
@@ -45,7 +46,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	if err != nil {
 		return err
 	}
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		return errors.Join(err, registry.Close())
 	}

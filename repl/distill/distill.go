@@ -67,14 +67,14 @@ const (
 // mostAsked bounds how often a model is asked for edits.
 const mostAsked = 2
 
-// The values of Result.Method.
+// The values of Outcome.Method.
 const (
 	methodRun      = "rlm"
 	methodKeywords = "keywords"
 )
 
-// Result is the result of a distillation.
-type Result struct {
+// Outcome is the result of a distillation.
+type Outcome struct {
 	// Method says how the clusters were made: "rlm" by a run, "keywords" by the words of
 	// the errors.
 	Method string `json:"method"`
@@ -96,14 +96,14 @@ type Result struct {
 // Run distils a corpus. With a model, a run clusters the failures, unless Triggers.Traces of
 // Config.Run is negative; few of them need one call. Otherwise, or if the run has no answer,
 // the words of the errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
-// the context's cause, or describes the failure; the Result then says how far it came.
-func Run(ctx context.Context, corpus Corpus, cfg Config) (Result, error) {
+// the context's cause, or describes the failure; the Outcome then says how far it came.
+func Run(ctx context.Context, corpus Corpus, cfg Config) (Outcome, error) {
 	d := &distiller{
 		cfg:      cfg,
 		failures: corpus.Failures,
 		left:     cfg.Run,
 		caller:   calls.Caller{Emit: cfg.Run.Progress},
-		result: Result{
+		result: Outcome{
 			Method: methodKeywords, Failed: len(corpus.Failures), Passed: corpus.Passed,
 			Clusters: []FailureCluster{}, Edits: []ComponentEdit{},
 		},
@@ -123,7 +123,7 @@ type distiller struct {
 	trace    *record.Trace
 	step     int
 	runs     int
-	result   Result
+	result   Outcome
 }
 
 // Prepare checks the configuration.

@@ -105,7 +105,7 @@ func config(models ledger.Models) distill.Config {
 	}
 }
 
-func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Result {
+func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.Outcome {
 	t.Helper()
 	r, err := distill.Run(t.Context(), corpus, cfg)
 	if err != nil {
@@ -115,7 +115,7 @@ func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.
 }
 
 // outline is each cluster as "name count".
-func outline(r distill.Result) string {
+func outline(r distill.Outcome) string {
 	var parts []string
 	for _, c := range r.Clusters {
 		parts = append(parts, fmt.Sprint(c.Name, " ", c.Count))

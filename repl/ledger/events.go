@@ -94,3 +94,14 @@ type SubCall struct {
 	Elapsed  time.Duration
 	Err      error
 }
+
+// AddLabels returns a progress function that adds labels to each event.
+func AddLabels(progress func(Event), labels map[string]string) func(Event) {
+	if progress == nil || len(labels) == 0 {
+		return progress
+	}
+	return func(e Event) {
+		e.Labels = labels
+		progress(e)
+	}
+}

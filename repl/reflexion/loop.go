@@ -27,7 +27,7 @@ type loop struct {
 	contract *schema.Contract
 	evidence *evidence
 	trace    *record.Trace
-	result   Result
+	result   Outcome
 	turn     int
 }
 
@@ -36,10 +36,10 @@ const node = harness.Root
 
 // Run drafts, judges and revises until a draft passes, or the iterations or the budget
 // are used up. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause, or describes the failure; the Result then holds the last draft as a
+// context's cause, or describes the failure; the Outcome then holds the last draft as a
 // fallback. A used-up budget is not an error.
-func Run(ctx context.Context, cfg Config) (Result, error) {
-	l := &loop{cfg: cfg, result: Result{Iterations: []Iteration{}}}
+func Run(ctx context.Context, cfg Config) (Outcome, error) {
+	l := &loop{cfg: cfg, result: Outcome{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
 	if err != nil && l.result.Status == "" {
 		l.result.Status, l.result.Reason = ledger.StatusFailed, err.Error()

@@ -124,7 +124,7 @@ func config(m *model) reflexion.Config {
 	}
 }
 
-func run(t *testing.T, cfg reflexion.Config) reflexion.Result {
+func run(t *testing.T, cfg reflexion.Config) reflexion.Outcome {
 	t.Helper()
 	result, err := reflexion.Run(t.Context(), cfg)
 	if err != nil {
@@ -136,7 +136,7 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Result {
 // ended runs and compares how it ended.
 func ended(
 	t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int,
-) reflexion.Result {
+) reflexion.Outcome {
 	t.Helper()
 	r := run(t, cfg)
 	if r.Status != status || len(r.Iterations) != iterations ||
@@ -304,7 +304,7 @@ func TestStepReviseDraft(t *testing.T) {
 
 // TestExitConditions:
 //
-// Source 001, repl/reflexion/result.go: critique.passes === true: success is true;
+// Source 001, repl/reflexion/outcome.go: critique.passes === true: success is true;
 // iterationNumber === maxIterations: success is false.
 func TestExitConditions(t *testing.T) {
 	for _, c := range []struct {
@@ -387,18 +387,18 @@ func TestTokenTracking(t *testing.T) {
 
 // TestTypes:
 //
-// Source 001, repl/reflexion/result.go: ReflexionResult: final_draft, iterations,
+// Source 001, repl/reflexion/outcome.go: ReflexionResult: final_draft, iterations,
 // total_llm_calls, total_tokens, success.
 //
-// Source 001, repl/reflexion/result.go: ReflexionIteration: iteration_number, draft, evidence,
+// Source 001, repl/reflexion/outcome.go: ReflexionIteration: iteration_number, draft, evidence,
 // critique, revised.
 //
-// Source 001, repl/reflexion/result.go: Evidence: source, content, relevance, supports_claim.
+// Source 001, repl/reflexion/outcome.go: Evidence: source, content, relevance, supports_claim.
 //
-// Source 001, repl/reflexion/result.go: Critique: issues, confidence, passes. Issue: type,
+// Source 001, repl/reflexion/outcome.go: Critique: issues, confidence, passes. Issue: type,
 // description, severity, suggested_fix.
 func TestTypes(t *testing.T) {
-	result := reflexion.Result{
+	result := reflexion.Outcome{
 		FinalDraft: "d", Iterations: []reflexion.Iteration{
 			{
 				Number:  1,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -192,4 +193,15 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	direct, err := r.writeDirect(ctx, contract)
 	e.Bypass = direct != ""
 	return e, err
+}
+
+// CheckModels asks each server whether it serves its model, so that a run without one fails before it
+// costs anything.
+func CheckModels(ctx context.Context, cfg Config) error {
+	cfg = cfg.WithDefaults()
+	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
+	for _, agent := range cfg.Agents {
+		names = append(names, agent.Model)
+	}
+	return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, names...)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 )
@@ -48,7 +49,9 @@ print(len(words), time.perf_counter() - begun)
 // words counts the words of a long context, with the default limits, and of the same file in
 // native CPython, in turn.
 func (b *bench) words() error {
-	engine, err := rlm.New(rlm.Options{Python: b.python, Processes: -1})
+	engine, err := rlm.New(rlm.Options{
+		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: -1}),
+	})
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (b *bench) runOnce(engine *rlm.Engine, cfg rlm.SessionConfig, source string
 // further ones.
 func (b *bench) newSessions() error {
 	begun := time.Now()
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		return err
 	}
@@ -163,7 +166,9 @@ func (b *bench) hostPython() error {
 // localSessions opens sessions one after another and runs a snippet in each. Warm fills the
 // pool before the clock runs.
 func (b *bench) localSessions(processes int) (time.Duration, error) {
-	engine, err := rlm.New(rlm.Options{Python: b.python, Processes: processes})
+	engine, err := rlm.New(rlm.Options{
+		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: processes}),
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +176,7 @@ func (b *bench) localSessions(processes int) (time.Duration, error) {
 
 	var times []time.Duration
 	for range 30 {
-		if err := engine.Warm(b.ctx); err != nil {
+		if err := engine.Warm(b.ctx, rlm.TierLocal); err != nil {
 			return 0, err
 		}
 		begun := time.Now()
@@ -195,7 +200,7 @@ func (b *bench) oneSession(engine *rlm.Engine, policy rlm.Policy) error {
 // neighbours times the snippets of a session of an engine on its own, then beside two sessions
 // whose snippets never end.
 func (b *bench) neighbours() error {
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/standard"
 )
 
 const (
@@ -48,7 +49,7 @@ func main() {
 }
 
 func run(ctx context.Context, span time.Duration, clients int, short bool) (err error) {
-	engine, err := rlm.New(rlm.Options{})
+	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 	if err != nil {
 		return err
 	}

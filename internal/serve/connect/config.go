@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
 )
 
@@ -49,7 +50,7 @@ func (s *server) makeContexts(list []contextParams) ([]rlm.Context, error) {
 		case len(paths) > 0 && !s.options.Files:
 			return nil, invalid("context %d: this connection cannot read files of the server: send the text", i)
 		case len(paths) > 0:
-			made = rlm.Files(s.options.Inputs, paths...)
+			made = inputs.Files(s.options.Inputs, paths...)
 		case c.Text != nil:
 			made = rlm.Text(cmp.Or(c.Name, "text"), *c.Text)
 		default:

@@ -22,6 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/jsonrpc"
 	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -32,7 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) { return rlm.New(rlm.Options{}) })
+var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) {
+	return rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
+})
 
 var testOptions = Options{
 	Version: "test", MayRaise: true, Log: slog.New(slog.DiscardHandler),

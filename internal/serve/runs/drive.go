@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
@@ -117,7 +118,7 @@ func (m *Manager) task(l *live, profile *Profile) (task rlm.AnswerTask, closeCon
 			return task, nil, fmt.Errorf("cannot read context %q: %w", name, DamagedContext(err, name))
 		}
 		opened = append(opened, content)
-		task.Contexts = append(task.Contexts, rlm.Stream(m.Inputs, name, content, m.MaxContext))
+		task.Contexts = append(task.Contexts, inputs.Stream(m.Inputs, name, content, m.MaxContext))
 	}
 	return task, closeContexts, nil
 }

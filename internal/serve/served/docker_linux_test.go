@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/standard"
 )
 
 // daemonGate stands between the server and Docker's daemon, and can be closed.
@@ -88,7 +89,7 @@ func (g *daemonGate) set(isUp bool) {
 func TestADaemonThatIsGoneEndsNoOtherSession(t *testing.T) {
 	skip.Short(t, "it starts containers")
 	gate := newDaemonGate(t)
-	s := start(t, rlm.Options{DockerHost: "unix://" + gate.path})
+	s := start(t, rlm.Options{Tiers: standard.Tiers(standard.Options{DockerHost: "unix://" + gate.path})})
 	for _, tier := range s.engine.Tiers() {
 		if tier.Info().Name == rlm.TierDocker {
 			skip.WithoutTier(t, rlm.TierDocker, tier.Probe(t.Context()))

@@ -11,6 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/internal/testing/escapes"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -58,7 +59,11 @@ func TestEscapeThroughTheAPI(t *testing.T) {
 func inWorkers(t *testing.T) rlm.Options {
 	t.Helper()
 	skip.WithoutJail(t)
-	return rlm.Options{ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
-		return workers.Replace(t.Context(), all, rlm.TierWasm, workers.Options{AllowSampled: true})
+	return rlm.Options{Tiers: func(wasm tiers.Tier) ([]tiers.Tier, error) {
+		inWorkers, err := workers.Start(t.Context(), wasm, workers.Options{AllowSampled: true})
+		if err != nil {
+			return nil, err
+		}
+		return standard.Tiers(standard.Options{})(inWorkers)
 	}}
 }

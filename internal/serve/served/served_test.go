@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/internal/serve/server"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
+	"github.com/rlmhq/rlm/standard"
 )
 
 func TestMain(m *testing.M) {
@@ -44,6 +45,9 @@ func start(t *testing.T, options rlm.Options) *served {
 	t.Helper()
 	dir := t.TempDir()
 	options.Store = server.StoreFolder(dir)
+	if options.Tiers == nil {
+		options.Tiers = standard.Tiers(standard.Options{})
+	}
 	engine, err := rlm.New(options)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/standard"
 )
 
 func TestMain(m *testing.M) {
@@ -102,6 +103,9 @@ func startWith(
 ) *tested {
 	tb.Helper()
 	options.Store = StoreFolder(dir)
+	if options.Tiers == nil {
+		options.Tiers = standard.Tiers(standard.Options{})
+	}
 	engine, err := rlm.New(options)
 	if err != nil {
 		tb.Fatal(err)

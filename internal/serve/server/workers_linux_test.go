@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/workers"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -25,8 +26,12 @@ import (
 func inWorkers(tb testing.TB) rlm.Options {
 	tb.Helper()
 	skip.WithoutJail(tb)
-	return rlm.Options{ChangeTiers: func(all []tiers.Tier) ([]tiers.Tier, error) {
-		return workers.Replace(tb.Context(), all, rlm.TierWasm, workers.Options{AllowSampled: true})
+	return rlm.Options{Tiers: func(wasm tiers.Tier) ([]tiers.Tier, error) {
+		inWorkers, err := workers.Start(tb.Context(), wasm, workers.Options{AllowSampled: true})
+		if err != nil {
+			return nil, err
+		}
+		return standard.Tiers(standard.Options{})(inWorkers)
 	}}
 }
 

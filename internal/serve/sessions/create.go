@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/lazyregexp"
 	"github.com/rlmhq/rlm/internal/serve/access"
 	"github.com/rlmhq/rlm/internal/serve/contents"
@@ -326,7 +327,7 @@ func (m *Manager) openContexts(
 		}
 		opened = append(opened, content)
 
-		made := rlm.Stream(m.Inputs, c.Name, content, m.MaxContext)
+		made := inputs.Stream(m.Inputs, c.Name, content, m.MaxContext)
 		if c.IsValue {
 			value, err := io.ReadAll(io.LimitReader(content, maxValue+1))
 			if err != nil {

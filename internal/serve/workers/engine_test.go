@@ -28,7 +28,9 @@ func (m models) Resolve(name string) (llm.Model, error) {
 
 func openEngine(t *testing.T) *rlm.Engine {
 	t.Helper()
-	engine, err := rlm.New(rlm.Options{Tiers: []tiers.Tier{openTier(t, Options{})}})
+	engine, err := rlm.New(rlm.Options{Tiers: func(tiers.Tier) ([]tiers.Tier, error) {
+		return []tiers.Tier{openTier(t, Options{})}, nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/jsonrpc"
 	"github.com/rlmhq/rlm/internal/outfiles"
 	"github.com/rlmhq/rlm/internal/turns"
@@ -58,7 +57,7 @@ func (s *shared) release() error {
 	}
 	var errs []error
 	for _, in := range s.list {
-		errs = append(errs, inputs.Close(in))
+		errs = append(errs, in.Close())
 	}
 
 	return errors.Join(append(errs, closeAll(s.files))...)

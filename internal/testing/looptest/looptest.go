@@ -13,12 +13,16 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/standard"
 )
 
 // Main makes the engine of a package's tests, runs the tests, ends the process, and fails if
 // a goroutine is left behind. It is the whole of a TestMain.
 func Main(m *testing.M, shared **rlm.Engine, options rlm.Options) {
 	options.CacheDir = testcache.Dir()
+	if options.Tiers == nil {
+		options.Tiers = standard.Tiers(standard.Options{})
+	}
 	engine, err := rlm.New(options)
 	if err != nil {
 		panic(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/standard"
 )
 
 // sample is a trace with steps of several kinds.
@@ -116,7 +117,9 @@ func brief(trace *agenttrace.Trace) []string {
 var shared *rlm.Engine
 
 func TestMain(m *testing.M) {
-	looptest.Main(m, &shared, rlm.Options{Python: os.Getenv("RLM_LOCAL_PYTHON")})
+	looptest.Main(m, &shared, rlm.Options{
+		Tiers: standard.Tiers(standard.Options{Python: os.Getenv("RLM_LOCAL_PYTHON")}),
+	})
 }
 
 // TestFactoryMethods:

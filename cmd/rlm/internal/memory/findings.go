@@ -121,7 +121,7 @@ func (f *File) AddReflection(question string, o reflect.Outcome) error {
 
 // AddClusters remembers the findings of a distillation: a node ChangeManifest, a FailureCluster
 // with its RootCause for each cluster, and a ComponentEdit for each edit.
-func (f *File) AddClusters(r distill.Result) error {
+func (f *File) AddClusters(r distill.Outcome) error {
 	n := f.begin([]string{"ChangeManifest", "ReasoningTrace"}, "distillation", map[string]any{
 		"name":     fmt.Sprintf("%d of %d traces failed", r.Failed, r.Failed+r.Passed),
 		"failures": int64(r.Failed), "passed": int64(r.Passed), "method": r.Method,

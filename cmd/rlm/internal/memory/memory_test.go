@@ -145,7 +145,7 @@ func TestFindingsOfReflectionsAndDistillations(t *testing.T) {
 	if err := f.AddReflection("nothing?", reflect.Outcome{Status: ledger.StatusFailed}); err != nil {
 		t.Fatal(err)
 	}
-	err = f.AddClusters(distill.Result{
+	err = f.AddClusters(distill.Outcome{
 		Method: "keywords", Failed: 2,
 		Clusters: []distill.FailureCluster{
 			{Name: "ports", Count: 2, RootCause: "a firewall", Keywords: []string{"tcp\x00"}},

@@ -1,4 +1,6 @@
-package rlm
+// Package hook stands between a tool and the model that called it: a large output becomes the context of
+// a run, whose answer takes its place.
+package hook
 
 import (
 	"context"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/repl/run"
 )
 
@@ -16,36 +20,36 @@ const hookQuestion = "This is the output of a tool, too large to be shown. " +
 	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. " +
 	"Quote what must be quoted."
 
-// Hooked is the result of [HookOutput].
-type Hooked struct {
+// Result is what [Output] makes of an output.
+type Result struct {
 	// Trigger is the reason for the run. It is empty if there was none.
 	Trigger run.Trigger
 	// Text is for the model that called the tool: the output itself, or the run's answer.
 	// For a run without an answer, it has the reason and the beginning of the output.
 	Text string
 	// Outcome is the outcome of the run, nil if there was none.
-	Outcome *AnswerOutcome
+	Outcome *rlm.AnswerOutcome
 }
 
-// maxHooked bounds the output of a tool, in bytes.
-const maxHooked = 1 << 40
+// maxResult bounds the output of a tool, in bytes.
+const maxResult = 1 << 40
 
-// HookOutput stands between a tool and the model that called it. A small output passes as
+// Output stands between a tool and the model that called it. A small output passes as
 // it is. A large one becomes the first context of a run, whose answer takes its place.
 // Config.Triggers of the task defines "large", and says which parts of its Signal trigger a
 // run for a small output, too. The default question asks for what matters in the output.
-// HookOutput reads the output once, and never holds a large one in memory.
+// Output reads the output once, and never holds a large one in memory.
 //
-// answer is usually [Engine.Answer]. It is called only if a run is triggered, so a program
+// answer is usually [rlm.Engine.Answer]. It is called only if a run is triggered, so a program
 // can make its engine then.
-func HookOutput(
-	ctx context.Context, output io.Reader, task AnswerTask,
-	answer func(context.Context, AnswerTask) (AnswerOutcome, error),
-) (Hooked, error) {
+func Output(
+	ctx context.Context, output io.Reader, task rlm.AnswerTask,
+	answer func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error),
+) (Result, error) {
 	triggers := task.Config.WithDefaults().Triggers
 	head, whole, err := peek(output, triggers)
 	if err != nil {
-		return Hooked{}, fmt.Errorf("cannot read the output: %w", err)
+		return Result{}, fmt.Errorf("cannot read the output: %w", err)
 	}
 	signal := task.Signal
 	signal.OutputChars = int64(utf8.RuneCountInString(head))
@@ -55,17 +59,17 @@ func HookOutput(
 			err = fmt.Errorf("the output is larger than %d MiB and cannot pass unchanged: "+
 				"lower large_output_threshold, so that a run condenses it", maxPassed>>20)
 		}
-		return Hooked{Text: head}, err
+		return Result{Text: head}, err
 	}
 
 	if task.Config.Question == "" {
 		task.Config.Question = hookQuestion
 	}
-	all := Reader("output", io.MultiReader(strings.NewReader(head), output), maxHooked)
-	task.Contexts = slices.Concat([]Context{all}, task.Contexts)
+	all := inputs.Stream(inputs.Options{}, "output", io.MultiReader(strings.NewReader(head), output), maxResult)
+	task.Contexts = slices.Concat([]rlm.Context{all}, task.Contexts)
 	outcome, err := answer(ctx, task)
 
-	hooked := Hooked{Trigger: trigger, Text: outcome.Text(), Outcome: &outcome}
+	hooked := Result{Trigger: trigger, Text: outcome.Text(), Outcome: &outcome}
 	if outcome.Answer == nil {
 		hooked.Text = describeFailure(outcome, err, head)
 	}
@@ -74,7 +78,7 @@ func HookOutput(
 
 // describeFailure returns the reason of a run without an answer, and the beginning of the
 // output.
-func describeFailure(outcome AnswerOutcome, err error, head string) string {
+func describeFailure(outcome rlm.AnswerOutcome, err error, head string) string {
 	reason := outcome.Reason
 	if reason == "" && err != nil {
 		reason = err.Error()

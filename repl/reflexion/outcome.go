@@ -19,8 +19,8 @@ const (
 	StatusUnjudged ledger.Status = "unjudged"
 )
 
-// Result is the result of a run.
-type Result struct {
+// Outcome is the result of a run.
+type Outcome struct {
 	// FinalDraft is the last draft, even if it did not pass; empty if there is none.
 	FinalDraft string `json:"final_draft"`
 	// Iterations are the drafts with their evidence and critiques, in order.

@@ -1,15 +1,16 @@
-package rlm_test
+package hook_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/hook"
+	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl/llm/providers"
 	"github.com/rlmhq/rlm/repl/run"
 )
@@ -60,7 +61,7 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 		"long_horizon": {LongHorizon: true},
 	} {
 		task := rlm.AnswerTask{Signal: signal}
-		hooked, err := rlm.HookOutput(t.Context(), strings.NewReader("small"), task,
+		hooked, err := hook.Output(t.Context(), strings.NewReader("small"), task,
 			func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) {
 				return rlm.AnswerOutcome{Answer: json.RawMessage(`"seen"`)}, nil
 			})
@@ -73,10 +74,7 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 // TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its
 // context, and one that fails hands on the beginning, never the whole.
 func TestTheHookCondensesByARun(t *testing.T) {
-	engine, err := sharedEngine()
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := newEngine(t)
 	models, err := providers.New(providers.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +93,7 @@ func TestTheHookCondensesByARun(t *testing.T) {
 		task := rlm.AnswerTask{
 			Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
 		}
-		got, err := rlm.HookOutput(t.Context(), strings.NewReader(long), task, engine.Answer)
+		got, err := hook.Output(t.Context(), strings.NewReader(long), task, engine.Answer)
 		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != "large_output" ||
 			!strings.Contains(got.Text, want) ||
 			len(got.Text) > 3_000 {
@@ -132,7 +130,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 			return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
 		}
 		task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
-		got, err := rlm.HookOutput(t.Context(), strings.NewReader(c.output), task, answer)
+		got, err := hook.Output(t.Context(), strings.NewReader(c.output), task, answer)
 		want := c.output
 		if c.asked {
 			want = "the report"
@@ -146,8 +144,13 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 // sizeOf returns how many bytes a context has.
 func sizeOf(t *testing.T, c rlm.Context) int {
 	t.Helper()
-	session := open(t, rlm.SessionConfig{Contexts: []rlm.Context{c}})
-	prints(t, session, "n = len(context.encode(errors='surrogateescape'))", "")
+	session, err := newEngine(t).Open(t.Context(), rlm.SessionConfig{Contexts: []rlm.Context{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Run(t.Context(), "n = len(context.encode(errors='surrogateescape'))"); err != nil {
+		t.Fatal(err)
+	}
 	var n int
 	if err := session.Get(t.Context(), "n", &n); err != nil {
 		t.Fatal(err)
@@ -155,20 +158,12 @@ func sizeOf(t *testing.T, c rlm.Context) int {
 	return n
 }
 
-func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
-	engine, err := sharedEngine()
+func newEngine(t *testing.T) *rlm.Engine {
+	t.Helper()
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, task := range map[string]rlm.AnswerTask{
-		"no registry":  {Config: run.Config{Question: "q", Model: "a/b"}},
-		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
-		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
-	} {
-		outcome, err := engine.Answer(t.Context(), task)
-		var setup *rlm.SetupError
-		if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
-			t.Errorf("%s: %+v, %v", name, outcome, err)
-		}
-	}
+	t.Cleanup(func() { _ = engine.Close() }) // the test is over
+	return engine
 }

@@ -1,0 +1,65 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/run"
+)
+
+// Task is a corpus of traces of runs, some of which failed, for [RunOn].
+type Task struct {
+	// Task has the policy, the labels and the name. A durable run that goes on begins again, with
+	// the answers that are kept.
+	repl.Task
+	// Corpus are the traces: see [Parse].
+	Corpus Corpus
+	// Config has the models and the bounds. RunOn sets Run.Open. Without a model, failures are
+	// clustered by their words.
+	Config Config
+}
+
+// RunOn finds clusters of failures with a common cause, and proposes edits that would fix them, with
+// snippets that run in the tiers of an engine. Partial in the Outcome says that the budget ran out
+// first. The error is a [*repl.SetupError] if the run could not begin, the context's cause if the
+// context ended, or the failure that ended the run; the Outcome then has the findings until then.
+func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
+	cfg := task.Config
+	cfg.Run.Progress = ledger.AddLabels(cfg.Run.Progress, task.Labels)
+	failures := len(task.Corpus.Failures)
+
+	err = engine.RunLoop(ctx, task.Task, repl.Loop{
+		Kind: "distill", Title: fmt.Sprintf("%d failures of %d traces", failures, failures+task.Corpus.Passed),
+		Check: func(ctx context.Context) error {
+			if cfg.Run.WithDefaults().Model == "" {
+				return nil
+			}
+			return run.CheckModels(ctx, cfg.Run)
+		},
+		Run: func(ctx context.Context, open repl.Opener) (status ledger.Status, reason string, err error) {
+			cfg.Run.Open = open
+			outcome, err = Run(ctx, task.Corpus, cfg)
+			return endingOf(ctx, &outcome, err), strings.Join(outcome.Notes, "; "), err
+		},
+	})
+	return outcome, err
+}
+
+// endingOf returns how a distillation ended, in the words of the other loops.
+func endingOf(ctx context.Context, outcome *Outcome, err error) ledger.Status {
+	var stopped *journal.StoppedError
+	switch {
+	case ctx.Err() != nil && !errors.As(context.Cause(ctx), &stopped):
+		return ledger.StatusCanceled
+	case err != nil:
+		return ledger.StatusFailed
+	case outcome.Partial:
+		return ledger.StatusPartial
+	}
+	return ledger.StatusAnswered
+}

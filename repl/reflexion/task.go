@@ -1,0 +1,42 @@
+package reflexion
+
+import (
+	"context"
+
+	"github.com/rlmhq/rlm/repl"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/router"
+)
+
+// Task is a text for a model to write and for judges to accept, for [RunOn].
+type Task struct {
+	// Task has the labels and the name. A durable run that goes on begins again, with the answers
+	// that are kept. No snippet runs, so the policy is not used.
+	repl.Task
+	// Config has the task, the evidence, the models and the bounds.
+	Config Config
+}
+
+// RunOn is [Run] with an engine: the run can be durable, and ends with the engine. It first asks each
+// server whether it serves its model. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause if the context ended, or the failure that ended the run.
+func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
+	cfg := task.Config
+	cfg.Progress = ledger.AddLabels(cfg.Progress, task.Labels)
+	task.Policy = router.Policy{}
+
+	err = engine.RunLoop(ctx, task.Task, repl.Loop{
+		Kind: "reflexion", Title: cfg.Task,
+		Check: func(ctx context.Context) error {
+			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.JudgeModel, cfg.EmbedModel)
+		},
+		Run: func(ctx context.Context, _ repl.Opener) (_ ledger.Status, _ string, err error) {
+			outcome, err = Run(ctx, cfg)
+			return outcome.Status, outcome.Reason, err
+		},
+	})
+	if err != nil && outcome.Status == "" {
+		outcome.Status, outcome.Reason = ledger.StatusFailed, err.Error()
+	}
+	return outcome, err
+}

@@ -1,0 +1,78 @@
+// Package standard has the four tiers of the command rlm. An engine without it has the tier wasm
+// alone, and links neither Docker's client nor interpreters of Go.
+//
+//	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
+package standard
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/tiers"
+	"github.com/rlmhq/rlm/tiers/docker"
+	"github.com/rlmhq/rlm/tiers/interp"
+	"github.com/rlmhq/rlm/tiers/local"
+)
+
+// Options configure the tiers. The zero value works.
+type Options struct {
+	// Python is the interpreter of the host for tier local, a path or a name. Empty means
+	// python3.
+	Python string
+	// LocalFolders are folders of the host that tier local shows to snippets, read-only, besides
+	// those of Python. A folder with a home directory, keys, .env or .git is refused.
+	LocalFolders []string
+	// AllowSampled lets tier local run without a cgroup. The memory of its sandboxes is then
+	// sampled, and the samples miss some of what the kernel keeps for them.
+	AllowSampled bool
+	// Processes is the number of Python processes that tier local keeps started for the next
+	// sessions, once a session or Warm has used the tier. Zero means one, -1 none: each session then
+	// waits a tenth of a second for its process.
+	Processes int
+	// DockerHost is the address of the Docker daemon, in the form of the variable
+	// DOCKER_HOST. Empty means the socket of the system.
+	DockerHost string
+	// DockerImage is the image of tier docker for Python: the name of one that was built with
+	// further packages, or an ID, "sha256:…", which pins it. Empty means the image that this
+	// version builds. DockerGoImage pins the image for Go by its ID.
+	DockerImage, DockerGoImage string
+	// Containers is the number of containers that tier docker keeps started for the next
+	// sessions. With zero, a session waits for its container to start.
+	Containers int
+	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT as in
+	// [router.Policy.Hosts]. Snippets do not see them: they ask for http:// addresses, and the host
+	// is asked by TLS.
+	Inject map[string]http.Header
+	// Progress, if set, is called when a slow preparation begins.
+	Progress func(what string)
+	// Log receives the tiers' messages. Nil writes nothing.
+	Log *slog.Logger
+}
+
+// Tiers is for [rlm.Options.Tiers]: the tiers interp, wasm, docker and local.
+func Tiers(o Options) func(wasm tiers.Tier) ([]tiers.Tier, error) {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return func(wasm tiers.Tier) ([]tiers.Tier, error) {
+		if err := egress.CheckHosts(slices.Collect(maps.Keys(o.Inject))); err != nil {
+			return nil, fmt.Errorf("cannot add headers: %w", err)
+		}
+
+		return []tiers.Tier{
+			interp.New(interp.Options{}),
+			wasm,
+			docker.New(docker.Options{
+				Host: o.DockerHost, Image: o.DockerImage, GoImage: o.DockerGoImage,
+				Warm: cmp.Or(max(0, o.Containers), -1), Inject: o.Inject, Log: log,
+			}),
+			local.New(local.Options{
+				Python: o.Python, Folders: o.LocalFolders, AllowSampled: o.AllowSampled, Warm: o.Processes,
+				Inject: o.Inject, Progress: o.Progress, Log: log,
+			}),
+		}, nil
+	}
+}
