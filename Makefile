@@ -31,7 +31,7 @@ PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
 # Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
-UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/served ./internal/serve/workers ./internal/session/... ./internal/testing/... ./internal/texts ./scripts/wasm/...
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/... ./internal/text/texts ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -85,7 +85,7 @@ unraced: ## Run what make race skips, without the race detector
 
 # The tests of the code itself, and of what a processor could change in tier wasm.
 arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
-	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/watchdog/... ./internal/aot ./internal/cpython
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/machine/watchdog/... ./internal/machine/aot ./internal/machine/cpython
 	@mkdir -p bin && rm -f bin/processors.txt
 	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
@@ -110,7 +110,7 @@ graph-native: ## Ask graphs and other engines the same queries; needs python3
 documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
 	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \
 		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
-		./internal/documents ./internal/tablefiles ./cmd/rlm
+		./internal/data/documents ./internal/data/tablefiles ./cmd/rlm
 
 mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3 and git
 	scripts/mcp/check.sh clients
@@ -171,7 +171,7 @@ kills: ## Kill a run around every write and at KILLS random moments; prints a ta
 
 damage: ## Damage a file of a server's data folder DAMAGES times; prints a table of what was served
 	RLM_DAMAGES=$(DAMAGES) go test -count=1 -timeout 2h -parallel 4 -v \
-		-run '^TestADamagedDataFolderIsServed' ./internal/serve/server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
+		-run '^TestADamagedDataFolderIsServed' ./server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result
@@ -215,7 +215,7 @@ cpython-tests: build ## Run all of CPython's own tests in both engines of tier w
 	RLM_ENGINE=$$engine scripts/cpython-tests.sh || status=$$?; done; exit $$status
 
 wasm-check: ## Compare the committed files with their manifest, in a second
-	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents ./internal/tablefiles
+	go test -count=1 ./internal/machine/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/data/documents ./internal/data/tablefiles
 
 graph: ## Build the graphs' engine anew, from Rust; needs rustup
 	scripts/wasm/rust.sh graph/engine
@@ -224,20 +224,20 @@ graph-verify: ## Build it anew and compare with the committed files
 	scripts/wasm/rust.sh graph/engine --verify
 
 documents: ## Build the reader of documents anew, from Rust; needs rustup
-	scripts/wasm/rust.sh internal/documents/engine
+	scripts/wasm/rust.sh internal/data/documents/engine
 
 documents-verify: ## Build it anew and compare with the committed files
-	scripts/wasm/rust.sh internal/documents/engine --verify
+	scripts/wasm/rust.sh internal/data/documents/engine --verify
 
 tables: ## Build the reader of tables anew, from Rust; needs rustup
-	scripts/wasm/rust.sh internal/tablefiles/engine
+	scripts/wasm/rust.sh internal/data/tablefiles/engine
 
 tables-verify: ## Build it anew and compare with the committed files
-	scripts/wasm/rust.sh internal/tablefiles/engine --verify
+	scripts/wasm/rust.sh internal/data/tablefiles/engine --verify
 
 zones: ## Renew the time zones from the Go toolchain in use
-	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip
-	chmod 644 internal/zones/zones.zip
+	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/machine/zones/zones.zip
+	chmod 644 internal/machine/zones/zones.zip
 	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/third-party.md
 
 prices: ## Renew the table of prices and windows from LiteLLM's list of models
