@@ -104,8 +104,8 @@ type Run struct {
 	cfg     Config
 	actions actionTable
 	folder  string
-	caller *calls.Caller
-	python *loopsession.Session // nil before the first code
+	caller  *calls.Caller
+	python  *loopsession.Session // nil before the first code
 
 	node   *Node
 	at     place
