@@ -152,7 +152,7 @@ func (s *Session) chooseRunner(
 		release()
 		return nil, err
 	}
-	return loopRunner{fork, s.engine.turns, func() { ended(); release() }}, nil
+	return loopRunner{fork, s.engine.slots, func() { ended(); release() }}, nil
 }
 
 // listVariables names the session's variables, as a question shows them.

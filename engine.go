@@ -72,10 +72,10 @@ type Options struct {
 	// name that a tier has. The caller keeps the folder as it is until Close.
 	Packages fs.FS
 	// Processors bounds the snippets that compute at the same time. Zero means as many as Go
-	// uses. Snippets that wait for a processor take turns, fairly among tenants: see
+	// uses. Snippets that wait for a processor take slots in turn, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
 	Processors int
-	// Queue bounds the snippets of one tenant that wait for a turn. Beyond it, a snippet that
+	// Queue bounds the snippets of one tenant that wait for a slot. Beyond it, a snippet that
 	// has not begun gets [ErrBusy]. Zero means 1,000.
 	Queue int
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
@@ -103,7 +103,7 @@ type Engine struct {
 	packages  fs.FS
 	log       *slog.Logger
 
-	turns  *slots.Turns
+	slots  *slots.Pool
 	budget *budget
 	store  *runStore
 
@@ -130,7 +130,7 @@ func New(options Options) (*Engine, error) {
 
 	e := &Engine{
 		probes: &runner.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
-		turns: slots.New(
+		slots: slots.New(
 			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
 		),
 		budget: &budget{most: options.Memory},
@@ -242,7 +242,7 @@ func (e *Engine) opener(policy Policy, labels map[string]string) repl.Opener {
 		if err != nil {
 			return nil, err
 		}
-		return loopRunner{runner, e.turns, release}, nil
+		return loopRunner{runner, e.slots, release}, nil
 	}
 }
 

@@ -47,17 +47,17 @@ func formatBytes(n int64) string {
 	return humanize.IBytes(uint64(n)) //nolint:gosec // not negative
 }
 
-// loopRunner is the runner of a loop's session, which takes its turns and has its share of
+// loopRunner is the runner of a loop's session, which takes its slots and has its share of
 // the memory.
 type loopRunner struct {
 	*runner.Runner
-	turns   *slots.Turns
+	slots   *slots.Pool
 	release func()
 }
 
-// Run runs a snippet in its turn.
+// Run runs a snippet once it has a slot.
 func (r loopRunner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
-	return r.Runner.Run(r.turns.With(ctx), job)
+	return r.Runner.Run(r.slots.With(ctx), job)
 }
 
 // Close ends the session.

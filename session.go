@@ -171,7 +171,7 @@ func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), e
 	}
 
 	ctx, release := s.engine.endWithEngine(ctx)
-	ctx = s.engine.turns.With(ctx)
+	ctx = s.engine.slots.With(ctx)
 	ctx = context.WithValue(ctx, hostKey{}, tiers.Host(s.host))
 	return ctx, func() { release(); s.mu.Unlock() }, nil
 }

@@ -37,8 +37,8 @@ type Accounts struct {
 	ordinal   int // of the snippet that runs or ran last
 	language  tiers.Language
 	meter     meter
-	turn      *slots.Turn   // of the snippet that runs, nil for none
-	queued    time.Duration // that the last snippet waited for its turns
+	slot      *slots.Slot   // of the snippet that runs, nil for none
+	queued    time.Duration // that the last snippet waited for its slots
 	calls     calls
 	ahead     map[byte]*rowsAhead // by the operation
 	gate      *hostcall.Gate
@@ -293,7 +293,7 @@ func (a *Accounts) End(code int) tiers.Result {
 	usage := a.meter.usage()
 	a.endCalls()
 	usage.HostCalls, usage.OutputBytes = a.calls.made, a.output.total
-	usage.Queued = max(a.queued, a.turn.Waited())
+	usage.Queued = max(a.queued, a.slot.Waited())
 
 	r := tiers.Result{
 		Stdout: a.output.text(0), Stderr: a.output.text(1), Dropped: a.output.dropped(),

@@ -220,14 +220,14 @@ func (a *Accounts) call(body []byte) Reply {
 	left := a.timeOf(call.Function)
 	ctx, cancel := context.WithTimeoutCause(a.calls.ctx, left, errTimeOver)
 	defer cancel()
-	a.turn.Pause()
+	a.slot.Pause()
 	begun := time.Now()
 	value, err := a.callAndKeep(ctx, call)
 	defer a.release(value)
 	if left == anyTime {
 		a.meter.hostWait += time.Since(begun)
 	}
-	a.resumeTurn()
+	a.resumeSlot()
 
 	return valueReply(value, err)
 }
@@ -371,8 +371,8 @@ func (a *Accounts) pause(ms int64) {
 		wait = 1 << 62
 	}
 
-	a.turn.Pause()
-	defer a.resumeTurn()
+	a.slot.Pause()
+	defer a.resumeSlot()
 	begun := time.Now()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -432,8 +432,8 @@ func (a *Accounts) sleep(body []byte) Reply {
 		return Reply{ASCII: true}
 	}
 
-	a.turn.Pause()
-	defer a.resumeTurn()
+	a.slot.Pause()
+	defer a.resumeSlot()
 	begun := time.Now()
 	timer := time.NewTimer(min(wait, a.meter.wallLeft()))
 	defer timer.Stop()

@@ -302,7 +302,7 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 		case call := <-c.ended:
 			c.charge(a, &charged)
 			if len(c.pending) == 1 { // the guest waits for no other call
-				c.resumeTurn(a)
+				c.resumeSlot(a)
 				charged = time.Now()
 			}
 			if err := c.finishCall(a, call); err != nil {
@@ -311,9 +311,9 @@ func (c *Connection) serve(a *Accounts) (wire.Done, error) {
 
 		case <-ticker.C:
 			c.charge(a, &charged)
-			a.turn.Release()
+			a.slot.Release()
 			if a.Watch(interrupt) {
-				a.endTurn() // a keeper may take its time
+				a.endSlot() // a keeper may take its time
 				return wire.Done{}, c.stop()
 			}
 		}

@@ -75,10 +75,10 @@ func (m *Machine) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 		return tiers.Result{}, err
 	}
 
-	if err := m.Accounts.waitForTurn(ctx); err != nil {
+	if err := m.Accounts.waitForSlot(ctx); err != nil {
 		return tiers.Result{}, m.neverRan(nil, err)
 	}
-	defer m.Accounts.endTurn()
+	defer m.Accounts.endSlot()
 
 	s := Snippet{job, m.Accounts.Ordinal() + 1}
 	changed, err := guest.Prepare(ctx, s, job.Rejectable)
@@ -181,10 +181,10 @@ func (m *Machine) export(
 	if err != nil {
 		return tiers.State{}, err
 	}
-	if err := m.Accounts.waitForTurn(ctx); err != nil {
+	if err := m.Accounts.waitForSlot(ctx); err != nil {
 		return tiers.State{}, err
 	}
-	defer m.Accounts.endTurn()
+	defer m.Accounts.endSlot()
 	state, err := export(mover, ctx)
 	if err != nil {
 		return state, err
@@ -253,10 +253,10 @@ func (m *Machine) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 		return tiers.Report{}, err
 	}
 
-	if err := m.Accounts.waitForTurn(ctx); err != nil {
+	if err := m.Accounts.waitForSlot(ctx); err != nil {
 		return tiers.Report{}, err
 	}
-	defer m.Accounts.endTurn()
+	defer m.Accounts.endSlot()
 
 	report, err := mover.Import(ctx, state)
 	if err == nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// meter keeps the time of one snippet. Waiting for host calls and for turns is charged to no
+// meter keeps the time of one snippet. Waiting for host calls and for slots is charged to no
 // limit, sleeping to Wall alone. It belongs to the goroutine that serves the guest.
 type meter struct {
 	limits         tiers.Limits
 	start          time.Time
 	hostWait, idle time.Duration
-	queued         time.Duration // spent waiting for turns
+	queued         time.Duration // spent waiting for slots
 	own            time.Duration // wall time without host calls, once the snippet has ended
 	processor      processorTime
 

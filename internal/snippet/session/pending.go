@@ -133,7 +133,7 @@ func (c *Connection) begin(
 	ctx, cancel := context.WithCancel(a.calls.ctx)
 	p.cancel = cancel
 	if len(c.pending) == 0 {
-		a.turn.Pause()
+		a.slot.Pause()
 	}
 	c.pending[p.number] = p
 

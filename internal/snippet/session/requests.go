@@ -212,16 +212,16 @@ func (a *Accounts) takeOutput(body []byte) Reply {
 		return fail(errRequest)
 	}
 
-	a.turn.Pause() // the caller's writer may block
-	defer a.resumeTurn()
+	a.slot.Pause() // the caller's writer may block
+	defer a.resumeSlot()
 	a.output.write(int(body[0]-'1'), body[1:])
 	return Reply{ASCII: true}
 }
 
 // takeEcho takes the value of the last expression, which is part of the output.
 func (a *Accounts) takeEcho(text []byte) Reply {
-	a.turn.Pause() // the caller's writer may block
-	defer a.resumeTurn()
+	a.slot.Pause() // the caller's writer may block
+	defer a.resumeSlot()
 
 	a.output.echo(text)
 	return Reply{ASCII: true}

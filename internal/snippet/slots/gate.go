@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Gate takes the place of turns for a snippet whose turns another process gives out. The snippet
+// A Gate takes the place of slots for a snippet whose slots another process gives out. The snippet
 // passes the gate often, and waits there while the gate is shut. The other process numbers the
 // times for which it shuts the gate, because its messages may be handled in any order. A Gate is safe
 // for concurrent use.

@@ -11,23 +11,23 @@ import (
 func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
-		turn := take(gate.With(New(1, 1).With(t.Context())), t)
-		if waited := turn.Yield(t.Context()); waited != 0 {
+		slot := take(gate.With(New(1, 1).With(t.Context())), t)
+		if waited := slot.Yield(t.Context()); waited != 0 {
 			t.Errorf("an open gate holds the snippet up for %s", waited)
 		}
 
 		waited := make(chan time.Duration)
 		go func() {
 			time.Sleep(time.Millisecond)
-			waited <- turn.Yield(t.Context())
+			waited <- slot.Yield(t.Context())
 		}()
 		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		gate.Open(1)
-		if got := <-waited; got != time.Second || turn.Waited() != time.Second {
-			t.Errorf("the snippet waited %s, %s in all", got, turn.Waited())
+		if got := <-waited; got != time.Second || slot.Waited() != time.Second {
+			t.Errorf("the snippet waited %s, %s in all", got, slot.Waited())
 		}
 	})
 }
@@ -36,13 +36,13 @@ func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
 func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
-		turn := take(gate.With(t.Context()), t)
+		slot := take(gate.With(t.Context()), t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := gate.Shut(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nobody has stopped, and the error is %v", err)
 		}
-		if waited := turn.Yield(t.Context()); waited != 0 {
+		if waited := slot.Yield(t.Context()); waited != 0 {
 			t.Errorf("the gate holds the snippet up for %s", waited)
 		}
 	})
@@ -52,18 +52,18 @@ func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
 func TestALateMessageDoesNotShutAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
-		turn := take(gate.With(t.Context()), t)
-		turn.Pause()
+		slot := take(gate.With(t.Context()), t)
+		slot.Pause()
 		gate.Open(2)
 		for number := range 3 {
 			if err := gate.Shut(t.Context(), number); !errors.Is(err, errOpen) {
 				t.Errorf("time %d: %v", number, err)
 			}
 		}
-		if waited := turn.Resume(t.Context()); waited != 0 {
+		if waited := slot.Resume(t.Context()); waited != 0 {
 			t.Errorf("the gate holds the snippet up for %s", waited)
 		}
-		turn.Pause()
+		slot.Pause()
 		if err := gate.Shut(t.Context(), 3); err != nil {
 			t.Errorf("time 3: %v", err)
 		}
@@ -74,8 +74,8 @@ func TestALateMessageDoesNotShutAGate(t *testing.T) {
 func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
-		turn := take(gate.With(t.Context()), t)
-		turn.Pause()
+		slot := take(gate.With(t.Context()), t)
+		slot.Pause()
 		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
@@ -83,10 +83,10 @@ func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 			time.Sleep(time.Second)
 			gate.Open(1)
 		}()
-		if waited := turn.Resume(t.Context()); waited != time.Second {
+		if waited := slot.Resume(t.Context()); waited != time.Second {
 			t.Errorf("the snippet waited %s", waited)
 		}
-		turn.End()
+		slot.End()
 	})
 }
 
@@ -94,14 +94,14 @@ func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
 func TestAnInterruptPassesAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(0)
-		turn := take(gate.With(t.Context()), t)
-		turn.Pause()
+		slot := take(gate.With(t.Context()), t)
+		slot.Pause()
 		if err := gate.Shut(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if waited := turn.Resume(ctx); waited != time.Second {
+		if waited := slot.Resume(ctx); waited != time.Second {
 			t.Errorf("the snippet waited %s", waited)
 		}
 	})
@@ -124,7 +124,7 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 		}()
 		<-arrival
 		if left, changed := first.Left(); left != farFirst || changed != nil {
-			t.Errorf("a newcomer waits, and %s of the first turn are left", left)
+			t.Errorf("a newcomer waits, and %s of the first slot are left", left)
 		}
 		if waited := first.PassOn(ctx); waited != time.Second {
 			t.Errorf("it waited %s for the second snippet", waited)
@@ -154,7 +154,7 @@ func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
 		first.Free()
 		synctest.Wait()
 		if waited := first.PassOn(ctx); waited != 0 || !isFree(ctx) {
-			t.Errorf("a snippet without turns waits %s, or keeps its turn", waited)
+			t.Errorf("a snippet without slots waits %s, or keeps its slot", waited)
 		}
 	})
 }

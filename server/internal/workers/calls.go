@@ -36,12 +36,12 @@ type running struct {
 	gate    *hostcall.Gate
 	parts   *parts
 	clock   *clock
-	turn    *slots.Turn
+	slot    *slots.Slot
 	growth  int64 // memory that is lent to it while it computes, in bytes
 	written int64 // bytes of output
 	failed  error // a panic of the output's writer
 
-	turning  sync.Mutex    // guards pending, and the turn
+	slotting sync.Mutex    // guards pending, and the slot
 	pending  int           // calls under way
 	computes chan struct{} // gets an element when it computes again
 
@@ -52,7 +52,7 @@ type running struct {
 }
 
 // clock gives a snippet up that does not end in its time. It stands while the host is asked, and
-// while the snippet waits for its turn.
+// while the snippet waits for its slot.
 type clock struct {
 	timer *time.Timer
 	left  time.Duration
@@ -262,21 +262,21 @@ func (r *running) call(request context.Context, call tiers.Call) (tiers.Value, e
 
 // pause says that the snippet waits for the host.
 func (r *running) pause() {
-	r.turning.Lock()
-	defer r.turning.Unlock()
+	r.slotting.Lock()
+	defer r.slotting.Unlock()
 	if r.pending++; r.pending == 1 {
 		r.clock.pause()
-		r.turn.Pause()
+		r.slot.Pause()
 		r.box.pool.relend(r.box.tenant, -r.growth)
 	}
 }
 
-// resume says that it goes on, and waits for its turn.
+// resume says that it goes on, and waits for its slot.
 func (r *running) resume() {
-	r.turning.Lock()
-	defer r.turning.Unlock()
+	r.slotting.Lock()
+	defer r.slotting.Unlock()
 	if r.pending--; r.pending == 0 {
-		r.turn.Resume(r.ctx)
+		r.slot.Resume(r.ctx)
 		r.clock.resume()
 		r.box.pool.relend(r.box.tenant, r.growth)
 		select {
@@ -288,17 +288,17 @@ func (r *running) resume() {
 
 const (
 	// stopWithin is how long a snippet may take to stop when others wait. One that has taken longer
-	// mostMisses times in a row goes on without turns, and the operating system shares the processors.
+	// mostMisses times in a row goes on without slots, and the operating system shares the processors.
 	stopWithin = 100 * time.Millisecond
 	mostMisses = 5
 )
 
 // share lets others compute when the snippet has computed for long, until it has ended.
 func (r *running) share() {
-	for misses := 0; r.turn != nil && r.ctx.Err() == nil; {
-		r.turning.Lock()
-		left, changed := r.turn.Left()
-		if r.pending > 0 { // it has its turn, or not, until it computes again
+	for misses := 0; r.slot != nil && r.ctx.Err() == nil; {
+		r.slotting.Lock()
+		left, changed := r.slot.Left()
+		if r.pending > 0 { // it has its slot, or not, until it computes again
 			left, changed = math.MaxInt64, r.computes
 		}
 		isOver := left <= 0
@@ -310,11 +310,11 @@ func (r *running) share() {
 			misses++
 		}
 		if misses == mostMisses {
-			r.turn.Free()
-			r.turning.Unlock()
+			r.slot.Free()
+			r.slotting.Unlock()
 			return
 		}
-		r.turning.Unlock()
+		r.slotting.Unlock()
 
 		if !isOver {
 			r.await(changed, left)
@@ -333,8 +333,8 @@ func (r *running) await(c <-chan struct{}, longest time.Duration) {
 	}
 }
 
-// letOthersGo stops the snippet until it has its next turn, and reports false if it does not stop.
-// The caller holds turning.
+// letOthersGo stops the snippet until it has its next slot, and reports false if it does not stop.
+// The caller holds slotting.
 func (r *running) letOthersGo() bool {
 	r.box.pauses++
 	p := pauseParams{ofSession{r.id}, r.box.pauses}
@@ -344,7 +344,7 @@ func (r *running) letOthersGo() bool {
 	go func() { stopped <- r.worker.conn.Call(ctx, methodPause, p, nil) == nil }()
 
 	r.clock.pause()
-	r.turn.PassOn(r.ctx) // the others need not wait until it has stopped, which takes a moment
+	r.slot.PassOn(r.ctx) // the others need not wait until it has stopped, which takes a moment
 	r.clock.resume()
 	hasStopped := <-stopped
 	_ = r.worker.conn.Notify(methodResume, p) // a worker that is gone has no snippet
@@ -356,7 +356,7 @@ func (r *running) stopSnippet() {
 	_ = r.worker.conn.Notify(methodStop, ofSession{r.id}) // a worker that is gone has stopped
 }
 
-// finish cancels the calls that are left, waits for them, and ends the turn.
+// finish cancels the calls that are left, waits for them, and ends the slot.
 func (r *running) finish() {
 	r.mu.Lock()
 	r.isOver = true
@@ -367,7 +367,7 @@ func (r *running) finish() {
 	r.giveUp(nil)
 
 	r.worker.setRunning(r.id, nil)
-	r.turn.End()
+	r.slot.End()
 }
 
 // maxSaid bounds the text of an error, in characters.

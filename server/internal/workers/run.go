@@ -36,19 +36,19 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	}
 	lost := s.takeLost()
 
-	turn, err := slots.Wait(ctx)
+	slot, err := slots.Wait(ctx)
 	if err != nil {
 		s.pool.relend(s.tenant, -growth)
 		return tiers.Result{}, s.broken(tiers.EffectsNeverRan, lost, err)
 	}
 	before := s.held
 	s.isSaved.Store(false)
-	result, err := s.runIn(ctx, s.begin(ctx, turn, growth, job))
+	result, err := s.runIn(ctx, s.begin(ctx, slot, growth, job))
 	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // with the checkpoint that follows
 	if s.isUnsaved() && s.ordinal == s.covered+1 {
 		s.uncovered = time.Now()
 	}
-	result.Usage.Queued = turn.Waited()
+	result.Usage.Queued = slot.Waited()
 	result.Lost = session.JoinLosses(lost, result.Lost)
 	return result, s.passOn(err, lost)
 }
@@ -57,9 +57,9 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 var errStuck = errors.New("the snippet could not be stopped")
 
 // begin makes what a snippet needs that runs in the worker, with memory that was lent to it.
-func (s *sandbox) begin(ctx context.Context, turn *slots.Turn, growth int64, job tiers.Job) *running {
+func (s *sandbox) begin(ctx context.Context, slot *slots.Slot, growth int64, job tiers.Job) *running {
 	r := &running{
-		begun: time.Now(), worker: s.worker, id: s.id, box: s, snippet: s.ordinal + 1, job: job, turn: turn,
+		begun: time.Now(), worker: s.worker, id: s.id, box: s, snippet: s.ordinal + 1, job: job, slot: slot,
 		growth: growth, gate: hostcall.New(s.limits), parts: partsFor(s.limits), computes: make(chan struct{}, 1),
 	}
 	r.ctx, r.stop = context.WithCancel(ctx)

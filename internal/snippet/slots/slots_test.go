@@ -14,35 +14,35 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func take(ctx context.Context, t *testing.T) *Turn {
+func take(ctx context.Context, t *testing.T) *Slot {
 	t.Helper()
-	turn, err := Wait(ctx)
+	slot, err := Wait(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return turn
+	return slot
 }
 
-// isFree reports whether somebody else gets a turn within a millisecond.
+// isFree reports whether somebody else gets a slot within a millisecond.
 func isFree(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	turn, err := Wait(ctx)
+	slot, err := Wait(ctx)
 	if err == nil {
-		turn.End()
+		slot.End()
 	}
 	return err == nil
 }
 
 func TestAContextWithoutTurnsGivesEverybodyOne(t *testing.T) {
 	for range 100 {
-		turn := take(t.Context(), t)
-		turn.Pause()
-		turn.Resume(t.Context())
-		turn.Yield(t.Context())
-		turn.Release()
-		turn.End()
-		if waited := turn.Waited(); waited != 0 {
+		slot := take(t.Context(), t)
+		slot.Pause()
+		slot.Resume(t.Context())
+		slot.Yield(t.Context())
+		slot.Release()
+		slot.End()
+		if waited := slot.Waited(); waited != 0 {
 			t.Errorf("it waited %s", waited)
 		}
 	}
@@ -55,7 +55,7 @@ func TestASnippetThatWaitsForTheHostLosesItsTurnAfterAMoment(t *testing.T) {
 		first.Pause()
 		time.Sleep(moment / 2)
 		if waited := first.Resume(ctx); waited != 0 {
-			t.Errorf("a short call cost its turn: it waited %s", waited)
+			t.Errorf("a short call cost its slot: it waited %s", waited)
 		}
 
 		time.Sleep(5 * moment) // the timer of the short call must not fire
@@ -86,17 +86,17 @@ func TestASnippetThatWaitsForTheHostLosesItsTurnAfterAMoment(t *testing.T) {
 func TestAPauseWithinAPauseTakesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())
-		turn := take(ctx, t)
-		turn.Pause()
-		turn.Pause()
+		slot := take(ctx, t)
+		slot.Pause()
+		slot.Pause()
 		time.Sleep(2 * moment)
-		if turn.Resume(ctx); !turn.IsLost() || !isFree(ctx) {
-			t.Error("the end of the inner pause took a turn")
+		if slot.Resume(ctx); !slot.IsLost() || !isFree(ctx) {
+			t.Error("the end of the inner pause took a slot")
 		}
-		if turn.Resume(ctx); turn.IsLost() || isFree(ctx) {
-			t.Error("the end of the outer pause took no turn")
+		if slot.Resume(ctx); slot.IsLost() || isFree(ctx) {
+			t.Error("the end of the outer pause took no slot")
 		}
-		turn.End()
+		slot.End()
 		if !isFree(Without(ctx)) || !isFree(ctx) {
 			t.Error("the processor is not free at the end")
 		}
@@ -126,7 +126,7 @@ func TestALongSnippetLetsOthersGoFirst(t *testing.T) {
 }
 
 // TestASnippetThatHasNotBegunNeedNotWaitLong has one waiting snippet that has not begun, then
-// one that waits for its next turn.
+// one that waits for its next slot.
 func TestASnippetThatHasNotBegunNeedNotWaitLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := New(1, 10).With(t.Context())
@@ -161,7 +161,7 @@ func TestAProcessGoesOnWithoutTurnsAfterAWhile(t *testing.T) {
 			process.Pause()
 			time.Sleep(time.Second)
 			if waited := process.Resume(ctx); waited != 0 {
-				t.Errorf("it waited %s for a turn that it does not need", waited)
+				t.Errorf("it waited %s for a slot that it does not need", waited)
 			}
 			process.End()
 		}()
@@ -172,7 +172,7 @@ func TestAProcessGoesOnWithoutTurnsAfterAWhile(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if isFree(ctx) {
-			t.Error("the process gave up a turn that was not its own")
+			t.Error("the process gave up a slot that was not its own")
 		}
 		next.End()
 	})
@@ -192,7 +192,7 @@ func TestASnippetWhoseCallerLeavesHoldsNothing(t *testing.T) {
 		first.End()
 
 		if isFree(ctx) {
-			t.Error("the end of one snippet gave up the turn of another")
+			t.Error("the end of one snippet gave up the slot of another")
 		}
 		second.End()
 		if !isFree(ctx) {

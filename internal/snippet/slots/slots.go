@@ -1,10 +1,10 @@
 // Package slots shares the processors of one engine among its running snippets. A snippet
-// computes only in its turn. It gives the turn up while it waits for the host, and when
+// computes only while it has a slot. It gives the slot up while it waits for the host, and when
 // others wait and it has computed for a while. So a snippet's limits measure the snippet,
 // not the crowd around it.
 //
-// Turns travel in a context: see [Turns.With]. A context without them gives every snippet a
-// turn at once.
+// A pool of slots travels in a context: see [Pool.With]. A context without one gives every
+// snippet a slot at once.
 package slots
 
 import (
@@ -23,7 +23,7 @@ import (
 var ErrBusy = errors.New("the engine is busy")
 
 const (
-	// moment is how long a snippet may wait for the host without losing its turn.
+	// moment is how long a snippet may wait for the host without losing its slot.
 	moment = time.Millisecond
 	// quantum is how long a snippet computes before it lets waiting snippets go first. It lets
 	// a snippet that has not begun go earlier, after a courtesy: most snippets are short. A guest
@@ -31,48 +31,48 @@ const (
 	quantum  = 10 * time.Millisecond
 	courtesy = 100 * time.Microsecond
 	// farQuantum and farCourtesy are those of a snippet of another process, which costs more to
-	// stop: see Left. Its first turn is longer than a courtesy, so that most snippets end in it, and
+	// stop: see Left. Its first slot is longer than a courtesy, so that most snippets end in it, and
 	// shorter than a quantum, because many may begin at once.
 	farQuantum  = 20 * time.Millisecond
 	farFirst    = 5 * time.Millisecond
 	farCourtesy = 2 * time.Millisecond
-	// quick is the time in its turns up to which a snippet goes before those with more, for which
+	// quick is the time in its slots up to which a snippet goes before those with more, for which
 	// a processor of several is kept while others come, see fairqueue.
 	quick = 20 * time.Millisecond
-	// patience is how long a process keeps its turn while others wait. Nothing can pause a
-	// process cheaply, so it then goes on without a turn, and the operating system shares
+	// patience is how long a process keeps its slot while others wait. Nothing can pause a
+	// process cheaply, so it then goes on without a slot, and the operating system shares
 	// the processors.
 	patience = 250 * time.Millisecond
 )
 
-// Turns are the processors of one engine. They are safe for concurrent use.
-type Turns struct{ queue *fairqueue.Queue }
+// Pool has the slots of one engine. It is safe for concurrent use.
+type Pool struct{ queue *fairqueue.Queue }
 
-// New returns turns for so many snippets at once. A snippet that has not begun is refused if
+// New returns slots for so many snippets at once. A snippet that has not begun is refused if
 // longest snippets of its tenant wait already.
-func New(processors, longest int) *Turns {
-	return &Turns{fairqueue.New(processors, longest)}
+func New(processors, longest int) *Pool {
+	return &Pool{fairqueue.New(processors, longest)}
 }
 
 type key struct{}
 
-// With returns a context whose snippets share these turns.
-func (t *Turns) With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, key{}, t)
+// With returns a context whose snippets share these slots.
+func (p *Pool) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, key{}, p)
 }
 
-// Turn is one snippet's claim to a processor. It belongs to the goroutine that serves the
-// snippet. All methods of a nil Turn do nothing.
-type Turn struct {
+// Slot is one snippet's claim to a processor. It belongs to the goroutine that serves the
+// snippet. All methods of a nil Slot do nothing.
+type Slot struct {
 	gate     *Gate // in place of all else, nil for none
 	queue    *fairqueue.Queue
 	tenant   string
-	since    time.Time // when the current turn began
+	since    time.Time // when the current slot began
 	waited   time.Duration
-	isFree   bool          // it goes on without turns
-	isLong   bool          // it has passed its turn on
+	isFree   bool          // it goes on without slots
+	isLong   bool          // it has passed its slot on
 	isSlow   bool          // the queue knows it as a slow one
-	computed time.Duration // in its turns so far
+	computed time.Duration // in its slots so far
 
 	mu     sync.Mutex // guards what follows, which timer changes
 	isHeld bool
@@ -80,21 +80,21 @@ type Turn struct {
 	timer  *time.Timer
 }
 
-// Wait waits for a snippet's first turn. The tenant is that of the context's labels. The
+// Wait waits for a snippet's first slot. The tenant is that of the context's labels. The
 // error wraps [ErrBusy] or is the context's cause.
-func Wait(ctx context.Context) (*Turn, error) {
+func Wait(ctx context.Context) (*Slot, error) {
 	if gate, ok := ctx.Value(gateKey{}).(*Gate); ok {
-		t := &Turn{gate: gate, isFree: true}
+		t := &Slot{gate: gate, isFree: true}
 		t.waited = gate.pass(ctx)
 		return t, nil
 	}
 
-	turns, ok := ctx.Value(key{}).(*Turns)
+	pool, ok := ctx.Value(key{}).(*Pool)
 	if !ok {
-		return nil, nil //nolint:nilnil // a nil Turn works
+		return nil, nil //nolint:nilnil // a nil Slot works
 	}
 
-	t := &Turn{queue: turns.queue, tenant: labels.Tenant(ctx)}
+	t := &Slot{queue: pool.queue, tenant: labels.Tenant(ctx)}
 	switch err := t.wait(ctx, time.Now(), t.queue.Enter); {
 	case errors.Is(err, fairqueue.ErrFull):
 		return nil, fmt.Errorf("%w: too many snippets of this tenant wait for a processor", ErrBusy)
@@ -105,7 +105,7 @@ func Wait(ctx context.Context) (*Turn, error) {
 }
 
 // wait enters the queue. The snippet has been waiting since begun.
-func (t *Turn) wait(
+func (t *Slot) wait(
 	ctx context.Context, begun time.Time, enter func(ctx context.Context, tenant string) error,
 ) error {
 	err := enter(ctx, t.tenant)
@@ -119,8 +119,8 @@ func (t *Turn) wait(
 }
 
 // Pause says that the snippet waits for something. If that takes longer than a moment, it
-// loses its turn.
-func (t *Turn) Pause() {
+// loses its slot.
+func (t *Slot) Pause() {
 	if t == nil || t.isFree {
 		t.pauseGate(1)
 		return
@@ -135,7 +135,7 @@ func (t *Turn) Pause() {
 	}
 }
 
-func (t *Turn) endMoment() {
+func (t *Slot) endMoment() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pauses > 0 {
@@ -143,8 +143,8 @@ func (t *Turn) endMoment() {
 	}
 }
 
-// leave gives the turn up. The caller holds the lock.
-func (t *Turn) leave() {
+// leave gives the slot up. The caller holds the lock.
+func (t *Slot) leave() {
 	if t.isHeld {
 		t.isHeld = false
 		t.computed += time.Since(t.since)
@@ -156,10 +156,10 @@ func (t *Turn) leave() {
 	}
 }
 
-// Resume ends a Pause. At the end of the outermost one it waits for the next turn, if the
-// snippet has lost its turn, and returns how long. If the context ends first, the snippet goes
-// on without a turn: it has to notice its end.
-func (t *Turn) Resume(ctx context.Context) time.Duration {
+// Resume ends a Pause. At the end of the outermost one it waits for the next slot, if the
+// snippet has lost its slot, and returns how long. If the context ends first, the snippet goes
+// on without a slot: it has to notice its end.
+func (t *Slot) Resume(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		t.pauseGate(-1)
 		return t.passGate(ctx)
@@ -167,13 +167,13 @@ func (t *Turn) Resume(ctx context.Context) time.Duration {
 	return t.resume(ctx, time.Now())
 }
 
-func (t *Turn) pauseGate(change int) {
+func (t *Slot) pauseGate(change int) {
 	if t != nil && t.gate != nil {
 		t.gate.pause(change)
 	}
 }
 
-func (t *Turn) passGate(ctx context.Context) time.Duration {
+func (t *Slot) passGate(ctx context.Context) time.Duration {
 	if t == nil || t.gate == nil {
 		return 0
 	}
@@ -183,7 +183,7 @@ func (t *Turn) passGate(ctx context.Context) time.Duration {
 	return waited
 }
 
-func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
+func (t *Slot) resume(ctx context.Context, begun time.Time) time.Duration {
 	t.mu.Lock()
 	t.pauses = max(0, t.pauses-1)
 	isReady := t.isHeld || t.pauses > 0
@@ -203,8 +203,8 @@ func (t *Turn) resume(ctx context.Context, begun time.Time) time.Duration {
 	return t.waited - before
 }
 
-// IsLost reports whether the snippet has lost its turn.
-func (t *Turn) IsLost() bool {
+// IsLost reports whether the snippet has lost its slot.
+func (t *Slot) IsLost() bool {
 	if t == nil || t.isFree {
 		return false
 	}
@@ -213,14 +213,14 @@ func (t *Turn) IsLost() bool {
 	return !t.isHeld
 }
 
-// Without returns a context whose snippets take no turns: something else bounds them.
+// Without returns a context whose snippets take no slots: something else bounds them.
 func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, nil)
 }
 
 // Yield lets waiting snippets go first if this one has computed for a while. It returns how
-// long the snippet then waited for its next turn.
-func (t *Turn) Yield(ctx context.Context) time.Duration {
+// long the snippet then waited for its next slot.
+func (t *Slot) Yield(ctx context.Context) time.Duration {
 	switch {
 	case t == nil || t.isFree:
 		return t.passGate(ctx)
@@ -231,8 +231,8 @@ func (t *Turn) Yield(ctx context.Context) time.Duration {
 }
 
 // PassOn lets waiting snippets go first. It returns how long the snippet then waited for its next
-// turn.
-func (t *Turn) PassOn(ctx context.Context) time.Duration {
+// slot.
+func (t *Slot) PassOn(ctx context.Context) time.Duration {
 	if t == nil || t.isFree {
 		return 0
 	}
@@ -243,7 +243,7 @@ func (t *Turn) PassOn(ctx context.Context) time.Duration {
 	return t.resume(ctx, begun)
 }
 
-func (t *Turn) shouldYield() bool {
+func (t *Slot) shouldYield() bool {
 	if !t.queue.HasWaiting() {
 		return false
 	}
@@ -251,9 +251,9 @@ func (t *Turn) shouldYield() bool {
 	return computed >= quantum || computed >= courtesy && t.queue.HasNewcomers()
 }
 
-// Left returns how long a snippet of another process may still compute before its turn is passed
-// on, by [Turn.PassOn], and a channel that is closed when that time becomes less, nil for never.
-func (t *Turn) Left() (left time.Duration, changed <-chan struct{}) {
+// Left returns how long a snippet of another process may still compute before its slot is passed
+// on, by [Slot.PassOn], and a channel that is closed when that time becomes less, nil for never.
+func (t *Slot) Left() (left time.Duration, changed <-chan struct{}) {
 	switch {
 	case t == nil || t.isFree:
 		return math.MaxInt64, nil
@@ -267,8 +267,8 @@ func (t *Turn) Left() (left time.Duration, changed <-chan struct{}) {
 	return farCourtesy - time.Since(t.since), nil
 }
 
-// Free lets the snippet go on without turns: it cannot be stopped.
-func (t *Turn) Free() {
+// Free lets the snippet go on without slots: it cannot be stopped.
+func (t *Slot) Free() {
 	if t != nil && !t.isFree {
 		t.giveUp()
 		t.isFree = true
@@ -276,15 +276,15 @@ func (t *Turn) Free() {
 }
 
 // Release is Yield for a snippet that cannot be paused. After a longer while, the snippet
-// goes on without turns.
-func (t *Turn) Release() {
+// goes on without slots.
+func (t *Slot) Release() {
 	if t == nil || t.isFree || time.Since(t.since) < patience || !t.queue.HasWaiting() {
 		return
 	}
 	t.Free()
 }
 
-func (t *Turn) giveUp() {
+func (t *Slot) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pauses = 0
@@ -295,14 +295,14 @@ func (t *Turn) giveUp() {
 }
 
 // End ends the claim.
-func (t *Turn) End() {
+func (t *Slot) End() {
 	if t != nil && t.gate == nil {
 		t.giveUp()
 	}
 }
 
-// Waited is how long the snippet has waited for its turns.
-func (t *Turn) Waited() time.Duration {
+// Waited is how long the snippet has waited for its slots.
+func (t *Slot) Waited() time.Duration {
 	if t == nil {
 		return 0
 	}
