@@ -15,15 +15,19 @@ func TestBudgetsAreRead(t *testing.T) {
 	for text, want := range map[string]Limits{
 		"20/month": {USD: 20, Period: Month}, "0.5/day": {USD: 0.5, Period: Day}, "100": {USD: 100, Period: Total},
 	} {
-		usd, period, err := ParseMoney(text)
-		if err != nil || usd != want.USD || period != want.Period {
-			t.Errorf("%s is %v per %s: %v", text, usd, period, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			usd, period, err := ParseMoney(text)
+			if err != nil || usd != want.USD || period != want.Period {
+				t.Errorf("%s is %v per %s: %v", text, usd, period, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "0", "-1/day", "nan", "inf", "1/year", "x/day", "1/"} {
-		if _, _, err := ParseMoney(text); err == nil {
-			t.Errorf("%q is a budget", text)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, _, err := ParseMoney(text); err == nil {
+				t.Errorf("%q is a budget", text)
+			}
+		})
 	}
 }
 

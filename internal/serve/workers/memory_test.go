@@ -109,14 +109,16 @@ func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 		"a": "sessions of this tenant hold 3.0 GiB of the 3.0 GiB that a tenant may have",
 		"b": "sessions hold 4.0 GiB of the 4.0 GiB that all workers may have",
 	} {
-		p.mu.Lock()
-		p.memory.measured = time.Now().Add(time.Hour)
-		p.memory.used, p.memory.total = map[string]int64{tenant: 3 << 30}, 4<<30
-		p.mu.Unlock()
-		err := p.explainRoom(box, box.growth())
-		if !errors.Is(err, turns.ErrBusy) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(tenant, func(t *testing.T) {
+			p.mu.Lock()
+			p.memory.measured = time.Now().Add(time.Hour)
+			p.memory.used, p.memory.total = map[string]int64{tenant: 3 << 30}, 4<<30
+			p.mu.Unlock()
+			err := p.explainRoom(box, box.growth())
+			if !errors.Is(err, turns.ErrBusy) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
