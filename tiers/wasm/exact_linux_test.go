@@ -334,19 +334,21 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 		"other number":   func(h *exactHead) { h.Texts[0].Number = 1 },
 		"less room":      func(h *exactHead) { h.Texts[1].End -= wasmPage },
 	} {
-		other := *head
-		other.Texts = slices.Clone(head.Texts)
-		edit(&other)
-		misfit := state
-		misfit.Exact = repack(t, &other, variables, rawPages(t, head, pages))
-		if name == "page of a text" {
-			misfit.Exact = repack(t, &other, variables, make([]byte, pageSize))
-		}
-		if s, report := imported(t, e, texts(2), misfit); report.Exact {
-			t.Errorf("%s: %+v", name, report)
-		} else {
-			prints(t, s, "print(last, len(after))", "0123456789 5242880\n")
-		}
+		t.Run(name, func(t *testing.T) {
+			other := *head
+			other.Texts = slices.Clone(head.Texts)
+			edit(&other)
+			misfit := state
+			misfit.Exact = repack(t, &other, variables, rawPages(t, head, pages))
+			if name == "page of a text" {
+				misfit.Exact = repack(t, &other, variables, make([]byte, pageSize))
+			}
+			if s, report := imported(t, e, texts(2), misfit); report.Exact {
+				t.Errorf("%s: %+v", name, report)
+			} else {
+				prints(t, s, "print(last, len(after))", "0123456789 5242880\n")
+			}
+		})
 	}
 	if _, report := imported(t, e, texts(4), state); report.Exact {
 		t.Errorf("other characters: %+v", report)
