@@ -46,23 +46,25 @@ func TestPagesOfSourcesAreFresh(t *testing.T) {
 	}
 
 	for number, title := range sources {
-		if len(found[number]) == 0 {
-			t.Errorf("no test names a sentence of source %s", number)
-		}
-		name := filepath.Join(top, "docs", "seeds-"+number+".md")
-		want := pageOf(number, title, found[number])
-		if *update {
-			if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
+		t.Run(number, func(t *testing.T) {
+			if len(found[number]) == 0 {
+				t.Errorf("no test names a sentence of source %s", number)
+			}
+			name := filepath.Join(top, "docs", "seeds-"+number+".md")
+			want := pageOf(number, title, found[number])
+			if *update {
+				if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := os.ReadFile(name)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		got, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != want {
-			t.Errorf("%s is stale: run go test ./internal/archtest -run Sources -update", name)
-		}
+			if string(got) != want {
+				t.Errorf("%s is stale: run go test ./internal/archtest -run Sources -update", name)
+			}
+		})
 	}
 }
 
