@@ -167,7 +167,7 @@ func expression(depth int, leaf string) string {
 // TestHostileWork has schemas and values that together would take too long. The check must
 // be rejected before it begins.
 func TestHostileWork(t *testing.T) {
-	skip.UnderRace(t)
+	skip.Short(t, "it reads megabytes of hostile schemas")
 	items := "[" + strings.Repeat("1,", 150_000) + "1]"
 	for name, c := range map[string]struct{ schema, value string }{
 		"allOf tower":     {tower("allOf", 60), "1"},
@@ -252,7 +252,7 @@ func enumerate(n int, format string) string {
 
 // TestMillionsOfErrorsBecomeAFewViolations, the first ones by their paths.
 func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
-	skip.UnderRace(t)
+	skip.Short(t, "it counts millions of errors")
 	for name, c := range map[string]struct{ schema, value, first string }{
 		"items": {
 			`{"items":{"allOf":[` + strings.Repeat(`{"type":"array"},`, 17) + `{"type":"null"}]}}`,

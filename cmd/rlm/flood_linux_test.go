@@ -79,6 +79,7 @@ var slowClients = []string{
 // those of the process, not of the heap alone.
 func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	needSignals(t)
+	skip.Short(t, "it holds thousands of connections")
 	skip.UnderRace(t) // its memory is that of the detector
 	const most = 1_000
 	mayOpen(t, 11_000)

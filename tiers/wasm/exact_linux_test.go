@@ -278,6 +278,7 @@ func repack(tb testing.TB, head *exactHead, variables int, pages []byte) []byte 
 // TestExactStatesHaveLongTexts maps them at the same places, also those of a folder's files, and
 // again when the session returns to its state.
 func TestExactStatesHaveLongTexts(t *testing.T) {
+	skip.Short(t, "it maps long texts")
 	dir := t.TempDir()
 	long := []byte(strings.Repeat("line of a file\n", 1_000_000))
 	if err := os.WriteFile(filepath.Join(dir, "long"), long, 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/harm"
@@ -313,7 +314,9 @@ func (still) Close() error { return nil }
 
 // TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees.
 func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
-	if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
-		t.Errorf("a session that stood still has answered %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
+			t.Errorf("a session that stood still has answered %d times", n)
+		}
+	})
 }
