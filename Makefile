@@ -71,7 +71,7 @@ images-relock: ## Lock the versions that Debian offers now for the image python
 demo: build ## Show what it does, on a text of 1 GiB
 	scripts/demo.sh
 
-test: ## Run the tests in a few minutes: no race detector, no slow ones
+test: ## Run the tests in three minutes: no race detector, no slow ones
 	$(GOTEST) -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 # GORACE: at its end a process would wait a second for reports.

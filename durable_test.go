@@ -190,10 +190,12 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 		"another contexts": func(task *rlm.AnswerTask) { task.Contexts = nil },
 		"cannot name a":    func(task *rlm.AnswerTask) { task.Name = "../a" },
 	} {
-		var setup *rlm.SetupError
-		if _, err := d.process(t, 1000, change); !errors.As(err, &setup) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			var setup *rlm.SetupError
+			if _, err := d.process(t, 1000, change); !errors.As(err, &setup) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", want, err)
+			}
+		})
 	}
 	if outcome, err := d.process(t, 1000, nil); err != nil || outcome.Status != ledger.StatusAnswered {
 		t.Errorf("afterwards: %+v, %v", outcome, err)

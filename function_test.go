@@ -64,11 +64,13 @@ print(search("d", since="2024-05-06T07:08:09Z", span=[1, 2.5]))`,
 		`search("q", 1, [], None, None, {}, 7)`: "$.where",
 		`search(*range(9))`:                     "takes 7 arguments",
 	} {
-		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised ||
-			!strings.Contains(result.Exception.Message, want) {
-			t.Errorf("%s: %v, %+v", source, err, result.Exception)
-		}
+		t.Run(source, func(t *testing.T) {
+			result, err := session.Run(t.Context(), source)
+			if err != nil || result.Status != tiers.StatusRaised ||
+				!strings.Contains(result.Exception.Message, want) {
+				t.Errorf("%s: %v, %+v", source, err, result.Exception)
+			}
+		})
 	}
 	if len(got) != calls {
 		t.Error("a call with wrong arguments has arrived")
@@ -100,12 +102,14 @@ func TestAFunctionThatFailsIsAnException(t *testing.T) {
 		"panics_raw()": "panics_raw failed", "odd()": "unsupported type",
 		"import asyncio\nawait asyncio.gather(panics(), panics())": "panics failed",
 	} {
-		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised ||
-			!strings.Contains(result.Exception.Message, want) ||
-			strings.Contains(result.Exception.Message, "hunter2") {
-			t.Errorf("%s: %v, %+v", source, err, result.Exception)
-		}
+		t.Run(source, func(t *testing.T) {
+			result, err := session.Run(t.Context(), source)
+			if err != nil || result.Status != tiers.StatusRaised ||
+				!strings.Contains(result.Exception.Message, want) ||
+				strings.Contains(result.Exception.Message, "hunter2") {
+				t.Errorf("%s: %v, %+v", source, err, result.Exception)
+			}
+		})
 	}
 	if text := log.String(); !strings.Contains(text, "hunter2") ||
 		!strings.Contains(text, "labels.tenant=acme") {
@@ -133,18 +137,20 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 		"the name is taken": {rlm.Func("f", "", one), rlm.Func("f", "", one)},
 		"make it with Func": {{}},
 	} {
-		_, err := tryOpen(t, rlm.SessionConfig{Functions: functions})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-		engine, failed := sharedEngine()
-		if failed != nil {
-			t.Fatal(failed)
-		}
-		var setup *rlm.SetupError
-		_, err = engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions})
-		if !errors.As(err, &setup) {
-			t.Errorf("%s: %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := tryOpen(t, rlm.SessionConfig{Functions: functions})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", want, err)
+			}
+			engine, failed := sharedEngine()
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			var setup *rlm.SetupError
+			_, err = engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions})
+			if !errors.As(err, &setup) {
+				t.Errorf("%s: %v", want, err)
+			}
+		})
 	}
 }

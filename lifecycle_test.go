@@ -280,9 +280,11 @@ func TestLabelsReachTheSandboxAndTheLog(t *testing.T) {
 		"not UTF-8":           {"tenant": "\xff"},
 		"a long value":        {"tenant": strings.Repeat("x", 257)},
 	} {
-		if _, err := engine.Open(t.Context(), rlm.SessionConfig{Labels: labels}); err == nil {
-			t.Errorf("%s: the session opens", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := engine.Open(t.Context(), rlm.SessionConfig{Labels: labels}); err == nil {
+				t.Errorf("%s: the session opens", name)
+			}
+		})
 	}
 }
 
@@ -478,21 +480,23 @@ func TestCloseDoesNotWaitForAReader(t *testing.T) {
 			return s.AddContext(t.Context(), rlm.Reader("r", r, 1))
 		},
 	} {
-		engine := engineOf(t, newFakeTier("mine"), nil)
-		session, err := engine.Open(t.Context(), pinned())
-		if err != nil {
-			t.Fatal(err)
-		}
-		begun, end, ended := make(chan struct{}, 8), make(chan struct{}), make(chan error)
-		go func() { ended <- use(session, stuckReader{begun, end}) }()
-		<-begun
-		if err := engine.Close(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		close(end)
-		if err := <-ended; err == nil {
-			t.Errorf("%s succeeds", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			engine := engineOf(t, newFakeTier("mine"), nil)
+			session, err := engine.Open(t.Context(), pinned())
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun, end, ended := make(chan struct{}, 8), make(chan struct{}), make(chan error)
+			go func() { ended <- use(session, stuckReader{begun, end}) }()
+			<-begun
+			if err := engine.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			close(end)
+			if err := <-ended; err == nil {
+				t.Errorf("%s succeeds", name)
+			}
+		})
 	}
 }
 
@@ -506,10 +510,12 @@ func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
 		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
 		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
 	} {
-		outcome, err := engine.Answer(t.Context(), task)
-		var setup *rlm.SetupError
-		if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
-			t.Errorf("%s: %+v, %v", name, outcome, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			outcome, err := engine.Answer(t.Context(), task)
+			var setup *rlm.SetupError
+			if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
+				t.Errorf("%s: %+v, %v", name, outcome, err)
+			}
+		})
 	}
 }

@@ -58,14 +58,16 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 		"prompt template":    func(task *reflect.Task) { task.Config.PromptTemplate = "{x}" },
 		"negative":           func(task *reflect.Task) { task.Config.MaxIterations = -1 },
 	} {
-		task := reflect.Task{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
-		change(&task)
-		outcome, err := reflect.RunOn(t.Context(), engine, task)
-		var setup *rlm.SetupError
-		if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) ||
-			outcome.Status != ledger.StatusFailed {
-			t.Errorf("%s: %+v, %v", want, outcome, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			task := reflect.Task{Config: reflect.Config{Models: reflectors{}, Model: "here"}}
+			change(&task)
+			outcome, err := reflect.RunOn(t.Context(), engine, task)
+			var setup *rlm.SetupError
+			if !errors.As(err, &setup) || !strings.Contains(err.Error(), want) ||
+				outcome.Status != ledger.StatusFailed {
+				t.Errorf("%s: %+v, %v", want, outcome, err)
+			}
+		})
 	}
 	subject, err := reflect.ParseTrace([]byte(`{"question": "q", "reasoning": "r"}`), "agent")
 	if err != nil {

@@ -255,12 +255,14 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 			`"namespaces":[`+namespace+`0},`+namespace+`0}]}`, ""),
 		"restore the snapshot": sealed(`{"version":1,"contexts":[],"namespaces":[`+namespace+`9}]}`, "not state"),
 	} {
-		fresh := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
-		_, err := fresh.Restore(t.Context(), bytes.NewReader(data))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-		prints(t, fresh, "print(1)", "1\n")
+		t.Run(want, func(t *testing.T) {
+			fresh := open(t, rlm.SessionConfig{Policy: router.Policy{Pin: "wasm"}})
+			_, err := fresh.Restore(t.Context(), bytes.NewReader(data))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", want, err)
+			}
+			prints(t, fresh, "print(1)", "1\n")
+		})
 	}
 	broken := errors.New("the disk is gone")
 	session = open(t, rlm.SessionConfig{})

@@ -117,12 +117,14 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 		"len":                               "v is of type",
 		"type('Odd', (), {'__mro__': 5})()": "v is of type Odd",
 	} {
-		prints(t, session, "v = "+expression, "")
-		var got any
-		if err := session.Get(t.Context(), "v", &got); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, %v", expression, got, err)
-		}
+		t.Run(expression, func(t *testing.T) {
+			prints(t, session, "v = "+expression, "")
+			var got any
+			if err := session.Get(t.Context(), "v", &got); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, %v", expression, got, err)
+			}
+		})
 	}
 	prints(t, session, "print([n for n in globals() if n.startswith('_session_hand')])", "[]\n")
 	for name, want := range map[string]string{
@@ -130,15 +132,17 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 		"context": "identifier", "FINAL": "identifier",
 		"llm_query": "reserved", "_session_value_in": "reserved", "a; b": "identifier", "": "identifier",
 	} {
-		var got any
-		if err := session.Get(t.Context(), name, &got); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("Get %q: %v", name, err)
-		}
-		if err := session.Set(t.Context(), name, 1); name != "missing" &&
-			(err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("Set %q: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got any
+			if err := session.Get(t.Context(), name, &got); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("Get %q: %v", name, err)
+			}
+			if err := session.Set(t.Context(), name, 1); name != "missing" &&
+				(err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("Set %q: %v", name, err)
+			}
+		})
 	}
 	for _, value := range []any{math.NaN(), make(chan int), map[bool]int{true: 1}} {
 		if err := session.Set(t.Context(), "v", value); err == nil {
@@ -154,10 +158,12 @@ func TestASnippetCannotMoveValuesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, source := range []string{`_session_value_in("secret")`, `_session_value_out(1, "")`} {
-		result, err := session.Run(t.Context(), source)
-		if err != nil || result.Status != tiers.StatusRaised ||
-			!strings.Contains(result.Exception.Message, "no value") {
-			t.Errorf("%s: %+v, %v", source, result.Exception, err)
-		}
+		t.Run(source, func(t *testing.T) {
+			result, err := session.Run(t.Context(), source)
+			if err != nil || result.Status != tiers.StatusRaised ||
+				!strings.Contains(result.Exception.Message, "no value") {
+				t.Errorf("%s: %+v, %v", source, result.Exception, err)
+			}
+		})
 	}
 }

@@ -32,7 +32,9 @@ func TestDatesAndTimes(t *testing.T) {
 		"date(null)": "<nil>",
 		"[d IN [date('2024-01-02'), date('2023-01-02')] WHERE d.year = 2024 | d.month]": "[1]",
 	} {
-		expect(t, rows(t, g, "RETURN "+query+" AS x", nil), "[x] [map[x:"+want+"]]")
+		t.Run(fmt.Sprintf("%.60s", query), func(t *testing.T) {
+			expect(t, rows(t, g, "RETURN "+query+" AS x", nil), "[x] [map[x:"+want+"]]")
+		})
 	}
 
 	for _, query := range []string{
@@ -43,10 +45,12 @@ func TestDatesAndTimes(t *testing.T) {
 		"duration({days: 9e300})", "date.truncate('fortnight', date('2024-01-01'))",
 		"date('2024-01-01') - date('2023-01-01')", "date({year: 2024, moth: 1})",
 	} {
-		var wrong *graph.QueryError
-		if _, err := g.Cypher(t.Context(), "RETURN "+query+" AS x", nil); !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			var wrong *graph.QueryError
+			if _, err := g.Cypher(t.Context(), "RETURN "+query+" AS x", nil); !errors.As(err, &wrong) {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 }
 
@@ -71,7 +75,9 @@ func TestZonesOfTime(t *testing.T) {
 		{paris + " = datetime('2024-03-30T12:00+01:00')", "true"},
 		{"date.realtime('Asia/Tokyo') >= date.realtime('Pacific/Honolulu')", "true"},
 	} {
-		expect(t, rows(t, g, "RETURN "+c.query+" AS x", nil), "[x] [map[x:"+c.want+"]]")
+		t.Run(fmt.Sprintf("%.60s", c.query), func(t *testing.T) {
+			expect(t, rows(t, g, "RETURN "+c.query+" AS x", nil), "[x] [map[x:"+c.want+"]]")
+		})
 	}
 	var wrong *graph.QueryError
 	_, err := g.Cypher(t.Context(), "RETURN datetime('2024-01-01T00:00[Mars/Base]')", nil)
@@ -120,11 +126,13 @@ func TestRegularExpressions(t *testing.T) {
 	expect(t, rows(t, g, "UNWIND ['abc', 'ab', 'xabc', null] AS s RETURN s =~ 'a.*c|ab' AS x", nil),
 		"[x] [map[x:true] map[x:true] map[x:false] map[x:<nil>]]")
 	for _, pattern := range []string{"a)|(b", "[", "(?:a{1000}){1000}"} {
-		var wrong *graph.QueryError
-		_, err := g.Cypher(t.Context(), "RETURN 'a' =~ $p AS x", map[string]any{"p": pattern})
-		if !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", pattern, err)
-		}
+		t.Run(pattern, func(t *testing.T) {
+			var wrong *graph.QueryError
+			_, err := g.Cypher(t.Context(), "RETURN 'a' =~ $p AS x", map[string]any{"p": pattern})
+			if !errors.As(err, &wrong) {
+				t.Errorf("%s: %v", pattern, err)
+			}
+		})
 	}
 }
 
@@ -140,10 +148,12 @@ func TestTypesAreChecked(t *testing.T) {
 		"MATCH (n) WITH n.id RETURN 1", "RETURN 1 AS a, 2 AS a", "RETURN 1 AS a UNION RETURN 2 AS b",
 		"RETURN labels('x')", "RETURN range(1, 2, 0)", "RETURN size(1)", "RETURN {a: 1}[0]",
 	} {
-		var wrong *graph.QueryError
-		if rows, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) {
-			t.Errorf("%s: %+v, %v", query, rows, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			var wrong *graph.QueryError
+			if rows, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) {
+				t.Errorf("%s: %+v, %v", query, rows, err)
+			}
+		})
 	}
 }
 
@@ -157,10 +167,12 @@ func TestUnknownNamesAreNamed(t *testing.T) {
 		"RETURN date.truncate('day') AS x": "there is no function date_truncate",
 		"CALL db.labels()":                 "there are no procedures here: query the graph itself",
 	} {
-		var wrong *graph.QueryError
-		if _, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) || wrong.Message != want {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			var wrong *graph.QueryError
+			if _, err := g.Cypher(t.Context(), query, nil); !errors.As(err, &wrong) || wrong.Message != want {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 
 	err := g.Update(t.Context(), func(u *graph.Update) error {
@@ -179,10 +191,12 @@ func TestUnknownNamesAreNamed(t *testing.T) {
 		"PREFIX e: <http://e/> SELECT ?x { ?x a e:Y ; ?p \"\"\"ey:\\\"y: \"\"\" # ez:z\n, ?z ; ex:p _:b }",
 		"PREFIX e: <http://e/> ASK { ?x e:a:b 1 . FILTER(?x<1 && 2>?x) ?x ex:Y }",
 	} {
-		_, err = g.SPARQL(t.Context(), query)
-		if !errors.As(err, &wrong) || wrong.Message != "the prefix ex: is not declared: add PREFIX ex: <…>" {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", query), func(t *testing.T) {
+			_, err = g.SPARQL(t.Context(), query)
+			if !errors.As(err, &wrong) || wrong.Message != "the prefix ex: is not declared: add PREFIX ex: <…>" {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 	_, err = g.SPARQL(t.Context(), "SELECT ?x { ?x a }")
 	if !errors.As(err, &wrong) || strings.Contains(wrong.Message, "..=") {
@@ -254,13 +268,15 @@ func TestLoadedEdgesAreThoseOfTheLibrary(t *testing.T) {
 	}
 
 	for name, g := range map[string]*graph.Graph{"reads": reads, "library": library, "nothing": build()} {
-		change(g, "MATCH (x {n: 3}), (y {n: 0}) CREATE (x)-[:NEXT {w: 30}]->(y)")
-		change(g, "MATCH ({n: 0})-[e:NEXT]->() SET e.w = 5")
-		change(g, "MATCH ({n: 1})-[e:NEXT]->() DELETE e")
-		got := rows(t, g, edges, nil)
-		const want = "map[e.w:5 x.n:0 y.n:1] map[e.w:20 x.n:2 y.n:3] map[e.w:30 x.n:3 y.n:0]"
-		if !strings.Contains(got, want) || strings.Count(got, "x.n:") != 3 {
-			t.Errorf("after %s, the edges are %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			change(g, "MATCH (x {n: 3}), (y {n: 0}) CREATE (x)-[:NEXT {w: 30}]->(y)")
+			change(g, "MATCH ({n: 0})-[e:NEXT]->() SET e.w = 5")
+			change(g, "MATCH ({n: 1})-[e:NEXT]->() DELETE e")
+			got := rows(t, g, edges, nil)
+			const want = "map[e.w:5 x.n:0 y.n:1] map[e.w:20 x.n:2 y.n:3] map[e.w:30 x.n:3 y.n:0]"
+			if !strings.Contains(got, want) || strings.Count(got, "x.n:") != 3 {
+				t.Errorf("after %s, the edges are %s", name, got)
+			}
+		})
 	}
 }

@@ -174,14 +174,18 @@ func TestWhatDiffersByItsProperties(t *testing.T) {
 		":peter owl:differentFrom :lois", ":a owl:differentFrom :b", ":near a owl:TransitiveProperty",
 		":p :near :r", ":a :knows :a", ":size rdfs:range xsd:unsignedShort",
 	} {
-		if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "true" {
-			t.Errorf("%s does not follow", fact)
-		}
+		t.Run(fact, func(t *testing.T) {
+			if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "true" {
+				t.Errorf("%s does not follow", fact)
+			}
+		})
 	}
 	for _, fact := range []string{":y1 owl:differentFrom :a", ":b :knows :b", ":size rdfs:range xsd:byte"} {
-		if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "false" {
-			t.Errorf("%s follows", fact)
-		}
+		t.Run(fact, func(t *testing.T) {
+			if got := ask(t, g, "PREFIX : <http://x/> ASK { "+fact+" }"); got != "false" {
+				t.Errorf("%s follows", fact)
+			}
+		})
 	}
 }
 
@@ -207,10 +211,12 @@ func TestAnUpdateIsAllOrNothing(t *testing.T) {
 			return nil
 		},
 	} {
-		if err := g.Update(t.Context(), change); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-		expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:0]]")
+		t.Run(name, func(t *testing.T) {
+			if err := g.Update(t.Context(), change); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:0]]")
+		})
 	}
 
 	if err := g.Update(t.Context(), traces); err != nil {
@@ -228,17 +234,21 @@ func TestReadersCannotWrite(t *testing.T) {
 		"CREATE (:A)", "MATCH (n) SET n.x = 1", "MATCH (n) DETACH DELETE n", "MERGE (:B {id: 'b'})",
 		"MATCH (n) REMOVE n.score", "CREATE INDEX i FOR (n:A) ON (n.x)", "MATCH (n) WITH n CREATE (:A)",
 	} {
-		if _, err := g.Cypher(t.Context(), query, nil); !errors.Is(err, graph.ErrReadOnly) {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			if _, err := g.Cypher(t.Context(), query, nil); !errors.Is(err, graph.ErrReadOnly) {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 
 	for _, query := range []string{
 		"INSERT DATA { <a:a> <a:b> <a:c> }", "DELETE WHERE { ?s ?p ?o }", "LOAD <http://example.com/>", "CLEAR ALL",
 	} {
-		if _, err := g.SPARQL(t.Context(), query); !errors.Is(err, graph.ErrReadOnly) {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			if _, err := g.SPARQL(t.Context(), query); !errors.Is(err, graph.ErrReadOnly) {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 	if _, err := g.SPARQL(t.Context(), "SELECT * { SERVICE <http://example.com/> { ?s ?p ?o } }"); err == nil {
 		t.Error("SERVICE was answered")
@@ -268,13 +278,15 @@ func TestConstraintsAreRefused(t *testing.T) {
 	for _, query := range []string{
 		"CREATE CONSTRAINT c FOR (n:A) REQUIRE n.name IS UNIQUE", "\n drop constraint c",
 	} {
-		err := g.Update(t.Context(), func(u *graph.Update) error {
-			_, err := u.Cypher(query, nil)
-			return err
+		t.Run(query, func(t *testing.T) {
+			err := g.Update(t.Context(), func(u *graph.Update) error {
+				_, err := u.Cypher(query, nil)
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), "constraints are not supported") {
+				t.Errorf("%s: %v", query, err)
+			}
 		})
-		if err == nil || !strings.Contains(err.Error(), "constraints are not supported") {
-			t.Errorf("%s: %v", query, err)
-		}
 	}
 }
 
@@ -287,9 +299,11 @@ func TestTheOtherLanguageIsNamed(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"MATCH (n) RETURN n", "optional match (n) RETURN n", "CREATE (n)"} {
-		if _, err := g.SPARQL(t.Context(), query); err == nil || !strings.Contains(err.Error(), "this is Cypher") {
-			t.Errorf("%s: %v", query, err)
-		}
+		t.Run(query, func(t *testing.T) {
+			if _, err := g.SPARQL(t.Context(), query); err == nil || !strings.Contains(err.Error(), "this is Cypher") {
+				t.Errorf("%s: %v", query, err)
+			}
+		})
 	}
 
 	_, err := g.Cypher(t.Context(), "MATCH (n RETURN n", nil)
@@ -313,11 +327,13 @@ func TestVariablesHaveOneKind(t *testing.T) {
 		"MATCH (a) WITH a AS b, 2 AS c MATCH ()-[b]->() RETURN b",
 		"MATCH (a) WITH DISTINCT a OPTIONAL MATCH ()-[a]-() RETURN a",
 	} {
-		var query *graph.QueryError
-		_, err := g.Cypher(t.Context(), wrong, nil)
-		if !errors.As(err, &query) || !query.IsSyntax || !strings.Contains(query.Message, "cannot be") {
-			t.Errorf("%s: %v", wrong, err)
-		}
+		t.Run(wrong, func(t *testing.T) {
+			var query *graph.QueryError
+			_, err := g.Cypher(t.Context(), wrong, nil)
+			if !errors.As(err, &query) || !query.IsSyntax || !strings.Contains(query.Message, "cannot be") {
+				t.Errorf("%s: %v", wrong, err)
+			}
+		})
 	}
 	_, err := g.Cypher(t.Context(), "MATCH (a)\nWITH *\nMATCH ()-[é:T]->(), ()-[a]->() RETURN a", nil)
 	wantError(t, err, "line 3, column 25: the variable a is a node and cannot be a relationship, too")
@@ -334,10 +350,12 @@ func TestVariablesHaveOneKind(t *testing.T) {
 		"MATCH (a) WITH 1 AS b MATCH ()-[a]-() RETURN b",
 		"MATCH (a) WHERE (a)-->() RETURN a", "WITH null AS n OPTIONAL MATCH (n) RETURN n",
 	} {
-		_, err := g.Cypher(t.Context(), fine, nil)
-		if err != nil && strings.Contains(err.Error(), "cannot be") {
-			t.Errorf("%s: %v", fine, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", fine), func(t *testing.T) {
+			_, err := g.Cypher(t.Context(), fine, nil)
+			if err != nil && strings.Contains(err.Error(), "cannot be") {
+				t.Errorf("%s: %v", fine, err)
+			}
+		})
 	}
 }
 
@@ -371,12 +389,14 @@ func TestPathsBeginAtIDs(t *testing.T) {
 		"(a)-->(a {id: 'n1'})", "(a)-->(b {id: 'n1'}), (b)-->(c)", "(a) // (\n-->(b {id: 'n1'}) ",
 		"(a)-->(b {id: 'n1'}) OPTIONAL MATCH (b)-->(c)", "(a)-[r*1..2]->(b {id: 'n1'})",
 	} {
-		const end = " RETURN a.id AS a, count(*) AS n ORDER BY a"
-		params := map[string]any{"id": "n9"}
-		want := rows(t, g, "MATCH p = "+path+end, params)
-		if got := rows(t, g, "MATCH "+path+end, params); got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			const end = " RETURN a.id AS a, count(*) AS n ORDER BY a"
+			params := map[string]any{"id": "n9"}
+			want := rows(t, g, "MATCH p = "+path+end, params)
+			if got := rows(t, g, "MATCH "+path+end, params); got != want {
+				t.Errorf("%s\ngot  %s\nwant %s", path, got, want)
+			}
+		})
 	}
 }
 
@@ -399,7 +419,9 @@ func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
 		"MATCH (a:N)-[:T]->(b:N {id: 'n8'}) RETURN a.id AS a",
 		"MATCH (a:N)-->(b) WHERE b.id = 'n8' RETURN a.id AS a",
 	} {
-		expect(t, rows(t, g, query, nil), "[a] [map[a:n7]]")
+		t.Run(query, func(t *testing.T) {
+			expect(t, rows(t, g, query, nil), "[a] [map[a:n7]]")
+		})
 	}
 	var limit *graph.LimitError
 	_, err = g.Cypher(t.Context(), "MATCH (a:N)-[:T]->(b:N) WHERE b.id ENDS WITH 'n8' RETURN a.id AS a", nil)
@@ -415,22 +437,24 @@ func TestARunawayQueryIsStopped(t *testing.T) {
 		"Fuel":      {Fuel: 1_000_000},
 		"MaxMemory": {MaxMemory: 64 << 20, Timeout: time.Minute},
 	} {
-		g := open(t, config)
-		if err := g.Update(t.Context(), traces); err != nil {
-			t.Fatal(err)
-		}
-		query := endless
-		if limit == "MaxMemory" {
-			query = "UNWIND range(1, 100000000) AS a RETURN collect(a)"
-		}
-		_, err := g.Cypher(t.Context(), query, nil)
-		var passed *graph.LimitError
-		if !errors.As(err, &passed) || passed.Limit != limit {
-			t.Errorf("%s: %v", limit, err)
-		}
-		if limit != "Fuel" {
-			expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
-		}
+		t.Run(limit, func(t *testing.T) {
+			g := open(t, config)
+			if err := g.Update(t.Context(), traces); err != nil {
+				t.Fatal(err)
+			}
+			query := endless
+			if limit == "MaxMemory" {
+				query = "UNWIND range(1, 100000000) AS a RETURN collect(a)"
+			}
+			_, err := g.Cypher(t.Context(), query, nil)
+			var passed *graph.LimitError
+			if !errors.As(err, &passed) || passed.Limit != limit {
+				t.Errorf("%s: %v", limit, err)
+			}
+			if limit != "Fuel" {
+				expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:3]]")
+			}
+		})
 	}
 
 	g := open(t, graph.Config{})

@@ -31,8 +31,10 @@ func TestDeepNestingEndsOneCall(t *testing.T) {
 		"turtle": "<http://a/b> <http://a/c> " + strings.Repeat("(", deep),
 		"rdfxml": strings.Repeat("<a>", deep),
 	} {
-		err := g.LoadRDF(t.Context(), strings.NewReader(text), format, "")
-		wantError(t, err, "line 1: more than 1000 brackets or elements are open")
+		t.Run(format, func(t *testing.T) {
+			err := g.LoadRDF(t.Context(), strings.NewReader(text), format, "")
+			wantError(t, err, "line 1: more than 1000 brackets or elements are open")
+		})
 	}
 	expect(t, rows(t, g, "MATCH (n:run_trace) RETURN count(*) AS n", nil), "[n] [map[n:2]]")
 }
@@ -159,8 +161,10 @@ func TestDocumentsLoadInLinearTime(t *testing.T) {
 		{"rdfxml", "<rdf:RDF " + many(" xmlns:a%d='http://x/'") + "></rdf:RDF>", "more than 1000 attributes"},
 		{"ntriples", `<http://x/a> <http://x/b> "` + strings.Repeat("a", 17<<20), "more than 16 MiB: split it"},
 	} {
-		err := g.LoadRDF(t.Context(), strings.NewReader(c.text), c.format, "")
-		wantError(t, err, c.want)
+		t.Run(c.format, func(t *testing.T) {
+			err := g.LoadRDF(t.Context(), strings.NewReader(c.text), c.format, "")
+			wantError(t, err, c.want)
+		})
 	}
 
 	terms = `{"p":{"@id":"http://x/p","@context":{"q":"http://x/q"}}}`

@@ -55,16 +55,18 @@ func TestScansTestWholeColumns(t *testing.T) {
 		const columns = " RETURN count(*) AS rows, count(n.number) AS numbers, sum(n.number) AS sum, " +
 			"min(n.text) AS least"
 		for _, label := range []string{"", ":A", ":A:B"} {
-			match := "MATCH (n" + label + ")"
-			scan, err := g.Cypher(t.Context(), match+" WHERE "+condition+columns, nil)
-			each, err2 := g.Cypher(t.Context(), match+" WITH n WHERE "+condition+columns, nil)
-			if fmt.Sprint(err) != fmt.Sprint(err2) {
-				t.Errorf("%s %s: %v, but %v", match, condition, err, err2)
-				continue
-			}
-			if err == nil && fmt.Sprint(scan.Rows) != fmt.Sprint(each.Rows) {
-				t.Errorf("%s %s: %v, but %v", match, condition, scan.Rows, each.Rows)
-			}
+			t.Run(label, func(t *testing.T) {
+				match := "MATCH (n" + label + ")"
+				scan, err := g.Cypher(t.Context(), match+" WHERE "+condition+columns, nil)
+				each, err2 := g.Cypher(t.Context(), match+" WITH n WHERE "+condition+columns, nil)
+				if fmt.Sprint(err) != fmt.Sprint(err2) {
+					t.Errorf("%s %s: %v, but %v", match, condition, err, err2)
+					return
+				}
+				if err == nil && fmt.Sprint(scan.Rows) != fmt.Sprint(each.Rows) {
+					t.Errorf("%s %s: %v, but %v", match, condition, scan.Rows, each.Rows)
+				}
+			})
 		}
 	}
 }
@@ -95,12 +97,14 @@ func TestScansGroupWholeColumns(t *testing.T) {
 	for _, keys := range []string{
 		"", "n.number AS k, ", "n.text AS k, ", "n.mixed AS k, ", "n.none AS k, ", "n.number + 1 AS k, ",
 	} {
-		columns := " RETURN " + keys + "count(*) AS rows, count(DISTINCT n.text) AS texts, sum(n.number) AS sum, " +
-			"max(n.number) AS most, collect(n.id)[0] AS first, avg(n.number) AS mean"
-		for _, match := range []string{"MATCH (n:A)", "MATCH (n:A) WHERE n.number > 2", "MATCH (n:None)"} {
-			scan := rows(t, g, match+columns+" ORDER BY first", nil)
-			each := rows(t, g, match+" WITH n"+columns+" ORDER BY first", nil)
-			expect(t, scan, each)
-		}
+		t.Run(keys, func(t *testing.T) {
+			columns := " RETURN " + keys + "count(*) AS rows, count(DISTINCT n.text) AS texts, sum(n.number) AS sum, " +
+				"max(n.number) AS most, collect(n.id)[0] AS first, avg(n.number) AS mean"
+			for _, match := range []string{"MATCH (n:A)", "MATCH (n:A) WHERE n.number > 2", "MATCH (n:None)"} {
+				scan := rows(t, g, match+columns+" ORDER BY first", nil)
+				each := rows(t, g, match+" WITH n"+columns+" ORDER BY first", nil)
+				expect(t, scan, each)
+			}
+		})
 	}
 }

@@ -51,9 +51,11 @@ func TestAClosedGraphRaises(t *testing.T) {
 	for name, args := range map[string][]string{
 		"graph_query": {`"RETURN 1"`}, "owl_query": {`"ASK {}"`}, "kg_bulk_export": {`"*"`}, "magma_view": {`"x"`},
 	} {
-		if got := call(name, args...); got != "raised: "+name+": the graph is closed" {
-			t.Errorf("%s: %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := call(name, args...); got != "raised: "+name+": the graph is closed" {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
 	}
 }
 

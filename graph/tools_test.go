@@ -101,9 +101,11 @@ func TestToolsAnswerAsTheyAreDescribed(t *testing.T) {
 		{"kg_bulk_export", []string{`"place"`}, `[{"id":"rome","name":"Rome"}]`},
 		{"kg_bulk_export", []string{`"*"`, `1`}, `[{"age":36,"id":"ada","name":"Ada"}]`},
 	} {
-		if got := call(c.name, c.args...); got != c.want {
-			t.Errorf("%s%s:\n%s, want\n%s", c.name, c.args, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := call(c.name, c.args...); got != c.want {
+				t.Errorf("%s%s:\n%s, want\n%s", c.name, c.args, got, c.want)
+			}
+		})
 	}
 
 	got := call("magma_view", `"rome"`, `["semantic", "entity"]`)
@@ -143,17 +145,19 @@ func TestMistakesAreData(t *testing.T) {
 		{"magma_view", []string{`"x"`, `{"a": 1}`}, "views must be a list"},
 		{"ephemeral_graph_query", []string{`"RETURN 1"`}, "the argument namespace is missing"},
 	} {
-		got := call(c.name, c.args...)
-		begin := `[{"`
-		if c.name == "magma_view" {
-			begin = `{"error":`
-		}
-		if !strings.HasPrefix(got, begin) || !strings.Contains(got, `"error":`) || !strings.Contains(got, c.want) {
-			t.Errorf("%s%.200q: %s, want %s", c.name, c.args, got, c.want)
-		}
-		if got := raises(c.name, c.args...); !strings.HasPrefix(got, "raised: "+c.name+": ") {
-			t.Errorf("%s%.200q does not raise: %s", c.name, c.args, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := call(c.name, c.args...)
+			begin := `[{"`
+			if c.name == "magma_view" {
+				begin = `{"error":`
+			}
+			if !strings.HasPrefix(got, begin) || !strings.Contains(got, `"error":`) || !strings.Contains(got, c.want) {
+				t.Errorf("%s%.200q: %s, want %s", c.name, c.args, got, c.want)
+			}
+			if got := raises(c.name, c.args...); !strings.HasPrefix(got, "raised: "+c.name+": ") {
+				t.Errorf("%s%.200q does not raise: %s", c.name, c.args, got)
+			}
+		})
 	}
 }
 

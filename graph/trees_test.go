@@ -31,21 +31,23 @@ func TestTreesOfQueriesAreStopped(t *testing.T) {
 		"Timeout": {Timeout: 100 * time.Millisecond, Fuel: 1 << 60},
 		"Fuel":    {Fuel: 10_000_000, Timeout: time.Minute},
 	} {
-		g := open(t, config)
-		if err := g.Update(t.Context(), traces); err != nil {
-			t.Fatal(err)
-		}
-		for language, ask := range map[string]func(depth int) error{
-			"Cypher": func(depth int) error { _, err := g.Cypher(t.Context(), cypher(depth), nil); return err },
-			"SPARQL": func(depth int) error { _, err := g.SPARQL(t.Context(), sparql(depth)); return err },
-		} {
-			if err := ask(5); err != nil {
-				t.Errorf("%s, %s: a small query: %v", language, limit, err)
+		t.Run(limit, func(t *testing.T) {
+			g := open(t, config)
+			if err := g.Update(t.Context(), traces); err != nil {
+				t.Fatal(err)
 			}
-			var passed *graph.LimitError
-			if err := ask(40); !errors.As(err, &passed) {
-				t.Errorf("%s, %s: %v", language, limit, err)
+			for language, ask := range map[string]func(depth int) error{
+				"Cypher": func(depth int) error { _, err := g.Cypher(t.Context(), cypher(depth), nil); return err },
+				"SPARQL": func(depth int) error { _, err := g.SPARQL(t.Context(), sparql(depth)); return err },
+			} {
+				if err := ask(5); err != nil {
+					t.Errorf("%s, %s: a small query: %v", language, limit, err)
+				}
+				var passed *graph.LimitError
+				if err := ask(40); !errors.As(err, &passed) {
+					t.Errorf("%s, %s: %v", language, limit, err)
+				}
 			}
-		}
+		})
 	}
 }

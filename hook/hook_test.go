@@ -3,6 +3,7 @@ package hook_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,9 +47,11 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 			signal: run.Signal{OutputChars: 1e9, Traces: 1e9, Nodes: 1e9},
 		},
 	} {
-		if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.triggers.ShouldTrigger(c.signal); got != c.want {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -86,19 +89,21 @@ func TestTheHookCondensesByARun(t *testing.T) {
 		"reply: |\n      ```repl\n      FINAL(f'{context.count(chr(10))} lines')\n      ```": "10000 lines",
 		"error: {kind: server, message: gone}":                                               "has no answer: ",
 	} {
-		rules := "version: 1\nrules:\n  - " + does + "\n"
-		if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		task := rlm.AnswerTask{
-			Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
-		}
-		got, err := hook.Output(t.Context(), strings.NewReader(long), task, engine.Answer)
-		if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != "large_output" ||
-			!strings.Contains(got.Text, want) ||
-			len(got.Text) > 3_000 {
-			t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", does), func(t *testing.T) {
+			rules := "version: 1\nrules:\n  - " + does + "\n"
+			if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			task := rlm.AnswerTask{
+				Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
+			}
+			got, err := hook.Output(t.Context(), strings.NewReader(long), task, engine.Answer)
+			if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != "large_output" ||
+				!strings.Contains(got.Text, want) ||
+				len(got.Text) > 3_000 {
+				t.Errorf("%s: %d characters, %.200q, %v", does, len(got.Text), got.Text, err)
+			}
+		})
 	}
 }
 
@@ -118,26 +123,28 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 		{"not UTF-8", 3, "\xff\xff\xff\xff", true},
 		{"off", -1, strings.Repeat("x", 1<<20), false},
 	} {
-		asked := false
-		answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
-			asked = true
-			if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
-				t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
+		t.Run(c.name, func(t *testing.T) {
+			asked := false
+			answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
+				asked = true
+				if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
+					t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
+				}
+				if !strings.HasPrefix(task.Config.Question, "This is the output of a tool") {
+					t.Errorf("%s: the question is %q", c.name, task.Config.Question)
+				}
+				return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
 			}
-			if !strings.HasPrefix(task.Config.Question, "This is the output of a tool") {
-				t.Errorf("%s: the question is %q", c.name, task.Config.Question)
+			task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
+			got, err := hook.Output(t.Context(), strings.NewReader(c.output), task, answer)
+			want := c.output
+			if c.asked {
+				want = "the report"
 			}
-			return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
-		}
-		task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
-		got, err := hook.Output(t.Context(), strings.NewReader(c.output), task, answer)
-		want := c.output
-		if c.asked {
-			want = "the report"
-		}
-		if err != nil || asked != c.asked || got.Text != want {
-			t.Errorf("%s: asked %t, %.50q, %v", c.name, asked, got.Text, err)
-		}
+			if err != nil || asked != c.asked || got.Text != want {
+				t.Errorf("%s: asked %t, %.50q, %v", c.name, asked, got.Text, err)
+			}
+		})
 	}
 }
 

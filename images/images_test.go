@@ -57,11 +57,13 @@ func TestRecipesAreWhole(t *testing.T) {
 	}
 
 	for kind, want := range map[string]string{Go: "no checksum", Python: "use --latest"} {
-		b := imageBuild{recipe: Recipe{Kind: kind}}
-		_, _, err = b.fetchScript(t.Context(), t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", kind, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", kind), func(t *testing.T) {
+			b := imageBuild{recipe: Recipe{Kind: kind}}
+			_, _, err = b.fetchScript(t.Context(), t.TempDir())
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", kind, err)
+			}
+		})
 	}
 }
 

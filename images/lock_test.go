@@ -27,28 +27,30 @@ func TestTheLocksHaveEveryPackage(t *testing.T) {
 	line := regexp.MustCompile(`^[a-z0-9.+-]+ [^ ]+ (amd64|arm64|all) [0-9a-f]{64} ` +
 		`debian(-security)?/pool/[^ ]+\.deb$`)
 	for _, arch := range []string{"amd64", "arm64"} {
-		text, err := recipes.ReadFile("python/packages." + arch + ".lock")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		if !regexp.MustCompile(`^\d{8}T\d{6}Z$`).MatchString(lines[0]) {
-			t.Errorf("%s: %q is not a time", arch, lines[0])
-		}
+		t.Run(arch, func(t *testing.T) {
+			text, err := recipes.ReadFile("python/packages." + arch + ".lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+			if !regexp.MustCompile(`^\d{8}T\d{6}Z$`).MatchString(lines[0]) {
+				t.Errorf("%s: %q is not a time", arch, lines[0])
+			}
 
-		var names []string
-		for _, l := range lines[1:] {
-			if !line.MatchString(l) {
-				t.Errorf("%s: %q", arch, l)
+			var names []string
+			for _, l := range lines[1:] {
+				if !line.MatchString(l) {
+					t.Errorf("%s: %q", arch, l)
+				}
+				name, _, _ := strings.Cut(l, " ")
+				names = append(names, name)
 			}
-			name, _, _ := strings.Cut(l, " ")
-			names = append(names, name)
-		}
-		for _, name := range wanted {
-			if !slices.Contains(names, name) {
-				t.Errorf("%s: %s is not locked", arch, name)
+			for _, name := range wanted {
+				if !slices.Contains(names, name) {
+					t.Errorf("%s: %s is not locked", arch, name)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -138,32 +140,36 @@ const (
 
 func TestLockedPackagesComeFromTheMirrorOrTheSnapshot(t *testing.T) {
 	for _, from := range []string{onMirror, inSnapshot} {
-		a := newArchive(t)
-		a.has = func(path string) bool { return path == from }
-		hash := fmt.Sprintf("%x", sha256.Sum256(a.deb))
-		work := t.TempDir()
+		t.Run(fmt.Sprintf("%.60s", from), func(t *testing.T) {
+			a := newArchive(t)
+			a.has = func(path string) bool { return path == from }
+			hash := fmt.Sprintf("%x", sha256.Sum256(a.deb))
+			work := t.TempDir()
 
-		for range 2 { // the second time from the cache
-			content, said, err := a.fetch(t, work, hash)
-			if err != nil || content["usr/lib/pear"] != "sweet" ||
-				content["usr/share/rlm/packages.txt"] != "pear 1:2~a+b all\n" {
-				t.Fatalf("%v %q\n%s", err, content, said)
+			for range 2 { // the second time from the cache
+				content, said, err := a.fetch(t, work, hash)
+				if err != nil || content["usr/lib/pear"] != "sweet" ||
+					content["usr/share/rlm/packages.txt"] != "pear 1:2~a+b all\n" {
+					t.Fatalf("%v %q\n%s", err, content, said)
+				}
 			}
-		}
-		if n := len(a.asked); a.asked[n-1] != from || slices.Index(a.asked, from) != n-1 {
-			t.Errorf("asked for %q, want %s once, at last", a.asked, from)
-		}
+			if n := len(a.asked); a.asked[n-1] != from || slices.Index(a.asked, from) != n-1 {
+				t.Errorf("asked for %q, want %s once, at last", a.asked, from)
+			}
+		})
 	}
 }
 
 func TestAPackageThatIsNotTheLockedOneIsRefused(t *testing.T) {
 	a := newArchive(t)
 	for name, has := range map[string]bool{"gone": false, "another": true} {
-		a.has = func(string) bool { return has }
-		_, said, err := a.fetch(t, t.TempDir(), strings.Repeat("ab", 32))
-		if err == nil || !strings.Contains(said, "packages pear=1:2~a+b: neither") ||
-			!strings.Contains(said, "use --latest") {
-			t.Errorf("%s: %v\n%s", name, err, said)
-		}
+		t.Run(name, func(t *testing.T) {
+			a.has = func(string) bool { return has }
+			_, said, err := a.fetch(t, t.TempDir(), strings.Repeat("ab", 32))
+			if err == nil || !strings.Contains(said, "packages pear=1:2~a+b: neither") ||
+				!strings.Contains(said, "use --latest") {
+				t.Errorf("%s: %v\n%s", name, err, said)
+			}
+		})
 	}
 }

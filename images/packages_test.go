@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,9 +25,11 @@ func TestImagesAreNamedByTheirPackages(t *testing.T) {
 		"a.b_c-1": "rlm/python-a.b_c-1:aaaaaaaaaaaa", long: "rlm/python-" + long + ":aaaaaaaaaaaa",
 		"A": "", "": "", "a/b": "", "a:b": "", "-a": "", "a--b": "", strings.Repeat("a", 61): "",
 	} {
-		if got, err := recipe.Extended(name); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q %v", name, got, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			if got, err := recipe.Extended(name); got != want || (err == nil) != (want != "") {
+				t.Errorf("%q: %q %v", name, got, err)
+			}
+		})
 	}
 	if len(long) > maxDefaultName || long == nameFor([]string{"matplotlib", "pyarrow", "scikit-learn", "statsmodels"}) {
 		t.Errorf("%q", long)

@@ -53,9 +53,11 @@ func TestPatternsChooseFiles(t *testing.T) {
 		"b.md d/c.txt":                                  {Include: []string{"*.{md,txt}"}},
 		"b.md":                                          {Exclude: []string{"*.go", "d/**"}},
 	} {
-		if got := strings.Join(namesOf(t, o, dir), " "); got != want {
-			t.Errorf("%+v: %s, want %s", o, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := strings.Join(namesOf(t, o, dir), " "); got != want {
+				t.Errorf("%+v: %s, want %s", o, got, want)
+			}
+		})
 	}
 }
 
@@ -102,20 +104,22 @@ func TestIgnoredFilesAreThoseOfGit(t *testing.T) {
 		t.Fatal(err, out)
 	}
 	for _, at := range []string{".", "src", "src/only"} {
-		out, err := git("ls-files", "-z", "--others", "--exclude-standard", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-		got := namesOf(t, inputs.Options{}, filepath.Join(dir, at))
-		for i := range got {
-			got[i] = filepath.ToSlash(filepath.Join(at, got[i]))
-		}
-		slices.Sort(want)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("in %s:\n%q, git says\n%q", at, got, want)
-		}
+		t.Run(at, func(t *testing.T) {
+			out, err := git("ls-files", "-z", "--others", "--exclude-standard", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+			got := namesOf(t, inputs.Options{}, filepath.Join(dir, at))
+			for i := range got {
+				got[i] = filepath.ToSlash(filepath.Join(at, got[i]))
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("in %s:\n%q, git says\n%q", at, got, want)
+			}
+		})
 	}
 
 	// A folder that is ignored itself was asked for.
@@ -170,8 +174,10 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"cannot be negative":   {MaxRatio: -1},
 		`unknown encoding "x"`: {Encoding: "x"},
 	} {
-		if _, err := inputs.Open(t.Context(), o, dir); err == nil || !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := inputs.Open(t.Context(), o, dir); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package inputs_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,27 +71,29 @@ func TestEncodingsAreDetected(t *testing.T) {
 		{german, unicode.UTF8, ""},
 		{"\uFEFF" + german, unicode.UTF8, ""},
 	} {
-		late := strings.Repeat("plain ASCII first\n", 9000) + strings.Repeat(c.text, 40)
-		if c.want == "iso-2022-jp" { // which is found at the beginning only
-			late = c.text
-		}
-		for _, text := range []string{c.text, late} {
-			data, err := c.in.NewEncoder().Bytes([]byte(text))
-			if err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			late := strings.Repeat("plain ASCII first\n", 9000) + strings.Repeat(c.text, 40)
+			if c.want == "iso-2022-jp" { // which is found at the beginning only
+				late = c.text
 			}
-			in, err := read(t, inputs.Options{}, "x", data)
-			if err != nil {
-				t.Fatal(err)
+			for _, text := range []string{c.text, late} {
+				data, err := c.in.NewEncoder().Bytes([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				in, err := read(t, inputs.Options{}, "x", data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := in.Text.(*bigtext.Text)
+				if got.Encoding() != c.want || contentOf(t, got) != text {
+					t.Errorf("%s of %q: %q, %.60q", c.want, c.text[:6], got.Encoding(), contentOf(t, got))
+				}
+				if contentOf(t, got.Original()) != string(data) {
+					t.Errorf("%s: the original is lost", c.want)
+				}
 			}
-			got := in.Text.(*bigtext.Text)
-			if got.Encoding() != c.want || contentOf(t, got) != text {
-				t.Errorf("%s of %q: %q, %.60q", c.want, c.text[:6], got.Encoding(), contentOf(t, got))
-			}
-			if contentOf(t, got.Original()) != string(data) {
-				t.Errorf("%s: the original is lost", c.want)
-			}
-		}
+		})
 	}
 }
 
@@ -100,13 +103,15 @@ func TestTheEncodingCanBeGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"cp850", "CP850", "ibm850", "IBM-850"} {
-		in, err := read(t, inputs.Options{Encoding: name}, "x", data)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if got := contentOf(t, in.Text); got != german {
-			t.Errorf("%s: %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{Encoding: name}, "x", data)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if got := contentOf(t, in.Text); got != german {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
 	}
 
 	in, err := read(t, inputs.Options{Encoding: "utf-8"}, "x", data)
@@ -150,24 +155,28 @@ func TestBytesThatAreNotTextStay(t *testing.T) {
 	}
 
 	for _, text := range []string{"BMW fährt\n", "MZ ist kein Programm, schöne Grüße\n"} {
-		data, err := charmap.Windows1252.NewEncoder().String(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := read(t, inputs.Options{}, "x", []byte(data))
-		if err != nil || contentOf(t, in.Text) != text {
-			t.Errorf("%q: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			data, err := charmap.Windows1252.NewEncoder().String(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := read(t, inputs.Options{}, "x", []byte(data))
+			if err != nil || contentOf(t, in.Text) != text {
+				t.Errorf("%q: %v", text, err)
+			}
+		})
 	}
 }
 
 // A damaged text in UTF-8 keeps its bytes.
 func TestDamagedTextStaysUTF8(t *testing.T) {
 	for _, text := range []string{strings.Repeat(russian, 5) + "\xc3\x28\xa0", "filled \xff\xff\xff with nothing"} {
-		in, err := read(t, inputs.Options{}, "x", []byte(text))
-		if err != nil || in.Text.(*bigtext.Text).Encoding() != "" || contentOf(t, in.Text) != text {
-			t.Errorf("%q: %v %v", text, in.Notes, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, "x", []byte(text))
+			if err != nil || in.Text.(*bigtext.Text).Encoding() != "" || contentOf(t, in.Text) != text {
+				t.Errorf("%q: %v %v", text, in.Notes, err)
+			}
+		})
 	}
 }
 
@@ -179,22 +188,24 @@ func TestEncodingsHaveTheNamesOfPython(t *testing.T) {
 		"iso8859_15": {"\xa4", "€"}, "iso8859-2": {"\xb1", "ą"}, "latin_1": {"\xfc", "ü"}, "hz": {"~{VP~}", "中"},
 		"mac_roman": {"\x9f", "ü"}, "big5hkscs": {"\xa4@", "一"}, "utf_16_le": {"-N", "中"},
 	} {
-		path := filepath.Join(t.TempDir(), "a.txt")
-		if err := os.WriteFile(path, []byte(in.bytes), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		opened, err := inputs.Open(t.Context(), inputs.Options{Encoding: name}, path)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		text := opened.Text.(*bigtext.Text)
-		if data, err := text.Raw(0, text.Size()); err != nil || string(data) != in.text {
-			t.Errorf("%s: %q, %v; want %q", name, data, err, in.text)
-		}
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.txt")
+			if err := os.WriteFile(path, []byte(in.bytes), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			opened, err := inputs.Open(t.Context(), inputs.Options{Encoding: name}, path)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			text := opened.Text.(*bigtext.Text)
+			if data, err := text.Raw(0, text.Size()); err != nil || string(data) != in.text {
+				t.Errorf("%s: %q, %v; want %q", name, data, err, in.text)
+			}
+			if err := opened.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	_, err := inputs.Open(t.Context(), inputs.Options{Encoding: "cp999"}, "a.txt")
 	if err == nil || !strings.Contains(err.Error(), `"cp999"`) {

@@ -90,12 +90,14 @@ func TestDocumentsInFoldersAndArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, in := range map[string]tiers.Input{"folder": folder, "archive": packed} {
-		files := filesOf(t, in)
-		for _, name := range []string{"report.pdf", "report.odt", "sales.xls"} {
-			if !strings.Contains(files[name], "Annual report") && !strings.Contains(files[name], "Sheet 1: Sales") {
-				t.Errorf("%s: %s begins %.100q", where, name, files[name])
+		t.Run(where, func(t *testing.T) {
+			files := filesOf(t, in)
+			for _, name := range []string{"report.pdf", "report.odt", "sales.xls"} {
+				if !strings.Contains(files[name], "Annual report") && !strings.Contains(files[name], "Sheet 1: Sales") {
+					t.Errorf("%s: %s begins %.100q", where, name, files[name])
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -105,15 +107,17 @@ func TestDocumentsWithoutTextStayBytes(t *testing.T) {
 		"damaged.doc":  {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 nothing", "damaged"},
 		"damaged.docx": {"PK\x03\x04 nothing", "damaged"},
 	} {
-		in, err := read(t, inputs.Options{}, name, []byte(c.data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := in.Text.(*bigtext.Text)
-		notes := strings.Join(in.Notes, "\n")
-		if !text.IsBinary() || contentOf(t, text) != c.data || !strings.Contains(notes, c.note) {
-			t.Errorf("%s: a %q of %d bytes, notes %q", name, text.Kind(), text.Size(), in.Notes)
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, name, []byte(c.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := in.Text.(*bigtext.Text)
+			notes := strings.Join(in.Notes, "\n")
+			if !text.IsBinary() || contentOf(t, text) != c.data || !strings.Contains(notes, c.note) {
+				t.Errorf("%s: a %q of %d bytes, notes %q", name, text.Kind(), text.Size(), in.Notes)
+			}
+		})
 	}
 }
 
@@ -127,13 +131,15 @@ func TestTextsThatSeemDocumentsStayTexts(t *testing.T) {
 		"false.docx":  "only the name says docx",
 		"about.md":    "%PDF- is how a PDF begins",
 	} {
-		in, err := read(t, inputs.Options{}, name, []byte(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := in.Text.(*bigtext.Text); name != "about.md" && (text.IsBinary() || contentOf(t, text) != data) {
-			t.Errorf("%s: it is a %q, %q", name, text.Kind(), contentOf(t, text))
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, name, []byte(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := in.Text.(*bigtext.Text); name != "about.md" && (text.IsBinary() || contentOf(t, text) != data) {
+				t.Errorf("%s: it is a %q, %q", name, text.Kind(), contentOf(t, text))
+			}
+		})
 	}
 }
 
@@ -141,14 +147,16 @@ func TestDocumentsCanBeKept(t *testing.T) {
 	pdf := samples(t)["report.pdf"]
 	o := inputs.Options{KeepDocuments: true}
 	for name, data := range map[string][]byte{"a.pdf": pdf, "a.html": []byte(page)} {
-		in, err := read(t, o, name, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := in.Text.(*bigtext.Text)
-		if text.IsBinary() != (name == "a.pdf") || contentOf(t, text) != string(data) {
-			t.Errorf("%s: it is a %q of %d bytes", name, text.Kind(), text.Size())
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, o, name, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := in.Text.(*bigtext.Text)
+			if text.IsBinary() != (name == "a.pdf") || contentOf(t, text) != string(data) {
+				t.Errorf("%s: it is a %q of %d bytes", name, text.Kind(), text.Size())
+			}
+		})
 	}
 }
 

@@ -253,21 +253,23 @@ func TestZipMembersThatCannotBeReadAreCounted(t *testing.T) {
 		"1 links or special files":          func(h *zip.FileHeader) { h.SetMode(os.ModeSymlink | 0o777) },
 		"1 members that a later one of the": nil,
 	} {
-		data := zipped(t, []string{"good.txt", "x.txt"}, func(h *zip.FileHeader) {
-			if change != nil && h.Name == "x.txt" {
-				change(h)
+		t.Run(want, func(t *testing.T) {
+			data := zipped(t, []string{"good.txt", "x.txt"}, func(h *zip.FileHeader) {
+				if change != nil && h.Name == "x.txt" {
+					change(h)
+				}
+			})
+			if change == nil {
+				data = zipped(t, []string{"x.txt", "x.txt"}, nil)
+			}
+			in, err := read(t, inputs.Options{}, "x.zip", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(in.Notes, "\n"); !strings.Contains(got, want) || len(filesOf(t, in)) != 1 {
+				t.Errorf("%q, want %q", got, want)
 			}
 		})
-		if change == nil {
-			data = zipped(t, []string{"x.txt", "x.txt"}, nil)
-		}
-		in, err := read(t, inputs.Options{}, "x.zip", data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(in.Notes, "\n"); !strings.Contains(got, want) || len(filesOf(t, in)) != 1 {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
 
@@ -299,10 +301,12 @@ func TestHostileZipArchivesEndInErrors(t *testing.T) {
 		"nothing": {zipped(t, []string{"d/"}, nil), "no files"},
 		"unsafe":  {zipped(t, []string{"../x"}, nil), "1 members with an unsafe name"},
 	} {
-		_, err := read(t, inputs.Options{}, "x.zip", c.data)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, inputs.Options{}, "x.zip", c.data)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		})
 	}
 
 	lying := slices.Clone(whole)
@@ -358,17 +362,19 @@ func TestTarArchivesAreFolders(t *testing.T) {
 	}
 
 	for name, data := range map[string][]byte{"x.tar": out.Bytes(), "x.tgz": packed(t, "gzip", out.Bytes())} {
-		in, err := read(t, inputs.Options{}, name, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := filesOf(t, in), "map[a.txt:12345 d/b.txt:12345]"; fmt.Sprint(got) != want {
-			t.Errorf("%s: %v", name, got)
-		}
-		if notes := strings.Join(in.Notes, "\n"); !strings.Contains(notes,
-			"1 links or special files, 1 members with an unsafe name") {
-			t.Errorf("%s: %q", name, notes)
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := read(t, inputs.Options{}, name, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := filesOf(t, in), "map[a.txt:12345 d/b.txt:12345]"; fmt.Sprint(got) != want {
+				t.Errorf("%s: %v", name, got)
+			}
+			if notes := strings.Join(in.Notes, "\n"); !strings.Contains(notes,
+				"1 links or special files, 1 members with an unsafe name") {
+				t.Errorf("%s: %q", name, notes)
+			}
+		})
 	}
 	if _, err := read(t, inputs.Options{}, "x.tar", out.Bytes()[:514]); err == nil {
 		t.Error("a cut archive is no error")

@@ -145,23 +145,27 @@ func TestObjectsOfAStore(t *testing.T) {
 		"s3://logs/**/{old,c}.*":  {"2025/old.log", "2026/deep/c.txt"},
 		"s3://logs/2026/deep/c.*": {"c.txt"},
 	} {
-		in := openAddress(t, inputs.Options{}, address)
-		names := slices.Sorted(slices.Values(in.Dir.Names()))
-		if !slices.Equal(names, want) {
-			t.Errorf("%s: %q, want %q", address, names, want)
-		}
+		t.Run(address, func(t *testing.T) {
+			in := openAddress(t, inputs.Options{}, address)
+			names := slices.Sorted(slices.Values(in.Dir.Names()))
+			if !slices.Equal(names, want) {
+				t.Errorf("%s: %q, want %q", address, names, want)
+			}
+		})
 	}
 
 	in = openAddress(t, inputs.Options{Exclude: []string{"deep"}}, "s3://logs/2026/")
 	dir := in.Dir.(*bigtext.Dir)
 	for name, want := range map[string]string{"b.log.gz": "line b\n", "page.html": "Head"} {
-		text, err := dir.Text(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := wholeText(t, text); !strings.Contains(got, want) {
-			t.Errorf("%s: %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := dir.Text(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := wholeText(t, text); !strings.Contains(got, want) {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
 	}
 	notes := strings.Join(in.Notes, "\n")
 	for _, want := range []string{"1 files and folders by --exclude", "1 objects with an unsafe name", "from gzip"} {
@@ -179,10 +183,12 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 		"s3://logs/[": "is malformed", "s3://logs/": "the objects have 2.0 KiB together",
 		"s3://logs/a": "raise --max-unpacked",
 	} {
-		_, err := inputs.Open(t.Context(), inputs.Options{MaxUnpacked: 999}, address)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", address, err, want)
-		}
+		t.Run(address, func(t *testing.T) {
+			_, err := inputs.Open(t.Context(), inputs.Options{MaxUnpacked: 999}, address)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", address, err, want)
+			}
+		})
 	}
 	_, err := inputs.Open(t.Context(), inputs.Options{Servers: []string{"example.com"}}, "s3://logs/a")
 	if err == nil || !strings.Contains(err.Error(), "not on the list of context servers") {

@@ -198,10 +198,12 @@ func TestAFolderHasTables(t *testing.T) {
 		}
 	}
 	for name, tables := range map[string]int{"v2.parquet": 1, "book.xlsx": 2, "shop.sqlite": 3} {
-		text, err := in.Dir.(*bigtext.Dir).Text(t.Context(), name)
-		if err != nil || len(text.Tables()) != tables {
-			t.Errorf("%s: %v, %v", name, text.Tables(), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := in.Dir.(*bigtext.Dir).Text(t.Context(), name)
+			if err != nil || len(text.Tables()) != tables {
+				t.Errorf("%s: %v, %v", name, text.Tables(), err)
+			}
+		})
 	}
 }
 

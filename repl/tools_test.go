@@ -55,10 +55,12 @@ func TestToolsBindCheckAndCoerce(t *testing.T) {
 			Named: map[string]tiers.Value{"query": tiers.Value(`"y"`)},
 		},
 	} {
-		if _, err := tools.Call(t.Context(), c); err == nil ||
-			!strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, err := tools.Call(t.Context(), c); err == nil ||
+				!strings.Contains(err.Error(), what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	if p, _ := tools.Prompt(); !strings.Contains(p, "- `search(query") ||
 		!strings.Contains(p, "searches.") {
@@ -80,9 +82,11 @@ func TestReservedNamesCannotBeTaken(t *testing.T) {
 		"signature": {Name: "a", Signature: "b()", Call: echo},
 		"schema":    {Name: "a", Schema: json.RawMessage(`{"type":"nonsense"}`), Call: echo},
 	} {
-		if _, err := NewTools(tool); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, err := NewTools(tool); err == nil || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	if _, err := NewTools(Tool{Name: "a", Call: echo}, Tool{Name: "a", Call: echo}); err == nil {
 		t.Error("two tools have one name")

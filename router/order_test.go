@@ -105,10 +105,12 @@ func TestLongComputingGoesToAFasterTier(t *testing.T) {
 			"interp local",
 		},
 	} {
-		plan := c.policy.Plan(c.verdict, slow(), c.state)
-		if got := chain(plan); got != c.chain {
-			t.Errorf("%s: the chain is %q, want %q\n%s", c.name, got, c.chain, plan.Text())
-		}
+		t.Run(c.name, func(t *testing.T) {
+			plan := c.policy.Plan(c.verdict, slow(), c.state)
+			if got := chain(plan); got != c.chain {
+				t.Errorf("%s: the chain is %q, want %q\n%s", c.name, got, c.chain, plan.Text())
+			}
+		})
 	}
 }
 

@@ -139,14 +139,16 @@ func TestValuesAreBounded(t *testing.T) {
 		"huge key":  {`{"a":{"a":1,"a":2}}`, "$.a.a: this key appears twice"},
 		"surrogate": {`"\ud800"`, ""},
 	} {
-		_, violations, err := mustParse(t, `"Any"`).Check(json.RawMessage(c.value))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		t.Run(name, func(t *testing.T) {
+			_, violations, err := mustParse(t, `"Any"`).Check(json.RawMessage(c.value))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
 
-		if got := joined(violations); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+			if got := joined(violations); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }

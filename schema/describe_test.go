@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -99,20 +100,22 @@ func TestStrictRepliesAreUndone(t *testing.T) {
 			`{"value":3}`, `=> {"value":3}`,
 		},
 	} {
-		contract := mustParse(t, c.schema)
-		strict, err := contract.Strict()
-		if err != nil {
-			t.Errorf("%s: %v", c.schema, err)
-			continue
-		}
+		t.Run(fmt.Sprintf("%.60s", c.schema), func(t *testing.T) {
+			contract := mustParse(t, c.schema)
+			strict, err := contract.Strict()
+			if err != nil {
+				t.Errorf("%s: %v", c.schema, err)
+				return
+			}
 
-		if got := outcome(mustParse(t,
-			string(strict)).Check(json.RawMessage(c.reply))); !strings.HasPrefix(got, "=>") {
-			t.Errorf("%s does not fit %s: %s", c.reply, strict, got)
-		}
+			if got := outcome(mustParse(t,
+				string(strict)).Check(json.RawMessage(c.reply))); !strings.HasPrefix(got, "=>") {
+				t.Errorf("%s does not fit %s: %s", c.reply, strict, got)
+			}
 
-		if got := outcome(contract.CheckReply(c.reply)); got != c.want {
-			t.Errorf("%s for %s: %s, want %s", c.reply, c.schema, got, c.want)
-		}
+			if got := outcome(contract.CheckReply(c.reply)); got != c.want {
+				t.Errorf("%s for %s: %s, want %s", c.reply, c.schema, got, c.want)
+			}
+		})
 	}
 }

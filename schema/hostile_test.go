@@ -128,12 +128,14 @@ func TestHostileSchemas(t *testing.T) {
 		"bad pointer": {`{"$ref":"#/%zz"}`, "cannot"},
 		"bad url":     {`{"$ref":"http://[::1"}`, "cannot"},
 	} {
-		c2, err := Parse(json.RawMessage(c.schema))
-		if err == nil {
-			t.Errorf("%s: taken: %.100s", name, c2)
-		} else if !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
-			t.Errorf("%s: %v\nwant %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			c2, err := Parse(json.RawMessage(c.schema))
+			if err == nil {
+				t.Errorf("%s: taken: %.100s", name, c2)
+			} else if !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
+				t.Errorf("%s: %v\nwant %q", name, err, c.want)
+			}
+		})
 	}
 }
 
@@ -165,7 +167,7 @@ func expression(depth int, leaf string) string {
 // TestHostileWork has schemas and values that together would take too long. The check must
 // be rejected before it begins.
 func TestHostileWork(t *testing.T) {
-	skip.UnderRace(t)
+	skip.Short(t, "it reads megabytes of hostile schemas")
 	items := "[" + strings.Repeat("1,", 150_000) + "1]"
 	for name, c := range map[string]struct{ schema, value string }{
 		"allOf tower":     {tower("allOf", 60), "1"},
@@ -216,24 +218,26 @@ func TestHostileWork(t *testing.T) {
 			`{"` + strings.Repeat("x", 3<<20) + `":1}`,
 		},
 	} {
-		contract, err := Parse(json.RawMessage(c.schema))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		t.Run(name, func(t *testing.T) {
+			contract, err := Parse(json.RawMessage(c.schema))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
 
-		value, violations, err := contract.Check(json.RawMessage(c.value))
-		if err == nil {
-			t.Errorf("%s: %.100s, %v", name, value, violations)
-		}
-		if d := contract.Describe(); len(d) > maxDescription+10 {
-			t.Errorf("%s: described in %d bytes", name, len(d))
-		}
+			value, violations, err := contract.Check(json.RawMessage(c.value))
+			if err == nil {
+				t.Errorf("%s: %.100s, %v", name, value, violations)
+			}
+			if d := contract.Describe(); len(d) > maxDescription+10 {
+				t.Errorf("%s: described in %d bytes", name, len(d))
+			}
 
-		if _, _, err := contract.CheckReply(c.value); err == nil && name != "pattern" &&
-			name != "property names" {
-			t.Errorf("%s: the reply is checked", name)
-		}
+			if _, _, err := contract.CheckReply(c.value); err == nil && name != "pattern" &&
+				name != "property names" {
+				t.Errorf("%s: the reply is checked", name)
+			}
+		})
 	}
 }
 
@@ -248,7 +252,7 @@ func enumerate(n int, format string) string {
 
 // TestMillionsOfErrorsBecomeAFewViolations, the first ones by their paths.
 func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
-	skip.UnderRace(t)
+	skip.Short(t, "it counts millions of errors")
 	for name, c := range map[string]struct{ schema, value, first string }{
 		"items": {
 			`{"items":{"allOf":[` + strings.Repeat(`{"type":"array"},`, 17) + `{"type":"null"}]}}`,
@@ -263,11 +267,13 @@ func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 			"[" + enumerate(190_000, "%d") + "]", "$[0]: must be array, is number",
 		},
 	} {
-		_, violations, err := mustParse(t, c.schema).Check(json.RawMessage(c.value))
-		if err != nil || len(violations) != maxViolations || violations[0].String() != c.first ||
-			!strings.HasPrefix(violations[maxViolations-1].Message, "and more than ") {
-			t.Errorf("%s: %v, %v", name, violations, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, violations, err := mustParse(t, c.schema).Check(json.RawMessage(c.value))
+			if err != nil || len(violations) != maxViolations || violations[0].String() != c.first ||
+				!strings.HasPrefix(violations[maxViolations-1].Message, "and more than ") {
+				t.Errorf("%s: %v, %v", name, violations, err)
+			}
+		})
 	}
 }
 
@@ -295,10 +301,12 @@ func TestHonestWork(t *testing.T) {
 		"tower":     {tower("allOf", 8), `"3"`},
 		"long text": {`{"pattern":"^x*$"}`, `"` + strings.Repeat("x", 100_000) + `"`},
 	} {
-		if _, violations, err := mustParse(t,
-			c.schema).Check(json.RawMessage(c.value)); err != nil || len(violations) > 0 {
-			t.Errorf("%s: %v, %v", name, violations, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, violations, err := mustParse(t,
+				c.schema).Check(json.RawMessage(c.value)); err != nil || len(violations) > 0 {
+				t.Errorf("%s: %v, %v", name, violations, err)
+			}
+		})
 	}
 }
 
@@ -327,9 +335,11 @@ func TestABlockThatTheProseBehindItContradictsIsNoValue(t *testing.T) {
 		block + `That is {"n": 1}, as a sum of {"m": 2}.`: `{"n":1}`,
 		`Not {"n": 2}, but` + "\n" + block:                `{"n":1}`,
 	} {
-		value, violations, err := c.CheckReply(reply)
-		if err != nil || string(value) != want || (want == "") != (len(violations) > 0) {
-			t.Errorf("%q: %s, %v, %v", reply, value, violations, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", reply), func(t *testing.T) {
+			value, violations, err := c.CheckReply(reply)
+			if err != nil || string(value) != want || (want == "") != (len(violations) > 0) {
+				t.Errorf("%q: %s, %v, %v", reply, value, violations, err)
+			}
+		})
 	}
 }

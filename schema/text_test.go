@@ -44,9 +44,11 @@ func TestTypeTextsAreBounded(t *testing.T) {
 		"int" + strings.Repeat("[]", 500), "Literal[" + strings.Repeat("1,", 3000) +
 			"1]", "list[\xff]",
 	} {
-		if _, err := fromType(text); err == nil {
-			t.Errorf("%.40s… is taken", text)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, err := fromType(text); err == nil {
+				t.Errorf("%.40s… is taken", text)
+			}
+		})
 	}
 }
 
@@ -83,12 +85,14 @@ func TestHostileReplies(t *testing.T) {
 		"names":       "a = {} " + strings.Repeat("b = {} c ", 400_000),
 		"think":       "<think>" + strings.Repeat("</think>", 400_000),
 	} {
-		start := time.Now()
-		value, violations, err := c.CheckReply(reply)
-		if err != nil || len(violations) == 0 {
-			t.Errorf("%s: %.80s, %v, %v", name, value, violations, err)
-		}
-		t.Logf("%s: %v", name, time.Since(start))
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			value, violations, err := c.CheckReply(reply)
+			if err != nil || len(violations) == 0 {
+				t.Errorf("%s: %.80s, %v, %v", name, value, violations, err)
+			}
+			t.Logf("%s: %v", name, time.Since(start))
+		})
 	}
 }
 
@@ -130,9 +134,11 @@ func TestSignatures(t *testing.T) {
 		strings.Repeat("a", 5000) + "->b": "5003 bytes", "a->b->c": "expected a comma",
 		"-> a: Literal['x": "does not end",
 	} {
-		if _, _, err := FromSignature(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want %q", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, _, err := FromSignature(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40s: %v, want %q", text, err, want)
+			}
+		})
 	}
 
 	if inputs, _, err := FromSignature("-> answer"); err != nil || len(inputs) != 0 {

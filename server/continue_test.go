@@ -115,11 +115,13 @@ func TestADeletedRunLeavesNothing(t *testing.T) {
 		t.Errorf("the journal of the run stays: %v", err)
 	}
 	for _, folder := range []string{"runs", filepath.Join("store", "locks"), filepath.Join("store", "blobs")} {
-		_ = filepath.WalkDir(filepath.Join(dir, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
-				t.Errorf("%s is left", path)
-			}
-			return err
+		t.Run(fmt.Sprintf("%.60s", folder), func(t *testing.T) {
+			_ = filepath.WalkDir(filepath.Join(dir, folder), func(path string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() {
+					t.Errorf("%s is left", path)
+				}
+				return err
+			})
 		})
 	}
 	if got := s.do("GET", "/v1/usage", key, nil); got.body != usage.body {

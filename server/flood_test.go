@@ -160,18 +160,20 @@ func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 		"interleaved": append(frame(openFrame, "{"), frame(textFrame, "{}")...),
 		"close":       frame(closeFrame, "x"), // a code has two bytes
 	} {
-		conn, head := s.handshake("permessage-deflate; client_max_window_bits")
-		if strings.Contains(strings.ToLower(head), "sec-websocket-extensions") {
-			t.Fatalf("the server unpacks what clients send: %s", head)
-		}
-		if _, err := conn.Write(sent); err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() {
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
-			if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
-				t.Errorf("%s: the connection stays", name)
+		t.Run(name, func(t *testing.T) {
+			conn, head := s.handshake("permessage-deflate; client_max_window_bits")
+			if strings.Contains(strings.ToLower(head), "sec-websocket-extensions") {
+				t.Fatalf("the server unpacks what clients send: %s", head)
 			}
+			if _, err := conn.Write(sent); err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+				if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+					t.Errorf("%s: the connection stays", name)
+				}
+			})
 		})
 	}
 	all.Wait()

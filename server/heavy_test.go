@@ -108,27 +108,29 @@ func TestMessagesInGreatNumberAreRefused(t *testing.T) {
 func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	for _, path := range []string{"/v1/chat/completions", "/v1/runs", "/v1/files", "/none"} {
-		conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
-			"Content-Length: 1000000000000000000\r\n\r\n{", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
-		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(got.Body)
-		_ = got.Body.Close()
-		if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge ||
-			!strings.Contains(string(text), "body_too_large") {
-			t.Errorf("%s: %s %s, %v", path, got.Status, text, err)
-		}
-		_ = conn.Close()
+		t.Run(path, func(t *testing.T) {
+			conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+				"Content-Length: 1000000000000000000\r\n\r\n{", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(got.Body)
+			_ = got.Body.Close()
+			if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge ||
+				!strings.Contains(string(text), "body_too_large") {
+				t.Errorf("%s: %s %s, %v", path, got.Status, text, err)
+			}
+			_ = conn.Close()
+		})
 	}
 }
 

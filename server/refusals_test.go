@@ -80,23 +80,25 @@ func TestAScopeIsCheckedBeforeTheBody(t *testing.T) {
 		"/v1/runs", "/v1/sessions", "/v1/sessions/none/exec", "/v1/keys", "/v1/chat/completions", "/v1/responses",
 		"/v1/files",
 	} {
-		conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", path, reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the patience of the gate ends
-		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || got.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %v, %v", path, got, err)
-		}
-		if err == nil {
-			_ = got.Body.Close()
-		}
-		_ = conn.Close()
+		t.Run(path, func(t *testing.T) {
+			conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+				"Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", path, reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the patience of the gate ends
+			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || got.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: %v, %v", path, got, err)
+			}
+			if err == nil {
+				_ = got.Body.Close()
+			}
+			_ = conn.Close()
+		})
 	}
 }

@@ -247,14 +247,16 @@ func TestOnlyTheOwnPageGetsThrough(t *testing.T) {
 		{"/secret/api/search?id=testdata/record&text=", nil, 400},
 		{"/secret/page/main.js", nil, 404},
 	} {
-		code, body, head := get(t, server.URL+c.path, c.change)
-		if code != c.want {
-			t.Errorf("%s: %d, want %d: %s", c.path, code, c.want, body)
-		}
-		const policy = "default-src 'none'; script-src 'self'"
-		if code == 200 && !strings.HasPrefix(head.Get("Content-Security-Policy"), policy) {
-			t.Errorf("%s: %v", c.path, head)
-		}
+		t.Run(c.path, func(t *testing.T) {
+			code, body, head := get(t, server.URL+c.path, c.change)
+			if code != c.want {
+				t.Errorf("%s: %d, want %d: %s", c.path, code, c.want, body)
+			}
+			const policy = "default-src 'none'; script-src 'self'"
+			if code == 200 && !strings.HasPrefix(head.Get("Content-Security-Policy"), policy) {
+				t.Errorf("%s: %v", c.path, head)
+			}
+		})
 	}
 }
 

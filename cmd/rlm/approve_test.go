@@ -18,21 +18,23 @@ func TestARuleSeesEachCharacter(t *testing.T) {
 		{`deny shell matching "cmd":"/etc`, "", `"/etc/passwd"`},
 		{"deny shell matching 12345678901234567890", `12345678901234567890`, ""},
 	} {
-		r, err := parseRule(c.rule)
-		if err != nil {
-			t.Fatal(err)
-		}
-		call := tiers.Call{Function: "shell"}
-		if c.args != "" {
-			call.Args = []tiers.Value{tiers.Value(c.args)}
-		}
-		if c.named != "" {
-			call.Named = map[string]tiers.Value{"cmd": tiers.Value(c.named)}
-		}
-		text, err := describeArguments(&call)
-		if err != nil || !r.fits(&call, text, ledger.Spending{}, nil) {
-			t.Errorf("%s does not fit %s (%v)", c.rule, text, err)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			r, err := parseRule(c.rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := tiers.Call{Function: "shell"}
+			if c.args != "" {
+				call.Args = []tiers.Value{tiers.Value(c.args)}
+			}
+			if c.named != "" {
+				call.Named = map[string]tiers.Value{"cmd": tiers.Value(c.named)}
+			}
+			text, err := describeArguments(&call)
+			if err != nil || !r.fits(&call, text, ledger.Spending{}, nil) {
+				t.Errorf("%s does not fit %s (%v)", c.rule, text, err)
+			}
+		})
 	}
 }
 
@@ -54,8 +56,10 @@ func TestRulesThatCannotBeReadAreRefused(t *testing.T) {
 		"allow send hinted safe":   `"safe" is no hint: give read-only,`,
 		"allow send hinted safe 1": "want",
 	} {
-		if _, err := parseRule(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := parseRule(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+		})
 	}
 }

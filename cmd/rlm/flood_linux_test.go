@@ -79,30 +79,33 @@ var slowClients = []string{
 // those of the process, not of the heap alone.
 func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	needSignals(t)
+	skip.Short(t, "it holds thousands of connections")
 	skip.UnderRace(t) // its memory is that of the detector
 	const most = 1_000
 	mayOpen(t, 11_000)
 	for clients, isSecure := range map[int]bool{10_000: false, 2_000: true} { // a handshake costs much
-		dir := t.TempDir()
-		writeFile(t, dir, "s.yaml", servedScript)
-		greedy, other := newKey(t, dir, "greedy"), newKey(t, dir, "other")
-		args := []string{
-			"--model", "scripted/s.yaml", "--insecure-no-workers", "--require-key",
-			"--max-connections", strconv.Itoa(most),
-		}
-		client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
-		if isSecure {
-			client = secureClient(t, dir)
-			args = append(args, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--host", "127.0.0.1")
-		}
-		s := startServing(t, dir, args...)
-		s.key = other
-		s.flood(client, greedy, clients, most, isSecure)
-		client.CloseIdleConnections()
-		interrupt(t, s.cmd)
-		if code := exitCodeOf(t, s.cmd); code != 0 {
-			t.Errorf("the server ends with code %d", code)
-		}
+		t.Run(fmt.Sprint(clients), func(t *testing.T) {
+			dir := t.TempDir()
+			writeFile(t, dir, "s.yaml", servedScript)
+			greedy, other := newKey(t, dir, "greedy"), newKey(t, dir, "other")
+			args := []string{
+				"--model", "scripted/s.yaml", "--insecure-no-workers", "--require-key",
+				"--max-connections", strconv.Itoa(most),
+			}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+			if isSecure {
+				client = secureClient(t, dir)
+				args = append(args, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--host", "127.0.0.1")
+			}
+			s := startServing(t, dir, args...)
+			s.key = other
+			s.flood(client, greedy, clients, most, isSecure)
+			client.CloseIdleConnections()
+			interrupt(t, s.cmd)
+			if code := exitCodeOf(t, s.cmd); code != 0 {
+				t.Errorf("the server ends with code %d", code)
+			}
+		})
 	}
 }
 

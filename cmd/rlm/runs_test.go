@@ -13,8 +13,10 @@ func TestACostWithoutAPriceIsNotZero(t *testing.T) {
 		"unknown": {Calls: 2, Unpriced: 1},
 		"0.2500+": {Calls: 2, USD: 0.25, Unpriced: 1},
 	} {
-		if got := showUSD(s); got != want {
-			t.Errorf("%+v: %q, want %q", s, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := showUSD(s); got != want {
+				t.Errorf("%+v: %q, want %q", s, got, want)
+			}
+		})
 	}
 }

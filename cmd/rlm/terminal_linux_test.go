@@ -219,17 +219,19 @@ func TestAPersonIsAskedOnTheTerminal(t *testing.T) {
 	for typed, want := range map[string]string{
 		"yes\n": "or later: sent", "no\n": "the user has denied it", "\n": "the answer comes later",
 	} {
-		screen, terminal := openTerminal(t)
-		if _, err := screen.WriteString(typed); err != nil {
-			t.Fatal(err)
-		}
-		run(t.Context(), []string{
-			"exec", "--tool-command", "sh " + program, "--approve", "ask mail", "-c", "print(mail('\x1b[2J'))",
-		}, terminal, terminal, terminal)
-		shown := readScreen(t, screen, terminal)
-		if !strings.Contains(shown, want) || !strings.Contains(shown, "make the call? yes, no or later") ||
-			strings.Contains(shown, "\x1b[2J") {
-			t.Errorf("%q: the terminal gets %q", typed, shown)
-		}
+		t.Run(typed, func(t *testing.T) {
+			screen, terminal := openTerminal(t)
+			if _, err := screen.WriteString(typed); err != nil {
+				t.Fatal(err)
+			}
+			run(t.Context(), []string{
+				"exec", "--tool-command", "sh " + program, "--approve", "ask mail", "-c", "print(mail('\x1b[2J'))",
+			}, terminal, terminal, terminal)
+			shown := readScreen(t, screen, terminal)
+			if !strings.Contains(shown, want) || !strings.Contains(shown, "make the call? yes, no or later") ||
+				strings.Contains(shown, "\x1b[2J") {
+				t.Errorf("%q: the terminal gets %q", typed, shown)
+			}
+		})
 	}
 }

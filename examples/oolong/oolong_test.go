@@ -226,10 +226,12 @@ func TestScoresAreThoseOfOOLONG(t *testing.T) {
 		{"billing", "delivery", 0},
 		{"billing", "", 0},
 	} {
-		task := Task{Want: c.want}
-		if score := task.Score(c.answer); score != c.score {
-			t.Errorf("%s for %s: %s", c.answer, c.want, strconv.FormatFloat(score, 'f', -1, 64))
-		}
+		t.Run(c.want, func(t *testing.T) {
+			task := Task{Want: c.want}
+			if score := task.Score(c.answer); score != c.score {
+				t.Errorf("%s for %s: %s", c.answer, c.want, strconv.FormatFloat(score, 'f', -1, 64))
+			}
+		})
 	}
 }
 
@@ -239,9 +241,11 @@ func TestTheCommandNamesItsMistakes(t *testing.T) {
 		`"5" is not a number`:           {"-model", "a/b", "-records", "50,5"},
 		"flag provided but not defined": {"-nonsense"},
 	} {
-		err := start(t.Context(), args, os.Stdout, &bytes.Buffer{})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", args, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			err := start(t.Context(), args, os.Stdout, &bytes.Buffer{})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v", args, err)
+			}
+		})
 	}
 }

@@ -129,9 +129,11 @@ func TestToolsAnswer(t *testing.T) {
 			`"signature":"kind.add_numbers(a: int, b: int = None)","doc":"Adds two numbers."}]`},
 		{"mcp__search", `{"query": "x", "limit": 0}`, "error: the argument limit must be a number from 1 to 100"},
 	} {
-		if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s(%s): got %s, want %s", c.function, c.named, got, c.want)
-		}
+		t.Run(c.function, func(t *testing.T) {
+			if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s(%s): got %s, want %s", c.function, c.named, got, c.want)
+			}
+		})
 	}
 	if got := call(t, tools, "kind__add_numbers", `{}`, "1", "2"); got != `{"total":3}` {
 		t.Errorf("by position: %s", got)
@@ -185,9 +187,11 @@ func TestHintsAreThoseOfTheServer(t *testing.T) {
 		"kind__read_resource": "read-only open-world",
 		"shell":               "destructive open-world",
 	} {
-		if got := strings.Join(servers.Hints(function), " "); got != want {
-			t.Errorf("%s: got %s, want %s", function, got, want)
-		}
+		t.Run(function, func(t *testing.T) {
+			if got := strings.Join(servers.Hints(function), " "); got != want {
+				t.Errorf("%s: got %s, want %s", function, got, want)
+			}
+		})
 	}
 	var none *Servers
 	if got := none.Hints("shell"); len(got) != 2 {
@@ -220,9 +224,11 @@ func TestManyToolsAreSearched(t *testing.T) {
 		`{"server": "none", "name": "x"}`:       "error: there is no tool none.x",
 		`{"server": "many"}`:                    "error: the argument name is missing",
 	} {
-		if got := call(t, tools, "mcp__describe", named); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: got %s", named, got)
-		}
+		t.Run(named, func(t *testing.T) {
+			if got := call(t, tools, "mcp__describe", named); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: got %s", named, got)
+			}
+		})
 	}
 }
 
@@ -232,8 +238,8 @@ func TestHarmIsBounded(t *testing.T) {
 		"huge":    "the server's reply has more than 16 MiB",
 		"endless": "the server's reply has more than 16 MiB",
 		"bomb":    "the server's reply has too many values, more than 1000000",
-	} {
-		t.Run(tool, func(t *testing.T) { // not beside others, whose memory would count
+	} { // not beside others, whose memory would count
+		t.Run(tool, func(t *testing.T) {
 			_, tools := start(t, file(t, "huge"))
 			for range 2 { // it is not used any more
 				begun := allocated()
@@ -311,9 +317,11 @@ func TestHarmIsBounded(t *testing.T) {
 			{"asking__say", `{"text": ""}`, `error: asking.say: `},
 			{"asking__add_numbers", `{"a": 1}`, `{"total":1}`},
 		} {
-			if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
-				t.Errorf("%s: got %s", c.function, got)
-			}
+			t.Run(c.function, func(t *testing.T) {
+				if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
+					t.Errorf("%s: got %s", c.function, got)
+				}
+			})
 		}
 		_, notes := tools.Prompt()
 		if strings.Contains(notes, "\n- `evil()`") || !strings.Contains(notes, "Disappears. IGNORE ALL") ||
@@ -333,9 +341,11 @@ func TestHarmIsBounded(t *testing.T) {
 			{"mcp__describe", `{"server": "changing", "name": "say"}`, `"changing.say(text: str)\n\nSays hello."`},
 			{"mcp__search", `{"query": "password"}`, "[]"},
 		} {
-			if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
-				t.Errorf("%s(%s): got %s", c.function, c.named, got)
-			}
+			t.Run(c.function, func(t *testing.T) {
+				if got := call(t, tools, c.function, c.named); !strings.HasPrefix(got, c.want) {
+					t.Errorf("%s(%s): got %s", c.function, c.named, got)
+				}
+			})
 		}
 		if _, after := tools.Prompt(); after != before {
 			t.Errorf("the prompt became %s", after)
@@ -378,14 +388,16 @@ func TestSchemasAreHostile(t *testing.T) {
 		{deep, "s.t(**arguments)"},
 		{`{"description": "` + strings.Repeat("x", maxSchema) + `"}`, "s.t(**arguments)"},
 	} {
-		var schema any
-		if err := json.Unmarshal([]byte(c.schema), &schema); err != nil {
-			t.Fatal(err)
-		}
-		one := newTool(&server{name: "s"}, &mcp.Tool{Name: "t", InputSchema: schema}, map[string]bool{})
-		if got := one.signature(); got != c.want {
-			t.Errorf("%.80s: got %s, want %s", c.schema, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.schema), func(t *testing.T) {
+			var schema any
+			if err := json.Unmarshal([]byte(c.schema), &schema); err != nil {
+				t.Fatal(err)
+			}
+			one := newTool(&server{name: "s"}, &mcp.Tool{Name: "t", InputSchema: schema}, map[string]bool{})
+			if got := one.signature(); got != c.want {
+				t.Errorf("%.80s: got %s, want %s", c.schema, got, c.want)
+			}
+		})
 	}
 
 	one := newTool(&server{name: "s"}, &mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{

@@ -156,9 +156,11 @@ func TestOperationsAreFunctions(t *testing.T) {
 		{"bytes", `{}`, `{"data":"//4=","type":"image/png"}`},
 		{"nothing", `{}`, "null"},
 	} {
-		if got := call(t, tools, "shop__"+c.function, c.named); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s(%s):\ngot  %s\nwant %s", c.function, c.named, got, c.want)
-		}
+		t.Run(c.function, func(t *testing.T) {
+			if got := call(t, tools, "shop__"+c.function, c.named); !strings.HasPrefix(got, c.want) {
+				t.Errorf("%s(%s):\ngot  %s\nwant %s", c.function, c.named, got, c.want)
+			}
+		})
 	}
 	found := call(t, tools, "mcp__search", `{"query": "add item", "limit": 1}`)
 	if !strings.Contains(found, `"shop.add_item(name: str, `) {
@@ -184,10 +186,12 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		{strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested too deeply"},
 		{strings.Repeat(" ", maxDocument+1), "it has more than 8388608 bytes"},
 	} {
-		_, err := Start(t.Context(), Options{APIs: []string{writeDocument(t, c.text)}})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.60s: got %v, want %s", c.text, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			_, err := Start(t.Context(), Options{APIs: []string{writeDocument(t, c.text)}})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%.60s: got %v, want %s", c.text, err, c.want)
+			}
+		})
 	}
 	for _, c := range []struct {
 		o    Options

@@ -300,12 +300,14 @@ func TestWhatBreaksIsAnError(t *testing.T) {
 		"price":           func(c *distill.Config) { c.Run.Budget.USD = 1 },
 		"clusters is 201": func(c *distill.Config) { c.Clusters = 201 },
 	} {
-		cfg := config(script(t, broken))
-		change(&cfg)
-		_, err := distill.Run(t.Context(), parse(t, traces(2)), cfg)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
-		}
+		t.Run(says, func(t *testing.T) {
+			cfg := config(script(t, broken))
+			change(&cfg)
+			_, err := distill.Run(t.Context(), parse(t, traces(2)), cfg)
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", says, err)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
@@ -409,14 +411,16 @@ func TestMarksOfFailures(t *testing.T) {
 		`{"error": {"type": "E", "args": [1]}}`:         `{"type": "E", "args": [1]}`,
 		`{"error": {"message": {"message": "deep"}}}`:   "deep",
 	} {
-		c := parse(t, line)
-		got := ""
-		for _, f := range c.Failures {
-			got = f.Error
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		t.Run(line, func(t *testing.T) {
+			c := parse(t, line)
+			got := ""
+			for _, f := range c.Failures {
+				got = f.Error
+			}
+			if got != want {
+				t.Errorf("%s: got %q, want %q", line, got, want)
+			}
+		})
 	}
 }
 
@@ -435,18 +439,20 @@ func TestEditsAreRepaired(t *testing.T) {
 			"edit 3 is not an object, so it is left out",
 		"[]": "",
 	} {
-		cfg := config(script(t, clustering(), rule(scripted.When{Any: "Propose up to"}, reply)))
-		cfg.Run.Triggers.Traces = 1
-		r := distilled(t, parse(t, traces(10)), cfg)
-		var got []string
-		for _, e := range r.Edits {
-			got = append(got, fmt.Sprint(
-				e.Component, " ", e.Kind, " ", e.Change, " ", e.Clusters, " ", e.Impact, " ", e.Effort,
-			))
-		}
-		if text := strings.Join(append(got, r.Notes...), "; "); text != want || r.Spent.Calls != 2 {
-			t.Errorf("%s: got %s after %d calls", reply, text, r.Spent.Calls)
-		}
+		t.Run(fmt.Sprintf("%.60s", reply), func(t *testing.T) {
+			cfg := config(script(t, clustering(), rule(scripted.When{Any: "Propose up to"}, reply)))
+			cfg.Run.Triggers.Traces = 1
+			r := distilled(t, parse(t, traces(10)), cfg)
+			var got []string
+			for _, e := range r.Edits {
+				got = append(got, fmt.Sprint(
+					e.Component, " ", e.Kind, " ", e.Change, " ", e.Clusters, " ", e.Impact, " ", e.Effort,
+				))
+			}
+			if text := strings.Join(append(got, r.Notes...), "; "); text != want || r.Spent.Calls != 2 {
+				t.Errorf("%s: got %s after %d calls", reply, text, r.Spent.Calls)
+			}
+		})
 	}
 }
 
@@ -461,12 +467,14 @@ func TestUnreadableEditsAreAskedForOnce(t *testing.T) {
 		"mended": {[]scripted.Rule{again, rule(scripted.When{Any: "Propose up to"}, `[{"component": "x"}]`)}, 1},
 		"never":  {[]scripted.Rule{rule(scripted.When{Any: "Propose up to"}, `I would rather not.`)}, 0},
 	} {
-		cfg := config(script(t, append([]scripted.Rule{clustering()}, c.rules...)...))
-		cfg.Run.Triggers.Traces = 1
-		r := distilled(t, parse(t, traces(10)), cfg)
-		if len(r.Edits) != c.edits || r.Spent.Calls != 3 || (len(r.Notes) == 0) != (c.edits > 0) {
-			t.Errorf("%s: got %+v and %v after %d calls", name, r.Edits, r.Notes, r.Spent.Calls)
-		}
+		t.Run(name, func(t *testing.T) {
+			cfg := config(script(t, append([]scripted.Rule{clustering()}, c.rules...)...))
+			cfg.Run.Triggers.Traces = 1
+			r := distilled(t, parse(t, traces(10)), cfg)
+			if len(r.Edits) != c.edits || r.Spent.Calls != 3 || (len(r.Notes) == 0) != (c.edits > 0) {
+				t.Errorf("%s: got %+v and %v after %d calls", name, r.Edits, r.Notes, r.Spent.Calls)
+			}
+		})
 	}
 }
 
@@ -521,10 +529,12 @@ func TestParse(t *testing.T) {
 		"{}\n{\"a\": \"" + strings.Repeat("x", 1<<20) + "\"}":           "line 2 has more than 1048576 bytes",
 		strings.Repeat("{}\n", 100_001):                                 "more than 100000",
 	} {
-		_, err := distill.Parse(strings.NewReader(text), "auto")
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.40q: %v, want %q", text, err, says)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			_, err := distill.Parse(strings.NewReader(text), "auto")
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%.40q: %v, want %q", text, err, says)
+			}
+		})
 	}
 	if c := parse(t, "{}\n"); len(c.Failures) != 0 || c.Passed != 1 {
 		t.Errorf("an empty trace is %+v", c)

@@ -37,16 +37,18 @@ func TestEveryFormatIsRead(t *testing.T) {
 		}
 
 		for _, given := range []string{"auto", format} {
-			c, err := distill.Parse(strings.NewReader(string(data)), given)
-			if n := len(c.Failures) + c.Passed; err != nil || n != want || c.Formats[format] != want {
-				t.Errorf("%s as %s: %d traces of %v, want %d of %s: %v",
-					filepath.Base(name), given, n, c.Formats, want, format, err)
-			}
-			for _, f := range c.Failures {
-				if !json.Valid(f.Trace) || f.Trace[0] != '{' {
-					t.Errorf("%s: the trace of %s is %.100s", name, f.ID, f.Trace)
+			t.Run(fmt.Sprintf("%.60s", given), func(t *testing.T) {
+				c, err := distill.Parse(strings.NewReader(string(data)), given)
+				if n := len(c.Failures) + c.Passed; err != nil || n != want || c.Formats[format] != want {
+					t.Errorf("%s as %s: %d traces of %v, want %d of %s: %v",
+						filepath.Base(name), given, n, c.Formats, want, format, err)
 				}
-			}
+				for _, f := range c.Failures {
+					if !json.Valid(f.Trace) || f.Trace[0] != '{' {
+						t.Errorf("%s: the trace of %s is %.100s", name, f.ID, f.Trace)
+					}
+				}
+			})
 		}
 	}
 }
@@ -133,10 +135,12 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 		"line 2.message: expected an object": line + `{"type": "user", "message": 1}`,
 		"more than 33554432":                 line + strings.Repeat(" ", 33<<20),
 	} {
-		_, err := distill.Parse(strings.NewReader(text), "auto")
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want %q", err, says)
-		}
+		t.Run(says, func(t *testing.T) {
+			_, err := distill.Parse(strings.NewReader(text), "auto")
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("got %v, want %q", err, says)
+			}
+		})
 	}
 	if _, err := distill.Parse(strings.NewReader("{}"), "rubbish"); err == nil ||
 		!strings.Contains(err.Error(), `unknown trace format "rubbish"`) {

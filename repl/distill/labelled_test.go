@@ -40,9 +40,11 @@ func TestAdjustedRand(t *testing.T) {
 		a, b string
 		want float64
 	}{{"aabb", "xxyy", 1}, {"aabb", "xyxy", -0.5}, {"aaabbb", "xxyyzz", 0.24242424242424243}} {
-		if got := adjustedRand(strings.Split(c.a, ""), strings.Split(c.b, "")); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s and %s: %v, want %v", c.a, c.b, got, c.want)
-		}
+		t.Run(c.a, func(t *testing.T) {
+			if got := adjustedRand(strings.Split(c.a, ""), strings.Split(c.b, "")); math.Abs(got-c.want) > 1e-9 {
+				t.Errorf("%s and %s: %v, want %v", c.a, c.b, got, c.want)
+			}
+		})
 	}
 }
 
@@ -51,32 +53,34 @@ func TestAdjustedRand(t *testing.T) {
 // second has other causes.
 func TestClustersAreTheCauses(t *testing.T) {
 	for file, least := range map[string]float64{"labelled.jsonl": 0.85, "heldout.jsonl": 0.5} {
-		data, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cause := map[string]string{}
-		for line := range strings.Lines(string(data)) {
-			var row struct{ ID, Cause string }
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
+		t.Run(file, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join("testdata", file))
+			if err != nil {
 				t.Fatal(err)
 			}
-			cause[row.ID] = row.Cause
-		}
-
-		var found, want []string
-		for _, c := range distilled(t, parse(t, string(data)), distill.Config{}).Clusters {
-			of := map[string]int{}
-			for _, id := range c.Failures {
-				found, want = append(found, c.Name), append(want, cause[id])
-				of[cause[id]]++
+			cause := map[string]string{}
+			for line := range strings.Lines(string(data)) {
+				var row struct{ ID, Cause string }
+				if err := json.Unmarshal([]byte(line), &row); err != nil {
+					t.Fatal(err)
+				}
+				cause[row.ID] = row.Cause
 			}
-			t.Logf("%3d %s: %v", c.Count, c.Name, of)
-		}
-		index := adjustedRand(found, want)
-		t.Logf("the adjusted Rand index of the %d failures of %s is %.3f", len(found), file, index)
-		if len(found) != len(cause) || index < least {
-			t.Errorf("the adjusted Rand index of %s is %.3f, less than %.2f", file, index, least)
-		}
+
+			var found, want []string
+			for _, c := range distilled(t, parse(t, string(data)), distill.Config{}).Clusters {
+				of := map[string]int{}
+				for _, id := range c.Failures {
+					found, want = append(found, c.Name), append(want, cause[id])
+					of[cause[id]]++
+				}
+				t.Logf("%3d %s: %v", c.Count, c.Name, of)
+			}
+			index := adjustedRand(found, want)
+			t.Logf("the adjusted Rand index of the %d failures of %s is %.3f", len(found), file, index)
+			if len(found) != len(cause) || index < least {
+				t.Errorf("the adjusted Rand index of %s is %.3f, less than %.2f", file, index, least)
+			}
+		})
 	}
 }

@@ -61,13 +61,15 @@ func TestRequestsThatNoServerCanAnswerAreRefused(t *testing.T) {
 		"a limit":  {Messages: user, MaxTokens: -1},
 		"a schema": {Messages: user, Schema: json.RawMessage("{")},
 	} {
-		p := llm.Func(func(llm.Request) (llm.Response, error) {
-			t.Error("asked")
-			return llm.Response{}, nil
+		t.Run(name, func(t *testing.T) {
+			p := llm.Func(func(llm.Request) (llm.Response, error) {
+				t.Error("asked")
+				return llm.Response{}, nil
+			})
+			if _, err := p.Complete(t.Context(), r, nil); !errors.Is(err, kind.ErrBadRequest) {
+				t.Errorf("%s: got %v", name, err)
+			}
 		})
-		if _, err := p.Complete(t.Context(), r, nil); !errors.Is(err, kind.ErrBadRequest) {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }
 

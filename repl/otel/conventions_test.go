@@ -148,23 +148,27 @@ func TestCallsFollowTheConventions(t *testing.T) {
 
 func TestConversationsAreSentIfTheVariableSaysSo(t *testing.T) {
 	for _, value := range []string{"true", "SPAN_ONLY", "span_and_event"} {
-		spans := observed(t, otel.Config{}, map[string]string{capture: value})
-		check(t, spans["chat gpt-5"], map[string]string{
-			"gen_ai.system_instructions": `[{"type":"text","content":"Be exact."}]`,
-			"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"Which place?"}]},` +
-				`{"role":"assistant","parts":[{"type":"text","content":"Code."}]},` +
-				`{"role":"user","parts":[{"type":"text","content":"Its output."}]}]`,
-			"gen_ai.output.messages": reply,
+		t.Run(value, func(t *testing.T) {
+			spans := observed(t, otel.Config{}, map[string]string{capture: value})
+			check(t, spans["chat gpt-5"], map[string]string{
+				"gen_ai.system_instructions": `[{"type":"text","content":"Be exact."}]`,
+				"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"Which place?"}]},` +
+					`{"role":"assistant","parts":[{"type":"text","content":"Code."}]},` +
+					`{"role":"user","parts":[{"type":"text","content":"Its output."}]}]`,
+				"gen_ai.output.messages": reply,
+			})
 		})
 	}
 	for _, value := range []string{"false", "NO_CONTENT"} {
-		spans := observed(t, otel.Config{}, map[string]string{capture: value})
-		for _, name := range []string{"chat gpt-5", "chat small"} {
-			check(t, spans[name], map[string]string{
-				"gen_ai.system_instructions": "", "gen_ai.input.messages": "",
-				"gen_ai.output.messages": "",
-			})
-		}
+		t.Run(value, func(t *testing.T) {
+			spans := observed(t, otel.Config{}, map[string]string{capture: value})
+			for _, name := range []string{"chat gpt-5", "chat small"} {
+				check(t, spans[name], map[string]string{
+					"gen_ai.system_instructions": "", "gen_ai.input.messages": "",
+					"gen_ai.output.messages": "",
+				})
+			}
+		})
 	}
 }
 

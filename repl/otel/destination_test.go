@@ -310,11 +310,13 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		},
 		{"another destination", "jaeger", nil, "use none, otlp or opik"},
 	} {
-		o, err := otel.New(t.Context(), otel.Config{To: c.to, Env: environment(t, c.variables)})
-		if o != nil || err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "key-1") {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			o, err := otel.New(t.Context(), otel.Config{To: c.to, Env: environment(t, c.variables)})
+			if o != nil || err == nil || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "key-1") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		})
 	}
 	o, err := otel.New(t.Context(), otel.Config{
 		To:        otel.Opik,

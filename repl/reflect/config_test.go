@@ -119,24 +119,26 @@ func TestPromptsAreGolden(t *testing.T) {
 		"reflector": m.requests[0].Messages[0].Content, "synthesis": last(m.requests[2]),
 		"analysis": looptest.Transcript(m.asked[0].Messages), "deep-dive": looptest.Transcript(m.asked[1].Messages),
 	} {
-		file := filepath.Join("testdata", "prompts", name+".golden")
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "prompts", name+".golden")
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
-				t.Fatal(err)
+			if !bytes.Equal([]byte(text+"\n"), want) {
+				t.Errorf(
+					"the prompt differs from %s (run with -update if that is meant):\n%s", file, text,
+				)
 			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal([]byte(text+"\n"), want) {
-			t.Errorf(
-				"the prompt differs from %s (run with -update if that is meant):\n%s", file, text,
-			)
-		}
+		})
 	}
 }
 

@@ -64,13 +64,15 @@ func TestSubagentModesTable(t *testing.T) {
 		"analysis": answers.ModePrompt("analysis"), "deep_dive": answers.ModePrompt("deep_dive"),
 		"other": "You are terse.",
 	} {
-		m := after(code("ask_llm('q', '', '"+mode+"')"), code(good))
-		cfg := config(m)
-		cfg.SubagentSystemPrompt = "You are terse."
-		answered(t, cfg)
-		if got := system(m.asked[0]); got != want {
-			t.Errorf("mode %s had the system prompt %q", mode, got)
-		}
+		t.Run(mode, func(t *testing.T) {
+			m := after(code("ask_llm('q', '', '"+mode+"')"), code(good))
+			cfg := config(m)
+			cfg.SubagentSystemPrompt = "You are terse."
+			answered(t, cfg)
+			if got := system(m.asked[0]); got != want {
+				t.Errorf("mode %s had the system prompt %q", mode, got)
+			}
+		})
 	}
 	m := after(code("ask_llm('q', '', 'other')"), code(good))
 	answered(t, config(m))
@@ -257,16 +259,18 @@ func TestSomeTokensAreForTheSynthesis(t *testing.T) {
 // assessment.
 func TestAnExhaustedBudgetEndsTheLoop(t *testing.T) {
 	for noSynthesis, requests := range map[bool]int{true: 3, false: 3} {
-		m := after(code("print(1)"))
-		cfg := config(m)
-		cfg.MaxLLMCalls, cfg.NoSynthesis = 3, noSynthesis
-		outcome := reflected(t, cfg)
-		r := record(t, outcome)
-		if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" ||
-			!r.TimedOut || len(m.requests) != requests {
-			t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
-		}
-		holds(t, outcome.Reason, "3 calls is used up")
+		t.Run(fmt.Sprint(noSynthesis), func(t *testing.T) {
+			m := after(code("print(1)"))
+			cfg := config(m)
+			cfg.MaxLLMCalls, cfg.NoSynthesis = 3, noSynthesis
+			outcome := reflected(t, cfg)
+			r := record(t, outcome)
+			if outcome.Status != ledger.StatusPartial || string(outcome.Output.Raw["timeout"]) != "true" ||
+				!r.TimedOut || len(m.requests) != requests {
+				t.Errorf("it ended as %+v with %+v after %d calls", outcome, r, len(m.requests))
+			}
+			holds(t, outcome.Reason, "3 calls is used up")
+		})
 	}
 }
 

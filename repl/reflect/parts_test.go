@@ -161,27 +161,29 @@ func TestCheckStepTable(t *testing.T) {
 		},
 		{"neither", iteration{index: 1, direct: &prose}, false, wantCode},
 	} {
-		l, err := prepare(Config{MaxIterations: 9, Models: oneModel{}, Model: "m", Open: noRunner}, Subject{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.it.response, c.it.done = "the reply", &turns.Turn{}
-		got, err := l.check(t.Context(), c.it)
-		if err != nil || got.terminated != c.terminated ||
-			(got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
-			t.Errorf("%s: %+v, %v", c.name, got, err)
-			continue
-		}
-		if c.terminated {
-			if got.reflection.Reasoning != "r" {
-				t.Errorf("%s: the reflection is %+v", c.name, got.reflection)
+		t.Run(c.name, func(t *testing.T) {
+			l, err := prepare(Config{MaxIterations: 9, Models: oneModel{}, Model: "m", Open: noRunner}, Subject{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			continue
-		}
-		if got.feedback[0].Content != "the reply" ||
-			!strings.Contains(got.feedback[1].Content, c.told) || c.it.feedback != nil {
-			t.Errorf("%s: the feedback is %+v", c.name, got.feedback)
-		}
+			c.it.response, c.it.done = "the reply", &turns.Turn{}
+			got, err := l.check(t.Context(), c.it)
+			if err != nil || got.terminated != c.terminated ||
+				(got.reflection != nil) != c.terminated || (len(got.feedback) == 2) == c.terminated {
+				t.Errorf("%s: %+v, %v", c.name, got, err)
+				return
+			}
+			if c.terminated {
+				if got.reflection.Reasoning != "r" {
+					t.Errorf("%s: the reflection is %+v", c.name, got.reflection)
+				}
+				return
+			}
+			if got.feedback[0].Content != "the reply" ||
+				!strings.Contains(got.feedback[1].Content, c.told) || c.it.feedback != nil {
+				t.Errorf("%s: the feedback is %+v", c.name, got.feedback)
+			}
+		})
 	}
 }
 
@@ -255,38 +257,40 @@ func TestOutputIsReadLeniently(t *testing.T) {
 				`"atomicity_score":0,"evidence":""}]}`,
 		},
 	} {
-		o, err := parseAnalysis(json.RawMessage(c.value))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		got := map[string]any{}
-		for name, value := range map[string]any{
-			"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification,
-			"root_cause_analysis": o.RootCauseAnalysis, "correct_approach": o.CorrectApproach,
-			"key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings,
-			"skill_tags": o.SkillTags,
-		} {
-			data, err := json.Marshal(value)
+		t.Run(c.name, func(t *testing.T) {
+			o, err := parseAnalysis(json.RawMessage(c.value))
 			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				return
+			}
+			got := map[string]any{}
+			for name, value := range map[string]any{
+				"reasoning": o.Reasoning, "error_identification": o.ErrorIdentification,
+				"root_cause_analysis": o.RootCauseAnalysis, "correct_approach": o.CorrectApproach,
+				"key_insight": o.KeyInsight, "extracted_learnings": o.ExtractedLearnings,
+				"skill_tags": o.SkillTags,
+			} {
+				data, err := json.Marshal(value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if string(data) != `""` && string(data) != "[]" {
+					got[name] = json.RawMessage(data)
+				}
+			}
+			var want map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			if string(data) != `""` && string(data) != "[]" {
-				got[name] = json.RawMessage(data)
+			for name := range want {
+				if string(want[name]) != string(got[name].(json.RawMessage)) {
+					t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], want[name])
+				}
 			}
-		}
-		var want map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
-			t.Fatal(err)
-		}
-		for name := range want {
-			if string(want[name]) != string(got[name].(json.RawMessage)) {
-				t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], want[name])
+			if len(got) != len(want) {
+				t.Errorf("%s: got %v, want %s", c.name, got, c.want)
 			}
-		}
-		if len(got) != len(want) {
-			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
-		}
+		})
 	}
 }
 
@@ -297,9 +301,11 @@ func TestOutputIsBounded(t *testing.T) {
 		"large": `{"reasoning": "` + strings.Repeat("x", maxOutput) + `"}`,
 		"deep":  strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
-		if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
-			t.Errorf("%s was taken: %+v", name, o)
-		}
+		t.Run(name, func(t *testing.T) {
+			if o, err := parseAnalysis(json.RawMessage(value)); err == nil {
+				t.Errorf("%s was taken: %+v", name, o)
+			}
+		})
 	}
 }
 

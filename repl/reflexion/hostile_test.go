@@ -38,11 +38,13 @@ func TestPromptsAreGolden(t *testing.T) {
 		"draft": m.asked("draft")[0], "revision": m.asked("revision")[0], "critique": m.asked("critique")[0],
 		"draft-bare": bare.asked("draft")[0], "critique-bare": bare.asked("critique")[0],
 	} {
-		var got bytes.Buffer
-		for _, message := range r.Messages {
-			got.WriteString("== " + string(message.Role) + " ==\n" + message.Content + "\n")
-		}
-		golden(t, name, got.Bytes())
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			for _, message := range r.Messages {
+				got.WriteString("== " + string(message.Role) + " ==\n" + message.Content + "\n")
+			}
+			golden(t, name, got.Bytes())
+		})
 	}
 }
 
@@ -290,22 +292,24 @@ func TestServersAreAsked(t *testing.T) {
 	}
 	defer registry.Close()
 	for _, name := range []string{"openai/any", "anthropic/any"} {
-		var streamed strings.Builder
-		r := ended(t, reflexion.Config{
-			Task: "Write two drafts.", Models: registry, Model: name, Judges: 2, Stream: true,
-			Progress: func(e ledger.Event) {
-				if e.Kind == ledger.EventDelta {
-					streamed.WriteString(e.Text)
-				}
-			},
-		}, reflexion.StatusPassed, 2)
-		if r.FinalDraft != "the second draft\nhas two lines" ||
-			streamed.String() != "the first draft"+r.FinalDraft || r.TotalLLMCalls != 6 {
-			t.Errorf(
-				"%s: %q after %d calls, streamed %q", name, r.FinalDraft, r.TotalLLMCalls,
-				streamed.String(),
-			)
-		}
+		t.Run(name, func(t *testing.T) {
+			var streamed strings.Builder
+			r := ended(t, reflexion.Config{
+				Task: "Write two drafts.", Models: registry, Model: name, Judges: 2, Stream: true,
+				Progress: func(e ledger.Event) {
+					if e.Kind == ledger.EventDelta {
+						streamed.WriteString(e.Text)
+					}
+				},
+			}, reflexion.StatusPassed, 2)
+			if r.FinalDraft != "the second draft\nhas two lines" ||
+				streamed.String() != "the first draft"+r.FinalDraft || r.TotalLLMCalls != 6 {
+				t.Errorf(
+					"%s: %q after %d calls, streamed %q", name, r.FinalDraft, r.TotalLLMCalls,
+					streamed.String(),
+				)
+			}
+		})
 	}
 }
 
@@ -334,10 +338,12 @@ func TestParseMemory(t *testing.T) {
 		`[` + strings.Repeat("[", 100_000):       "value",
 		`["` + strings.Repeat("x", 4<<20) + `"]`: "bytes, more than",
 	} {
-		m, err := reflexion.ParseMemory(strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.60q gave %v, %v; want %q", text, m, err, says)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			m, err := reflexion.ParseMemory(strings.NewReader(text))
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%.60q gave %v, %v; want %q", text, m, err, says)
+			}
+		})
 	}
 	gone := errors.New("gone")
 	if _, err := reflexion.ParseMemory(failing{gone}); !errors.Is(err, gone) {

@@ -317,9 +317,11 @@ func TestExitConditions(t *testing.T) {
 		{faulty("major"), 1, 1, reflexion.StatusRejected},
 		{faulty("critical"), 2, 2, reflexion.StatusRejected},
 	} {
-		cfg := config(&model{critiques: []string{c.critique}})
-		cfg.MaxIterations = c.most
-		ended(t, cfg, c.status, c.took)
+		t.Run(fmt.Sprintf("%.60s", c.critique), func(t *testing.T) {
+			cfg := config(&model{critiques: []string{c.critique}})
+			cfg.MaxIterations = c.most
+			ended(t, cfg, c.status, c.took)
+		})
 	}
 }
 

@@ -121,9 +121,11 @@ func TestAgentsAreNamedInEventsAndInTheRecord(t *testing.T) {
 		"trajectory.jsonl":          `"agent":"clerk"},{`,
 		"sub_0001/trajectory.jsonl": `"environment_kwargs":{"agent":"clerk",`,
 	} {
-		data, err := os.ReadFile(filepath.Join(cfg.Trace, file))
-		if err != nil || !strings.Contains(string(data), want) {
-			t.Errorf("%s lacks %s: %v", file, want, err)
-		}
+		t.Run(file, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(cfg.Trace, file))
+			if err != nil || !strings.Contains(string(data), want) {
+				t.Errorf("%s lacks %s: %v", file, want, err)
+			}
+		})
 	}
 }

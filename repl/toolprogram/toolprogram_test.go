@@ -47,9 +47,11 @@ func TestStartNamesWhatIsMissing(t *testing.T) {
 	for command, want := range map[string]string{
 		"  ": "is empty", "no-such-program-here": "cannot start",
 	} {
-		if _, err := Start(t.Context(), command); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", command, err, want)
-		}
+		t.Run(command, func(t *testing.T) {
+			if _, err := Start(t.Context(), command); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q", command, err, want)
+			}
+		})
 	}
 
 	ctx, cancel := context.WithCancelCause(t.Context())

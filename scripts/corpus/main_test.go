@@ -42,10 +42,12 @@ func TestRunRefuses(t *testing.T) {
 		"unexpected argument": {"-o", "-", "more"},
 		"not defined":         {"-colour"},
 	} {
-		err := run(args, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("run(%q) = %v, want %q in it", args, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			err := run(args, io.Discard, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("run(%q) = %v, want %q in it", args, err, want)
+			}
+		})
 	}
 }
 
@@ -54,14 +56,18 @@ func TestParseSize(t *testing.T) {
 		"0": 0, "4096": 4096, "17B": 17, "3kB": 3000, "2MiB": 2 << 20, "1GiB": 1 << 30, "5 GB": 5e9,
 		"1TiB": 1 << 40,
 	} {
-		if got, err := parseSize(s); err != nil || got != want {
-			t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := parseSize(s); err != nil || got != want {
+				t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)
+			}
+		})
 	}
 	for _, s := range []string{"", "-1", "1.5GiB", "GiB", "99999999999GiB"} {
-		if got, err := parseSize(s); err == nil {
-			t.Errorf("parseSize(%q) = %d, want an error", s, got)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := parseSize(s); err == nil {
+				t.Errorf("parseSize(%q) = %d, want an error", s, got)
+			}
+		})
 	}
 }
 

@@ -243,7 +243,8 @@ func TestFilesInMemoryAreBounded(t *testing.T) {
 	t.Parallel()
 	b := box(t, usual(t, docker.Options{Warm: -1}), tiers.Config{})
 	for _, place := range []string{"/tmp", "/sandbox", "/dev/shm"} {
-		r := run(t, b, fmt.Sprintf(`import os
+		t.Run(place, func(t *testing.T) {
+			r := run(t, b, fmt.Sprintf(`import os
 def full(make):
     try:
         while True: make()
@@ -263,9 +264,10 @@ for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)
 n = 0
 print(full(files), n <= 4096)
 for f in os.listdir('%[1]s'): os.remove('%[1]s/' + f)`, place))
-		if r.Stdout != "No space left on device True\nNo space left on device True\n" {
-			t.Errorf("%s: %s %q %+v", place, r.Status, r.Stdout, r.Exception)
-		}
+			if r.Stdout != "No space left on device True\nNo space left on device True\n" {
+				t.Errorf("%s: %s %q %+v", place, r.Status, r.Stdout, r.Exception)
+			}
+		})
 	}
 	r := run(t, b, "open('/tmp/x', 'w').write('fine')\nprint(open('/tmp/x').read())")
 	if r.Stdout != "fine\n" {

@@ -132,18 +132,20 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	gosuite.RunOK(t, s, "kept := 41")
 	for name, deed := range map[string][]string{"killed": {"kill"}, "removed": {"rm", "-f"}} {
-		_, err := s.Run(t.Context(), tiers.Job{
-			Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
-			Stdout: gosuite.OnWrite(func() { disturb(t, deed...) }),
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Run(t.Context(), tiers.Job{
+				Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
+				Stdout: gosuite.OnWrite(func() { disturb(t, deed...) }),
+			})
+			var broken *tiers.BrokenError
+			if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
+				!strings.Contains(err.Error(), "the container was "+name) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
+				t.Errorf("%q", r.Stdout)
+			}
 		})
-		var broken *tiers.BrokenError
-		if !errors.As(err, &broken) || broken.Effects != tiers.EffectsRan || broken.Lost == nil ||
-			!strings.Contains(err.Error(), "the container was "+name) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if r := gosuite.RunOK(t, s, "kept + 1"); r.Stdout != "42\n" {
-			t.Errorf("%q", r.Stdout)
-		}
 	}
 }
 

@@ -138,12 +138,14 @@ func TestPythonSession(t *testing.T) {
 		"'abc'.split('')", "sep = ''\nprint('abc'.split(sep))", "'abc'.partition('')", "'abc'.count('')",
 		"FINAL_VAR = 1", "SHOW_VARS = 1",
 	} {
-		_, err := s.Run(t.Context(), tiers.Job{Source: source})
-		var rejected *tiers.RejectedError
-		if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan ||
-			rejected.Reason == "" {
-			t.Errorf("%s: %v", source, err)
-		}
+		t.Run(source, func(t *testing.T) {
+			_, err := s.Run(t.Context(), tiers.Job{Source: source})
+			var rejected *tiers.RejectedError
+			if !errors.As(err, &rejected) || rejected.Effects != tiers.EffectsNeverRan ||
+				rejected.Reason == "" {
+				t.Errorf("%s: %v", source, err)
+			}
+		})
 	}
 	if r := runOK(t, s, tiers.Python, "x"); r.Stdout != "[3, 1, 2]\n" {
 		t.Errorf("rejections changed the namespace: %q", r.Stdout)
@@ -158,11 +160,13 @@ func TestTheSessionsNamesAreNotTaken(t *testing.T) {
 		Inputs: []tiers.Input{{Name: "a", Value: tiers.Value(`"text"`)}},
 	})
 	for _, source := range []string{"ask = 1", "context = 1", "context_0 = 1"} {
-		_, err := s.Run(t.Context(), tiers.Job{Source: source})
-		var rejected *tiers.RejectedError
-		if !errors.As(err, &rejected) {
-			t.Errorf("%s: %v", source, err)
-		}
+		t.Run(source, func(t *testing.T) {
+			_, err := s.Run(t.Context(), tiers.Job{Source: source})
+			var rejected *tiers.RejectedError
+			if !errors.As(err, &rejected) {
+				t.Errorf("%s: %v", source, err)
+			}
+		})
 	}
 	runOK(t, s, tiers.Python, "predict = 5\nllm_query = 6\ncontext_1 = 7\nanswer = 8")
 	if r := runOK(t, s, tiers.Python, "[predict, llm_query, context_1, answer]"); r.Stdout != "[5, 6, 7, 8]\n" {

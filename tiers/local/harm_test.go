@@ -70,9 +70,11 @@ func TestHarmWithoutTheTier(t *testing.T) {
 		"pass", "1 / 0", "import os\nos.listdir('/proc')",
 		"import time\ntime.sleep(0.2)",
 	} {
-		if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
-			t.Errorf("%s harms an unkept session: %q", source, said)
-		}
+		t.Run(source, func(t *testing.T) {
+			if said := unkeptAnswer(t, tier, source, time.Minute); said != unharmed {
+				t.Errorf("%s harms an unkept session: %q", source, said)
+			}
+		})
 	}
 }
 

@@ -246,7 +246,7 @@ func TestNested(t *testing.T) {
 	needCommonPython(t)
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1, AllowNested: true})
 	tier.Without(jail.Namespaces)
-	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: time.Second}})
+	b := box(t, tier, tiers.Config{Limits: tiers.Limits{Wall: 3 * time.Second}})
 	if r := run(t, b, "x = 5\nprint(x)"); r.Stdout != "5\n" {
 		t.Errorf("%s %q %+v", r.Status, r.Stdout, r.Exception)
 	}

@@ -124,10 +124,12 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 		"/bin/true":      "cannot use /bin/true: cannot parse its report",
 		"/no/such/place": "cannot use --python /no/such/place",
 	} {
-		err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", python, err, want)
-		}
+		t.Run(python, func(t *testing.T) {
+			err := newTier(t, local.Options{Python: python, Warm: -1}).Probe(t.Context())
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", python, err, want)
+			}
+		})
 	}
 }
 
@@ -140,12 +142,14 @@ func TestModulesThatLackTheirHalfInCAreNotThere(t *testing.T) {
 		"tkinter", "turtle", "turtledemo", "idlelib", "curses",
 		"sqlite3", "ssl", "lzma", "bz2", "ctypes", "json", "winreg",
 	} {
-		can := exec.CommandContext(
-			t.Context(), "/usr/bin/python3", "-I", "-c", "import "+module,
-		).Run() == nil
-		if has := tier.Info().Modules[module]; has != can {
-			t.Errorf("%s: the tier says %v, the interpreter %v", module, has, can)
-		}
+		t.Run(module, func(t *testing.T) {
+			can := exec.CommandContext(
+				t.Context(), "/usr/bin/python3", "-I", "-c", "import "+module,
+			).Run() == nil
+			if has := tier.Info().Modules[module]; has != can {
+				t.Errorf("%s: the tier says %v, the interpreter %v", module, has, can)
+			}
+		})
 	}
 }
 

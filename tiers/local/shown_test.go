@@ -200,13 +200,15 @@ func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 		"": home, "a": "a/.env", "b": "b/deep/er/.git", "c": "c/server.pem", "d": "",
 		"missing": "no such file",
 	} {
-		tier := newTier(t, local.Options{
-			Python: systemPython, Folders: []string{filepath.Join(home, folder)}, Warm: -1,
+		t.Run(folder, func(t *testing.T) {
+			tier := newTier(t, local.Options{
+				Python: systemPython, Folders: []string{filepath.Join(home, folder)}, Warm: -1,
+			})
+			err := tier.Probe(t.Context())
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, not %q", folder, err, want)
+			}
 		})
-		err := tier.Probe(t.Context())
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, not %q", folder, err, want)
-		}
 	}
 }
 

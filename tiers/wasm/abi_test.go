@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -252,14 +253,16 @@ func TestMalformedRequests(t *testing.T) {
 		{`f{"value":1}`, "f", "fNaN", `f{"value":NaN}`, `f{"value":1`, "f[]"},
 		{"i", "", "?", "\x00", "\xff\xff", "xNaN", "wNaN", "w", "jNaN", "j-1", "dl7", "do", "n?"},
 	} {
-		if _, failed := g.ask(t, group[0]); failed {
-			t.Errorf("the control %q was refused", group[0])
-		}
-		for _, request := range group[1:] {
-			if _, failed := g.ask(t, request); !failed {
-				t.Errorf("%q was answered", request)
+		t.Run(fmt.Sprintf("%.60q", group), func(t *testing.T) {
+			if _, failed := g.ask(t, group[0]); failed {
+				t.Errorf("the control %q was refused", group[0])
 			}
-		}
+			for _, request := range group[1:] {
+				if _, failed := g.ask(t, request); !failed {
+					t.Errorf("%q was answered", request)
+				}
+			}
+		})
 	}
 }
 

@@ -124,15 +124,17 @@ func TestLostKey(t *testing.T) {
 		"replaced": func() error { return os.WriteFile(key, make([]byte, 32), 0o600) },
 		"cut off":  func() error { return os.Truncate(key, 31) },
 	} {
-		if err := lose(); err != nil {
-			t.Fatal(err)
-		}
-		if prepared, _ := check(t, dir); !prepared {
-			t.Errorf("%s: the cache was used", name)
-		}
-		if prepared, logged := check(t, dir); prepared || logged != "" {
-			t.Errorf("%s: then prepared: %v, log: %s", name, prepared, logged)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := lose(); err != nil {
+				t.Fatal(err)
+			}
+			if prepared, _ := check(t, dir); !prepared {
+				t.Errorf("%s: the cache was used", name)
+			}
+			if prepared, logged := check(t, dir); prepared || logged != "" {
+				t.Errorf("%s: then prepared: %v, log: %s", name, prepared, logged)
+			}
+		})
 	}
 }
 
@@ -196,24 +198,26 @@ func TestCacheOfOthers(t *testing.T) {
 			return os.Chown(path, 12345, 0)
 		},
 	} {
-		base := filepath.Join(t.TempDir(), "base")
-		dir := filepath.Join(base, "cache")
-		if err := errors.Join(os.MkdirAll(dir, 0o700), prepare(base, dir)); err != nil {
-			t.Fatal(err)
-		}
-		if err := codecache.Check(dir); err == nil ||
-			!strings.Contains(err.Error(), "name an empty directory of your own") {
-			t.Errorf("%s: Check: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			base := filepath.Join(t.TempDir(), "base")
+			dir := filepath.Join(base, "cache")
+			if err := errors.Join(os.MkdirAll(dir, 0o700), prepare(base, dir)); err != nil {
+				t.Fatal(err)
+			}
+			if err := codecache.Check(dir); err == nil ||
+				!strings.Contains(err.Error(), "name an empty directory of your own") {
+				t.Errorf("%s: Check: %v", name, err)
+			}
 
-		tier := wasm.New(wasm.Options{CacheDir: dir})
-		err := tier.Warm(context.Background())
-		if err == nil || !strings.Contains(err.Error(), "rlm runs the code in it") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := tier.Close(); err != nil {
-			t.Error(err)
-		}
+			tier := wasm.New(wasm.Options{CacheDir: dir})
+			err := tier.Warm(context.Background())
+			if err == nil || !strings.Contains(err.Error(), "rlm runs the code in it") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := tier.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

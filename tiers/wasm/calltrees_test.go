@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -35,6 +36,7 @@ func runTree(t *testing.T, tier tiers.Tier, levels []byte) tiers.Result {
 
 // TestTreesOfCallsPayFuel: each kind of level alone makes a tree of 2^40 calls, which is endless.
 func TestTreesOfCallsPayFuel(t *testing.T) {
+	skip.Short(t, "both engines use up the fuel of each kind of tree")
 	for _, engine := range testEngines(t) {
 		t.Run(engine, func(t *testing.T) {
 			tier := warmTierOf(t, engine)

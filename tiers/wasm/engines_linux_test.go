@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -49,9 +50,11 @@ func TestEnginesMakeOneImage(t *testing.T) {
 func TestTheDefaultEngine(t *testing.T) {
 	version := func(engine string) string { return New(Options{Engine: engine}).Info().Version }
 	for _, name := range []string{"", engineAuto} {
-		if text := version(name); !strings.HasSuffix(text, ", engine aot") {
-			t.Errorf("engine %q: %s", name, text)
-		}
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			if text := version(name); !strings.HasSuffix(text, ", engine aot") {
+				t.Errorf("engine %q: %s", name, text)
+			}
+		})
 	}
 
 	working := machineCode

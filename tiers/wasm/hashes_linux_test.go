@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -70,19 +71,22 @@ func edgeLengths() []int {
 // TestHashesAreEqual compares digests of hashlib with those of Go, in both engines, for lengths
 // around the ends of blocks, from an odd address on.
 func TestHashesAreEqual(t *testing.T) {
+	skip.Short(t, "both engines compute thousands of digests")
 	d, both := hashedBytes(), readyEngines(t)
 	for name, newHash := range goHashes {
-		var want []string
-		for _, n := range edgeLengths() {
-			h := newHash()
-			_, _ = h.Write(d[1 : n+1])
-			want = append(want, fmt.Sprintf("%d %x", n, h.Sum(nil)))
-		}
-		checkDigests(t, both, want, fmt.Sprintf(`
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for _, n := range edgeLengths() {
+				h := newHash()
+				_, _ = h.Write(d[1 : n+1])
+				want = append(want, fmt.Sprintf("%d %x", n, h.Sum(nil)))
+			}
+			checkDigests(t, both, want, fmt.Sprintf(`
 name, lengths = %q, %s
 for n in lengths:
     print(n, digest(hashlib.new(name, memoryview(d)[1:n + 1])))
 `, name, strings.ReplaceAll(fmt.Sprint(edgeLengths()), " ", ",")))
+		})
 	}
 }
 
@@ -90,17 +94,18 @@ for n in lengths:
 func TestHashObjectsGoOn(t *testing.T) {
 	d, both := hashedBytes(), readyEngines(t)
 	for name, newHash := range goHashes {
-		var want []string
-		for _, n := range []int{3000, len(d), len(d) - 777} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for _, n := range []int{3000, len(d), len(d) - 777} {
+				h := newHash()
+				_, _ = h.Write(d[:n])
+				want = append(want, fmt.Sprintf("%x", h.Sum(nil)))
+			}
 			h := newHash()
-			_, _ = h.Write(d[:n])
+			_, _ = h.Write(d[:100_000])
+			_, _ = h.Write(d[:100_000])
 			want = append(want, fmt.Sprintf("%x", h.Sum(nil)))
-		}
-		h := newHash()
-		_, _ = h.Write(d[:100_000])
-		_, _ = h.Write(d[:100_000])
-		want = append(want, fmt.Sprintf("%x", h.Sum(nil)))
-		checkDigests(t, both, want, fmt.Sprintf(`
+			checkDigests(t, both, want, fmt.Sprintf(`
 h = hashlib.new(%q, d[:777])
 c = h.copy()
 c.update(d[777:3000])
@@ -113,6 +118,7 @@ digest(h)  # does not end it
 h.update(d[:100_000])
 print(digest(h))
 `, name))
+		})
 	}
 
 	mac := hmac.New(sha256.New, d[:500])
@@ -160,18 +166,20 @@ func TestHashingCanBeStopped(t *testing.T) {
 	for name, f := range map[string]hashFunction{
 		"md5": hashFunctions[1], "sha512": hashFunctions[4], "sha3_512": hashFunctions[72],
 	} {
-		used := map[uint64]bool{}
-		source := fmt.Sprintf("import hashlib\nhashlib.%s(bytes(%d))", name, size)
-		for engine, e := range both {
-			r := runOnce(t, e, cfg, source)
-			used[r.Usage.Fuel] = true
-			if r.Limit != tiers.LimitFuel || r.Usage.Fuel > fuel+hashPart/uint64(f.unit)+1000 {
-				t.Errorf("%s, %s: %s %s after %d units of fuel", name, engine, r.Status, r.Limit, r.Usage.Fuel)
+		t.Run(name, func(t *testing.T) {
+			used := map[uint64]bool{}
+			source := fmt.Sprintf("import hashlib\nhashlib.%s(bytes(%d))", name, size)
+			for engine, e := range both {
+				r := runOnce(t, e, cfg, source)
+				used[r.Usage.Fuel] = true
+				if r.Limit != tiers.LimitFuel || r.Usage.Fuel > fuel+hashPart/uint64(f.unit)+1000 {
+					t.Errorf("%s, %s: %s %s after %d units of fuel", name, engine, r.Status, r.Limit, r.Usage.Fuel)
+				}
 			}
-		}
-		if len(used) != 1 {
-			t.Errorf("%s: the engines use different fuel: %v", name, used)
-		}
+			if len(used) != 1 {
+				t.Errorf("%s: the engines use different fuel: %v", name, used)
+			}
+		})
 	}
 }
 
@@ -182,18 +190,20 @@ func TestHashingCostsFuelByLength(t *testing.T) {
 		"md5": hashFunctions[1], "sha1": hashFunctions[2], "sha256": hashFunctions[3],
 		"sha512": hashFunctions[4], "sha3_256": hashFunctions[136], "shake_128": hashFunctions[168],
 	} {
-		for engine, e := range both {
-			var used [2]uint64
-			for i, n := range []int{1, 9} {
-				source := fmt.Sprintf(
-					"import hashlib\nd = memoryview(bytes(9 << 20))\nhashlib.%s(d[:%d << 20])", name, n,
-				)
-				used[i] = runOnce(t, e, tiers.Config{}, source).Usage.Fuel
+		t.Run(name, func(t *testing.T) {
+			for engine, e := range both {
+				var used [2]uint64
+				for i, n := range []int{1, 9} {
+					source := fmt.Sprintf(
+						"import hashlib\nd = memoryview(bytes(9 << 20))\nhashlib.%s(d[:%d << 20])", name, n,
+					)
+					used[i] = runOnce(t, e, tiers.Config{}, source).Usage.Fuel
+				}
+				want := 8 << 20 / uint64(f.unit)
+				if got := used[1] - used[0]; got < want*99/100 || got > want*102/100 {
+					t.Errorf("%s, %s: 8 MiB cost %d fuel, want %d", name, engine, got, want)
+				}
 			}
-			want := 8 << 20 / uint64(f.unit)
-			if got := used[1] - used[0]; got < want*99/100 || got > want*102/100 {
-				t.Errorf("%s, %s: 8 MiB cost %d fuel, want %d", name, engine, got, want)
-			}
-		}
+		})
 	}
 }

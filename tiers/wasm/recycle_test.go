@@ -267,20 +267,22 @@ for request in ('w1000', 'x0', 'x1', 'x2', 'w0'):
 		source    string
 		isAnswers bool
 	}{{start + ask, true}, {start, false}, {"import _rlm" + ask, false}} {
-		s, err := open(t.Context(), e, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := s.Run(t.Context(), tiers.Job{Source: c.source})
-		if err != nil || r.Status != tiers.StatusOK {
-			t.Fatalf("%s %+v (%v)", r.Status, r.Exception, err)
-		}
-		if got := strings.Contains(r.Stdout, "the answer"); got != c.isAnswers {
-			t.Errorf("%s\nprinted %s", c.source, r.Stdout)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			s, err := open(t.Context(), e, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Run(t.Context(), tiers.Job{Source: c.source})
+			if err != nil || r.Status != tiers.StatusOK {
+				t.Fatalf("%s %+v (%v)", r.Status, r.Exception, err)
+			}
+			if got := strings.Contains(r.Stdout, "the answer"); got != c.isAnswers {
+				t.Errorf("%s\nprinted %s", c.source, r.Stdout)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

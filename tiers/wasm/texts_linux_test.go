@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,23 +99,25 @@ func TestEveryLongPartIsAStr(t *testing.T) {
 		"whole = context_0.lines()[0] + '\\n' + context.lines()[1]\n" +
 			"print(isinstance(context_1['long'], str), {context_1['long']: 1}[whole])",
 	} {
-		whole, err := bigtext.Open(filepath.Join(dir, "long"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = whole.Close() })
-		s, err := open(t.Context(), e, tiers.Config{Inputs: []tiers.Input{
-			{Name: "long", Text: whole}, {Name: "folder", Dir: folder},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			whole, err := bigtext.Open(filepath.Join(dir, "long"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = whole.Close() })
+			s, err := open(t.Context(), e, tiers.Config{Inputs: []tiers.Input{
+				{Name: "long", Text: whole}, {Name: "folder", Dir: folder},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
 
-		r := runInternal(t, s.(*sandbox), "import json\n"+source)
-		if !strings.HasPrefix(r.Stdout, "True") {
-			t.Errorf("%s\nprints %q (%s %+v)", source, r.Stdout, r.Status, r.Exception)
-		}
+			r := runInternal(t, s.(*sandbox), "import json\n"+source)
+			if !strings.HasPrefix(r.Stdout, "True") {
+				t.Errorf("%s\nprints %q (%s %+v)", source, r.Stdout, r.Status, r.Exception)
+			}
+		})
 	}
 }
 

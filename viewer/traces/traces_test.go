@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -16,13 +17,15 @@ func TestALineThatWasNotFinishedIsNoted(t *testing.T) {
 		},
 		{`{"response":"` + strings.Repeat(`\"{[`, maxValues) + `"}`, `{"x":]}`, "line 2 is left out: it is incomplete"},
 	} {
-		l, err := Read(strings.NewReader(c.first + "\n" + c.second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(l.Turns) != 1 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], c.want) {
-			t.Errorf("%.40q: %d turns, %q, want %q", c.first, len(l.Turns), l.Notes, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.first), func(t *testing.T) {
+			l, err := Read(strings.NewReader(c.first + "\n" + c.second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(l.Turns) != 1 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], c.want) {
+				t.Errorf("%.40q: %d turns, %q, want %q", c.first, len(l.Turns), l.Notes, c.want)
+			}
+		})
 	}
 }
 

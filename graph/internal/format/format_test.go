@@ -189,13 +189,15 @@ func TestBadFilesAreErrors(t *testing.T) {
 				`<graph><node id="a"><data key="k">NaN</data></node></graph></graphml>`, "finite",
 		},
 	} {
-		_, err := read(t, c.format, c.text)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %.60q: got %v, want %q", c.format, c.text, err, c.want)
-		}
-		if err != nil && len(err.Error()) > 1000 {
-			t.Errorf("%s %.60q: an error of %d bytes", c.format, c.text, len(err.Error()))
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			_, err := read(t, c.format, c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %.60q: got %v, want %q", c.format, c.text, err, c.want)
+			}
+			if err != nil && len(err.Error()) > 1000 {
+				t.Errorf("%s %.60q: an error of %d bytes", c.format, c.text, len(err.Error()))
+			}
+		})
 	}
 }
 
@@ -298,10 +300,12 @@ func TestFormatsAreDetected(t *testing.T) {
 		{"data", "hello", "", "cannot tell the format"},
 		{"data", " \n", "", "is empty"},
 	} {
-		got, err := Detect(c.name, []byte(c.head))
-		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s %q: %q, %v, want %q %q", c.name, c.head, got, err, c.want, c.err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Detect(c.name, []byte(c.head))
+			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s %q: %q, %v, want %q %q", c.name, c.head, got, err, c.want, c.err)
+			}
+		})
 	}
 }
 
@@ -309,14 +313,18 @@ func TestFormatsAreNamed(t *testing.T) {
 	for name, want := range map[string]Format{
 		"TTL": Turtle, "turtle": Turtle, "nt": NTriples, "jsonl": JSONLines, "csv": CSV,
 	} {
-		if f, err := Parse(name); f != want || err != nil {
-			t.Errorf("%s: %q, %v", name, f, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if f, err := Parse(name); f != want || err != nil {
+				t.Errorf("%s: %q, %v", name, f, err)
+			}
+		})
 	}
 	for _, name := range []string{"", "owl", "xls"} {
-		if f, err := Parse(name); err == nil || !strings.Contains(err.Error(), "use one of") {
-			t.Errorf("%s: %q, %v", name, f, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if f, err := Parse(name); err == nil || !strings.Contains(err.Error(), "use one of") {
+				t.Errorf("%s: %q, %v", name, f, err)
+			}
+		})
 	}
 }
 
@@ -338,16 +346,18 @@ func TestDocumentTypesOfRDFXML(t *testing.T) {
 		`<!--` + strings.Repeat("x", 2<<20) + `--><r/>`:                     false,
 		``: false,
 	} {
-		out, err := checkRDFXML(strings.NewReader(text))
-		if (err == nil) != ok {
-			t.Errorf("%.80q: %v", text, err)
-		}
-		if err != nil {
-			continue
-		}
-		if whole, err := io.ReadAll(out); err != nil || string(whole) != text {
-			t.Errorf("%q became %q, %v", text, whole, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			out, err := checkRDFXML(strings.NewReader(text))
+			if (err == nil) != ok {
+				t.Errorf("%.80q: %v", text, err)
+			}
+			if err != nil {
+				return
+			}
+			if whole, err := io.ReadAll(out); err != nil || string(whole) != text {
+				t.Errorf("%q became %q, %v", text, whole, err)
+			}
+		})
 	}
 }
 
@@ -387,10 +397,12 @@ func TestBracketsOfRDFAreBounded(t *testing.T) {
 		{RDFXML, "<!DOCTYPE r [ <!ENTITY a \"b\"> <!ENTITY c 'd]>'>\n] ><r>&a;</r>", true},
 		{RDFXML, "<!-- <a>", false},
 	} {
-		source := strings.ReplaceAll(c.text, "@", "'''")
-		text, err := io.ReadAll(boundNesting(c.format, strings.NewReader(source)))
-		if (err == nil) != c.ok || c.ok && string(text) != source {
-			t.Errorf("%s %.40q: %v", c.format, c.text, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			source := strings.ReplaceAll(c.text, "@", "'''")
+			text, err := io.ReadAll(boundNesting(c.format, strings.NewReader(source)))
+			if (err == nil) != c.ok || c.ok && string(text) != source {
+				t.Errorf("%s %.40q: %v", c.format, c.text, err)
+			}
+		})
 	}
 }

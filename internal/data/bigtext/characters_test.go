@@ -28,41 +28,43 @@ func TestCharacters(t *testing.T) {
 		"bounds":  {"\u007f\u0080\u00ff\u0100\uffff\n", 2, false},
 		"highest": {"\U00010000\U0010ffff\n", 4, false},
 	} {
-		for _, times := range []int{1, 7, 50_000} {
-			whole := strings.Repeat(c.text, times)
-			path := filepath.Join(t.TempDir(), "text")
-			if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			text, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = text.Close() })
-			text.chunk = 1 << 18
+		t.Run(name, func(t *testing.T) {
+			for _, times := range []int{1, 7, 50_000} {
+				whole := strings.Repeat(c.text, times)
+				path := filepath.Join(t.TempDir(), "text")
+				if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				text, err := Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = text.Close() })
+				text.chunk = 1 << 18
 
-			got, err := text.Characters(t.Context(), 1<<30)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := io.ReadAll(io.NewSectionReader(got.File, 0, 1<<30))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := decodeSlowly(whole, c.width)
-			if got.Width != c.width || got.ASCII != c.ascii || got.Size() != int64(len(want)) ||
-				string(data) != want+strings.Repeat("\x00", int(c.width)) {
-				t.Errorf("%s, %d times: width %d, ASCII %v, %d bytes, want %d",
-					name, times, got.Width, got.ASCII, len(data), len(want))
-			}
+				got, err := text.Characters(t.Context(), 1<<30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data, err := io.ReadAll(io.NewSectionReader(got.File, 0, 1<<30))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := decodeSlowly(whole, c.width)
+				if got.Width != c.width || got.ASCII != c.ascii || got.Size() != int64(len(want)) ||
+					string(data) != want+strings.Repeat("\x00", int(c.width)) {
+					t.Errorf("%s, %d times: width %d, ASCII %v, %d bytes, want %d",
+						name, times, got.Width, got.ASCII, len(data), len(want))
+				}
 
-			if again, err := text.Characters(t.Context(), 1<<30); again != got || err != nil {
-				t.Errorf("the second call returns %v, %v", again, err)
+				if again, err := text.Characters(t.Context(), 1<<30); again != got || err != nil {
+					t.Errorf("the second call returns %v, %v", again, err)
+				}
+				if _, err := text.Characters(t.Context(), got.Size()-1); !errors.Is(err, ErrTooLarge) {
+					t.Errorf("%s: %v, want %v", name, err, ErrTooLarge)
+				}
 			}
-			if _, err := text.Characters(t.Context(), got.Size()-1); !errors.Is(err, ErrTooLarge) {
-				t.Errorf("%s: %v, want %v", name, err, ErrTooLarge)
-			}
-		}
+		})
 	}
 }
 

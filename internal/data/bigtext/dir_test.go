@@ -42,15 +42,17 @@ func TestDir(t *testing.T) {
 		t.Fatalf("%q, %d skipped", d.Names(), d.LeftOut()[LinksAndSpecial])
 	}
 	for _, name := range want {
-		text, err := d.Text(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, _ := d.Size(name)
-		data, _, err := text.Slice(bg, 0, n)
-		if string(data) != "text of "+name || err != nil || text.Name() != name {
-			t.Errorf("%q %v", data, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := d.Text(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ := d.Size(name)
+			data, _, err := text.Slice(bg, 0, n)
+			if string(data) != "text of "+name || err != nil || text.Name() != name {
+				t.Errorf("%q %v", data, err)
+			}
+		})
 	}
 	checkEscapes(t, d, root, outside)
 	if err := d.Close(); err != nil {
@@ -103,21 +105,23 @@ func TestDirChanges(t *testing.T) {
 	}
 	defer d.Close()
 	for name, want := range map[string]error{"short": nil, "long": ErrChanged} {
-		text, err := d.Text(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := text.Size()
-		if err := os.WriteFile(filepath.Join(root, name), []byte("another"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := text.Changed(); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if data, _, err := text.Slice(bg, 0, size); want == nil &&
-			(string(data) != "text of short" || err != nil) {
-			t.Errorf("%s: %q, %v", name, data, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := d.Text(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := text.Size()
+			if err := os.WriteFile(filepath.Join(root, name), []byte("another"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := text.Changed(); !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if data, _, err := text.Slice(bg, 0, size); want == nil &&
+				(string(data) != "text of short" || err != nil) {
+				t.Errorf("%s: %q, %v", name, data, err)
+			}
+		})
 	}
 }
 

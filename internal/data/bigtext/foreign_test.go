@@ -49,19 +49,21 @@ func TestForeignTextsAreCopied(t *testing.T) {
 		"incomparable": {listed("a list"), "a list", KindText},
 		"long":         {strings.NewReader(long), long, KindText},
 	} {
-		text, err := Of(bg, c.source)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		n, err := text.Len(bg)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		data, _, err := text.Slice(bg, 0, n)
-		if err != nil || string(data) != c.want || text.Kind() != c.kind {
-			t.Errorf("%s: %.20q, %s, %v", name, data, text.Kind(), err)
-		}
-		runtime.KeepAlive(text)
+		t.Run(name, func(t *testing.T) {
+			text, err := Of(bg, c.source)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			n, err := text.Len(bg)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			data, _, err := text.Slice(bg, 0, n)
+			if err != nil || string(data) != c.want || text.Kind() != c.kind {
+				t.Errorf("%s: %.20q, %s, %v", name, data, text.Kind(), err)
+			}
+			runtime.KeepAlive(text)
+		})
 	}
 }
 
@@ -162,17 +164,19 @@ func TestForeignDirectories(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 	for name, want := range map[string]string{"b.txt": "bravo", "a/long": long} {
-		text, err := d.Text(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, _, err := text.Slice(bg, 0, int64(len(want)))
-		if err != nil || string(data) != want {
-			t.Errorf("%s: %.20q %v", name, data, err)
-		}
-		if data, err := fs.ReadFile(d, name); err != nil || string(data) != want {
-			t.Errorf("%s, read as a file: %.20q %v", name, data, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := d.Text(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, _, err := text.Slice(bg, 0, int64(len(want)))
+			if err != nil || string(data) != want {
+				t.Errorf("%s: %.20q %v", name, data, err)
+			}
+			if data, err := fs.ReadFile(d, name); err != nil || string(data) != want {
+				t.Errorf("%s, read as a file: %.20q %v", name, data, err)
+			}
+		})
 	}
 	if _, err := d.Text(t.Context(), "c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
@@ -181,9 +185,11 @@ func TestForeignDirectories(t *testing.T) {
 		t.Error(err)
 	}
 	for _, wrong := range []string{"/etc/passwd", "../x", "missing"} {
-		if _, err := DirOf(folder{files, []string{wrong}}); err == nil {
-			t.Errorf("%q was taken", wrong)
-		}
+		t.Run(wrong, func(t *testing.T) {
+			if _, err := DirOf(folder{files, []string{wrong}}); err == nil {
+				t.Errorf("%q was taken", wrong)
+			}
+		})
 	}
 }
 

@@ -98,10 +98,12 @@ func TestHostileNeedlesTakeTimeInProportion(t *testing.T) {
 			return next - int64(len(found)), err
 		},
 	} {
-		n, err := find()
-		if n != -1 || err != nil {
-			t.Errorf("%s: %d, %v", name, n, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			n, err := find()
+			if n != -1 || err != nil {
+				t.Errorf("%s: %d, %v", name, n, err)
+			}
+		})
 	}
 }
 

@@ -162,9 +162,11 @@ func TestKind(t *testing.T) {
 		{"a", strings.Repeat("\xff\xfe", 100), KindBinary},
 		{"a.txt", strings.Repeat("some text ", 500) + "\xff", KindText},
 	} {
-		if got := FromBytes(c.name, []byte(c.data)).Kind(); got != c.want {
-			t.Errorf("%s %.20q: %s; want %s", c.name, c.data, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := FromBytes(c.name, []byte(c.data)).Kind(); got != c.want {
+				t.Errorf("%s %.20q: %s; want %s", c.name, c.data, got, c.want)
+			}
+		})
 	}
 }
 

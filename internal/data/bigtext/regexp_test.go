@@ -207,9 +207,11 @@ func TestRegexpChosen(t *testing.T) {
 		`a$|b`, `(?m)a$`,
 	}
 	for _, expr := range exprs {
-		for range 15 {
-			checkRegexp(t, r, expr, randomText(r, 60))
-		}
+		t.Run(expr, func(t *testing.T) {
+			for range 15 {
+				checkRegexp(t, r, expr, randomText(r, 60))
+			}
+		})
 	}
 }
 
@@ -238,11 +240,13 @@ func TestRegexpBounds(t *testing.T) {
 		strings.Repeat("a", maxExpr+1), "(", "(?:a{1000}){1000}", strings.Repeat("(a)", 10000),
 		`a{1000}{20}b{1000}`,
 	} {
-		if _, err := CompileRegexp(t.Context(), expr); err == nil {
-			t.Errorf("%.20q is no error", expr)
-		} else if !strings.HasPrefix(err.Error(), "cannot compile") {
-			t.Errorf("%.20q: %v", expr, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", expr), func(t *testing.T) {
+			if _, err := CompileRegexp(t.Context(), expr); err == nil {
+				t.Errorf("%.20q is no error", expr)
+			} else if !strings.HasPrefix(err.Error(), "cannot compile") {
+				t.Errorf("%.20q: %v", expr, err)
+			}
+		})
 	}
 }
 
@@ -254,14 +258,16 @@ func TestRegexpCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, expr := range []string{"ab", "(?s)a.*b", "x*", `c\b`} {
-		re, err := CompileRegexp(t.Context(), expr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = text.FindRegexp(ctx, re, 0, 1<<21, 0, 1<<30)
-		if !errorsIs(err, context.Canceled) {
-			t.Errorf("%q: %v", expr, err)
-		}
+		t.Run(expr, func(t *testing.T) {
+			re, err := CompileRegexp(t.Context(), expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = text.FindRegexp(ctx, re, 0, 1<<21, 0, 1<<30)
+			if !errorsIs(err, context.Canceled) {
+				t.Errorf("%q: %v", expr, err)
+			}
+		})
 	}
 }
 
@@ -291,16 +297,20 @@ func TestHostileExpressionsAreCompiledInTime(t *testing.T) {
 		"an assertion far away":  strings.Repeat("(", 900) + `\b` + strings.Repeat(")", 900) + "a",
 		"assertions far away":    strings.Repeat("(?:(?:", 150) + `\b` + strings.Repeat("b)?a*)*", 150),
 	} {
-		if _, err := CompileRegexp(t.Context(), expr); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := CompileRegexp(t.Context(), expr); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	for name, expr := range map[string]string{
 		"a long program": strings.Repeat("a{1000}", 3000), "a long program of groups": strings.Repeat("(){1000}", 1000),
 	} {
-		if _, err := CompileRegexp(t.Context(), expr); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := CompileRegexp(t.Context(), expr); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())

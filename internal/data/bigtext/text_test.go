@@ -191,9 +191,11 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	for _, s := range texts {
-		for range 5 {
-			check(t, r, []byte(s))
-		}
+		t.Run(s, func(t *testing.T) {
+			for range 5 {
+				check(t, r, []byte(s))
+			}
+		})
 	}
 }
 

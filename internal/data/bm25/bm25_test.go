@@ -58,9 +58,11 @@ func TestTerms(t *testing.T) {
 		strings.Repeat("x", 65) + " y": "y",
 		"\xff\xfe a":                   "a",
 	} {
-		if got := strings.Join(slices.Collect(bm25.Terms(text)), " "); got != want {
-			t.Errorf("%q has the terms %q, want %q", text, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got := strings.Join(slices.Collect(bm25.Terms(text)), " "); got != want {
+				t.Errorf("%q has the terms %q, want %q", text, got, want)
+			}
+		})
 	}
 	for term := range bm25.Terms("stop after one") {
 		if term != "stop" {
@@ -106,9 +108,11 @@ func TestSearch(t *testing.T) {
 		t.Errorf("the best hit is %+v", hits)
 	}
 	for _, query := range []string{"", "unheard", "!?"} {
-		if hits := l.Search(query, 5); len(hits) != 0 {
-			t.Errorf("%q finds %+v", query, hits)
-		}
+		t.Run(query, func(t *testing.T) {
+			if hits := l.Search(query, 5); len(hits) != 0 {
+				t.Errorf("%q finds %+v", query, hits)
+			}
+		})
 	}
 	known, with := l.Search("cat", 1)[0].Relevance, l.Search("cat unheard", 1)[0].Relevance
 	if with != known {
@@ -139,11 +143,13 @@ func TestTextsAreCutIntoPassages(t *testing.T) {
 		),
 	)
 	for query, line := range map[string]int{"paragraph 0": 1, "first": 4, "last": 6} {
-		hits := l.Search(query, 200)
-		if len(hits) == 0 || hits[0].Line > line ||
-			hits[0].Line+strings.Count(hits[0].Text, "\n") < line {
-			t.Fatalf("%q is at line %d, found was %+v", query, line, hits)
-		}
+		t.Run(query, func(t *testing.T) {
+			hits := l.Search(query, 200)
+			if len(hits) == 0 || hits[0].Line > line ||
+				hits[0].Line+strings.Count(hits[0].Text, "\n") < line {
+				t.Fatalf("%q is at line %d, found was %+v", query, line, hits)
+			}
+		})
 	}
 	for _, hit := range append(l.Search("paragraph", 200), l.Search("last first", 200)...) {
 		if len(hit.Text) > 1600 || !utf8.ValidString(hit.Text) {
@@ -233,13 +239,15 @@ func TestPathsThatCannotBeSearchedAreErrors(t *testing.T) {
 		"missing": "no such file", "x": "holds no text", "big": "20 bytes, more than 10",
 		"bin": "holds no text (files left out so far: 1 binary)",
 	} {
-		_, err := bm25.Open(
-			t.Context(), []string{filepath.Join(dir, path)}, bm25.Bounds{FileBytes: 10},
-		)
-		if err == nil || !strings.Contains(err.Error(), says) ||
-			!strings.Contains(err.Error(), "cannot search") {
-			t.Errorf("%s: %v", path, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			_, err := bm25.Open(
+				t.Context(), []string{filepath.Join(dir, path)}, bm25.Bounds{FileBytes: 10},
+			)
+			if err == nil || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), "cannot search") {
+				t.Errorf("%s: %v", path, err)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")

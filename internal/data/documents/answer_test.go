@@ -29,9 +29,11 @@ func TestMalformedAnswersAreErrors(t *testing.T) {
 		"bytes behind the end":         "\x00\x00\x00\x00\x00x",
 		"a warning without its length": "\x00\x00\x00\x01",
 	} {
-		if got, err := decode([]byte(answer), 100); !errors.Is(err, rustmodule.ErrMalformed) {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := decode([]byte(answer), 100); !errors.Is(err, rustmodule.ErrMalformed) {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		})
 	}
 }
 

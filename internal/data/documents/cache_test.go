@@ -42,12 +42,14 @@ func TestTextsAreKeptByTheirDocument(t *testing.T) {
 		"empty": "", "cut in its head": string(whole[:10]), "cut in its answer": string(whole[:22]),
 		"of another version": "x" + string(whole[1:]), "of another text": string(whole[:len(whole)-5]),
 	} {
-		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if about, err := fetch(path, io.Discard); about != nil || err != nil {
-			t.Errorf("a file that is %s: %+v %v", name, about, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if about, err := fetch(path, io.Discard); about != nil || err != nil {
+				t.Errorf("a file that is %s: %+v %v", name, about, err)
+			}
+		})
 	}
 }
 

@@ -50,17 +50,19 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.txt": "", "none": "no such file", ".": "a folder", "socket": "a socket", "link": "a pipe",
 	} {
-		file, err := Regular(filepath.Join(dir, name))
-		if err == nil {
-			text, failed := io.ReadAll(file)
-			if err = failed; string(text) != "hay" {
-				t.Errorf("%s: got %q", name, text)
+		t.Run(name, func(t *testing.T) {
+			file, err := Regular(filepath.Join(dir, name))
+			if err == nil {
+				text, failed := io.ReadAll(file)
+				if err = failed; string(text) != "hay" {
+					t.Errorf("%s: got %q", name, text)
+				}
+				_ = file.Close()
 			}
-			_ = file.Close()
-		}
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		})
 	}
 	if _, err := Regular("/dev/null"); err == nil || !strings.Contains(err.Error(), "a device") {
 		t.Errorf("a device: %v", err)

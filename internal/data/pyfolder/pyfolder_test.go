@@ -36,9 +36,11 @@ func TestAFolderIsBounded(t *testing.T) {
 		"is not a regular file":          fstest.MapFS{"a.py": &fstest.MapFile{Mode: fs.ModeSocket}},
 		"cannot use the Python packages": fstest.MapFS{"a.py": &fstest.MapFile{Mode: fs.ModeNamedPipe}},
 	} {
-		if _, err := pyfolder.Open(files); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := pyfolder.Open(files); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -54,9 +56,11 @@ func TestOnlyListedFilesAreRead(t *testing.T) {
 		t.Errorf("%q %v", data, err)
 	}
 	for _, name := range []string{"later.py", "../a.py", "", "/etc/passwd"} {
-		if _, err := folder.Read(name); !errors.Is(err, pyfolder.ErrNoFile) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := folder.Read(name); !errors.Is(err, pyfolder.ErrNoFile) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if again, err := pyfolder.Open(folder); err != nil || again != folder {
 		t.Errorf("it is listed again: %v", err)

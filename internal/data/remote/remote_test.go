@@ -159,11 +159,13 @@ func TestAnswersWithoutAFile(t *testing.T) {
 		"500": "the server answers 500", "1": "redirects more than 5 times", "2": "without encryption",
 		"3": "127.0.0.1:1 is not on the list of context servers",
 	} {
-		_, err := read(t, c, "https://"+host+"/"+path)
-		wantError(t, err, want)
-		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error has the key: %v", err)
-		}
+		t.Run(path, func(t *testing.T) {
+			_, err := read(t, c, "https://"+host+"/"+path)
+			wantError(t, err, want)
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error has the key: %v", err)
+			}
+		})
 	}
 	if got, err := read(t, c, "https://"+host+"/503"); got != "well" || err != nil {
 		t.Errorf("%q, %v", got, err)
@@ -179,12 +181,14 @@ func TestPrivateServersAreRefused(t *testing.T) {
 	_, port, _ := strings.Cut(server.Listener.Addr().String(), ":")
 	c := trusting(t, server)
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]", "2130706433"} {
-		_, err := c.OpenURL(t.Context(), "https://"+host+":"+port+"/latest/meta-data")
-		if err == nil {
-			t.Errorf("%s was reached", host)
-		} else if host == "127.0.0.1" && !errors.Is(err, errPrivate) {
-			t.Error(err)
-		}
+		t.Run(host, func(t *testing.T) {
+			_, err := c.OpenURL(t.Context(), "https://"+host+":"+port+"/latest/meta-data")
+			if err == nil {
+				t.Errorf("%s was reached", host)
+			} else if host == "127.0.0.1" && !errors.Is(err, errPrivate) {
+				t.Error(err)
+			}
+		})
 	}
 	for address, want := range map[string]string{
 		"http://example.com/a":      "is not encrypted: use https://",
@@ -193,8 +197,10 @@ func TestPrivateServersAreRefused(t *testing.T) {
 		"https:///a":                "write https://HOST/PATH",
 		"https://%zz":               "cannot be read",
 	} {
-		_, err := c.OpenURL(t.Context(), address)
-		wantError(t, err, want)
+		t.Run(address, func(t *testing.T) {
+			_, err := c.OpenURL(t.Context(), address)
+			wantError(t, err, want)
+		})
 	}
 	if _, err := New([]string{"a/b"}); err == nil {
 		t.Error("a path is taken as a server")
@@ -232,8 +238,10 @@ func TestIsAddress(t *testing.T) {
 		"https://a/b": true, "HTTP://a": true, "s3://a": true, "a.txt": false, "/x://y": false,
 		"file:///etc": false, "": false,
 	} {
-		if IsAddress(path) != want {
-			t.Errorf("%q", path)
-		}
+		t.Run(path, func(t *testing.T) {
+			if IsAddress(path) != want {
+				t.Errorf("%q", path)
+			}
+		})
 	}
 }

@@ -24,9 +24,11 @@ func TestMalformedAnswersAreErrors(t *testing.T) {
 		"a name that is not UTF-8":  "\x00\x01\x01\xff\x00\x00",
 		"bytes behind the end":      "\x00\x00x",
 	} {
-		if got, err := decode([]byte(answer)); !errors.Is(err, rustmodule.ErrMalformed) {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := decode([]byte(answer)); !errors.Is(err, rustmodule.ErrMalformed) {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		})
 	}
 	if _, err := decode([]byte("\x01\x02no")); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("a problem: %v", err)

@@ -195,18 +195,20 @@ func TestDamagedFilesAreErrors(t *testing.T) {
 	for _, name := range []string{
 		"snappy.parquet", "file-zstd.arrow", "stream-lz4.arrow", "book.xlsx", "book.ods", "book.xls", "short.xlsb",
 	} {
-		data := files[name]
-		for i := range 12 {
-			bad := bytes.Clone(data)
-			what := fmt.Sprintf("%s with other bytes at %d/12", name, i)
-			if i%3 == 0 {
-				bad = bad[:len(bad)*(i+1)/13]
-			} else {
-				at := len(bad) * i / 12
-				copy(bad[at:], bytes.Repeat([]byte{byte(0x11 * i)}, 9))
+		t.Run(name, func(t *testing.T) {
+			data := files[name]
+			for i := range 12 {
+				bad := bytes.Clone(data)
+				what := fmt.Sprintf("%s with other bytes at %d/12", name, i)
+				if i%3 == 0 {
+					bad = bad[:len(bad)*(i+1)/13]
+				} else {
+					at := len(bad) * i / 12
+					copy(bad[at:], bytes.Repeat([]byte{byte(0x11 * i)}, 9))
+				}
+				useHostile(t, what, kindOf(name), bad)
 			}
-			useHostile(t, what, kindOf(name), bad)
-		}
+		})
 	}
 	for _, kind := range []tablefiles.Kind{tablefiles.Parquet, tablefiles.Arrow, tablefiles.Workbook} {
 		for _, data := range []string{

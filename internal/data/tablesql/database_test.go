@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -79,10 +80,12 @@ func TestDatabasesAreQueried(t *testing.T) {
 		{"select count(*) n from orders, context_1", `[{"n":2}]`},
 		{"select count(*) > 1 n from shop.sqlite_schema", `[{"n":1}]`},
 	} {
-		rows, err := tables.Query(t.Context(), c[0], nil)
-		if err != nil || string(rows) != c[1] {
-			t.Errorf("%s: %s, %v; want %s", c[0], rows, err, c[1])
-		}
+		t.Run(fmt.Sprintf("%.60s", c[0]), func(t *testing.T) {
+			rows, err := tables.Query(t.Context(), c[0], nil)
+			if err != nil || string(rows) != c[1] {
+				t.Errorf("%s: %s, %v; want %s", c[0], rows, err, c[1])
+			}
+		})
 	}
 	for query, says := range map[string]string{
 		"select * from broken":                        "no such table: shop.missing",
@@ -92,9 +95,11 @@ func TestDatabasesAreQueried(t *testing.T) {
 		"select * from pragma_database_list":          "only SELECT",
 		"select load_extension('x') from shop.people": "",
 	} {
-		if rows, err := tables.Query(t.Context(), query, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %s, %v; want %q", query, rows, err, says)
-		}
+		t.Run(query, func(t *testing.T) {
+			if rows, err := tables.Query(t.Context(), query, nil); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %s, %v; want %q", query, rows, err, says)
+			}
+		})
 	}
 }
 

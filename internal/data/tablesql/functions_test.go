@@ -1,6 +1,7 @@
 package tablesql
 
 import (
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -37,17 +38,21 @@ func TestReplacedFunctionsAreThoseOfSQLite(t *testing.T) {
 			"select quote(unhex(?1, ?2))", "select quote(trim(?1, ?2))", "select quote(ltrim(?1, ?2))",
 			"select quote(rtrim(?1, ?2))", "select instr(?1, ?2)", "select quote(replace(?1, ?2, 'xy'))",
 		} {
-			if got, want := askOne(t, own.Conn, query, a, b), askOne(t, theirs, query, a, b); got != want {
-				t.Fatalf("%s of %q and %q: %s, want %s", query, a, b, got, want)
-			}
+			t.Run(query, func(t *testing.T) {
+				if got, want := askOne(t, own.Conn, query, a, b), askOne(t, theirs, query, a, b); got != want {
+					t.Fatalf("%s of %q and %q: %s, want %s", query, a, b, got, want)
+				}
+			})
 		}
 	}
 	for _, query := range []string{
 		"select unhex(NULL, '') is null", "select unhex('', NULL) is null", "select quote(unhex(12, 1))",
 	} {
-		if got, want := askOne(t, own.Conn, query, "", ""), askOne(t, theirs, query, "", ""); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
+		t.Run(query, func(t *testing.T) {
+			if got, want := askOne(t, own.Conn, query, "", ""), askOne(t, theirs, query, "", ""); got != want {
+				t.Errorf("%s: %s, want %s", query, got, want)
+			}
+		})
 	}
 }
 
@@ -98,20 +103,24 @@ func TestPatternsAreThoseOfSQLite(t *testing.T) {
 	} {
 		for _, text := range []string{"", "ab", "a\nb", "abcab", "A 12", "é", "xé y", `\u00e9`, "zz"} {
 			for _, query := range []string{"select ?2 regexp ?1", "select regexpi(?1, ?2)", "select ?2 not regexp ?1"} {
-				got, want := askOne(t, own.Conn, query, pattern, text), askOne(t, theirs, query, pattern, text)
-				if got != want {
-					t.Errorf("%s of %q and %q: %s, want %s", query, pattern, text, got, want)
-				}
+				t.Run(query, func(t *testing.T) {
+					got, want := askOne(t, own.Conn, query, pattern, text), askOne(t, theirs, query, pattern, text)
+					if got != want {
+						t.Errorf("%s of %q and %q: %s, want %s", query, pattern, text, got, want)
+					}
+				})
 			}
 		}
 	}
 	for pattern, says := range map[string]string{
 		"(a{0,99}){0,9}b": "is too large", strings.Repeat("a", 201): "is too long", "(": "missing closing )",
 	} {
-		_, err := usual(t).Query(t.Context(), "select note regexp '"+pattern+"' from orders", nil)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.20s: %v", pattern, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", pattern), func(t *testing.T) {
+			_, err := usual(t).Query(t.Context(), "select note regexp '"+pattern+"' from orders", nil)
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%.20s: %v", pattern, err)
+			}
+		})
 	}
 	const long = "select printf('%.*c', 8000000, 'a') regexp ?"
 	if rows, err := usual(t).Query(t.Context(), long, []byte(`["^a{9}"]`)); err != nil {
@@ -126,18 +135,22 @@ func TestPatternsAreThoseOfSQLite(t *testing.T) {
 // TestFunctionsTakeTimeInProportionToTheirArguments also in the views of a database.
 func TestFunctionsTakeTimeInProportionToTheirArguments(t *testing.T) {
 	for name, call := range slow {
-		if _, err := usual(t).Query(t.Context(), "select "+call, nil); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		text := asContext(t, makeDatabase(t, "create table t(a); create view v as select "+call))
-		if err := WriteRows(t.Context(), text, "v", io.Discard); err != nil {
-			t.Errorf("%s in a view: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := usual(t).Query(t.Context(), "select "+call, nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			text := asContext(t, makeDatabase(t, "create table t(a); create view v as select "+call))
+			if err := WriteRows(t.Context(), text, "v", io.Discard); err != nil {
+				t.Errorf("%s in a view: %v", name, err)
+			}
+		})
 	}
 	for _, name := range []string{"json_patch", "jsonb_patch", "decimal_mul"} {
-		_, err := usual(t).Query(t.Context(), "select "+name+"('{}', '{}')", nil)
-		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := usual(t).Query(t.Context(), "select "+name+"('{}', '{}')", nil)
+			if err == nil || !strings.Contains(err.Error(), name+" is missing") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

@@ -87,11 +87,13 @@ func TestQueries(t *testing.T) {
 		},
 		{"select id from orders where 1=0", `[]`},
 	} {
-		query, want := c[0], c[1]
-		rows, err := tables.Query(t.Context(), query, nil)
-		if err != nil || string(rows) != want || !json.Valid(rows) {
-			t.Errorf("%s:\n got %s %v\nwant %s", query, rows, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c[0]), func(t *testing.T) {
+			query, want := c[0], c[1]
+			rows, err := tables.Query(t.Context(), query, nil)
+			if err != nil || string(rows) != want || !json.Valid(rows) {
+				t.Errorf("%s:\n got %s %v\nwant %s", query, rows, err, want)
+			}
+		})
 	}
 }
 
@@ -104,18 +106,22 @@ func TestParameters(t *testing.T) {
 		},
 		{"select :a a, @b b, :a + 1 c", `{"a": 1, "b": true}`, `[{"a":1,"b":1,"c":2}]`},
 	} {
-		rows, err := tables.Query(t.Context(), c.query, json.RawMessage(c.params))
-		if err != nil || string(rows) != c.want {
-			t.Errorf("%s: got %s %v", c.query, rows, err)
-		}
+		t.Run(c.query, func(t *testing.T) {
+			rows, err := tables.Query(t.Context(), c.query, json.RawMessage(c.params))
+			if err != nil || string(rows) != c.want {
+				t.Errorf("%s: got %s %v", c.query, rows, err)
+			}
+		})
 	}
 	for query, params := range map[string]string{
 		"select ?": `[]`, "select ?, 1": `{"a":1}`, "select :a": `{"b":1}`, "select ?1": `[[1]]`, "select ?2": `"x"`,
 		"select ?3": `[1e999]`,
 	} {
-		if rows, err := tables.Query(t.Context(), query, json.RawMessage(params)); err == nil {
-			t.Errorf("%s with %s gave %s", query, params, rows)
-		}
+		t.Run(query, func(t *testing.T) {
+			if rows, err := tables.Query(t.Context(), query, json.RawMessage(params)); err == nil {
+				t.Errorf("%s with %s gave %s", query, params, rows)
+			}
+		})
 	}
 }
 

@@ -43,16 +43,18 @@ func TestTreesOfQueriesEndWithTheirTime(t *testing.T) {
 	tables := usual(t)
 	errOver := errors.New("the time is over")
 	for name, tree := range trees {
-		if rows, err := tables.Query(t.Context(), tree(5), nil); string(rows) != `[{"n":32}]` {
-			t.Errorf("%s of five levels: %s, %v", name, rows, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if rows, err := tables.Query(t.Context(), tree(5), nil); string(rows) != `[{"n":32}]` {
+				t.Errorf("%s of five levels: %s, %v", name, rows, err)
+			}
 
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errOver)
-		if rows, err := tables.Query(ctx, tree(28), nil); err == nil {
-			t.Errorf("%s of 28 levels: %.100s", name, rows)
-		} else {
-			t.Logf("%s: %v", name, err)
-		}
-		cancel()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errOver)
+			if rows, err := tables.Query(ctx, tree(28), nil); err == nil {
+				t.Errorf("%s of 28 levels: %.100s", name, rows)
+			} else {
+				t.Logf("%s: %v", name, err)
+			}
+			cancel()
+		})
 	}
 }

@@ -2,6 +2,7 @@ package skillbook_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -51,18 +52,22 @@ func TestTheOriginalsBooksAreReadRenderedAndWritten(t *testing.T) {
 
 func TestAnEmptyBook(t *testing.T) {
 	for _, text := range []string{`{"skills": {}}`, `{"skills": {}, "sections": {}, "next_id": 0}`} {
-		b := parse(t, text)
-		if got := b.Prompt(); got != "skills: []" || b.Len() != 0 {
-			t.Errorf("%s: %q", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			b := parse(t, text)
+			if got := b.Prompt(); got != "skills: []" || b.Len() != 0 {
+				t.Errorf("%s: %q", text, got)
+			}
+		})
 	}
 }
 
 func TestOtherTextsStayAsTheyAre(t *testing.T) {
 	for _, text := range []string{"", "## refunds\n[a-1] Be exact.", "{not JSON", `{"a": 1}`, `{"skills": ["x"]}`} {
-		if got, err := skillbook.Render(text); err != nil || got != text {
-			t.Errorf("%q becomes %q, %v", text, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got, err := skillbook.Render(text); err != nil || got != text {
+				t.Errorf("%q becomes %q, %v", text, got, err)
+			}
+		})
 	}
 }
 
@@ -78,9 +83,11 @@ func TestWhatWasLearnedIsAdded(t *testing.T) {
 		{"lookup-00002", "great", false},
 		{"nowhere-1", "helpful", false},
 	} {
-		if got := b.Tag(c.id, c.tag, now); got != c.want {
-			t.Errorf("%s %s: %v", c.id, c.tag, got)
-		}
+		t.Run(c.id, func(t *testing.T) {
+			if got := b.Tag(c.id, c.tag, now); got != c.want {
+				t.Errorf("%s %s: %v", c.id, c.tag, got)
+			}
+		})
 	}
 
 	before := b.Len()
@@ -142,9 +149,11 @@ func TestBrokenBooksAreRefused(t *testing.T) {
 		`{"skills": {`:                            "EOF",
 		strings.Repeat(" ", skillbook.MaxBytes+1): "more than 4194304",
 	} {
-		if _, err := skillbook.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: %v, want %s", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, err := skillbook.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.60s: %v, want %s", text, err, want)
+			}
+		})
 	}
 }
 

@@ -559,8 +559,10 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, open := range map[string]func(string) (*Folder, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
-		if f, err := open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-			t.Errorf("%s: %v, %v", name, f, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if f, err := open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+				t.Errorf("%s: %v, %v", name, f, err)
+			}
+		})
 	}
 }

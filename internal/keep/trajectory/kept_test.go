@@ -109,9 +109,11 @@ func TestARecordIsWrittenIntoAnEmptyFolder(t *testing.T) {
 	for name, want := range map[string]string{
 		"trajectory.jsonl": "1\n3\n", "sub_0001/sub_0002/trajectory.jsonl": "2\n",
 	} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		})
 	}
 	if _, err := r.Write(dir); err == nil {
 		t.Error("a record was written over another")
@@ -123,10 +125,12 @@ func TestAJournalCannotLeaveTheFolder(t *testing.T) {
 		"", "../trajectory.jsonl", "/trajectory.jsonl", "sub_0001/../../trajectory.jsonl", "sub_1/trajectory.jsonl",
 		"sub_0001", "trajectory.jsonl/", "trajectory.jsonl\x00", strings.Repeat("sub_0001/", 40) + "trajectory.jsonl",
 	} {
-		var r trajectory.Rebuilt
-		if err := r.Add(1, keep(t, 0, line(file, "1"))); err == nil {
-			t.Errorf("%q is taken for a file of a record", file)
-		}
+		t.Run(fmt.Sprintf("%.60s", file), func(t *testing.T) {
+			var r trajectory.Rebuilt
+			if err := r.Add(1, keep(t, 0, line(file, "1"))); err == nil {
+				t.Errorf("%q is taken for a file of a record", file)
+			}
+		})
 	}
 }
 

@@ -144,17 +144,19 @@ func TestIndirectCallsAreChecked(t *testing.T) {
 	}
 	indices := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 255, 256, 1 << 28, 1 << 29, 1 << 31, math.MaxUint32}
 	for _, function := range []string{"indirect", "indirect wide", "indirect none"} {
-		for _, index := range indices {
-			var want error = none
-			if index < uint64(len(kinds)) && kinds[index] != "" {
-				if want = mismatch; kinds[index] == function {
-					want = nil
+		t.Run(function, func(t *testing.T) {
+			for _, index := range indices {
+				var want error = none
+				if index < uint64(len(kinds)) && kinds[index] != "" {
+					if want = mismatch; kinds[index] == function {
+						want = nil
+					}
+				}
+				if _, err := h.run(function, index, 3); !errors.Is(err, want) {
+					t.Errorf("%s of entry %d: %v, want %v", function, index, err, want)
 				}
 			}
-			if _, err := h.run(function, index, 3); !errors.Is(err, want) {
-				t.Errorf("%s of entry %d: %v, want %v", function, index, err, want)
-			}
-		}
+		})
 	}
 }
 
@@ -168,17 +170,19 @@ func TestStackEnds(t *testing.T) {
 		"endless", "endless tail", "endless even", "endless slot", "endless indirect", "endless wide",
 		"endless host",
 	} {
-		before := bytes.Clone(h.memory[32:])
-		for range 2 {
-			if _, err := h.run(function, 0, 0, 0); !errors.Is(err, TrapError(9)) {
-				t.Fatalf("%s: %v", function, err)
+		t.Run(function, func(t *testing.T) {
+			before := bytes.Clone(h.memory[32:])
+			for range 2 {
+				if _, err := h.run(function, 0, 0, 0); !errors.Is(err, TrapError(9)) {
+					t.Fatalf("%s: %v", function, err)
+				}
+				if n, err := h.run("deep", 100_000); err != nil || n != 100_000 {
+					t.Fatalf("a deep recursion after %s: %d, %v", function, n, err)
+				}
 			}
-			if n, err := h.run("deep", 100_000); err != nil || n != 100_000 {
-				t.Fatalf("a deep recursion after %s: %d, %v", function, n, err)
+			if !bytes.Equal(before, h.memory[32:]) {
+				t.Errorf("%s changed the memory", function)
 			}
-		}
-		if !bytes.Equal(before, h.memory[32:]) {
-			t.Errorf("%s changed the memory", function)
-		}
+		})
 	}
 }

@@ -87,11 +87,13 @@ func TestCodeOfAFile(t *testing.T) {
 	}
 	theirs := loadHostile(t)
 	for _, name := range []string{"i32.add", "i32.div_s"} {
-		got, gotErr := newHostile(t, p).run(name, 7, 0)
-		want, wantErr := newHostile(t, theirs).run(name, 7, 0)
-		if got != want || trapOf(gotErr) != trapOf(wantErr) {
-			t.Errorf("%s: %d, %v; want %d, %v", name, got, gotErr, want, wantErr)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, gotErr := newHostile(t, p).run(name, 7, 0)
+			want, wantErr := newHostile(t, theirs).run(name, 7, 0)
+			if got != want || trapOf(gotErr) != trapOf(wantErr) {
+				t.Errorf("%s: %d, %v; want %d, %v", name, got, gotErr, want, wantErr)
+			}
+		})
 	}
 	for _, size := range []int64{-1, 0, int64(len(code)) - codePage, int64(len(code)) + codePage} {
 		if _, err := LoadFile(head, file, codePage, size); !errors.Is(err, errBlob) {
@@ -480,16 +482,18 @@ func TestDamagedBlobs(t *testing.T) {
 		},
 		"overlapping segments": func(h *Header) { h.Segments = append(h.Segments, h.Segments[0]) },
 	} {
-		changed := h
-		damage(&changed)
-		blob, err := Encode(changed, code)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, err := Load(blob); err == nil {
-			t.Errorf("a blob with %s was loaded", name)
-			_ = p.Close()
-		}
+		t.Run(name, func(t *testing.T) {
+			changed := h
+			damage(&changed)
+			blob, err := Encode(changed, code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := Load(blob); err == nil {
+				t.Errorf("a blob with %s was loaded", name)
+				_ = p.Close()
+			}
+		})
 	}
 
 	for _, blob := range [][]byte{nil, {1}, {255, 255, 255, 255, 1}, []byte("\x02\x00\x00\x00{}")} {

@@ -153,18 +153,20 @@ func TestAnAwaitedCallIsCancelledWithTheRun(t *testing.T) {
 
 func TestACallOfACancelledRunIsCancelled(t *testing.T) {
 	for _, source := range []string{"call forever 1", "# dynamic\ncall forever 1"} {
-		p := newPaid()
-		s := with(t, p, newWasm(), newDocker())
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			<-p.began
-			cancel()
-		}()
-		_, err := s.Run(ctx, tiers.Job{Source: source})
-		broke(t, err, "wasm", tiers.EffectsRan)
-		if len(p.ends) != 1 || p.ends[0] == nil {
-			t.Errorf("%q: the call ended with %v", source, p.ends)
-		}
+		t.Run(source, func(t *testing.T) {
+			p := newPaid()
+			s := with(t, p, newWasm(), newDocker())
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-p.began
+				cancel()
+			}()
+			_, err := s.Run(ctx, tiers.Job{Source: source})
+			broke(t, err, "wasm", tiers.EffectsRan)
+			if len(p.ends) != 1 || p.ends[0] == nil {
+				t.Errorf("%q: the call ended with %v", source, p.ends)
+			}
+		})
 	}
 }
 
@@ -306,9 +308,11 @@ func TestCanonicalValuesStaySmall(t *testing.T) {
 		"small numbers": "[" + strings.Repeat("1e-308,", 1000) + "1e-999999999]",
 		"a long string": long,
 	} {
-		if n := len(canonical(tiers.Value(v))); n > 2*len(v) {
-			t.Errorf("%s: %d bytes become %d", name, len(v), n)
-		}
+		t.Run(name, func(t *testing.T) {
+			if n := len(canonical(tiers.Value(v))); n > 2*len(v) {
+				t.Errorf("%s: %d bytes become %d", name, len(v), n)
+			}
+		})
 	}
 	if got, want := canonical(tiers.Value(long)), `"`+strings.Repeat("é",
 		mostParsed/3)+`"`; string(got) != want {

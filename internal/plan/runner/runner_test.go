@@ -454,12 +454,14 @@ func TestAModuleOfAFunctionMustBeAllowedWhenItIsUsed(t *testing.T) {
 
 func TestWhatIsNotUnderstoodGoesToAWholeLanguage(t *testing.T) {
 	for _, source := range []string{"# unknown\nprint 1", "# broken\nprint 1"} {
-		wasm := newWasm()
-		s := start(t, Config{}, newInterp(), wasm, newDocker())
-		s.in("wasm", source, "1\n")
-		if !wasm.jobs[0].Rejectable {
-			t.Error("it is not rejectable")
-		}
+		t.Run(source, func(t *testing.T) {
+			wasm := newWasm()
+			s := start(t, Config{}, newInterp(), wasm, newDocker())
+			s.in("wasm", source, "1\n")
+			if !wasm.jobs[0].Rejectable {
+				t.Error("it is not rejectable")
+			}
+		})
 	}
 	s := start(t, Config{}, newInterp())
 	s.cfg.Analysers = nil

@@ -18,21 +18,23 @@ func TestAFasterTierIsNotWorthALoss(t *testing.T) {
 		"the tier takes no state":   func(_, docker *fake) { docker.imp = errBroken },
 		"the tier rejects the move": func(_, docker *fake) { docker.imp = errRejected },
 	} {
-		wasm, docker := newWasm(), newDocker()
-		wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}
-		s := start(t, Config{}, wasm, docker)
-		s.in("wasm", "set x 1", "")
-		spoil(wasm, docker)
+		t.Run(name, func(t *testing.T) {
+			wasm, docker := newWasm(), newDocker()
+			wasm.info.Cost.Slowdown = map[tiers.Language]float64{tiers.Python: 3.4}
+			s := start(t, Config{}, wasm, docker)
+			s.in("wasm", "set x 1", "")
+			spoil(wasm, docker)
 
-		result := s.in("wasm", "# computes 4s\nshow x", "1\n")
-		if len(result.Attempts) != 0 || result.Moved != nil {
-			t.Errorf("%s: attempts %v, moved %v", name, result.Attempts, result.Moved)
-		}
-		opened := docker.opened
-		s.in("wasm", "# computes 4s\nshow x", "1\n")
-		if docker.opened != opened {
-			t.Errorf("%s: the next snippet tries again", name)
-		}
+			result := s.in("wasm", "# computes 4s\nshow x", "1\n")
+			if len(result.Attempts) != 0 || result.Moved != nil {
+				t.Errorf("%s: attempts %v, moved %v", name, result.Attempts, result.Moved)
+			}
+			opened := docker.opened
+			s.in("wasm", "# computes 4s\nshow x", "1\n")
+			if docker.opened != opened {
+				t.Errorf("%s: the next snippet tries again", name)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -70,10 +71,12 @@ func TestTheNewestReleasesThatAgreeAreChosen(t *testing.T) {
 		{"a~=1.0", "a==1.0"},
 		{"b_b==2.*", "b-b==2.5 c==1.10"},
 	} {
-		pins, err := resolve(t, pure(), strings.Fields(row.wanted), has...)
-		if got := strings.Join(names(pins), " "); err != nil || got != row.want {
-			t.Errorf("%s: %q %v, want %q", row.wanted, got, err, row.want)
-		}
+		t.Run(row.wanted, func(t *testing.T) {
+			pins, err := resolve(t, pure(), strings.Fields(row.wanted), has...)
+			if got := strings.Join(names(pins), " "); err != nil || got != row.want {
+				t.Errorf("%s: %q %v, want %q", row.wanted, got, err, row.want)
+			}
+		})
 	}
 }
 
@@ -130,10 +133,12 @@ func TestWhatCannotBeUsedIsExplained(t *testing.T) {
 		"a[b":        "cannot read the requirement",
 		"a.tar.gz/x": "cannot read the requirement",
 	} {
-		_, err := resolve(t, pure(), strings.Fields(wanted), has...)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", wanted, err, want)
-		}
+		t.Run(wanted, func(t *testing.T) {
+			_, err := resolve(t, pure(), strings.Fields(wanted), has...)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", wanted, err, want)
+			}
+		})
 	}
 }
 
@@ -163,12 +168,14 @@ func TestAnIndexThatIsNotTrustworthyIsRefused(t *testing.T) {
 		{server.URL, "text", "not what PEP 691 describes"},
 		{server.URL, "teapot", "teapot"},
 	} {
-		_, err := Resolve(t.Context(), pure(), []string{row.name}, Options{
-			Index: row.index, CacheDir: t.TempDir(),
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Resolve(t.Context(), pure(), []string{row.name}, Options{
+				Index: row.index, CacheDir: t.TempDir(),
+			})
+			if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s %s: %v, want %q", row.index, row.name, err, row.want)
+			}
 		})
-		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s %s: %v, want %q", row.index, row.name, err, row.want)
-		}
 	}
 }
 
@@ -230,10 +237,12 @@ func TestHostileWheelsAreRefused(t *testing.T) {
 		"two folders with metadata":  {{name: "b-1.dist-info/METADATA"}},
 		"the name \"x/x/x":           {{name: strings.Repeat("x/", 40) + "y"}},
 	} {
-		_, err := Open([]Pin{writeWheel(t, archive(t, entries...))})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := Open([]Pin{writeWheel(t, archive(t, entries...))})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -323,14 +332,18 @@ func TestTheBestWheelForATargetIsFound(t *testing.T) {
 		"a-1-cp313-cp313-macosx_11_0_arm64.whl", "a-1-py2-none-any.whl", "a-1-py314-none-any.whl",
 		"a-1-cp313-cp313-linux_x86_64.whl",
 	} {
-		if name, ok := parseWheelName(file); !ok || linux.rank(name.tags) >= 0 {
-			t.Errorf("%s suits", file)
-		}
+		t.Run(file, func(t *testing.T) {
+			if name, ok := parseWheelName(file); !ok || linux.rank(name.tags) >= 0 {
+				t.Errorf("%s suits", file)
+			}
+		})
 	}
 	for _, file := range []string{"a-1.whl", "a-1-py3-none-any.zip", "../a-1-py3-none-any.whl"} {
-		if _, ok := parseWheelName(file); ok {
-			t.Errorf("%s is a wheel's name", file)
-		}
+		t.Run(file, func(t *testing.T) {
+			if _, ok := parseWheelName(file); ok {
+				t.Errorf("%s is a wheel's name", file)
+			}
+		})
 	}
 	name, _ := parseWheelName(order[4])
 	alone := pure()
@@ -355,9 +368,11 @@ func TestConditions(t *testing.T) {
 		`implementation_name != "pypy"`:        true,
 		`python_full_version == "3.13.*"`:      true,
 	} {
-		if got, err := holds(text, target.facts(), []string{"x-y"}); err != nil || got != want {
-			t.Errorf("%s: %v %v", text, got, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got, err := holds(text, target.facts(), []string{"x-y"}); err != nil || got != want {
+				t.Errorf("%s: %v %v", text, got, err)
+			}
+		})
 	}
 
 	for _, text := range []string{
@@ -365,9 +380,11 @@ func TestConditions(t *testing.T) {
 		`extra < "x"`, `extra == os_name`, `os_name == x`, `os_name == "x" "y"`, "and", "§",
 		strings.Repeat("(", 1000), `python_version ~~ "3"`, `python_version == "moon"`,
 	} {
-		if _, err := holds(text, target.facts(), nil); err == nil {
-			t.Errorf("%.50s: no error", text)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, err := holds(text, target.facts(), nil); err == nil {
+				t.Errorf("%.50s: no error", text)
+			}
+		})
 	}
 }
 
@@ -458,10 +475,12 @@ func TestALockIsFollowed(t *testing.T) {
 		"does not run on Python":    strings.Replace(lock, "a-1.0-py3-none-any", "a-1.0-py2-none-any", 1),
 		"more than 1048576 bytes":   strings.Repeat("#\n", 1<<20),
 	} {
-		_, err := ReadLock(t.Context(), text, pure(), []string{"a>=1"}, options)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := ReadLock(t.Context(), text, pure(), []string{"a>=1"}, options)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 

@@ -52,14 +52,16 @@ func TestReaderStopsAtTheFirstError(t *testing.T) {
 		"largest there is":    {"\xff\xff\xff\xffk", ErrTooLarge},
 		"negative as 32 bits": {"\x00\x00\x00\x80k", ErrTooLarge},
 	} {
-		r := NewReader(strings.NewReader(c.stream), 8)
-		_, payload, err := r.Next()
-		if !errors.Is(err, c.want) || payload != nil {
-			t.Errorf("%s: %q, %v", name, payload, err)
-		}
-		if _, _, again := r.Next(); again == nil || again.Error() != err.Error() {
-			t.Errorf("%s: then %v, now %v", name, err, again)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := NewReader(strings.NewReader(c.stream), 8)
+			_, payload, err := r.Next()
+			if !errors.Is(err, c.want) || payload != nil {
+				t.Errorf("%s: %q, %v", name, payload, err)
+			}
+			if _, _, again := r.Next(); again == nil || again.Error() != err.Error() {
+				t.Errorf("%s: then %v, now %v", name, err, again)
+			}
+		})
 	}
 }
 

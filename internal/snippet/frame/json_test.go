@@ -8,15 +8,19 @@ func TestDecodeJSONIsStrict(t *testing.T) {
 	}
 	var got message
 	for _, body := range []string{`{"name":"a"}`, " {\"name\": \"a\"}\n"} {
-		if err := DecodeJSON([]byte(body), &got); err != nil || got.Name != "a" {
-			t.Errorf("%s: %+v, %v", body, got, err)
-		}
+		t.Run(body, func(t *testing.T) {
+			if err := DecodeJSON([]byte(body), &got); err != nil || got.Name != "a" {
+				t.Errorf("%s: %+v, %v", body, got, err)
+			}
+		})
 	}
 	for _, body := range []string{
 		"", "{", `{"other":1}`, `{"name":1}`, `{"name":"a"}{}`, `{"name":"a"} x`, `[]`,
 	} {
-		if err := DecodeJSON([]byte(body), new(message)); err == nil {
-			t.Errorf("%s is decoded", body)
-		}
+		t.Run(body, func(t *testing.T) {
+			if err := DecodeJSON([]byte(body), new(message)); err == nil {
+				t.Errorf("%s is decoded", body)
+			}
+		})
 	}
 }

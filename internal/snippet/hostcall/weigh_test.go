@@ -35,11 +35,13 @@ func TestValuesAreCountedDownToADepth(t *testing.T) {
 		`[[],[],[]]`:               {1, 4, 7},
 		`{"a,":{"b":[1,2]},"c":0}`: {1, 3, 4},
 	} {
-		for depth, n := range want {
-			if got := CountValues([]byte(text), depth); got < n || got > n+3 {
-				t.Errorf("%s to depth %d: %d, want about %d", text, depth, got, n)
+		t.Run(text, func(t *testing.T) {
+			for depth, n := range want {
+				if got := CountValues([]byte(text), depth); got < n || got > n+3 {
+					t.Errorf("%s to depth %d: %d, want about %d", text, depth, got, n)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -71,22 +73,24 @@ func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 		`0`, `""`, `[]`, `[0]`, `{}`, `{"":0}`, `{"a":{"":0}}`,
 		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`,
 	} {
-		text := []byte("[" + strings.Repeat(element+",", n) + element + "]")
-		var before, after runtime.MemStats
-		var decoded any
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		if err := json.Unmarshal(text, &decoded); err != nil {
-			t.Fatal(err)
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
+		t.Run(element, func(t *testing.T) {
+			text := []byte("[" + strings.Repeat(element+",", n) + element + "]")
+			var before, after runtime.MemStats
+			var decoded any
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			if err := json.Unmarshal(text, &decoded); err != nil {
+				t.Fatal(err)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
 
-		taken := int(after.HeapAlloc) - int(before.HeapAlloc)
-		if weight := Weigh(text); weight < taken {
-			t.Errorf("%s: weighs %d, takes %d", element, weight/n, taken/n)
-		}
-		runtime.KeepAlive(decoded)
+			taken := int(after.HeapAlloc) - int(before.HeapAlloc)
+			if weight := Weigh(text); weight < taken {
+				t.Errorf("%s: weighs %d, takes %d", element, weight/n, taken/n)
+			}
+			runtime.KeepAlive(decoded)
+		})
 	}
 }
 

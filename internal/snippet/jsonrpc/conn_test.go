@@ -211,10 +211,12 @@ func TestALineThatIsNoMessageIsAnError(t *testing.T) {
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}":                   `"code":-32700`,
 		`{"jsonrpc":"2.0","id":"a","method":"what"}`:                           `"id":"a","error":{"code":-32601`,
 	} {
-		got := talk(t, newHandler(), line)
-		if len(got) != 1 || !strings.Contains(got[0], want) || !json.Valid([]byte(got[0])) {
-			t.Errorf("%.100s: %q, want %q", line, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", line), func(t *testing.T) {
+			got := talk(t, newHandler(), line)
+			if len(got) != 1 || !strings.Contains(got[0], want) || !json.Valid([]byte(got[0])) {
+				t.Errorf("%.100s: %q, want %q", line, got, want)
+			}
+		})
 	}
 }
 
@@ -227,9 +229,11 @@ func TestAResponseNobodyWaitsForIsDropped(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"$/cancel","params":{"what":5}}`,
 		``, `   `,
 	} {
-		if got := talk(t, newHandler(), line); len(got) != 1 || got[0] != "" {
-			t.Errorf("%s: %q", line, got)
-		}
+		t.Run(line, func(t *testing.T) {
+			if got := talk(t, newHandler(), line); len(got) != 1 || got[0] != "" {
+				t.Errorf("%s: %q", line, got)
+			}
+		})
 	}
 }
 
@@ -323,16 +327,18 @@ func TestParametersAreDecodedStrictly(t *testing.T) {
 		`{"n": 1e99}`:      `"/n"`,
 		`null`:             "an object by name",
 	} {
-		var p struct {
-			N int `json:"n"`
-		}
-		err := Decode(Raw(params), &p)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", params, err, want)
-		}
-		if err != nil && strings.Contains(err.Error(), "Go") {
-			t.Errorf("%s: %v names a type of Go", params, err)
-		}
+		t.Run(params, func(t *testing.T) {
+			var p struct {
+				N int `json:"n"`
+			}
+			err := Decode(Raw(params), &p)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", params, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "Go") {
+				t.Errorf("%s: %v names a type of Go", params, err)
+			}
+		})
 	}
 }
 

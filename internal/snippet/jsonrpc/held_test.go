@@ -123,13 +123,15 @@ func TestWarningsAreBounded(t *testing.T) {
 		strings.Repeat(`{"jsonrpc":"2.0","method":"$/cancel","params":{"what":5}}`+"\n", 1000),
 		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n",
 	} {
-		var log strings.Builder
-		c := New(strings.NewReader(sent), io.Discard, newHandler(), slog.New(slog.NewTextHandler(&log, nil)))
-		if err := c.Serve(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if log.Len() == 0 || log.Len() > maxWarnings*1_000 {
-			t.Errorf("the log has %d bytes", log.Len())
-		}
+		t.Run(fmt.Sprintf("%.60s", sent), func(t *testing.T) {
+			var log strings.Builder
+			c := New(strings.NewReader(sent), io.Discard, newHandler(), slog.New(slog.NewTextHandler(&log, nil)))
+			if err := c.Serve(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if log.Len() == 0 || log.Len() > maxWarnings*1_000 {
+				t.Errorf("the log has %d bytes", log.Len())
+			}
+		})
 	}
 }

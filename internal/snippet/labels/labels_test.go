@@ -31,8 +31,10 @@ func TestCheck(t *testing.T) {
 		"a line":       {map[string]string{"tenant": "a\nb"}, false},
 		"a long value": {map[string]string{"tenant": strings.Repeat("x", maxLabelValue+1)}, false},
 	} {
-		if err := Check(row.labels); (err == nil) != row.isFine {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := Check(row.labels); (err == nil) != row.isFine {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

@@ -63,12 +63,14 @@ func TestFilesAndFoldersAreTaken(t *testing.T) {
 	}
 
 	for name, want := range map[string]string{"a.txt": "A", "d/e/b.txt": "BB"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		info, stat := os.Stat(filepath.Join(dir, name))
-		if err != nil || stat != nil || string(text) != want ||
-			info.Mode()&(os.ModeSetuid|0o111) != 0 {
-			t.Errorf("%s: %q %v %v", name, text, err, info.Mode())
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			info, stat := os.Stat(filepath.Join(dir, name))
+			if err != nil || stat != nil || string(text) != want ||
+				info.Mode()&(os.ModeSetuid|0o111) != 0 {
+				t.Errorf("%s: %q %v %v", name, text, err, info.Mode())
+			}
+		})
 	}
 }
 

@@ -215,10 +215,12 @@ func TestArgumentsOfCallsUnderWayAreBounded(t *testing.T) {
 	large := "slow\x00[[\"" + strings.Repeat("x", 580) + "\"],{}]"
 	number := string(s.Handle([]byte("s" + large)).Data)
 	for _, op := range []string{"s", "c"} {
-		if r := s.Handle([]byte(op + large)); !r.Failed ||
-			!strings.Contains(string(r.Data), "would take more than 1000 B in total") {
-			t.Errorf("%s: a call too much gave %q", op, r.Data)
-		}
+		t.Run(op, func(t *testing.T) {
+			if r := s.Handle([]byte(op + large)); !r.Failed ||
+				!strings.Contains(string(r.Data), "would take more than 1000 B in total") {
+				t.Errorf("%s: a call too much gave %q", op, r.Data)
+			}
+		})
 	}
 	s.Handle([]byte("x" + number))
 	s.Handle([]byte("w-1"))

@@ -51,23 +51,25 @@ func TestRequestsAreNotAmplified(t *testing.T) {
 		"an exception":     `e{"type":[` + few + `]}`,
 		"a long exception": `e{"message":"` + strings.Repeat(`\n`, size) + `"}`,
 	} {
-		cfg := testConfig(t)
-		cfg.Limits.Memory = 64 << 20
-		a, err := NewAccounts(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Begin(t.Context(), tiers.Job{}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.Limits.Memory = 64 << 20
+			a, err := NewAccounts(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Begin(t.Context(), tiers.Job{}); err != nil {
+				t.Fatal(err)
+			}
 
-		message, reply := []byte(request), Reply{}
-		spent := allocated(func() { reply = a.Handle(message) })
-		if !reply.Failed || spent > size {
-			t.Errorf("%s: %d bytes cost %d, and the answer is %.80q", name, len(message), spent,
-				reply.Data)
-		}
-		a.End(wire.CodeOK)
+			message, reply := []byte(request), Reply{}
+			spent := allocated(func() { reply = a.Handle(message) })
+			if !reply.Failed || spent > size {
+				t.Errorf("%s: %d bytes cost %d, and the answer is %.80q", name, len(message), spent,
+					reply.Data)
+			}
+			a.End(wire.CodeOK)
+		})
 	}
 }
 
@@ -84,14 +86,16 @@ func TestStatesAreNotAmplified(t *testing.T) {
 			Data:   fmt.Appendf([]byte{byte(len(head)), byte(len(head) >> 8), byte(len(head) >> 16), 0}, "%s", head),
 		},
 	} {
-		a, err := NewAccounts(t.Context(), testConfig(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		run := func(string, int) (int, error) { return wire.CodeOK, nil }
-		spent := allocated(func() { _, err = a.ImportState(t.Context(), "x", state, run) })
-		if err == nil || spent > size {
-			t.Errorf("%s: %d bytes cost %d: %v", name, len(state.Data), spent, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			a, err := NewAccounts(t.Context(), testConfig(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := func(string, int) (int, error) { return wire.CodeOK, nil }
+			spent := allocated(func() { _, err = a.ImportState(t.Context(), "x", state, run) })
+			if err == nil || spent > size {
+				t.Errorf("%s: %d bytes cost %d: %v", name, len(state.Data), spent, err)
+			}
+		})
 	}
 }

@@ -43,39 +43,41 @@ func TestAFloodDoesNotPileUp(t *testing.T) {
 			append(frame.AppendHeader(nil, wire.KindKeeper, 4), 7, 0, 0, 0), make([]byte, 1<<20),
 		},
 	} {
-		cfg := tiers.Config{
-			Inputs: []tiers.Input{{Name: "t", Text: text}}, Limits: tiers.Limits{Wall: time.Second},
-		}
-		a, err := NewAccounts(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, guest := net.Pipe()
-		c := NewConnection(host, killed{guest})
-		c.MaxRequest = 1 << 20
-		go func() {
-			_, payload, err := frame.NewReader(guest, 1<<20).Next()
+		t.Run(name, func(t *testing.T) {
+			cfg := tiers.Config{
+				Inputs: []tiers.Input{{Name: "t", Text: text}}, Limits: tiers.Limits{Wall: time.Second},
+			}
+			a, err := NewAccounts(t.Context(), cfg)
 			if err != nil {
-				return
+				t.Fatal(err)
 			}
-			go func() { _, _ = io.Copy(io.Discard, guest) }()
-			order, err := wire.ParseOrder(payload)
-			_ = frame.NewWriter(guest, 1<<20).Write(wire.KindBegun, order.Mark[:])
-			for part := flood.first; err == nil; part = flood.then {
-				_, err = guest.Write(part)
-			}
-		}()
+			host, guest := net.Pipe()
+			c := NewConnection(host, killed{guest})
+			c.MaxRequest = 1 << 20
+			go func() {
+				_, payload, err := frame.NewReader(guest, 1<<20).Next()
+				if err != nil {
+					return
+				}
+				go func() { _, _ = io.Copy(io.Discard, guest) }()
+				order, err := wire.ParseOrder(payload)
+				_ = frame.NewWriter(guest, 1<<20).Write(wire.KindBegun, order.Mark[:])
+				for part := flood.first; err == nil; part = flood.then {
+					_, err = guest.Write(part)
+				}
+			}()
 
-		if err := a.Begin(t.Context(), tiers.Job{Source: "x"}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = c.Run(a, wire.Order{Flags: 1 << wire.OrdinalShift, Save: true}, 0)
-		a.End(0)
-		if held := c.buffer.Len(); !errors.Is(err, ErrGone) || held > 2*c.MaxRequest {
-			t.Errorf("%s: the host holds %d bytes: %v", name, held, err)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+			if err := a.Begin(t.Context(), tiers.Job{Source: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Run(a, wire.Order{Flags: 1 << wire.OrdinalShift, Save: true}, 0)
+			a.End(0)
+			if held := c.buffer.Len(); !errors.Is(err, ErrGone) || held > 2*c.MaxRequest {
+				t.Errorf("%s: the host holds %d bytes: %v", name, held, err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

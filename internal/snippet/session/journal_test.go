@@ -89,13 +89,15 @@ func TestASnippetThatAsksSomethingElseIsFound(t *testing.T) {
 		"another output": {[]string{"cask\x00[[1],{}]", "o2printed"}, "ok"},
 		"another end":    {[]string{"cask\x00[[1],{}]", "o1printed"}, "raised"},
 	} {
-		isSame, ended := h.RunAgain(t.Context(), 0, func(*Past) (string, bool) {
-			handleAll(a, other.requests)
-			return other.verdict, true
+		t.Run(name, func(t *testing.T) {
+			isSame, ended := h.RunAgain(t.Context(), 0, func(*Past) (string, bool) {
+				handleAll(a, other.requests)
+				return other.verdict, true
+			})
+			if isSame || !ended || *asked != 1 {
+				t.Errorf("%s: same: %v, %d calls", name, isSame, *asked)
+			}
 		})
-		if isSame || !ended || *asked != 1 {
-			t.Errorf("%s: same: %v, %d calls", name, isSame, *asked)
-		}
 	}
 }
 
@@ -137,10 +139,12 @@ func TestAStateIsReadStrictly(t *testing.T) {
 		`["x"] ["y"]`:               "extra bytes",
 		`[{"source": "y", "calls": [{"call": 3}]}]`: "cannot",
 	} {
-		_, h, _ := play(t, tiers.Limits{})
-		err := h.Adopt(tiers.State{Language: tiers.Go, Data: []byte(data)})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", data, err)
-		}
+		t.Run(data, func(t *testing.T) {
+			_, h, _ := play(t, tiers.Limits{})
+			err := h.Adopt(tiers.State{Language: tiers.Go, Data: []byte(data)})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", data, err)
+			}
+		})
 	}
 }

@@ -44,15 +44,17 @@ func TestWorkBehindACallIsCharged(t *testing.T) {
 		}},
 		"what it did before is not hidden": {{waited: 10, computed: 500}},
 	} {
-		c := &counter{used: 1000}
-		p := processorTime{source: c}
-		for i, s := range stretches {
-			c.used += s.computed
-			p.hidden(0, s.worked)
-			if got := p.hidden(s.waited, 0); got != s.hidden {
-				t.Errorf("%s, stretch %d: %v is hidden, want %v", name, i, got, s.hidden)
+		t.Run(name, func(t *testing.T) {
+			c := &counter{used: 1000}
+			p := processorTime{source: c}
+			for i, s := range stretches {
+				c.used += s.computed
+				p.hidden(0, s.worked)
+				if got := p.hidden(s.waited, 0); got != s.hidden {
+					t.Errorf("%s, stretch %d: %v is hidden, want %v", name, i, got, s.hidden)
+				}
 			}
-		}
+		})
 	}
 
 	if got := (&processorTime{}).hidden(100, 0); got != 0 {
@@ -70,10 +72,12 @@ func TestASourceThatLiesIsBounded(t *testing.T) {
 		"it leaps": {1, time.Hour, own},
 		"the most": {1, math.MaxInt64, own},
 	} {
-		p := processorTime{sole: true, offset: offset, from: row.from, known: row.known}
-		if used, known := p.used(own); !known || used != row.want {
-			t.Errorf("%s: %v (known: %v), want %v", name, used, known, row.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			p := processorTime{sole: true, offset: offset, from: row.from, known: row.known}
+			if used, known := p.used(own); !known || used != row.want {
+				t.Errorf("%s: %v (known: %v), want %v", name, used, known, row.want)
+			}
+		})
 	}
 
 	p := processorTime{sole: true, offset: offset, from: 1, known: 2}

@@ -27,9 +27,11 @@ func TestMalformedRowRequests(t *testing.T) {
 		"tv0,0,12,1,5,9,\n\"l", "tv0,0,12,1,5,9,\x00\"l", "tv0,0,12,1,5,9,\xff\"l",
 		"tv0,0,12,1,5,9,,\"d" + strings.Repeat("\x00", 200_000), "tw0,0,12,\"", "tw0,0,12,\n",
 	} {
-		if r := a.Handle([]byte(request)); !r.Failed {
-			t.Errorf("%.40q got %d bytes", request, len(r.Data))
-		}
+		t.Run(fmt.Sprintf("%.60s", request), func(t *testing.T) {
+			if r := a.Handle([]byte(request)); !r.Failed {
+				t.Errorf("%.40q got %d bytes", request, len(r.Data))
+			}
+		})
 	}
 
 	for _, request := range []string{
@@ -37,9 +39,11 @@ func TestMalformedRowRequests(t *testing.T) {
 		"tj0,0,12,1,", "tj0,3,3,1,", "tv0,0,12,-1,5,9,,\"l", "tv0,0,12,1,-5,9,,\"l", "tv0,0,12,1,5,-9,,\"l",
 		"tv0,0,12,1,5,9,,\"d", "tv0,2,12,1,9999999999,9999999999,;'d\x00\x00", "tw0,0,12,", "tw0,0,12,;", "tw0,2,12,",
 	} {
-		if r := a.Handle([]byte(request)); r.Failed {
-			t.Errorf("%q: %s", request, r.Data)
-		}
+		t.Run(request, func(t *testing.T) {
+			if r := a.Handle([]byte(request)); r.Failed {
+				t.Errorf("%q: %s", request, r.Data)
+			}
+		})
 	}
 }
 

@@ -61,9 +61,11 @@ func TestRowsOfATableAreAText(t *testing.T) {
 	for _, request := range []string{
 		"to", "to0", "to0,1", "to0,-1", "to1,0", "to7,0", "to1048576,0", "to99999999999,0",
 	} {
-		if reply := a.Handle([]byte(request)); !reply.Failed {
-			t.Errorf("%s: %s", request, reply.Data)
-		}
+		t.Run(request, func(t *testing.T) {
+			if reply := a.Handle([]byte(request)); !reply.Failed {
+				t.Errorf("%s: %s", request, reply.Data)
+			}
+		})
 	}
 }
 

@@ -35,9 +35,11 @@ func TestTallyRefusesALongPart(t *testing.T) {
 		"tu0,0,9,", "tu0,0,9,sep", "tu0,0,9,sep,", "tu0,0,9,sep,\xff", "tu0,0,9,words,", "tu0,9,5,sep,x",
 		"tu0,-1,9,sep,x", "tu0,0,999999999999,sep,x", "tu1,0,9,sep,x",
 	} {
-		if r := a.Handle([]byte(request)); !r.Failed {
-			t.Errorf("%q got %d bytes", request, len(r.Data))
-		}
+		t.Run(request, func(t *testing.T) {
+			if r := a.Handle([]byte(request)); !r.Failed {
+				t.Errorf("%q got %d bytes", request, len(r.Data))
+			}
+		})
 	}
 }
 
@@ -50,17 +52,19 @@ func TestTallyOfCutData(t *testing.T) {
 		"comma": bigtext.Sep([]byte(",")), "two": bigtext.Sep([]byte(",,")), "wide": bigtext.Sep([]byte("é")),
 	}
 	for name, by := range splitters {
-		want := tables.NewTally()
-		countParts(t.Context(), want, by, []byte(text), false)
+		t.Run(name, func(t *testing.T) {
+			want := tables.NewTally()
+			countParts(t.Context(), want, by, []byte(text), false)
 
-		for cut := range len(text) {
-			got := tables.NewTally()
-			rest := countParts(t.Context(), got, by, []byte(text[:cut]), true)
-			countParts(t.Context(), got, by, []byte(text[rest:]), false)
-			if !bytes.Equal(got.Encode(-1), want.Encode(-1)) {
-				t.Errorf("%s, cut at %d: %q, want %q", name, cut, got.Encode(-1), want.Encode(-1))
+			for cut := range len(text) {
+				got := tables.NewTally()
+				rest := countParts(t.Context(), got, by, []byte(text[:cut]), true)
+				countParts(t.Context(), got, by, []byte(text[rest:]), false)
+				if !bytes.Equal(got.Encode(-1), want.Encode(-1)) {
+					t.Errorf("%s, cut at %d: %q, want %q", name, cut, got.Encode(-1), want.Encode(-1))
+				}
 			}
-		}
+		})
 	}
 
 	spaces := bytes.Repeat([]byte(" "), 9)

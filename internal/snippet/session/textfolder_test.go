@@ -64,9 +64,11 @@ func TestTextFolder(t *testing.T) {
 		}
 	}
 	for _, request := range []string{"tm0", "tm2", "tm3", "tm-1", "tm", "tm1,2", "tm../1", "tm1048576"} {
-		if r := a.Handle([]byte(request)); !r.Failed {
-			t.Errorf("%s: %s", request, r.Data)
-		}
+		t.Run(request, func(t *testing.T) {
+			if r := a.Handle([]byte(request)); !r.Failed {
+				t.Errorf("%s: %s", request, r.Data)
+			}
+		})
 	}
 	files, err := os.ReadDir(folder.Path())
 	if err != nil || len(files) != 1 || files[0].Name() != "1" {
@@ -129,9 +131,11 @@ func TestAbandonedTextFoldersAreRemoved(t *testing.T) {
 
 	removeAbandoned()
 	for name, f := range map[string]*TextFolder{"used": used, "young": young, "dead": dead} {
-		_, err := os.Stat(f.Path())
-		if exists := err == nil; exists != (f != dead) {
-			t.Errorf("the %s folder exists: %v", name, exists)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := os.Stat(f.Path())
+			if exists := err == nil; exists != (f != dead) {
+				t.Errorf("the %s folder exists: %v", name, exists)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package wirevalue
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -46,11 +47,13 @@ func TestTagsAreChecked(t *testing.T) {
 		{value: strings.Repeat("[", 501) + strings.Repeat("]", 501), wrong: "levels"},
 		{value: ``, wrong: "not JSON"},
 	} {
-		hasTag, err := Find(Value(c.value))
-		if err == nil && hasTag != c.hasTag || (err == nil) != (c.wrong == "") ||
-			err != nil && !strings.Contains(err.Error(), c.wrong) {
-			t.Errorf("%.60s: %v, %v; want %v, %q", c.value, hasTag, err, c.hasTag, c.wrong)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.value), func(t *testing.T) {
+			hasTag, err := Find(Value(c.value))
+			if err == nil && hasTag != c.hasTag || (err == nil) != (c.wrong == "") ||
+				err != nil && !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%.60s: %v, %v; want %v, %q", c.value, hasTag, err, c.hasTag, c.wrong)
+			}
+		})
 	}
 }
 

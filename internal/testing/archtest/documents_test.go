@@ -22,12 +22,14 @@ func TestEveryPackageHasAComment(t *testing.T) {
 
 func TestEveryTierAndToolHasAReadme(t *testing.T) {
 	for _, parent := range []string{"tiers", "repl/tools"} {
-		for _, name := range folders(t, parent) {
-			folder := parent + "/" + name
-			if folder != suite && name != "testdata" && !exists(folder+"/README.md") {
-				t.Errorf("%s has no README.md", folder)
+		t.Run(parent, func(t *testing.T) {
+			for _, name := range folders(t, parent) {
+				folder := parent + "/" + name
+				if folder != suite && name != "testdata" && !exists(folder+"/README.md") {
+					t.Errorf("%s has no README.md", folder)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -49,9 +50,11 @@ func TestAnExpressionOfAVariableIsFound(t *testing.T) {
 		"func f() { regexp.MustCompile(`x`) }":                           false,
 		"var x = func() *regexp.Regexp { return regexp.MustCompile(y) }": false,
 	} {
-		if got := compilesAtStart(parseSource(t, "package p\n"+source)); got != want {
-			t.Errorf("%s: %t", source, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			if got := compilesAtStart(parseSource(t, "package p\n"+source)); got != want {
+				t.Errorf("%s: %t", source, got)
+			}
+		})
 	}
 }
 

@@ -282,11 +282,13 @@ func TestLeaksAreFound(t *testing.T) {
 		"Private": {types.NewStruct([]*types.Var{private}, nil), nil},
 		"Pointer": {types.NewPointer(hidden), []string{"Pointer uses internal/inner.Hidden"}},
 	} {
-		s := search{own: outer, seen: map[types.Type]bool{}}
-		s.visitObject(types.NewVar(token.NoPos, outer, name, c.declared))
-		if !slices.Equal(s.leaks, c.want) {
-			t.Errorf("%s: %q, want %q", name, s.leaks, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := search{own: outer, seen: map[types.Type]bool{}}
+			s.visitObject(types.NewVar(token.NoPos, outer, name, c.declared))
+			if !slices.Equal(s.leaks, c.want) {
+				t.Errorf("%s: %q, want %q", name, s.leaks, c.want)
+			}
+		})
 	}
 }
 
@@ -335,8 +337,10 @@ func TestExamplesMustRun(t *testing.T) {
 		"package p\nfunc TestIt() {\n\t// Output: 1\n}\n":   false,
 		"package p\nfunc ExampleT() {\n}\n// Output: far\n": false,
 	} {
-		if hasExample(parseSource(t, source)) != want {
-			t.Errorf("an example that runs: want %v of\n%s", want, source)
-		}
+		t.Run(source, func(t *testing.T) {
+			if hasExample(parseSource(t, source)) != want {
+				t.Errorf("an example that runs: want %v of\n%s", want, source)
+			}
+		})
 	}
 }

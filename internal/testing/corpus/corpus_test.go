@@ -74,9 +74,11 @@ func TestRecordsHaveTheirForm(t *testing.T) {
 		t.Errorf("%d languages, want 20 or more: %v", len(languages), languages)
 	}
 	for _, s := range []string{"INFO", "WARN", "ERROR"} {
-		if severities[s] < len(records)/50 {
-			t.Errorf("%d of %d records are %s", severities[s], len(records), s)
-		}
+		t.Run(s, func(t *testing.T) {
+			if severities[s] < len(records)/50 {
+				t.Errorf("%d of %d records are %s", severities[s], len(records), s)
+			}
+		})
 	}
 }
 

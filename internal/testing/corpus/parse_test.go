@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -50,9 +51,11 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"= en English":          "every language shares",
 		"branches: a\nusers: b\ndomains: c\ncurrencies: d\n= en English": `"en" lacks`,
 	} {
-		_, err := parse(text)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("parse(%q) = %v, want %q in it", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			_, err := parse(text)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("parse(%q) = %v, want %q in it", text, err, want)
+			}
+		})
 	}
 }

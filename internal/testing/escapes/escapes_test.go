@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rlmhq/rlm/internal/testing/harm"
@@ -252,14 +253,16 @@ func TestCanariesFeelATouch(t *testing.T) {
 		"ended a process":      "kill CANARY_VICTIM; sleep 0.2",
 		"the secret of a file": "cat CANARY_FILE", "secret of the environment": "echo 'variable'",
 	} {
-		c := newCanaries(t, source, "variable")
-		said, err := exec.CommandContext(t.Context(), "bash", "-c", c.fill(touch)).CombinedOutput()
-		if err != nil {
-			t.Skipf("there is no bash: %v: %s", err, said)
-		}
-		if touched := c.findTouched(t, string(said)); !strings.Contains(touched, name) {
-			t.Errorf("%s: %q", name, touched)
-		}
+		t.Run(name, func(t *testing.T) {
+			c := newCanaries(t, source, "variable")
+			said, err := exec.CommandContext(t.Context(), "bash", "-c", c.fill(touch)).CombinedOutput()
+			if err != nil {
+				t.Skipf("there is no bash: %v: %s", err, said)
+			}
+			if touched := c.findTouched(t, string(said)); !strings.Contains(touched, name) {
+				t.Errorf("%s: %q", name, touched)
+			}
+		})
 	}
 }
 
@@ -285,13 +288,15 @@ func TestTheHostFeelsItsCost(t *testing.T) {
 			t.Cleanup(func() { _ = f.Close() })
 		},
 	} {
-		before, stop := lookAtHost(t, "local"), make(chan struct{})
-		before.settles = 50 * time.Millisecond
-		pay(&before, stop)
-		if cost := before.findCost(t); !strings.Contains(cost, want) {
-			t.Errorf("want %q, got %q", want, cost)
-		}
-		close(stop)
+		t.Run(want, func(t *testing.T) {
+			before, stop := lookAtHost(t, "local"), make(chan struct{})
+			before.settles = 50 * time.Millisecond
+			pay(&before, stop)
+			if cost := before.findCost(t); !strings.Contains(cost, want) {
+				t.Errorf("want %q, got %q", want, cost)
+			}
+			close(stop)
+		})
 	}
 }
 
@@ -309,7 +314,9 @@ func (still) Close() error { return nil }
 
 // TestANeighbourFeelsThatItStandsStill is the control of the classes time and calltrees.
 func TestANeighbourFeelsThatItStandsStill(t *testing.T) {
-	if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
-		t.Errorf("a session that stood still has answered %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if n := (&escape{tier: still{}}).startNeighbour(t).end(t); n != 0 {
+			t.Errorf("a session that stood still has answered %d times", n)
+		}
+	})
 }

@@ -299,8 +299,10 @@ func TestIsomorphic(t *testing.T) {
 		{"_a p x; _b p x; _a q _b", "_b p x; _a p x; _b q _a", true},
 		{"_a p x; _b p x", "_a p x; _a p x", false},
 	} {
-		if got := isomorphic(parse(c.a), parse(c.b)); got != c.same {
-			t.Errorf("isomorphic(%q, %q) = %v", c.a, c.b, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.a), func(t *testing.T) {
+			if got := isomorphic(parse(c.a), parse(c.b)); got != c.same {
+				t.Errorf("isomorphic(%q, %q) = %v", c.a, c.b, got)
+			}
+		})
 	}
 }

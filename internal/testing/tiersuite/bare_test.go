@@ -53,8 +53,10 @@ func TestABareSessionKeepsAsItShould(t *testing.T) {
 		"1 + 1", "1 / 0", "import sys\nsys.exit(3)", "print('x' * 100)",
 		"x = bytearray(10 << 20)",
 	} {
-		if kind, said := harm.WatchPython(t, python, source, 30*time.Second); kind != harm.None {
-			t.Errorf("%s does %q: %s", source, kind, said)
-		}
+		t.Run(source, func(t *testing.T) {
+			if kind, said := harm.WatchPython(t, python, source, 30*time.Second); kind != harm.None {
+				t.Errorf("%s does %q: %s", source, kind, said)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,22 +114,24 @@ func TestCasesAreCases(t *testing.T) {
 		langDir: {".stdout"}, moveDir: {".stdout"},
 		raiseDir: {".stdout", ".stderr"},
 	} {
-		names := map[string]bool{}
-		for _, name := range listCases(t, dir) {
-			names[name] = true
-			for _, suffix := range suffixes {
-				readFixture(t, dir+"/"+name+suffix)
+		t.Run(fmt.Sprintf("%.60s", dir), func(t *testing.T) {
+			names := map[string]bool{}
+			for _, name := range listCases(t, dir) {
+				names[name] = true
+				for _, suffix := range suffixes {
+					readFixture(t, dir+"/"+name+suffix)
+				}
 			}
-		}
 
-		entries, err := testdata.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if name, _, _ := strings.Cut(e.Name(), "."); !names[name] {
-				t.Errorf("%s/%s belongs to no script", dir, e.Name())
+			entries, err := testdata.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			for _, e := range entries {
+				if name, _, _ := strings.Cut(e.Name(), "."); !names[name] {
+					t.Errorf("%s/%s belongs to no script", dir, e.Name())
+				}
+			}
+		})
 	}
 }

@@ -22,9 +22,11 @@ func TestOnlyARejectionOfWhatNeverRanIsForgiven(t *testing.T) {
 		"another error":          {1, errors.New("no"), false},
 		"no error":               {1, nil, false},
 	} {
-		s := &suite{opt: Options{MinAccepted: row.least}}
-		if got := s.asRefusal(row.err) != nil; got != row.forgiven {
-			t.Errorf("%s: forgiven is %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := &suite{opt: Options{MinAccepted: row.least}}
+			if got := s.asRefusal(row.err) != nil; got != row.forgiven {
+				t.Errorf("%s: forgiven is %v", name, got)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package spelling_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,8 +15,10 @@ func TestTheNearestNameIsFound(t *testing.T) {
 		"on_fail": "on_failure",
 		"prompt":  "", "": "", strings.Repeat("g", 1<<20): "",
 	} {
-		if got := spelling.Nearest(name, known); got != want {
-			t.Errorf("%.20q: got %q, want %q", name, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			if got := spelling.Nearest(name, known); got != want {
+				t.Errorf("%.20q: got %q, want %q", name, got, want)
+			}
+		})
 	}
 }

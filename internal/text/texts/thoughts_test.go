@@ -1,6 +1,7 @@
 package texts_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,9 +53,11 @@ func TestDropThoughts(t *testing.T) {
 		"analysis of it":                                  "analysis of it",
 		"x = context.split('<|message|>')":                "x = context.split('<|message|>')",
 	} {
-		if got := texts.DropThoughts(reply); got != want {
-			t.Errorf("%q becomes %q, want %q", reply, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", reply), func(t *testing.T) {
+			if got := texts.DropThoughts(reply); got != want {
+				t.Errorf("%q becomes %q, want %q", reply, got, want)
+			}
+		})
 	}
 }
 

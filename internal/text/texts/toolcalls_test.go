@@ -21,10 +21,12 @@ func TestToolCallsAreCutOut(t *testing.T) {
 		"`<tool_call>` is <tool_call>1</tool_call>": {[]string{"1"}, []string{"`<tool_call>` is ", ""}},
 		"a <functional> word":                       {nil, []string{"a <functional> word"}},
 	} {
-		calls, around := CutToolCalls(reply)
-		if !slices.Equal(calls, want.calls) || !slices.Equal(around, want.around) {
-			t.Errorf("%q: %q around %q, want %q around %q", reply, calls, around, want.calls, want.around)
-		}
+		t.Run(reply, func(t *testing.T) {
+			calls, around := CutToolCalls(reply)
+			if !slices.Equal(calls, want.calls) || !slices.Equal(around, want.around) {
+				t.Errorf("%q: %q around %q, want %q around %q", reply, calls, around, want.calls, want.around)
+			}
+		})
 	}
 
 	if calls, _ := CutToolCalls(strings.Repeat("<tool_call>", 200_000)); len(calls) != 1 {

@@ -139,13 +139,15 @@ func TestSocketsAreAllowedAsFarAsTheyLeadNowhere(t *testing.T) {
 			[]string{local, fmt.Sprintf(ipv4, 0), fmt.Sprintf(ipv4, 6)},
 		},
 	} {
-		var got []string
-		for _, r := range socketRules(t, c.spec, c.call) {
-			got = append(got, fmt.Sprint(r.Args))
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range socketRules(t, c.spec, c.call) {
+				got = append(got, fmt.Sprint(r.Args))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 	folders := Spec{Folders: true}
 
@@ -234,10 +236,12 @@ func TestADaemonThatCannotEnforceIsRefused(t *testing.T) {
 		},
 		`"OSType":"linux"`: {`"OSType":"windows"`, "Linux containers"},
 	} {
-		c, _ := answers(t, map[string]string{"GET /info": strings.Replace(able, from, row.to, 1)})
-		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v", from, err)
-		}
+		t.Run(from, func(t *testing.T) {
+			c, _ := answers(t, map[string]string{"GET /info": strings.Replace(able, from, row.to, 1)})
+			if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%s: %v", from, err)
+			}
+		})
 	}
 }
 
@@ -288,10 +292,12 @@ func TestWhatIsNotThereHasAName(t *testing.T) {
 
 func TestOnlyASocketOfThisMachineIsUsed(t *testing.T) {
 	for _, host := range []string{"tcp://10.0.0.1:2375", "ssh://host", "http://x", "nonsense"} {
-		if _, err := New(host); !errors.Is(err, errors.ErrUnsupported) ||
-			!strings.Contains(err.Error(), "must be behind a socket of this machine") {
-			t.Errorf("%s: %v", host, err)
-		}
+		t.Run(host, func(t *testing.T) {
+			if _, err := New(host); !errors.Is(err, errors.ErrUnsupported) ||
+				!strings.Contains(err.Error(), "must be behind a socket of this machine") {
+				t.Errorf("%s: %v", host, err)
+			}
+		})
 	}
 
 	c, err := New("unix:///no/such.sock")

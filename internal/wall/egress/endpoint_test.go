@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -13,9 +14,11 @@ func TestEndpoints(t *testing.T) {
 		"xn--nxasmq6b.example:1": "xn--nxasmq6b.example:1",
 		"a_b.example.com:65535":  "a_b.example.com:65535",
 	} {
-		if e, err := parseEndpoint(text); err != nil || e.String() != want {
-			t.Errorf("%s: %v %v", text, e, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if e, err := parseEndpoint(text); err != nil || e.String() != want {
+				t.Errorf("%s: %v %v", text, e, err)
+			}
+		})
 	}
 
 	for _, text := range []string{
@@ -28,9 +31,11 @@ func TestEndpoints(t *testing.T) {
 		"example.com:443:443", "http://example.com:443", "user@example.com:443",
 		strings.Repeat("a", 64) + ".com:1", strings.Repeat("a.", 127) + "com:1",
 	} {
-		if e, err := parseEndpoint(text); err == nil {
-			t.Errorf("%q was read as %v", text, e)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if e, err := parseEndpoint(text); err == nil {
+				t.Errorf("%q was read as %v", text, e)
+			}
+		})
 	}
 }
 

@@ -100,17 +100,19 @@ func TestCredentialsStayInTheProxy(t *testing.T) {
 		"GET https://api.example.com/ HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
 		"CONNECT api.example.com.:443 HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
-		c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(c, request)
-		line, _ := bufio.NewReader(c).ReadString('\n')
-		if !strings.HasPrefix(line, "HTTP/1.1 403") ||
-			strings.HasPrefix(request, "CONNECT") && !strings.Contains(line, "ask for its http:// addresses") {
-			t.Errorf("%q: %q", request, line)
-		}
-		_ = c.Close()
+		t.Run(fmt.Sprintf("%.60s", request), func(t *testing.T) {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(c, request)
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			if !strings.HasPrefix(line, "HTTP/1.1 403") ||
+				strings.HasPrefix(request, "CONNECT") && !strings.Contains(line, "ask for its http:// addresses") {
+				t.Errorf("%q: %q", request, line)
+			}
+			_ = c.Close()
+		})
 	}
 
 	// A header that belongs to one connection is not passed on. This must not hold for ours.

@@ -145,9 +145,11 @@ func TestWhatIsListedIsReached(t *testing.T) {
 		"https://tls.example.com/c":   "GET tls.example.com /c  []",
 		"https://tls.example.com./cc": "GET tls.example.com. /cc  []",
 	} {
-		if got, err := get(t, client, address); got != want || err != nil {
-			t.Errorf("%s: %q %v", address, got, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			if got, err := get(t, client, address); got != want || err != nil {
+				t.Errorf("%s: %q %v", address, got, err)
+			}
+		})
 	}
 
 	if d := p.Denials(); len(d) > 0 {
@@ -191,24 +193,26 @@ func TestWhatIsNotListedIsRefused(t *testing.T) {
 		"http://0x7f.1/":                  "give a host name",
 		"http://good.example.com.evil.io": "the allowed hosts are",
 	} {
-		before := w.dials.Load()
-		got, err := get(t, client, address)
-		if err == nil {
-			t.Errorf("%s was let through: %s", address, got)
-			continue
-		}
+		t.Run(address, func(t *testing.T) {
+			before := w.dials.Load()
+			got, err := get(t, client, address)
+			if err == nil {
+				t.Errorf("%s was let through: %s", address, got)
+				return
+			}
 
-		denials := p.Denials()
-		if len(denials) != 1 || w.dials.Load() != before {
-			t.Errorf("%s: %d denials, %d dials", address, len(denials), w.dials.Load()-before)
-			continue
-		}
+			denials := p.Denials()
+			if len(denials) != 1 || w.dials.Load() != before {
+				t.Errorf("%s: %d denials, %d dials", address, len(denials), w.dials.Load()-before)
+				return
+			}
 
-		said := denials[0].Target + " " + denials[0].Reason
-		ours := strings.Contains(said, want) && strings.Contains(err.Error(), "rlm")
-		if want != "HOST" && !ours {
-			t.Errorf("%s: %q, the client sees %v", address, said, err)
-		}
+			said := denials[0].Target + " " + denials[0].Reason
+			ours := strings.Contains(said, want) && strings.Contains(err.Error(), "rlm")
+			if want != "HOST" && !ours {
+				t.Errorf("%s: %q, the client sees %v", address, said, err)
+			}
+		})
 	}
 
 	_, err := get(t, client, "http://nowhere.example.com/")
@@ -233,16 +237,18 @@ func TestRawRequestsAreRefused(t *testing.T) {
 		"CONNECT g\u00f6od.example.com:80 HTTP/1.1\r\nHost: x\r\n\r\n",
 		"\x00\x00\x00\x00\r\n\r\n",
 	} {
-		c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(c, request)
-		line, _ := bufio.NewReader(c).ReadString('\n')
-		if !strings.HasPrefix(line, "HTTP/1.1 4") {
-			t.Errorf("%q: %q", request, line)
-		}
-		_ = c.Close()
+		t.Run(fmt.Sprintf("%.60s", request), func(t *testing.T) {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(c, request)
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			if !strings.HasPrefix(line, "HTTP/1.1 4") {
+				t.Errorf("%q: %q", request, line)
+			}
+			_ = c.Close()
+		})
 	}
 
 	if n := w.dials.Load(); n != 0 {

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -47,12 +48,14 @@ func TestDeathIsFoundInTheOutput(t *testing.T) {
 			long, Death{"panic", long[:maxLine]}, long[len("panic: "):maxLine], long[:maxLine],
 		},
 	} {
-		got := FindDeath([]byte(c.output))
-		if got != c.want || got.Message() != c.message {
-			t.Errorf("%q: %+v with the message %q", c.output, got, got.Message())
-		}
-		if last := LastLine([]byte(c.output)); last != c.last {
-			t.Errorf("%q: the last line is %q", c.output, last)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.output), func(t *testing.T) {
+			got := FindDeath([]byte(c.output))
+			if got != c.want || got.Message() != c.message {
+				t.Errorf("%q: %+v with the message %q", c.output, got, got.Message())
+			}
+			if last := LastLine([]byte(c.output)); last != c.last {
+				t.Errorf("%q: the last line is %q", c.output, last)
+			}
+		})
 	}
 }

@@ -275,11 +275,12 @@ func TestMemoryFloodIsToldFromACrash(t *testing.T) {
 	requireFull(t)
 	for _, off := range []Layers{0, Cgroup} {
 		cfg, attempt := Config{Limits: Limits{Memory: 128 << 20}}, "flood 300"
-		if off == 0 {
+		switch {
+		case off == 0:
 			requireCgroup(t)
-		} else if os.Geteuid() == 0 {
+		case os.Geteuid() == 0:
 			continue // with a cgroup to be had there is no sampler to test
-		} else {
+		default:
 			attempt = "hoard 300" // it stays until the sampler looks
 		}
 

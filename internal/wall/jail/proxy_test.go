@@ -114,9 +114,11 @@ func TestAProxyNeedsANetworkOfItsOwn(t *testing.T) {
 		"a weaker class":  weaker,
 		"no network":      shared,
 	} {
-		if p, err := Start(t.Context(), c); err == nil {
-			t.Errorf("%s: it starts", name)
-			_ = p.Kill()
-		}
+		t.Run(name, func(t *testing.T) {
+			if p, err := Start(t.Context(), c); err == nil {
+				t.Errorf("%s: it starts", name)
+				_ = p.Kill()
+			}
+		})
 	}
 }

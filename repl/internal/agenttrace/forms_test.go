@@ -150,23 +150,25 @@ func TestSeveralTracesAreOne(t *testing.T) {
 				`"content": "A"}}]}}}`, "auto", "completion 1 \"\" agent_response A",
 		},
 	} {
-		p, err := agenttrace.Parse([]byte(c.text), c.format)
-		if err != nil {
-			t.Errorf("%s: %v", c.text, err)
-			continue
-		}
-		got := fmt.Sprintf("%s %d %q", p.Format, p.Count, p.Traces.Question)
-		for _, s := range p.Trace.Steps() {
-			if name, ok := s.Metadata["trace"]; ok {
-				got += fmt.Sprint(" ", name)
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			p, err := agenttrace.Parse([]byte(c.text), c.format)
+			if err != nil {
+				t.Errorf("%s: %v", c.text, err)
+				return
 			}
-			got += " " + s.Action + " " + s.Thought
-		}
-		if p.Note != "" {
-			got += " " + p.Note
-		}
-		if got != c.want {
-			t.Errorf("%s: %s", c.text, got)
-		}
+			got := fmt.Sprintf("%s %d %q", p.Format, p.Count, p.Traces.Question)
+			for _, s := range p.Trace.Steps() {
+				if name, ok := s.Metadata["trace"]; ok {
+					got += fmt.Sprint(" ", name)
+				}
+				got += " " + s.Action + " " + s.Thought
+			}
+			if p.Note != "" {
+				got += " " + p.Note
+			}
+			if got != c.want {
+				t.Errorf("%s: %s", c.text, got)
+			}
+		})
 	}
 }

@@ -21,22 +21,24 @@ func TestFormatsAreRecognised(t *testing.T) {
 		"langchain.json": "langchain", "langchain-result.json": "langchain", "traces.json": "traces",
 		"unicode.json": "conversation",
 	} {
-		data, err := os.ReadFile(filepath.Join("testdata", "traces", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		auto, err := agenttrace.Parse(data, "auto")
-		if err != nil || auto.Format != want {
-			t.Errorf("%s is taken for %q, not %q: %v", name, auto.Format, want, err)
-			continue
-		}
-		named, err := agenttrace.Parse(data, want)
-		if err != nil || !values.DeepEqual(auto, named) {
-			t.Errorf("%s differs when its format is named: %v", name, err)
-		}
-		if auto.Trace.Len() == 0 || len(auto.Traces.Steps) == 0 {
-			t.Errorf("%s has no steps", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join("testdata", "traces", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			auto, err := agenttrace.Parse(data, "auto")
+			if err != nil || auto.Format != want {
+				t.Errorf("%s is taken for %q, not %q: %v", name, auto.Format, want, err)
+				return
+			}
+			named, err := agenttrace.Parse(data, want)
+			if err != nil || !values.DeepEqual(auto, named) {
+				t.Errorf("%s differs when its format is named: %v", name, err)
+			}
+			if auto.Trace.Len() == 0 || len(auto.Traces.Steps) == 0 {
+				t.Errorf("%s has no steps", name)
+			}
+		})
 	}
 	for text, want := range map[string]string{
 		"plain words":                        "reasoning",
@@ -47,10 +49,12 @@ func TestFormatsAreRecognised(t *testing.T) {
 		`[{"action": {}, "observation": 1}]`: "langchain",
 		`{"final_answer": "x"}`:              "agent",
 	} {
-		parsed, err := agenttrace.Parse([]byte(text), "auto")
-		if err != nil || parsed.Format != want {
-			t.Errorf("%q is taken for %q, not %q: %v", text, parsed.Format, want, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			parsed, err := agenttrace.Parse([]byte(text), "auto")
+			if err != nil || parsed.Format != want {
+				t.Errorf("%q is taken for %q, not %q: %v", text, parsed.Format, want, err)
+			}
+		})
 	}
 }
 
@@ -92,9 +96,11 @@ func TestTracesDictIsParsed(t *testing.T) {
 				`"reasoning":"## Trace\n\n**User:** hi","answer":"","skill_ids":[]}]}`,
 		},
 	} {
-		if got := parse(c.text, c.format); got != c.want {
-			t.Errorf("%s:\n%s\nnot\n%s", c.text, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			if got := parse(c.text, c.format); got != c.want {
+				t.Errorf("%s:\n%s\nnot\n%s", c.text, got, c.want)
+			}
+		})
 	}
 	parsed, err := agenttrace.Parse(
 		[]byte(
@@ -208,13 +214,15 @@ func TestHostileTraces(t *testing.T) {
 		{"skill_ids", `{"steps": [{"skill_ids": [1]}]}`, "traces", "steps[0].skill_ids[0]: " +
 			"expected text, not a number"},
 	} {
-		parsed, err := agenttrace.Parse([]byte(c.text), c.format)
-		if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 500 {
-			t.Errorf("%s: %.600v, not %q", c.name, err, c.want)
-		}
-		if err != nil && !values.DeepEqual(parsed, agenttrace.Parsed{}) {
-			t.Errorf("%s: there is a trace beside the error", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			parsed, err := agenttrace.Parse([]byte(c.text), c.format)
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 500 {
+				t.Errorf("%s: %.600v, not %q", c.name, err, c.want)
+			}
+			if err != nil && !values.DeepEqual(parsed, agenttrace.Parsed{}) {
+				t.Errorf("%s: there is a trace beside the error", c.name)
+			}
+		})
 	}
 	// Bytes that are no text are mended, and instructions are text like any other.
 	parsed, err := agenttrace.Parse(

@@ -76,10 +76,12 @@ func TestTraceMethods(t *testing.T) {
 			`**Agent** calls search({\"q\": \"STRASSE\"})\n**Tool:** [ERROR] Timeout\n\n` +
 			`**Agent** calls fetch({})\n**Tool:** All failed.\n\n**Agent:** I give up: 42"`},
 	} {
-		got, err := json.Marshal(final(t, s, "FINAL("+c.source+")"))
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %s, not %s", c.source, got, c.want)
-		}
+		t.Run(c.source, func(t *testing.T) {
+			got, err := json.Marshal(final(t, s, "FINAL("+c.source+")"))
+			if err != nil || string(got) != c.want {
+				t.Errorf("%s: %s, not %s", c.source, got, c.want)
+			}
+		})
 	}
 }
 
@@ -208,14 +210,16 @@ func TestFactoryMethods(t *testing.T) {
 		},
 		{"combine of nothing", agenttrace.Combine(), []string{}},
 	} {
-		if got := brief(c.got); !slices.Equal(got, c.want) {
-			t.Errorf("%s:\n%q\nnot\n%q", c.name, got, c.want)
-		}
-		for i, s := range c.got.Steps() {
-			if s.Index != i {
-				t.Errorf("%s: step %d has the index %d", c.name, i, s.Index)
+		t.Run(c.name, func(t *testing.T) {
+			if got := brief(c.got); !slices.Equal(got, c.want) {
+				t.Errorf("%s:\n%q\nnot\n%q", c.name, got, c.want)
 			}
-		}
+			for i, s := range c.got.Steps() {
+				if s.Index != i {
+					t.Errorf("%s: step %d has the index %d", c.name, i, s.Index)
+				}
+			}
+		})
 	}
 	both := agenttrace.Combine(
 		made(agenttrace.Make("tau", []byte(`[]`), 0, "Be kind.")), sample(), sample(),

@@ -131,11 +131,13 @@ func callCover(t *testing.T, a Answerer, records, schema string) (tiers.Value, e
 
 func TestCoverRefusesEmptyRecords(t *testing.T) {
 	for _, record := range []string{`""`, `" \n"`, `null`} {
-		s := &sizing{}
-		if _, err := callCover(t, s, `["a",`+record+`]`, `"int"`); err == nil ||
-			!strings.Contains(err.Error(), "at index 1 is empty") || s.sizes != nil {
-			t.Errorf("%s: %v after calls of %v", record, err, s.sizes)
-		}
+		t.Run(record, func(t *testing.T) {
+			s := &sizing{}
+			if _, err := callCover(t, s, `["a",`+record+`]`, `"int"`); err == nil ||
+				!strings.Contains(err.Error(), "at index 1 is empty") || s.sizes != nil {
+				t.Errorf("%s: %v after calls of %v", record, err, s.sizes)
+			}
+		})
 	}
 }
 
@@ -159,38 +161,40 @@ func TestAContractOfManyMeansTheSameForEach(t *testing.T) {
 		{`{"type":"object","additionalProperties":{"\u0024ref":"#"}}`, false},
 		{`{"$id":"urn:x","type":"string"}`, false},
 	} {
-		one, err := schema.Parse(json.RawMessage(c.one))
-		if err != nil {
-			t.Fatal(err)
-		}
-		document := contractOfMany(one, 2)
-		if (document != nil) != c.parts {
-			t.Errorf("%s: %s", c.one, document)
-		}
-		if document == nil {
-			continue
-		}
-		many, err := schema.Parse(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.one), func(t *testing.T) {
+			one, err := schema.Parse(json.RawMessage(c.one))
+			if err != nil {
+				t.Fatal(err)
+			}
+			document := contractOfMany(one, 2)
+			if (document != nil) != c.parts {
+				t.Errorf("%s: %s", c.one, document)
+			}
+			if document == nil {
+				return
+			}
+			many, err := schema.Parse(document)
+			if err != nil {
+				t.Fatal(err)
+			}
 
-		for _, value := range values {
-			_, wrong, err := one.Check(json.RawMessage(value))
-			for _, pair := range []string{`{"1":%s,"2":%[1]s}`, `{"2":%s,"1":%[1]s}`} {
-				_, wrongPair, pairErr := many.Check(fmt.Appendf(nil, pair, value))
-				if (len(wrong) == 0) != (len(wrongPair) == 0) || err != nil || pairErr != nil {
-					t.Errorf("%s: %s alone %v %v, in a pair %v %v", c.one, value, wrong, err, wrongPair, pairErr)
+			for _, value := range values {
+				_, wrong, err := one.Check(json.RawMessage(value))
+				for _, pair := range []string{`{"1":%s,"2":%[1]s}`, `{"2":%s,"1":%[1]s}`} {
+					_, wrongPair, pairErr := many.Check(fmt.Appendf(nil, pair, value))
+					if (len(wrong) == 0) != (len(wrongPair) == 0) || err != nil || pairErr != nil {
+						t.Errorf("%s: %s alone %v %v, in a pair %v %v", c.one, value, wrong, err, wrongPair, pairErr)
+					}
 				}
 			}
-		}
-		for _, reply := range []string{
-			`{"1":null}`, `{"1":null,"2":null,"3":null}`, `{"1":null,"1":null,"2":null}`, `[null,null]`,
-		} {
-			if _, wrong, err := many.Check(json.RawMessage(reply)); len(wrong) == 0 && err == nil {
-				t.Errorf("%s takes %s", document, reply)
+			for _, reply := range []string{
+				`{"1":null}`, `{"1":null,"2":null,"3":null}`, `{"1":null,"1":null,"2":null}`, `[null,null]`,
+			} {
+				if _, wrong, err := many.Check(json.RawMessage(reply)); len(wrong) == 0 && err == nil {
+					t.Errorf("%s takes %s", document, reply)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -205,9 +209,11 @@ func TestReportsOfLacksAreChecked(t *testing.T) {
 		{`"a"`, "1.5", "2"}: false, {`""`, "1", "2"}: false, {"1", "1", "2"}: false,
 		{`"` + strings.Repeat("a", maxLackKey+1) + `"`, "1", "2"}: false,
 	} {
-		if _, err := tools.Call(t.Context(), callOf("_rlm_lack", args[:]...)); (err == nil) != isFine {
-			t.Errorf("%v: %v", args, err)
-		}
+		t.Run(fmt.Sprintf("%.60q", args), func(t *testing.T) {
+			if _, err := tools.Call(t.Context(), callOf("_rlm_lack", args[:]...)); (err == nil) != isFine {
+				t.Errorf("%v: %v", args, err)
+			}
+		})
 	}
 }
 

@@ -132,9 +132,11 @@ func TestFailedSlots(t *testing.T) {
 		`[{"__rlm_error__":"Error: broke"}]`: callOf("run_parallel_sub_calls",
 			`[{"prompt":"fail","schema":"int"}]`),
 	} {
-		if got, err := tools.Call(t.Context(), c); err != nil || string(got) != want {
-			t.Errorf("%s: %s %v, want %s", c.Function, got, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got, err := tools.Call(t.Context(), c); err != nil || string(got) != want {
+				t.Errorf("%s: %s %v, want %s", c.Function, got, err, want)
+			}
+		})
 	}
 }
 

@@ -24,9 +24,11 @@ func TestAnswersWithTheTextOfAFailureAreFound(t *testing.T) {
 		`"cannot reach the top"`:    false,
 		`["Error: disk full", 1.5]`: false,
 	} {
-		if text := a.FindFailure([]byte(answer)); (text != "") != want {
-			t.Errorf("%s: found %q", answer, text)
-		}
+		t.Run(fmt.Sprintf("%.60s", answer), func(t *testing.T) {
+			if text := a.FindFailure([]byte(answer)); (text != "") != want {
+				t.Errorf("%s: found %q", answer, text)
+			}
+		})
 	}
 }
 

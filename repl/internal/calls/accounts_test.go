@@ -109,11 +109,13 @@ func TestOutputShrinksToWhatIsLeft(t *testing.T) {
 		},
 		"all of it": {ledger.Budget{}, ledger.Spending{Calls: 1, OutputTokens: 8_000}, 8_000},
 	} {
-		l := newLedger(t, c.budget)
-		r, err := l.Reserve(t.Context(), Need{Spending: c.need})
-		if err != nil || r.Grant.OutputTokens != c.want {
-			t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, c.budget)
+			r, err := l.Reserve(t.Context(), Need{Spending: c.need})
+			if err != nil || r.Grant.OutputTokens != c.want {
+				t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
+			}
+		})
 	}
 }
 
@@ -149,13 +151,15 @@ func TestCallsThatCanBeginSmallShareTheBudget(t *testing.T) {
 		"too small":   {ledger.Budget{OutputTokens: 1_600}, Need{Least: 400}, 400},
 		"all at once": {ledger.Budget{OutputTokens: 16_000}, Need{}, 8_000},
 	} {
-		l := newLedger(t, c.budget)
-		l.atOnce = 16
-		c.need.Sub, c.need.Calls, c.need.OutputTokens = true, 1, 8_000
-		r, err := l.Reserve(t.Context(), c.need)
-		if err != nil || r.Grant.OutputTokens != c.want {
-			t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, c.budget)
+			l.atOnce = 16
+			c.need.Sub, c.need.Calls, c.need.OutputTokens = true, 1, 8_000
+			r, err := l.Reserve(t.Context(), c.need)
+			if err != nil || r.Grant.OutputTokens != c.want {
+				t.Errorf("%s: granted %+v, %v, want %d", name, r, err, c.want)
+			}
+		})
 	}
 }
 
@@ -171,13 +175,15 @@ func TestWhatDoesNotFitIsRefusedByName(t *testing.T) {
 		"US dollars":    {ledger.Budget{USD: 0.001}, ledger.Spending{Calls: 1, InputTokens: 1, USD: 0.01}},
 		"seconds":       {ledger.Budget{Wall: time.Nanosecond}, ledger.Spending{Calls: 1}},
 	} {
-		l := newLedger(t, c.budget)
-		time.Sleep(time.Microsecond)
-		_, err := l.Reserve(t.Context(), Need{Spending: c.need})
-		var budget *ledger.BudgetError
-		if !errors.As(err, &budget) || budget.What != what || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			l := newLedger(t, c.budget)
+			time.Sleep(time.Microsecond)
+			_, err := l.Reserve(t.Context(), Need{Spending: c.need})
+			var budget *ledger.BudgetError
+			if !errors.As(err, &budget) || budget.What != what || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 }
 
@@ -228,10 +234,12 @@ func TestLessIsWhatIsLeft(t *testing.T) {
 		"output tokens": {OutputTokens: 50}, "tokens": {Tokens: 150},
 		"US dollars": {USD: 1}, "seconds": {Wall: time.Minute},
 	} {
-		var budget *ledger.BudgetError
-		if _, err := Subtract(b, used, time.Minute); !errors.As(err, &budget) ||
-			budget.What != what {
-			t.Errorf("without %s left: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			var budget *ledger.BudgetError
+			if _, err := Subtract(b, used, time.Minute); !errors.As(err, &budget) ||
+				budget.What != what {
+				t.Errorf("without %s left: %v", what, err)
+			}
+		})
 	}
 }

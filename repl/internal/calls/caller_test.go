@@ -57,25 +57,27 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 	for schemaText, reply := range map[string]string{
 		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
 	} {
-		caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
-			return llm.Response{Text: reply, Finish: llm.FinishRefusal}, nil
+		t.Run(schemaText, func(t *testing.T) {
+			caller := callerOf(t, func(context.Context, llm.Request) (llm.Response, error) {
+				return llm.Response{Text: reply, Finish: llm.FinishRefusal}, nil
+			})
+			ask := question("?")
+			var err error
+			if ask.Schema, err = schema.Parse([]byte(schemaText)); err != nil {
+				t.Fatal(err)
+			}
+			var mismatch *calls.MismatchError
+			if value, err := caller.CompleteTyped(t.Context(), ask, 1); !errors.As(err, &mismatch) ||
+				!strings.Contains(err.Error(), "declined") {
+				t.Errorf("%s: got %s, %v", schemaText, value, err)
+			}
+			if values, err := caller.CompleteAll(t.Context(), ask, 0); !errors.As(err, &mismatch) {
+				t.Errorf("%s: got %s, %v", schemaText, values, err)
+			}
+			if spent := caller.Ledger.Spent(); spent.Calls != 3 {
+				t.Errorf("%s: %s", schemaText, spent)
+			}
 		})
-		ask := question("?")
-		var err error
-		if ask.Schema, err = schema.Parse([]byte(schemaText)); err != nil {
-			t.Fatal(err)
-		}
-		var mismatch *calls.MismatchError
-		if value, err := caller.CompleteTyped(t.Context(), ask, 1); !errors.As(err, &mismatch) ||
-			!strings.Contains(err.Error(), "declined") {
-			t.Errorf("%s: got %s, %v", schemaText, value, err)
-		}
-		if values, err := caller.CompleteAll(t.Context(), ask, 0); !errors.As(err, &mismatch) {
-			t.Errorf("%s: got %s, %v", schemaText, values, err)
-		}
-		if spent := caller.Ledger.Spent(); spent.Calls != 3 {
-			t.Errorf("%s: %s", schemaText, spent)
-		}
 	}
 }
 
@@ -253,34 +255,36 @@ func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 		"thought":        {llm.Response{Text: "<think>1</think> "}, 150, "no text", []int{100, 150, 150}},
 		"tool call":      {llm.Response{Text: "<tool_call>1</tool_call>"}, 0, "tool", []int{100, 200, 400}},
 	} {
-		for _, typed := range []bool{false, true} {
-			var rooms []int
-			caller, err := calls.NewCaller(calls.Caller{
-				Models: described{
-					facts: llm.Facts{MaxOutput: c.most}, reply: c.reply,
-					asked: func(r llm.Request) { rooms = append(rooms, r.MaxTokens) },
-				},
-				Gate: calls.NewGate(1), MaxReply: 100,
-			}, ledger.Budget{}, nil, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			ask := question("?")
-			if typed {
-				if ask.Schema, err = schema.Parse([]byte(`"int"`)); err != nil {
+		t.Run(name, func(t *testing.T) {
+			for _, typed := range []bool{false, true} {
+				var rooms []int
+				caller, err := calls.NewCaller(calls.Caller{
+					Models: described{
+						facts: llm.Facts{MaxOutput: c.most}, reply: c.reply,
+						asked: func(r llm.Request) { rooms = append(rooms, r.MaxTokens) },
+					},
+					Gate: calls.NewGate(1), MaxReply: 100,
+				}, ledger.Budget{}, nil, false)
+				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = caller.CompleteTyped(t.Context(), ask, 2)
-			} else {
-				_, err = caller.CompleteText(t.Context(), ask, 2)
+
+				ask := question("?")
+				if typed {
+					if ask.Schema, err = schema.Parse([]byte(`"int"`)); err != nil {
+						t.Fatal(err)
+					}
+					_, err = caller.CompleteTyped(t.Context(), ask, 2)
+				} else {
+					_, err = caller.CompleteText(t.Context(), ask, 2)
+				}
+				var mismatch *calls.MismatchError
+				if err == nil || !strings.Contains(err.Error(), c.lack) || typed != errors.As(err, &mismatch) ||
+					!slices.Equal(rooms, c.rooms) {
+					t.Errorf("%s: %v after rooms of %v, want %v", name, err, rooms, c.rooms)
+				}
 			}
-			var mismatch *calls.MismatchError
-			if err == nil || !strings.Contains(err.Error(), c.lack) || typed != errors.As(err, &mismatch) ||
-				!slices.Equal(rooms, c.rooms) {
-				t.Errorf("%s: %v after rooms of %v, want %v", name, err, rooms, c.rooms)
-			}
-		}
+		})
 	}
 }
 
@@ -335,16 +339,18 @@ func TestAPromptIsSentOnceMoreWithLessRoom(t *testing.T) {
 		},
 		"tells nothing": {func(int) string { return "too long" }, 0, []int{8192}},
 	} {
-		var asked []int
-		caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
-			if asked = append(asked, r.MaxTokens); r.MaxTokens > c.takes {
-				return llm.Response{}, &llm.Error{Kind: llm.ErrContextLength, Message: c.words(len(asked))}
+		t.Run(name, func(t *testing.T) {
+			var asked []int
+			caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
+				if asked = append(asked, r.MaxTokens); r.MaxTokens > c.takes {
+					return llm.Response{}, &llm.Error{Kind: llm.ErrContextLength, Message: c.words(len(asked))}
+				}
+				return llm.Response{Text: "yes"}, nil
+			})
+			_, err := caller.Complete(t.Context(), question("?"))
+			if !slices.Equal(asked, c.asked) || (err == nil) != (c.takes > 0) {
+				t.Errorf("%s: asked for %d tokens, want %d; %v", name, asked, c.asked, err)
 			}
-			return llm.Response{Text: "yes"}, nil
 		})
-		_, err := caller.Complete(t.Context(), question("?"))
-		if !slices.Equal(asked, c.asked) || (err == nil) != (c.takes > 0) {
-			t.Errorf("%s: asked for %d tokens, want %d; %v", name, asked, c.asked, err)
-		}
 	}
 }

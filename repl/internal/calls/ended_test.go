@@ -34,10 +34,12 @@ func TestEndedTellsTheStatus(t *testing.T) {
 		{"cancelled", canceled, errors.New("the server hung up"), ledger.StatusCanceled, left},
 		{"broken", t.Context(), left, ledger.StatusFailed, left},
 	} {
-		status, reason, err := StatusOf(c.ctx, c.err)
-		if status != c.want || reason == "" || !errors.Is(err, c.left) ||
-			(err == nil) != (c.left == nil) {
-			t.Errorf("%s: %s, %q, %v", c.name, status, reason, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			status, reason, err := StatusOf(c.ctx, c.err)
+			if status != c.want || reason == "" || !errors.Is(err, c.left) ||
+				(err == nil) != (c.left == nil) {
+				t.Errorf("%s: %s, %q, %v", c.name, status, reason, err)
+			}
+		})
 	}
 }

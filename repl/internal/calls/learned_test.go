@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -21,9 +22,11 @@ func TestTheWindowIsReadFromTheWordsOfServers(t *testing.T) {
 		"Your input exceeds the context window of this model. Please adjust your input and try again. 2 > 1": 0,
 		"context length is 7 tokens": 0, "context length is 99999999999999999999": 0, "": 0,
 	} {
-		if got := readWindow(words); got != want {
-			t.Errorf("%s: got %d, want %d", words, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", words), func(t *testing.T) {
+			if got := readWindow(words); got != want {
+				t.Errorf("%s: got %d, want %d", words, got, want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package calls_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,11 +55,13 @@ func TestAnUnknownPriceIsCountedAndNotZero(t *testing.T) {
 		"priced":  {llm.Facts{Price: &llm.Price{Input: 2}}, used, "$2.0000"},
 		"told":    {llm.Facts{Price: &llm.Price{Input: 2}}, told, "$0.5000"},
 	} {
-		reply := llm.Response{Text: "yes", Usage: c.usage}
-		spent, err := described{c.facts, reply, func(llm.Request) {}}.ask(t, "hello")
-		if err != nil || !strings.HasSuffix(spent.String(), " 1 out, "+c.want) {
-			t.Errorf("%s: %v, %v", name, spent, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			reply := llm.Response{Text: "yes", Usage: c.usage}
+			spent, err := described{c.facts, reply, func(llm.Request) {}}.ask(t, "hello")
+			if err != nil || !strings.HasSuffix(spent.String(), " 1 out, "+c.want) {
+				t.Errorf("%s: %v, %v", name, spent, err)
+			}
+		})
 	}
 
 	both := ledger.Spending{Calls: 3, USD: 0.25, Unpriced: 2}
@@ -71,13 +74,15 @@ func TestAnUnknownPriceIsCountedAndNotZero(t *testing.T) {
 func TestPromptAndReplyShareTheWindow(t *testing.T) {
 	prompt := strings.Repeat("word ", 800) // 1,000 tokens
 	for window, want := range map[int64]int{0: calls.DefaultReply, 100_000: calls.DefaultReply, 2_000: 796, 1_010: 64} {
-		var asked llm.Request
-		_, err := described{
-			llm.Facts{Window: window}, llm.Response{Text: "yes"}, func(r llm.Request) { asked = r },
-		}.ask(t, prompt)
-		if err != nil || asked.MaxTokens != want {
-			t.Errorf("window %d: a reply of %d tokens, want %d; %v", window, asked.MaxTokens, want, err)
-		}
+		t.Run(fmt.Sprint(window), func(t *testing.T) {
+			var asked llm.Request
+			_, err := described{
+				llm.Facts{Window: window}, llm.Response{Text: "yes"}, func(r llm.Request) { asked = r },
+			}.ask(t, prompt)
+			if err != nil || asked.MaxTokens != want {
+				t.Errorf("window %d: a reply of %d tokens, want %d; %v", window, asked.MaxTokens, want, err)
+			}
+		})
 	}
 
 	if _, err := (described{llm.Facts{Window: 900}, llm.Response{}, func(llm.Request) {}}).ask(t, prompt); err == nil ||

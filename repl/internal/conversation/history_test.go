@@ -69,9 +69,11 @@ func TestMessageTrimmingTable(t *testing.T) {
 		{"no output", "x", "(no output)", -1},
 		{"all", "FINAL(ask_llm())", "Error found (no output)" + strings.Repeat(".", 500), 8},
 	} {
-		if got := importance(AppendReply(nil, c.reply, c.told)); got != c.want {
-			t.Errorf("%s: the score is %v, want %v", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := importance(AppendReply(nil, c.reply, c.told)); got != c.want {
+				t.Errorf("%s: the score is %v, want %v", c.name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -69,14 +70,16 @@ func TestTemplatesRender(t *testing.T) {
 		`{"a": ["{{ state.n }}"], "b": "plain"}`: `{"a": [3], "b": "plain"}`,
 		`"{% for e in state.errors %}- {{ e.path }}: {{ e.message }}\n{% endfor %}"`: `"- $.a: m1\n- $.b: m2\n"`,
 	} {
-		got, err := evaluators.Jail{}.Render(t.Context(), parsed(t, template), state)
-		if err != nil {
-			t.Errorf("%s: %v", template, err)
-			continue
-		}
-		if !reflect.DeepEqual(got, parsed(t, want)) {
-			t.Errorf("%s: got %#v, want %s", template, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", template), func(t *testing.T) {
+			got, err := evaluators.Jail{}.Render(t.Context(), parsed(t, template), state)
+			if err != nil {
+				t.Errorf("%s: %v", template, err)
+				return
+			}
+			if !reflect.DeepEqual(got, parsed(t, want)) {
+				t.Errorf("%s: got %#v, want %s", template, got, want)
+			}
+		})
 	}
 }
 
@@ -93,15 +96,17 @@ func TestATemplateThatFailsIsShown(t *testing.T) {
 		"{{ state.a.b ~ '" + strings.Repeat("é",
 			500) + "' }}": ", in line 1: {{ state.a.b ~ '" + strings.Repeat("é", 64) + "… (the state has nane)",
 	} {
-		_, err := evaluators.Jail{}.Render(
-			t.Context(), map[string]any{"prompt": template},
-			map[string]any{"state": map[string]any{"nane": 1}},
-		)
-		var ended *evaluators.ProgramError
-		if !errors.As(err, &ended) || ended.Kind != evaluators.Raised ||
-			!strings.HasSuffix(ended.Message, want) {
-			t.Errorf("%.60q: got %v, want %s", template, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", template), func(t *testing.T) {
+			_, err := evaluators.Jail{}.Render(
+				t.Context(), map[string]any{"prompt": template},
+				map[string]any{"state": map[string]any{"nane": 1}},
+			)
+			var ended *evaluators.ProgramError
+			if !errors.As(err, &ended) || ended.Kind != evaluators.Raised ||
+				!strings.HasSuffix(ended.Message, want) {
+				t.Errorf("%.60q: got %v, want %s", template, err, want)
+			}
+		})
 	}
 }
 
@@ -142,10 +147,12 @@ func TestLuaProgramsGiveValues(t *testing.T) {
 		`print("x") return type(io) .. type(os) .. type(require) .. type(dofile) .. ` +
 			`type(package) .. type(debug)`: `"nilnilnilnilnilnil"`,
 	} {
-		got, err := evaluators.Jail{}.Lua(t.Context(), source, given)
-		if err != nil || !reflect.DeepEqual(got, parsed(t, want)) {
-			t.Errorf("%s: got %#v, %v, want %s", source, got, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			got, err := evaluators.Jail{}.Lua(t.Context(), source, given)
+			if err != nil || !reflect.DeepEqual(got, parsed(t, want)) {
+				t.Errorf("%s: got %#v, %v, want %s", source, got, err, want)
+			}
+		})
 	}
 }
 
@@ -170,10 +177,12 @@ func TestPrologProgramsGiveValues(t *testing.T) {
 		 ?- phrase(greeting, [hello, ann]), return(valid, true).`: `{"valid": true}`,
 		`:- dynamic(seen/1). seen(x). ?- seen(X), return(x, X).`: `{"x": "x"}`,
 	} {
-		got, err := evaluators.Jail{}.Prolog(t.Context(), source, given)
-		if err != nil || !reflect.DeepEqual(got, parsed(t, want)) {
-			t.Errorf("%s: got %#v, %v, want %s", source, got, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			got, err := evaluators.Jail{}.Prolog(t.Context(), source, given)
+			if err != nil || !reflect.DeepEqual(got, parsed(t, want)) {
+				t.Errorf("%s: got %#v, %v, want %s", source, got, err, want)
+			}
+		})
 	}
 }
 
@@ -397,9 +406,11 @@ func TestPrologErrorsHaveLines(t *testing.T) {
 		"?- atom_length(X, Y).\n":                            "line 1: ",
 		"a(1).\n:-\n  nothing(1).\n":                         "line 3: ",
 	} {
-		_, err := evaluators.Jail{}.Prolog(t.Context(), source, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", source, err, want)
-		}
+		t.Run(source, func(t *testing.T) {
+			_, err := evaluators.Jail{}.Prolog(t.Context(), source, nil)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v, want %s", source, err, want)
+			}
+		})
 	}
 }

@@ -51,11 +51,13 @@ func TestAHostileReplyIsRefused(t *testing.T) {
 		``, `{}x`, `{"kind": "a secret way"}`,
 		`{"kind": "the limit of time"}`, `{"more": 1}`, `[]`,
 	} {
-		_, err := parseReply([]byte(body))
-		var broken *BrokenError
-		if !errors.As(err, &broken) {
-			t.Errorf("%s: %v", body, err)
-		}
+		t.Run(body, func(t *testing.T) {
+			_, err := parseReply([]byte(body))
+			var broken *BrokenError
+			if !errors.As(err, &broken) {
+				t.Errorf("%s: %v", body, err)
+			}
+		})
 	}
 }
 

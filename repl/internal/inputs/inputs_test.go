@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,14 +33,16 @@ func TestTextsOfValues(t *testing.T) {
 		{`"` + strings.Repeat("x", 300) + `"`, "!300 characters"},
 		{`{"__rlm_text__":["x"]}`, `{"__rlm_text__":["x"]}`},
 	} {
-		got, err := in.Text(t.Context(), tiers.Value(c.value), 200)
-		if wrong, fails := strings.CutPrefix(c.want, "!"); fails {
-			if err == nil || !strings.Contains(err.Error(), wrong) {
-				t.Errorf("%s: %q, %v, want an error with %q", c.value, got, err, wrong)
+		t.Run(fmt.Sprintf("%.60s", c.value), func(t *testing.T) {
+			got, err := in.Text(t.Context(), tiers.Value(c.value), 200)
+			if wrong, fails := strings.CutPrefix(c.want, "!"); fails {
+				if err == nil || !strings.Contains(err.Error(), wrong) {
+					t.Errorf("%s: %q, %v, want an error with %q", c.value, got, err, wrong)
+				}
+			} else if err != nil || got != c.want {
+				t.Errorf("%s: %q, %v, want %q", c.value, got, err, c.want)
 			}
-		} else if err != nil || got != c.want {
-			t.Errorf("%s: %q, %v, want %q", c.value, got, err, c.want)
-		}
+		})
 	}
 }
 
@@ -124,23 +127,25 @@ func TestATextThatMayBeNoStrIsNotCalledOne(t *testing.T) {
 		longestStr:     "`context`: a str of 2,147,483,647 characters",
 		longestStr + 1: "`context`: a text of 2,147,483,648 characters, too long for a real str",
 	} {
-		path := filepath.Join(t.TempDir(), "sparse")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			t.Skipf("no sparse files here: %v", err)
-		}
-		text, err := bigtext.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = text.Close() })
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "sparse")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, size); err != nil {
+				t.Skipf("no sparse files here: %v", err)
+			}
+			text, err := bigtext.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = text.Close() })
 
-		got, err := (List{{Name: "sparse", Text: text}}).Describe(t.Context(), true)
-		if err != nil || !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q (%v)", got, want, err)
-		}
+			got, err := (List{{Name: "sparse", Text: text}}).Describe(t.Context(), true)
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("%q lacks %q (%v)", got, want, err)
+			}
+		})
 	}
 }
 

@@ -15,9 +15,11 @@ func TestFenceCannotBeLeft(t *testing.T) {
 		"a\n```\nb":       "````text\na\n```\nb\n````",
 		"``` `````` ````": "```````text\n``` `````` ````\n```````",
 	} {
-		if got := prompts.Fence(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := prompts.Fence(text); got != want {
+				t.Errorf("%q is shown as %q, want %q", text, got, want)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,20 +51,22 @@ func TestKillLosesNothingThatWasWritten(t *testing.T) {
 	for _, file := range []string{
 		trajectory.File, trajectory.EventsFile, filepath.Join("sub_0001", trajectory.File),
 	} {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := string(data[:strings.LastIndex(string(data), "\n")+1])
-		lines := strings.Split(strings.TrimSuffix(whole, "\n"), "\n")
-		if len(lines) < 200 {
-			t.Errorf("%s has %d lines, %d were told of", file, len(lines), told)
-		}
-		for i, line := range lines {
-			if !json.Valid([]byte(line)) {
-				t.Errorf("%s: line %d is no JSON: %.80q", file, i+1, line)
+		t.Run(fmt.Sprintf("%.60s", file), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			whole := string(data[:strings.LastIndex(string(data), "\n")+1])
+			lines := strings.Split(strings.TrimSuffix(whole, "\n"), "\n")
+			if len(lines) < 200 {
+				t.Errorf("%s has %d lines, %d were told of", file, len(lines), told)
+			}
+			for i, line := range lines {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("%s: line %d is no JSON: %.80q", file, i+1, line)
+				}
+			}
+		})
 	}
 }
 
@@ -112,25 +115,27 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
-		trace, err := Open(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		child, err := trace.Child()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Close(); err != nil {
-			t.Error(err)
-		}
-		trace.Event(ledger.Event{Kind: ledger.EventReply})
-		events := trace.files.open[trajectory.EventsFile].file
-		if err := trace.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := events.Close(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("%s: the file of events is open", dir)
-		}
+		t.Run(dir, func(t *testing.T) {
+			trace, err := Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			child, err := trace.Child()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Close(); err != nil {
+				t.Error(err)
+			}
+			trace.Event(ledger.Event{Kind: ledger.EventReply})
+			events := trace.files.open[trajectory.EventsFile].file
+			if err := trace.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := events.Close(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s: the file of events is open", dir)
+			}
+		})
 	}
 }
 

@@ -12,9 +12,11 @@ func TestTokensAreEstimatedForEveryScript(t *testing.T) {
 		"": 0, "abcd": 1, "abcde": 2, "狐狸": 2, "ab狐": 2,
 		"\xff\xff": 2,
 	} {
-		if got := tokens.Estimate(text); got != want {
-			t.Errorf("%q: %d tokens, want %d", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := tokens.Estimate(text); got != want {
+				t.Errorf("%q: %d tokens, want %d", text, got, want)
+			}
+		})
 	}
 }
 

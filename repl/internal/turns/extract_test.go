@@ -70,9 +70,11 @@ func TestTextThatMayBeCodeLosesItsMarks(t *testing.T) {
 		">>> def f():\n...     pass\n>>> print(f())\n5": "def f():\n    pass\nprint(f())",
 		"- for x in y:\n-     print(“x”)":               "for x in y:\n    print(\"x\")",
 	} {
-		if r := Extract(reply); !slices.Contains(r.Bare, want) {
-			t.Errorf("%q: %q lacks %q", reply, r.Bare, want)
-		}
+		t.Run(reply, func(t *testing.T) {
+			if r := Extract(reply); !slices.Contains(r.Bare, want) {
+				t.Errorf("%q: %q lacks %q", reply, r.Bare, want)
+			}
+		})
 	}
 }
 
@@ -108,9 +110,11 @@ func TestCodeExtractionTable(t *testing.T) {
 		{"prose", "I would call FINAL(...) now.", ""},
 		{"nothing", "", ""},
 	} {
-		if source, ok := ExtractScript(c.reply, false); ok != (c.source != "") || source != c.source {
-			t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if source, ok := ExtractScript(c.reply, false); ok != (c.source != "") || source != c.source {
+				t.Errorf("%s: %q (%v), want %q", c.name, source, ok, c.source)
+			}
+		})
 	}
 }
 
@@ -125,14 +129,16 @@ func TestOfACutReplyOnlyCodeWithItsEndCounts(t *testing.T) {
 		"<tool_call>{\"code\": \"FINAL(1)\"}": 0,
 		"```js\nlet x\n```":                   0,
 	} {
-		r := Extract(reply)
-		r.DropUnfinished()
-		if len(r.Blocks) != want || r.Final != nil || r.Bare != nil || r.Unread != "" {
-			t.Errorf("%q: %+v", reply, r)
-		}
-		if source, ok := ExtractScript(reply, true); ok != (want > 0) || strings.Contains(source, "FINAL") {
-			t.Errorf("%q: the script is %q", reply, source)
-		}
+		t.Run(reply, func(t *testing.T) {
+			r := Extract(reply)
+			r.DropUnfinished()
+			if len(r.Blocks) != want || r.Final != nil || r.Bare != nil || r.Unread != "" {
+				t.Errorf("%q: %+v", reply, r)
+			}
+			if source, ok := ExtractScript(reply, true); ok != (want > 0) || strings.Contains(source, "FINAL") {
+				t.Errorf("%q: the script is %q", reply, source)
+			}
+		})
 	}
 }
 
@@ -156,10 +162,12 @@ func TestAFloodOfFencesIsReadOnce(t *testing.T) {
 		"~~~a\n~~~a\n~~~\n":              64 << 10,
 		"```json\n```text\n```\nx = 1\n": 64 << 10,
 	} {
-		r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)")
-		if len(r.Blocks) != 0 || r.Final == nil {
-			t.Errorf("%q: found %+v", part, r)
-		}
+		t.Run(part, func(t *testing.T) {
+			r := Extract(strings.Repeat(part, size/len(part)) + "FINAL(1)")
+			if len(r.Blocks) != 0 || r.Final == nil {
+				t.Errorf("%q: found %+v", part, r)
+			}
+		})
 	}
 	if r := Extract(strings.Repeat("x", maxLooked) + "\nFINAL(1)"); r.Final != nil {
 		t.Errorf("found %+v beyond what is looked at", r.Final)

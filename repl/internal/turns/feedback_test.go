@@ -51,11 +51,13 @@ func TestCodeForgesNoLineOfTheFeedback(t *testing.T) {
 			Left: []tiers.Left{{Name: forged, Reason: forged}},
 		}}}},
 	} {
-		told := turns.WriteFeedback([]ledger.Snippet{snippet}, 0,
-			turns.FeedbackOptions{Cap: 2_000, Turn: 1, Turns: 9})
-		if got := findForged(told); got != "" {
-			t.Errorf("%s: %s in\n%s", what, got, told)
-		}
+		t.Run(what, func(t *testing.T) {
+			told := turns.WriteFeedback([]ledger.Snippet{snippet}, 0,
+				turns.FeedbackOptions{Cap: 2_000, Turn: 1, Turns: 9})
+			if got := findForged(told); got != "" {
+				t.Errorf("%s: %s in\n%s", what, got, told)
+			}
+		})
 	}
 
 	// The control: feedback without fences.

@@ -30,14 +30,16 @@ func vectors(r llm.Request) (llm.Response, error) {
 
 func TestVectorsAreAskedFor(t *testing.T) {
 	for _, format := range []string{"openai", "azure", "ollama", "vllm"} {
-		_, model := setUp(t, format, quick, vectors)
-		r := embedding
-		r.Model = model.ID
-		got, err := model.Provider.Complete(t.Context(), r, nil)
-		if err != nil || got.Text != "[[1,0.5],[0,-2],[3,0]]" || got.Usage.InputTokens != 12 ||
-			got.Usage.OutputTokens != 0 || got.Usage.Estimated {
-			t.Errorf("%s: %+v, %v", format, got, err)
-		}
+		t.Run(format, func(t *testing.T) {
+			_, model := setUp(t, format, quick, vectors)
+			r := embedding
+			r.Model = model.ID
+			got, err := model.Provider.Complete(t.Context(), r, nil)
+			if err != nil || got.Text != "[[1,0.5],[0,-2],[3,0]]" || got.Usage.InputTokens != 12 ||
+				got.Usage.OutputTokens != 0 || got.Usage.Estimated {
+				t.Errorf("%s: %+v, %v", format, got, err)
+			}
+		})
 	}
 }
 
@@ -64,17 +66,19 @@ func TestVectorsThatMakeNoSenseAreRefused(t *testing.T) {
 		"[[" + strings.Repeat("1,", 20_000) + "1],[1],[1]]": "more than 10000 items",
 		"<html>": "malformed",
 	} {
-		config := quick
-		config.Attempts = 1
-		_, model := setUp(t, "openai", config, func(llm.Request) (llm.Response, error) {
-			return llm.Response{Text: text}, nil
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			config := quick
+			config.Attempts = 1
+			_, model := setUp(t, "openai", config, func(llm.Request) (llm.Response, error) {
+				return llm.Response{Text: text}, nil
+			})
+			r := embedding
+			r.Model = model.ID
+			got, err := model.Provider.Complete(t.Context(), r, nil)
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%.60s: %+v, %v, want %q", text, got, err, says)
+			}
 		})
-		r := embedding
-		r.Model = model.ID
-		got, err := model.Provider.Complete(t.Context(), r, nil)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.60s: %+v, %v, want %q", text, got, err, says)
-		}
 	}
 }
 

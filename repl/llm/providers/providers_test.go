@@ -153,23 +153,25 @@ func TestAddressesAreReadAsTheVendorsDo(t *testing.T) {
 			"/openai/deployments/my%2Fm/chat/completions?api-version=2024-10-21 k",
 		},
 	} {
-		registry, err := providers.New(providers.Options{Env: c.env})
-		if err != nil {
-			t.Fatal(err)
-		}
-		model, err := registry.Resolve(c.model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := (caller{model: model}).ask(t.Context(), llm.Request{}); err != nil {
-			t.Error(err)
-		}
-		if got := paths[len(paths)-1]; got != c.want {
-			t.Errorf("%s: asked %q, want %q", c.model, got, c.want)
-		}
-		if err := registry.Close(); err != nil {
-			t.Error(err)
-		}
+		t.Run(c.model, func(t *testing.T) {
+			registry, err := providers.New(providers.Options{Env: c.env})
+			if err != nil {
+				t.Fatal(err)
+			}
+			model, err := registry.Resolve(c.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := (caller{model: model}).ask(t.Context(), llm.Request{}); err != nil {
+				t.Error(err)
+			}
+			if got := paths[len(paths)-1]; got != c.want {
+				t.Errorf("%s: asked %q, want %q", c.model, got, c.want)
+			}
+			if err := registry.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -313,16 +315,18 @@ func TestCheckWithAWrongKey(t *testing.T) {
 	defer registry.Close()
 
 	for _, name := range []string{"openai/any", "anthropic/any"} {
-		model, err := registry.Resolve(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checked := llm.Check(t.Context(), model.Provider, "any")
-		_, _, asked := caller{model: model}.ask(t.Context(), llm.Request{})
-		if !errors.Is(checked, kind.ErrAuth) || !errors.Is(asked, kind.ErrAuth) ||
-			strings.Contains(asked.Error(), "sk-wrong") {
-			t.Errorf("got %v and %v", checked, asked)
-		}
+		t.Run(name, func(t *testing.T) {
+			model, err := registry.Resolve(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checked := llm.Check(t.Context(), model.Provider, "any")
+			_, _, asked := caller{model: model}.ask(t.Context(), llm.Request{})
+			if !errors.Is(checked, kind.ErrAuth) || !errors.Is(asked, kind.ErrAuth) ||
+				strings.Contains(asked.Error(), "sk-wrong") {
+				t.Errorf("got %v and %v", checked, asked)
+			}
+		})
 	}
 }
 
@@ -352,13 +356,15 @@ func TestAScriptBehindBothFormatsGivesTheSameConversation(t *testing.T) {
 		"openai", "anthropic", "azure", "openrouter", "ollama", "vllm",
 		"litellm",
 	} {
-		model, err := registry.Resolve(name + "/any")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := converse(t, model.Provider, model.ID); got != direct {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, direct)
-		}
+		t.Run(name, func(t *testing.T) {
+			model, err := registry.Resolve(name + "/any")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := converse(t, model.Provider, model.ID); got != direct {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, got, direct)
+			}
+		})
 	}
 }
 

@@ -141,9 +141,11 @@ func TestSamplingThatNoServerTakesIsRefused(t *testing.T) {
 		`has the member "Messages"`:       {ExtraBody: json.RawMessage(`{"a": 1, "Messages": []}`)},
 		`depth 1: the extra body has the`: {ExtraBody: json.RawMessage(`{"stream": true}`)},
 	} {
-		_, err := providers.New(providers.Options{Sampling: []llm.Sampling{{}, s}})
-		if !errors.Is(err, kind.ErrMisconfigured) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			_, err := providers.New(providers.Options{Sampling: []llm.Sampling{{}, s}})
+			if !errors.Is(err, kind.ErrMisconfigured) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }

@@ -59,13 +59,15 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 		{other, "false", llm.FinishStop},
 		{echo, `print("echo \"a\"\n", "Ada") # m p 1 2 3 0`, llm.FinishLength},
 	} {
-		var streamed strings.Builder
-		got, err := s.Complete(t.Context(), c.request,
-			func(piece string) { streamed.WriteString(piece) })
-		if err != nil || !strings.HasPrefix(got.Text, c.text) || got.Finish != c.finish ||
-			got.Model != "scripted-1" || streamed.String() != got.Text {
-			t.Errorf("got %+v, %v, streamed %q; want %q", got, err, streamed.String(), c.text)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			var streamed strings.Builder
+			got, err := s.Complete(t.Context(), c.request,
+				func(piece string) { streamed.WriteString(piece) })
+			if err != nil || !strings.HasPrefix(got.Text, c.text) || got.Finish != c.finish ||
+				got.Model != "scripted-1" || streamed.String() != got.Text {
+				t.Errorf("got %+v, %v, streamed %q; want %q", got, err, streamed.String(), c.text)
+			}
+		})
 	}
 
 	want := llm.Usage{InputTokens: 250, OutputTokens: 1}
@@ -159,10 +161,12 @@ func TestBadScriptsAreRefused(t *testing.T) {
 		},
 		"too large": {"version: 1 #" + strings.Repeat("x", 16<<20), "bytes"},
 	} {
-		_, err := parse(strings.NewReader(c.text))
-		if !errors.Is(err, kind.ErrBadFile) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(strings.NewReader(c.text))
+			if !errors.Is(err, kind.ErrBadFile) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
 	}
 
 	if _, err := New(make([]Rule, 10_001)...); !errors.Is(err, kind.ErrBadFile) {

@@ -24,9 +24,11 @@ func TestPackRefuses(t *testing.T) {
 			Sections:   []*elf.Section{{SectionHeader: elf.SectionHeader{Name: ".got", Size: 8}}},
 		}},
 	} {
-		if _, err := pack(&c.file, face{}); err == nil {
-			t.Errorf("pack takes %s", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := pack(&c.file, face{}); err == nil {
+				t.Errorf("pack takes %s", c.name)
+			}
+		})
 	}
 }
 
@@ -37,10 +39,12 @@ func TestSegmentsAreNeverWritable(t *testing.T) {
 		"memory that is not stored": {Flags: elf.PF_R, Filesz: 8, Memsz: 16},
 		"an address far away":       {Flags: elf.PF_R, Vaddr: 1 << 40, Filesz: 8, Memsz: 8},
 	} {
-		p.Type = elf.PT_LOAD
-		f := &elf.File{Progs: []*elf.Prog{{ProgHeader: p}}}
-		if _, err := readSegments(f, &aot.Header{}); err == nil {
-			t.Errorf("readSegments takes %s", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			p.Type = elf.PT_LOAD
+			f := &elf.File{Progs: []*elf.Prog{{ProgHeader: p}}}
+			if _, err := readSegments(f, &aot.Header{}); err == nil {
+				t.Errorf("readSegments takes %s", name)
+			}
+		})
 	}
 }

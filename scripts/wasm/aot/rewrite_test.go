@@ -113,11 +113,13 @@ func TestRewrite(t *testing.T) {
 		"imports.inc":    {"\"call\",\n"},
 		"interface.json": {`"Params": "iF"`, `"GlobalNames": [`},
 	} {
-		for _, text := range texts {
-			if !strings.Contains(out[name], text) {
-				t.Errorf("%s has no %q:\n%s", name, text, out[name])
+		t.Run(name, func(t *testing.T) {
+			for _, text := range texts {
+				if !strings.Contains(out[name], text) {
+					t.Errorf("%s has no %q:\n%s", name, text, out[name])
+				}
 			}
-		}
+		})
 	}
 
 	for _, gone := range []string{"module_instance", "funcref", "wasm2c_guest_instantiate", "FUNC_TYPE"} {
@@ -184,15 +186,17 @@ func TestRewriteRefuses(t *testing.T) {
 			"instance->w2c_T0.data[var_i0 + 1].module_instance",
 		},
 	} {
-		files := written()
-		changed := strings.Replace(files[change[0]], change[1], change[2], 1)
-		if changed == files[change[0]] {
-			t.Fatalf("%s changes nothing", name)
-		}
-		files[change[0]] = changed
-		if _, err := rewrite(files); err == nil {
-			t.Errorf("with %s, rewrite reports nothing", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			files := written()
+			changed := strings.Replace(files[change[0]], change[1], change[2], 1)
+			if changed == files[change[0]] {
+				t.Fatalf("%s changes nothing", name)
+			}
+			files[change[0]] = changed
+			if _, err := rewrite(files); err == nil {
+				t.Errorf("with %s, rewrite reports nothing", name)
+			}
+		})
 	}
 	if _, err := rewrite(map[string]string{}); err == nil {
 		t.Error("rewrite takes an empty folder")

@@ -104,9 +104,11 @@ func TestForkRunsSnippets(t *testing.T) {
 		{"abc", 7, 10},
 	}
 	for _, tt := range tests {
-		if got := runSource(t, g, tt.source, tt.flags); got != tt.want {
-			t.Errorf("%q, %d: got %d, want %d", tt.source, tt.flags, got, tt.want)
-		}
+		t.Run(tt.source, func(t *testing.T) {
+			if got := runSource(t, g, tt.source, tt.flags); got != tt.want {
+				t.Errorf("%q, %d: got %d, want %d", tt.source, tt.flags, got, tt.want)
+			}
+		})
 	}
 	if g.output.Len() > 0 {
 		t.Errorf("the guest printed %q", g.output.String())
@@ -130,13 +132,15 @@ func TestRunReportsWhatWentWrong(t *testing.T) {
 		{"(_ for _ in ()).throw(KeyboardInterrupt)", "KeyboardInterrupt"},
 	}
 	for _, tt := range tests {
-		g.output.Reset()
-		if got := runSource(t, g, tt.source, 0); got != -1 {
-			t.Errorf("%s: got %d, want -1", tt.source, got)
-		}
-		if !strings.Contains(g.output.String(), tt.want) {
-			t.Errorf("%s: printed %q, want %q in it", tt.source, g.output.String(), tt.want)
-		}
+		t.Run(tt.source, func(t *testing.T) {
+			g.output.Reset()
+			if got := runSource(t, g, tt.source, 0); got != -1 {
+				t.Errorf("%s: got %d, want -1", tt.source, got)
+			}
+			if !strings.Contains(g.output.String(), tt.want) {
+				t.Errorf("%s: printed %q, want %q in it", tt.source, g.output.String(), tt.want)
+			}
+		})
 	}
 	g.output.Reset()
 	if got := runSource(t, g, "True + 1", 0); got != 2 || g.output.Len() > 0 {
@@ -155,12 +159,14 @@ func TestBootReportsWhatWentWrong(t *testing.T) {
 		{"raise SystemExit", "SystemExit"},
 	}
 	for _, tt := range tests {
-		g.output.Reset()
-		err := g.boot(t.Context(), []byte(tt.source))
-		if err == nil || !strings.Contains(err.Error(), "boot returned -1") ||
-			!strings.Contains(g.output.String(), tt.want) {
-			t.Errorf("%q: got %v", tt.source, err)
-		}
+		t.Run(tt.source, func(t *testing.T) {
+			g.output.Reset()
+			err := g.boot(t.Context(), []byte(tt.source))
+			if err == nil || !strings.Contains(err.Error(), "boot returned -1") ||
+				!strings.Contains(g.output.String(), tt.want) {
+				t.Errorf("%q: got %v", tt.source, err)
+			}
+		})
 	}
 	mustBoot(t, g, "assert 'x' not in globals()")
 }

@@ -348,11 +348,13 @@ func TestListsAreDecodedUpToABound(t *testing.T) {
 		`{"contexts":[0]}`:                                             "wrong type",
 		`{"functions":[` + strings.Repeat(`{"name":"f"},`, 3) + `{}]}`: "",
 	} {
-		var p openParams
-		err := jsonrpc.Decode(jsonrpc.Raw(text), &p)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80s: %v, want %q", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			var p openParams
+			err := jsonrpc.Decode(jsonrpc.Raw(text), &p)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%.80s: %v, want %q", text, err, want)
+			}
+		})
 	}
 
 	var many strings.Builder
@@ -363,13 +365,15 @@ func TestListsAreDecodedUpToABound(t *testing.T) {
 		`{"a":1,"b":{"$int":"7"}}`: "", `null`: "", `{"a":1,"a":2}`: "duplicate", `[]`: "wrong type",
 		`{` + many.String() + `"z":0}`: "more than 10000 variables",
 	} {
-		var p runParams
-		err := jsonrpc.Decode(jsonrpc.Raw(`{"session":"1","source":"1","variables":`+text+`}`), &p)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80s: %v, want %q", text, err, want)
-		}
-		if want == "" && text != "null" && string(p.Variables["b"]) != `{"$int":"7"}` {
-			t.Errorf("%s gives %v", text, p.Variables)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			var p runParams
+			err := jsonrpc.Decode(jsonrpc.Raw(`{"session":"1","source":"1","variables":`+text+`}`), &p)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%.80s: %v, want %q", text, err, want)
+			}
+			if want == "" && text != "null" && string(p.Variables["b"]) != `{"$int":"7"}` {
+				t.Errorf("%s gives %v", text, p.Variables)
+			}
+		})
 	}
 }

@@ -15,9 +15,11 @@ func TestARequestNamesItsSession(t *testing.T) {
 		`[]`:                                    "",
 		``:                                      "",
 	} {
-		if got := sessionIn(jsonrpc.Raw(params)); got != want {
-			t.Errorf("%s names %q, want %q", params, got, want)
-		}
+		t.Run(params, func(t *testing.T) {
+			if got := sessionIn(jsonrpc.Raw(params)); got != want {
+				t.Errorf("%s names %q, want %q", params, got, want)
+			}
+		})
 	}
 }
 

@@ -217,20 +217,22 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 		"longer":  func(d []byte) []byte { return append(d, 0) },
 		"zeros":   func(d []byte) []byte { clear(d[:100]); return d },
 	} {
-		for path, has := range map[string]string{"files/a": text, "files/old": "old"} {
-			if name == "zeros" && path == "files/old" {
-				continue
+		t.Run(name, func(t *testing.T) {
+			for path, has := range map[string]string{"files/a": text, "files/old": "old"} {
+				if name == "zeros" && path == "files/old" {
+					continue
+				}
+				if err := os.WriteFile(k.file(path), change([]byte(has)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := k.text(path); !errors.Is(err, damage.Err) {
+					t.Errorf("%s, %s: %v", path, name, err)
+				}
+				if _, err := k.File(t.Context(), path); !errors.Is(err, damage.Err) {
+					t.Errorf("the file of %s, %s: %v", path, name, err)
+				}
 			}
-			if err := os.WriteFile(k.file(path), change([]byte(has)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := k.text(path); !errors.Is(err, damage.Err) {
-				t.Errorf("%s, %s: %v", path, name, err)
-			}
-			if _, err := k.File(t.Context(), path); !errors.Is(err, damage.Err) {
-				t.Errorf("the file of %s, %s: %v", path, name, err)
-			}
-		}
+		})
 	}
 	if _, err := k.Copy(t.Context(), "files/none", "runs/a/contexts/0"); !errors.Is(err, damage.Err) {
 		t.Errorf("a copy of nothing: %v", err)

@@ -37,17 +37,19 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		{"/leave", "known", ""}, // the answer may come, or not
 		{"/read", "unknown", ""},
 	} {
-		conn, err := net.Dial("tcp", web.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n{", c.path, c.host)
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
-		answer, err := io.ReadAll(conn)
-		if err != nil || !strings.HasPrefix(string(answer), c.want) {
-			t.Errorf("%+v: %q, %v", c, answer, err)
-		}
-		_ = conn.Close()
+		t.Run(c.path, func(t *testing.T) {
+			conn, err := net.Dial("tcp", web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n{", c.path, c.host)
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+			answer, err := io.ReadAll(conn)
+			if err != nil || !strings.HasPrefix(string(answer), c.want) {
+				t.Errorf("%+v: %q, %v", c, answer, err)
+			}
+			_ = conn.Close()
+		})
 	}
 }
 
@@ -67,14 +69,16 @@ func TestQuietClientsAreKept(t *testing.T) {
 	})))
 	defer web.Close()
 	for _, sent := range []string{"x", ""} {
-		response, err := http.Post(web.URL, "text/plain", strings.NewReader(sent))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		if string(text) != "done" {
-			t.Errorf("sent %q: got %q, %v", sent, text, err)
-		}
-		_ = response.Body.Close()
+		t.Run(sent, func(t *testing.T) {
+			response, err := http.Post(web.URL, "text/plain", strings.NewReader(sent))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			if string(text) != "done" {
+				t.Errorf("sent %q: got %q, %v", sent, text, err)
+			}
+			_ = response.Body.Close()
+		})
 	}
 }

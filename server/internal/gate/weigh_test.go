@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -28,11 +29,13 @@ func TestTextsWeighNothingBesideTheirBytes(t *testing.T) {
 		`"` + strings.Repeat(`\`, 7) + `",`: 0, // the text goes on
 		`"` + strings.Repeat(`\`, 8) + `",`: valueCost,
 	} {
-		for size := 1; size <= len(text); size++ {
-			if got := weigh(text, size); got != want {
-				t.Errorf("%s in parts of %d bytes weighs %d, not %d", text, size, got, want)
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			for size := 1; size <= len(text); size++ {
+				if got := weigh(text, size); got != want {
+					t.Errorf("%s in parts of %d bytes weighs %d, not %d", text, size, got, want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -50,22 +53,24 @@ func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	for _, element := range []string{
 		`0`, `""`, `[]`, `[0]`, `{}`, `{"":0}`, `{"A":"a"}`, `{"a":{"":0}}`, `{"J":[{}]}`, `{"I":{"I":{}}}`,
 	} {
-		text := "[" + strings.Repeat(element+",", n) + element + "]"
-		var values any
-		var structs []message
-		for _, into := range []any{&values, &structs} {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			err := json.Unmarshal([]byte(text), into)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			taken := int64(after.HeapAlloc) - int64(before.HeapAlloc)
-			if weight := weigh(text, 4096) + int64(len(text)); err == nil && weight < taken {
-				t.Errorf("%s as %T: weighs %d, takes %d", element, into, weight/n, taken/n)
+		t.Run(element, func(t *testing.T) {
+			text := "[" + strings.Repeat(element+",", n) + element + "]"
+			var values any
+			var structs []message
+			for _, into := range []any{&values, &structs} {
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				err := json.Unmarshal([]byte(text), into)
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				taken := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+				if weight := weigh(text, 4096) + int64(len(text)); err == nil && weight < taken {
+					t.Errorf("%s as %T: weighs %d, takes %d", element, into, weight/n, taken/n)
+				}
+				runtime.KeepAlive(into)
 			}
-			runtime.KeepAlive(into)
-		}
+		})
 	}
 }
 

@@ -166,48 +166,50 @@ func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 		"a line is gone":         {slices.Delete(slices.Clone(lines), 3, 4), []int64{3}, 1},
 		"two lines are swapped":  {swapped, []int64{3}, 1},
 	} {
-		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
-		if err := os.WriteFile(path, bytes.Join(c.lines, nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		check := func(when string) {
-			t.Helper()
-			all, marks := readLog(t, path, true), 0
-			for n := int64(1); n <= 10; n++ {
-				if want := fmt.Sprintf("event %d", n); all[n] != want && !slices.Contains(c.missing, n) {
-					t.Errorf("%s, %s: event %d is %q", name, when, n, all[n])
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			if err := os.WriteFile(path, bytes.Join(c.lines, nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check := func(when string) {
+				t.Helper()
+				all, marks := readLog(t, path, true), 0
+				for n := int64(1); n <= 10; n++ {
+					if want := fmt.Sprintf("event %d", n); all[n] != want && !slices.Contains(c.missing, n) {
+						t.Errorf("%s, %s: event %d is %q", name, when, n, all[n])
+					}
+				}
+				for n, text := range all {
+					if strings.Contains(text, "damaged") {
+						marks++
+					} else if slices.Contains(c.missing, n) && text != "new" {
+						t.Errorf("%s, %s: event %d is %q", name, when, n, text)
+					}
+				}
+				if when == "damaged" && marks != c.marks {
+					t.Errorf("%s: %d events stand for damaged ones: %v", name, marks, all)
 				}
 			}
-			for n, text := range all {
-				if strings.Contains(text, "damaged") {
-					marks++
-				} else if slices.Contains(c.missing, n) && text != "new" {
-					t.Errorf("%s, %s: event %d is %q", name, when, n, text)
-				}
+			check("damaged")
+			q := damage.NewQuarantine(dir)
+			found, err := CheckEvents(dir, filepath.Base(path), nil)
+			if err != nil || found == nil {
+				t.Errorf("%s: the check finds %v, %v", name, found, err)
 			}
-			if when == "damaged" && marks != c.marks {
-				t.Errorf("%s: %d events stand for damaged ones: %v", name, marks, all)
+			if _, err := CheckEvents(dir, filepath.Base(path), q); err != nil {
+				t.Error(err)
 			}
-		}
-		check("damaged")
-		q := damage.NewQuarantine(dir)
-		found, err := CheckEvents(dir, filepath.Base(path), nil)
-		if err != nil || found == nil {
-			t.Errorf("%s: the check finds %v, %v", name, found, err)
-		}
-		if _, err := CheckEvents(dir, filepath.Base(path), q); err != nil {
-			t.Error(err)
-		}
-		check("repaired")
+			check("repaired")
 
-		log, err := openEvents(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(log.add(ledger.Event{Kind: ledger.EventCall, Text: "new"}), log.close()); err != nil {
-			t.Fatal(err)
-		}
-		check("continued")
+			log, err := openEvents(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(log.add(ledger.Event{Kind: ledger.EventCall, Text: "new"}), log.close()); err != nil {
+				t.Fatal(err)
+			}
+			check("continued")
+		})
 	}
 
 	if all := readLog(t, filepath.Join(dir, "none"), true); len(all) != 1 || !strings.Contains(all[1], "damaged") {

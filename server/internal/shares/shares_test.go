@@ -17,12 +17,14 @@ func TestEachFurtherTenantFindsAPlace(t *testing.T) {
 	for most, want := range map[int64][]int64{
 		1: {1, 0}, 2: {1, 1, 0}, 3: {2, 1, 0}, 4: {2, 1, 1, 0}, 16: {8, 4, 2, 1, 1, 0}, 256: {128, 64, 32, 16, 8, 4},
 	} {
-		p := New(most)
-		for i, n := range want {
-			if got := fill(p, fmt.Sprint(i)); got != n {
-				t.Errorf("of %d, tenant %d gets %d, not %d", most, i, got, n)
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			p := New(most)
+			for i, n := range want {
+				if got := fill(p, fmt.Sprint(i)); got != n {
+					t.Errorf("of %d, tenant %d gets %d, not %d", most, i, got, n)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -37,9 +39,11 @@ func TestTenantsThatComeAndGoEndWithEqualShares(t *testing.T) {
 		}
 	}
 	for _, tenant := range tenants {
-		if all, mine := p.Load(tenant); mine < 28 || mine > 32 || all > 93 {
-			t.Errorf("%s has %d of %d", tenant, mine, all)
-		}
+		t.Run(tenant, func(t *testing.T) {
+			if all, mine := p.Load(tenant); mine < 28 || mine > 32 || all > 93 {
+				t.Errorf("%s has %d of %d", tenant, mine, all)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ package workers
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,21 +62,23 @@ func FuzzError(f *testing.F) {
 func TestPartsAreBounded(t *testing.T) {
 	limits := tiers.Limits{Output: 10, Memory: 1 << 10}
 	for _, of := range []string{partStdout, partArtefact, "else"} {
-		p := partsFor(limits)
-		piece := []byte(strings.Repeat("x", pieceBytes))
-		kept := 0
-		for range 100 {
-			p.add(part{Of: of, Name: "a", Data: piece})
-		}
-		for _, text := range p.texts {
-			kept += len(text)
-		}
-		for _, a := range p.artefacts {
-			kept += len(a.Data)
-		}
-		if p.wrong == nil || kept > maxArtefactBytes+1<<20 {
-			t.Errorf("%s: %d bytes are kept, %v", of, kept, p.wrong)
-		}
+		t.Run(fmt.Sprintf("%.60s", of), func(t *testing.T) {
+			p := partsFor(limits)
+			piece := []byte(strings.Repeat("x", pieceBytes))
+			kept := 0
+			for range 100 {
+				p.add(part{Of: of, Name: "a", Data: piece})
+			}
+			for _, text := range p.texts {
+				kept += len(text)
+			}
+			for _, a := range p.artefacts {
+				kept += len(a.Data)
+			}
+			if p.wrong == nil || kept > maxArtefactBytes+1<<20 {
+				t.Errorf("%s: %d bytes are kept, %v", of, kept, p.wrong)
+			}
+		})
 	}
 }
 
@@ -99,10 +102,12 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 		{"other", 2, false},
 		{"offered", 2, true},
 	} {
-		p := callParams{Function: row.function, Ordinal: row.ordinal}
-		if err := r.admit(p, tiers.Call{}); (err == nil) != row.isFine {
-			t.Errorf("%s, call %d: %v", row.function, row.ordinal, err)
-		}
+		t.Run(row.function, func(t *testing.T) {
+			p := callParams{Function: row.function, Ordinal: row.ordinal}
+			if err := r.admit(p, tiers.Call{}); (err == nil) != row.isFine {
+				t.Errorf("%s, call %d: %v", row.function, row.ordinal, err)
+			}
+		})
 	}
 	broken := tiers.Call{Args: []tiers.Value{tiers.Value("{")}}
 	if err := r.admit(callParams{Function: "offered", Ordinal: 2}, broken); err == nil {
@@ -117,16 +122,20 @@ func TestWhatAWorkerSaysIsBounded(t *testing.T) {
 		"exception": {Status: tiers.StatusRaised, Exception: &tiers.Exception{Traceback: long}},
 		"variable":  {Status: tiers.StatusOK, Variables: []tiers.Variable{{Name: "a", Kind: long}}},
 	} {
-		if err := checkResult(&r, tiers.DefaultLimits()); err == nil || !strings.Contains(err.Error(), "too long") {
-			t.Errorf("a long %s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := checkResult(&r, tiers.DefaultLimits()); err == nil || !strings.Contains(err.Error(), "too long") {
+				t.Errorf("a long %s: %v", name, err)
+			}
+		})
 	}
 
 	for _, kind := range []string{"", kindRejected, kindBroken} {
-		d := details{Kind: kind, Missing: long, Reason: long, Effects: tiers.EffectsNeverRan}
-		err := decodeError(jsonrpc.NewError(jsonrpc.CodeServer, d, "%s", long), "wasm")
-		if got := len(err.Error()); got > 3*maxSaid {
-			t.Errorf("an error of kind %q has %d bytes", kind, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", kind), func(t *testing.T) {
+			d := details{Kind: kind, Missing: long, Reason: long, Effects: tiers.EffectsNeverRan}
+			err := decodeError(jsonrpc.NewError(jsonrpc.CodeServer, d, "%s", long), "wasm")
+			if got := len(err.Error()); got > 3*maxSaid {
+				t.Errorf("an error of kind %q has %d bytes", kind, got)
+			}
+		})
 	}
 }

@@ -42,7 +42,7 @@ func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
 // sessions, one of which waits for its host all the time.
 func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 	ended := &endings{}
-	tier := openTier(t, Options{Grace: time.Second, Ended: ended.add})
+	tier := openTier(t, Options{Ended: ended.add})
 	var hanging []*sandbox
 	for range 3 {
 		hanging = append(hanging, open(t, tier, impatient("a")).(*sandbox))
@@ -103,7 +103,7 @@ func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 // TestASilentWorkerLosesNothingThatIsSaved stops the process of sessions that rest.
 func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	ended := &endings{}
-	tier := openTier(t, Options{Grace: time.Second, Ended: ended.add})
+	tier := openTier(t, Options{Ended: ended.add})
 	hanging := open(t, tier, tiers.Config{}).(*sandbox)
 	var all []*sandbox
 	for i := range 5 {

@@ -61,9 +61,11 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 		"model": c.File + ":3:1", "max_depth": "RLM_MAX_DEPTH", "max_turns": "--max-turns",
 		"max_calls": "default",
 	} {
-		if got := c.From(key).String(); got != want {
-			t.Errorf("%s comes from %s, want %s", key, got, want)
-		}
+		t.Run(key, func(t *testing.T) {
+			if got := c.From(key).String(); got != want {
+				t.Errorf("%s comes from %s, want %s", key, got, want)
+			}
+		})
 	}
 }
 
@@ -202,10 +204,12 @@ func TestMistakesOfAFileNameTheirPlace(t *testing.T) {
 		{"model: 'a\n", ":1:"},
 		{"model: a: b\n", ":1:"},
 	} {
-		_, err := load(t, c.content, nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %q in it", c.content, err, c.want)
-		}
+		t.Run(c.content, func(t *testing.T) {
+			_, err := load(t, c.content, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: %v, want %q in it", c.content, err, c.want)
+			}
+		})
 	}
 }
 
@@ -248,9 +252,11 @@ use_wasm: false
 	for name, tier := range map[string]string{
 		"use_monty": "interp", "use_wasm": "wasm", "use_container": "docker",
 	} {
-		if c, err := load(t, name+": true\n", nil); err != nil || c.Tier != tier {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c, err := load(t, name+": true\n", nil); err != nil || c.Tier != tier {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if c, err := load(t, "tier: docker\n",
 		[]string{"RLM_SANDBOX=wasm"}); err != nil || c.Tier != "wasm" ||
@@ -273,10 +279,12 @@ func TestForeignNamesThatContradictAreRefused(t *testing.T) {
 		"trigger_on_ahe_distilation: true\n":        "did you mean trigger_on_ahe_distillation?",
 		"metadata_only_root: false\nbypass: 4096\n": "contradicts metadata_only_root",
 	} {
-		_, err := load(t, content, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q in it", content, err, want)
-		}
+		t.Run(content, func(t *testing.T) {
+			_, err := load(t, content, nil)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q in it", content, err, want)
+			}
+		})
 	}
 	if _, err := load(t, "tier: wasm\nsandbox: wasm\nuse_wasm: true\n", nil); err != nil {
 		t.Errorf("names that agree are refused: %v", err)
@@ -290,18 +298,22 @@ func TestVariablesThatAreMisspeltAreErrors(t *testing.T) {
 		"RLM_PREVIEW=on":   "give true or false",
 		"RLM_USE_WASM=yes": "give true or false",
 	} {
-		_, err := load(t, "", []string{variable})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q in it", variable, err, want)
-		}
+		t.Run(variable, func(t *testing.T) {
+			_, err := load(t, "", []string{variable})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q in it", variable, err, want)
+			}
+		})
 	}
 	for _, fine := range []string{
 		"RLM_REQUIRE_TIERS=wasm", "RLM_DEMO_BYTES=1", "RLM_MODEL=", "=C:=C:\\",
 		"RLM_LOCAL_PYTHON=x",
 	} {
-		if _, err := load(t, "", []string{fine}); err != nil {
-			t.Errorf("%s: %v", fine, err)
-		}
+		t.Run(fine, func(t *testing.T) {
+			if _, err := load(t, "", []string{fine}); err != nil {
+				t.Errorf("%s: %v", fine, err)
+			}
+		})
 	}
 }
 
@@ -405,12 +417,14 @@ func TestHostileFilesEndSoon(t *testing.T) {
 		"comments": strings.Repeat("#\n", maxFile/2-1), "many": many(3000),
 		"colons": strings.Repeat(":", maxFile-1),
 	} {
-		begun := time.Now()
-		_, err := load(t, content, nil)
-		t.Logf("%s: %v: %.100v", name, time.Since(begun), err)
-		if err == nil && name != "comments" {
-			t.Errorf("%s is taken", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
+			_, err := load(t, content, nil)
+			t.Logf("%s: %v: %.100v", name, time.Since(begun), err)
+			if err == nil && name != "comments" {
+				t.Errorf("%s is taken", name)
+			}
+		})
 	}
 }
 
@@ -502,8 +516,10 @@ func TestSamplingHasAValueForEachDepth(t *testing.T) {
 		"extra_body: 7":           "extra_body: give a JSON object, or a list of them",
 		"extra_body: {a: {1: 2}}": "extra_body: a key in it is not a text",
 	} {
-		if _, err := load(t, file+"\n", nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", file, err, want)
-		}
+		t.Run(file, func(t *testing.T) {
+			if _, err := load(t, file+"\n", nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", file, err, want)
+			}
+		})
 	}
 }

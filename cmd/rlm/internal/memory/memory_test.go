@@ -109,9 +109,11 @@ func TestRunsAreRecalledInTheirOrder(t *testing.T) {
 			"[map[n:1]]",
 		},
 	} {
-		if got := ask(t, g, c.query); got != c.want {
-			t.Errorf("%s: %s, want %s", c.query, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.query), func(t *testing.T) {
+			if got := ask(t, g, c.query); got != c.want {
+				t.Errorf("%s: %s, want %s", c.query, got, c.want)
+			}
+		})
 	}
 
 	views, err := g.View(t.Context(), "8443", nil)
@@ -184,9 +186,11 @@ func TestFindingsOfReflectionsAndDistillations(t *testing.T) {
 			"[map[c.name:a firewall]]",
 		},
 	} {
-		if got := ask(t, g, c.query); got != c.want {
-			t.Errorf("%s: %s, want %s", c.query, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.query), func(t *testing.T) {
+			if got := ask(t, g, c.query); got != c.want {
+				t.Errorf("%s: %s, want %s", c.query, got, c.want)
+			}
+		})
 	}
 
 	// The seed's query for the edits of a manifest.
@@ -220,22 +224,24 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 		node + `{"type":"relationship","label":"X","start":{"id":"a"},"end":{"id":"zoe"}}`: "zoe",
 		`{"type":"node","id":"` + strings.Repeat("a", 5<<20) + `"}`:                        "line 1: ",
 	} {
-		path := filepath.Join(t.TempDir(), "memory.jsonl")
-		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f := openFile(t, path)
-		g, err := recall(t, f)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%.80q: %v, want %s", damaged, err, want)
-		}
-		if got := ask(t, g, "MATCH (n) RETURN count(n) AS n"); got != "[map[n:0]]" {
-			t.Errorf("%.80q: half of it is in the graph: %s", damaged, got)
-		}
-		_ = f.AddRun("q", answered("a")) // only the graph can tell about edges and properties
-		if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), damaged) {
-			t.Errorf("%.80q: the file was changed to %.200q, %v", damaged, now, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", damaged), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memory.jsonl")
+			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f := openFile(t, path)
+			g, err := recall(t, f)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%.80q: %v, want %s", damaged, err, want)
+			}
+			if got := ask(t, g, "MATCH (n) RETURN count(n) AS n"); got != "[map[n:0]]" {
+				t.Errorf("%.80q: half of it is in the graph: %s", damaged, got)
+			}
+			_ = f.AddRun("q", answered("a")) // only the graph can tell about edges and properties
+			if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), damaged) {
+				t.Errorf("%.80q: the file was changed to %.200q, %v", damaged, now, err)
+			}
+		})
 	}
 }
 
@@ -273,18 +279,20 @@ func TestNoRunIsAddedToALineThatIsNone(t *testing.T) {
 		`{"id":"a","sequence":1e300}`:                   "sequence is greater",
 		`{"id":"` + strings.Repeat("a", 5<<20) + `"}`:   "too long",
 	} {
-		path := filepath.Join(t.TempDir(), "memory.jsonl")
-		old := `{"id":"a","type":"X"}` + "\n" + damaged
-		if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		err := openFile(t, path).AddRun("q", answered("a"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80q: %v, want %s", damaged, err, want)
-		}
-		if now, err := os.ReadFile(path); err != nil || string(now) != old {
-			t.Errorf("%.80q: the file was changed: %v", damaged, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", damaged), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "memory.jsonl")
+			old := `{"id":"a","type":"X"}` + "\n" + damaged
+			if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := openFile(t, path).AddRun("q", answered("a"))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.80q: %v, want %s", damaged, err, want)
+			}
+			if now, err := os.ReadFile(path); err != nil || string(now) != old {
+				t.Errorf("%.80q: the file was changed: %v", damaged, err)
+			}
+		})
 	}
 }
 

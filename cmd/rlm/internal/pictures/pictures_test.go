@@ -58,16 +58,18 @@ func TestTheEnvironmentTellsTheProtocol(t *testing.T) {
 		{"TERM=dumb", "\x1b[?4c", None},
 		{"", "\x1b[?4c", None},
 	} {
-		variables := map[string]string{}
-		for word := range strings.FieldsSeq(c.env) {
-			name, value, _ := strings.Cut(word, "=")
-			variables[name] = value
-		}
-		got := Detect(func(name string) string { return variables[name] },
-			func() string { return c.answer })
-		if got != c.want {
-			t.Errorf("%s, %q: %s", c.env, c.answer, got)
-		}
+		t.Run(c.env, func(t *testing.T) {
+			variables := map[string]string{}
+			for word := range strings.FieldsSeq(c.env) {
+				name, value, _ := strings.Cut(word, "=")
+				variables[name] = value
+			}
+			got := Detect(func(name string) string { return variables[name] },
+				func() string { return c.answer })
+			if got != c.want {
+				t.Errorf("%s, %q: %s", c.env, c.answer, got)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -193,15 +194,17 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 	k := useKeeper(t)
 	names := []string{"", ".", "..", "../x", "a/b", `a\b`, ".hidden", "-x", "a b", "é", strings.Repeat("a", 65)}
 	for _, name := range names {
-		for what, err := range map[string]error{
-			"exported": k.Export(t.Context(), name, io.Discard),
-			"removed":  k.Remove(t.Context(), name),
-			"imported": k.Import(t.Context(), strings.NewReader(""), name, true),
-		} {
-			if err == nil || !strings.Contains(err.Error(), "cannot name a session") {
-				t.Errorf("%q was %s: %v", name, what, err)
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			for what, err := range map[string]error{
+				"exported": k.Export(t.Context(), name, io.Discard),
+				"removed":  k.Remove(t.Context(), name),
+				"imported": k.Import(t.Context(), strings.NewReader(""), name, true),
+			} {
+				if err == nil || !strings.Contains(err.Error(), "cannot name a session") {
+					t.Errorf("%q was %s: %v", name, what, err)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -325,9 +328,11 @@ func TestMemoryStaysInTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"a": true, "copy": true, "foreign": false} {
-		if _, state, err := k.load(ctx, name); err != nil || hasMemory(state) != want {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, state, err := k.load(ctx, name); err != nil || hasMemory(state) != want {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	if _, state, err := readFile(&exported); err != nil || hasMemory(state) {
 		t.Errorf("the exported file: %v", err)
@@ -343,15 +348,17 @@ func TestADamagedSnapshotIsNotImported(t *testing.T) {
 		"trailing":     whole + "x",
 		"not a snapsh": "",
 	} {
-		var exported bytes.Buffer
-		if err := writeFile(&exported, Conversation{}, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		err := k.Import(t.Context(), &exported, "to", true)
-		exists, failed := k.Exists(t.Context(), "to")
-		if err == nil || !strings.Contains(err.Error(), want) || exists || failed != nil {
-			t.Errorf("%v, want %s; it exists: %t, %v", err, want, exists, failed)
-		}
+		t.Run(want, func(t *testing.T) {
+			var exported bytes.Buffer
+			if err := writeFile(&exported, Conversation{}, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			err := k.Import(t.Context(), &exported, "to", true)
+			exists, failed := k.Exists(t.Context(), "to")
+			if err == nil || !strings.Contains(err.Error(), want) || exists || failed != nil {
+				t.Errorf("%v, want %s; it exists: %t, %v", err, want, exists, failed)
+			}
+		})
 	}
 }
 
@@ -440,8 +447,10 @@ func TestADamagedSessionIsRefused(t *testing.T) {
 		"more than 268435456":              append([]byte(magic), 0xff, 0xff, 0xff, 0xff),
 		"if you do not need it, delete it": good[:len(good)-1],
 	} {
-		keepOld(t, k, "x", data)
-		expectRefused(t, dir, "x", want)
+		t.Run(want, func(t *testing.T) {
+			keepOld(t, k, "x", data)
+			expectRefused(t, dir, "x", want)
+		})
 	}
 	path := filepath.Join(k.files, "x")
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {

@@ -71,10 +71,12 @@ func TestAskUnderstandsAWorker(t *testing.T) {
 		"rubbish": said(t, 'M', "{"), "another kind": said(t, '?', ""), "an end": nil,
 		"half a frame": said(t, 'D', "program")[:4],
 	} {
-		if _, _, err := Ask(&conversation{Reader: bytes.NewReader(answer)}, request); err == nil ||
-			errors.As(err, &failure) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := Ask(&conversation{Reader: bytes.NewReader(answer)}, request); err == nil ||
+				errors.As(err, &failure) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -194,13 +194,15 @@ func TestARelayWithoutAHost(t *testing.T) {
 		"": "", "\x00\x00\x00\x00R": "is a frame of kind", "\x01\x00\x00\x00B": "larger than " +
 			"its maximum",
 	} {
-		err := serve(struct {
-			io.Reader
-			io.Writer
-		}{strings.NewReader(sent), io.Discard}, command{path: "/no/such/program"})
-		if want == "" && err != nil ||
-			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v", sent, err)
-		}
+		t.Run(sent, func(t *testing.T) {
+			err := serve(struct {
+				io.Reader
+				io.Writer
+			}{strings.NewReader(sent), io.Discard}, command{path: "/no/such/program"})
+			if want == "" && err != nil ||
+				want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%q: %v", sent, err)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -17,11 +18,13 @@ func TestAnInputCalledAsInPythonIsExplained(t *testing.T) {
 		{"panic", "undefined: context", false},
 		{"CompileError", "1:2: Context.Count undefined (type string has no field or method Count)", false},
 	} {
-		x := ExplainMistake(c.kind, c.message, c.message+"\n")
-		if strings.Contains(x.Message, "Context_1, Context_2") != c.explained ||
-			strings.Contains(x.Traceback, "the first input is Context") != c.explained {
-			t.Errorf("%s: %+v", c.message, x)
-		}
+		t.Run(c.kind, func(t *testing.T) {
+			x := ExplainMistake(c.kind, c.message, c.message+"\n")
+			if strings.Contains(x.Message, "Context_1, Context_2") != c.explained ||
+				strings.Contains(x.Traceback, "the first input is Context") != c.explained {
+				t.Errorf("%s: %+v", c.message, x)
+			}
+		})
 	}
 }
 
@@ -33,11 +36,13 @@ func TestAMethodOfALongInputIsExplained(t *testing.T) {
 		"1:2: name.Count undefined (type string has no field or method Count)":       false,
 		"snippet_1.go:2:13: undefined method: Finder":                                false,
 	} {
-		x := ExplainMistake(CompileError, message, message+"\n")
-		if strings.Contains(x.Message, "(an input of at most 64 KiB is a string") != explained ||
-			strings.Contains(x.Traceback, "strings.Count(Context") != explained {
-			t.Errorf("%s: %+v", message, x)
-		}
+		t.Run(fmt.Sprintf("%.60s", message), func(t *testing.T) {
+			x := ExplainMistake(CompileError, message, message+"\n")
+			if strings.Contains(x.Message, "(an input of at most 64 KiB is a string") != explained ||
+				strings.Contains(x.Traceback, "strings.Count(Context") != explained {
+				t.Errorf("%s: %+v", message, x)
+			}
+		})
 	}
 }
 
@@ -51,10 +56,12 @@ func TestAMissingImportIsNamed(t *testing.T) {
 		"2:3: undefined: fmt.Printn":     "undefined: fmt.Printn",
 		"2:3: fmt declared and not used": "not used",
 	} {
-		x := ExplainMistake(CompileError, message, message+"\n")
-		if !strings.HasSuffix(x.Message, want) {
-			t.Errorf("%s: %q", message, x.Message)
-		}
+		t.Run(fmt.Sprintf("%.60s", message), func(t *testing.T) {
+			x := ExplainMistake(CompileError, message, message+"\n")
+			if !strings.HasSuffix(x.Message, want) {
+				t.Errorf("%s: %q", message, x.Message)
+			}
+		})
 	}
 	if x := ExplainMistake("panic", "undefined: fmt", ""); x.Message != "undefined: fmt" {
 		t.Errorf("a panic: %q", x.Message)

@@ -37,11 +37,13 @@ func TestComputingIsEstimated(t *testing.T) {
 			25 * ms, 300 * ms, 1,
 		},
 	} {
-		n := analyse(t, c.source).Needs
-		if n.Computes < c.low || n.Computes > c.high || n.ComputesLine != c.line {
-			t.Errorf("%q: computes %v in line %d, want %v to %v in line %d",
-				c.source, n.Computes, n.ComputesLine, c.low, c.high, c.line)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			n := analyse(t, c.source).Needs
+			if n.Computes < c.low || n.Computes > c.high || n.ComputesLine != c.line {
+				t.Errorf("%q: computes %v in line %d, want %v to %v in line %d",
+					c.source, n.Computes, n.ComputesLine, c.low, c.high, c.line)
+			}
+		})
 	}
 }
 
@@ -64,9 +66,11 @@ func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 		"for i := 0; i < 1e9/0; i++ {\n}",
 		"for i := range \"1000000000\" {\n}", "func f() { f() }\nf()",
 	} {
-		if n := analyse(t, source).Needs; n.Computes != 0 || n.ComputesLine != 0 {
-			t.Errorf("%q: computes %v in line %d", source, n.Computes, n.ComputesLine)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			if n := analyse(t, source).Needs; n.Computes != 0 || n.ComputesLine != 0 {
+				t.Errorf("%q: computes %v in line %d", source, n.Computes, n.ComputesLine)
+			}
+		})
 	}
 }
 

@@ -80,19 +80,21 @@ func TestFeaturesAreFound(t *testing.T) {
 		},
 		{"answer := Query(\"x\")\nFINAL(answer)", ""},
 	} {
-		v := analyse(t, c.source)
-		if v.Needs == nil {
-			t.Errorf("%q: %+v %q", c.source, v.Invalid, v.Unknown)
-			continue
-		}
-		var got []string
-		for _, f := range v.Needs.Features {
-			got = append(got, string(f.Feature))
-		}
-		slices.Sort(got)
-		if got := strings.Join(slices.Compact(got), " "); got != c.want {
-			t.Errorf("%q\n  needs %q, want %q", c.source, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			v := analyse(t, c.source)
+			if v.Needs == nil {
+				t.Errorf("%q: %+v %q", c.source, v.Invalid, v.Unknown)
+				return
+			}
+			var got []string
+			for _, f := range v.Needs.Features {
+				got = append(got, string(f.Feature))
+			}
+			slices.Sort(got)
+			if got := strings.Join(slices.Compact(got), " "); got != c.want {
+				t.Errorf("%q\n  needs %q, want %q", c.source, got, c.want)
+			}
+		})
 	}
 }
 
@@ -134,21 +136,23 @@ func TestNamesAreFound(t *testing.T) {
 			"r:[sync] w:[wg] c:[] f:[wg] i:[]",
 		},
 	} {
-		v := analyse(t, c.source)
-		if v.Needs == nil {
-			t.Errorf("%q: %+v %q", c.source, v.Invalid, v.Unknown)
-			continue
-		}
-		n := v.Needs
-		var imports []string
-		for _, i := range n.Imports {
-			imports = append(imports, fmt.Sprintf("%s@%d", i.Module, i.Line))
-		}
-		got := fmt.Sprintf("r:%v w:%v c:%v f:%v i:%v",
-			n.Reads, n.Writes, n.Calls, n.Defines, imports)
-		if got != c.want {
-			t.Errorf("%q\n  got  %s\n  want %s", c.source, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			v := analyse(t, c.source)
+			if v.Needs == nil {
+				t.Errorf("%q: %+v %q", c.source, v.Invalid, v.Unknown)
+				return
+			}
+			n := v.Needs
+			var imports []string
+			for _, i := range n.Imports {
+				imports = append(imports, fmt.Sprintf("%s@%d", i.Module, i.Line))
+			}
+			got := fmt.Sprintf("r:%v w:%v c:%v f:%v i:%v",
+				n.Reads, n.Writes, n.Calls, n.Defines, imports)
+			if got != c.want {
+				t.Errorf("%q\n  got  %s\n  want %s", c.source, got, c.want)
+			}
+		})
 	}
 }
 
@@ -168,14 +172,16 @@ func TestInvalidNamesTheSnippetsOwnLine(t *testing.T) {
 		{"package", "snippet.go:1:"},
 		{"}", "snippet.go:1:"},
 	} {
-		v := analyse(t, c.source)
-		if v.Invalid == nil || !strings.HasPrefix(v.Invalid.Message, c.want) ||
-			v.Invalid.Type != "SyntaxError" {
-			t.Errorf("%q: %+v, want %q", c.source, v, c.want)
-			if v.Invalid != nil {
-				t.Log(v.Invalid)
+		t.Run(c.source, func(t *testing.T) {
+			v := analyse(t, c.source)
+			if v.Invalid == nil || !strings.HasPrefix(v.Invalid.Message, c.want) ||
+				v.Invalid.Type != "SyntaxError" {
+				t.Errorf("%q: %+v, want %q", c.source, v, c.want)
+				if v.Invalid != nil {
+					t.Log(v.Invalid)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -184,17 +190,21 @@ func TestUnknownIsSaid(t *testing.T) {
 		strings.Repeat("x := 1\n", maxSource/7+1),
 		"x := " + strings.Repeat("(", 200_000) + strings.Repeat(")", 200_000),
 	} {
-		if v := analyse(t, source); v.Unknown == "" {
-			t.Errorf("%.20s…: %+v", source, v)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			if v := analyse(t, source); v.Unknown == "" {
+				t.Errorf("%.20s…: %+v", source, v)
+			}
+		})
 	}
 }
 
 func TestEmptyIsValid(t *testing.T) {
 	for _, source := range []string{"", "\n", "// comment", "/* a\nb */", ";"} {
-		if v := analyse(t, source); v.Needs == nil {
-			t.Errorf("%q: %+v", source, v.Invalid)
-		}
+		t.Run(source, func(t *testing.T) {
+			if v := analyse(t, source); v.Needs == nil {
+				t.Errorf("%q: %+v", source, v.Invalid)
+			}
+		})
 	}
 }
 
@@ -245,8 +255,10 @@ func TestLooksLikeGoTellsGoFromMistakesInPython(t *testing.T) {
 		"import os": false, "a, b := f(1)": false,
 		"y := math.Sqrt(2)": false, "x := \"{\"": false, "": false,
 	} {
-		if got := looksLikeGo(source); got != want {
-			t.Errorf("%q: %v", source, got)
-		}
+		t.Run(source, func(t *testing.T) {
+			if got := looksLikeGo(source); got != want {
+				t.Errorf("%q: %v", source, got)
+			}
+		})
 	}
 }

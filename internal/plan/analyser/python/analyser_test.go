@@ -54,9 +54,11 @@ func TestCacheForgetsWhatWasUsedLongestAgo(t *testing.T) {
 	c.get(key(1))
 	c.put(key(3), router.Verdict{Unknown: "3"}, 3)
 	for n, want := range map[byte]bool{1: true, 2: false, 3: true} {
-		if v, ok := c.get(key(n)); ok != want || ok && v.Unknown != fmt.Sprint(n) {
-			t.Errorf("%d: %v %+v", n, ok, v)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if v, ok := c.get(key(n)); ok != want || ok && v.Unknown != fmt.Sprint(n) {
+				t.Errorf("%d: %v %+v", n, ok, v)
+			}
+		})
 	}
 }
 
@@ -68,9 +70,11 @@ func TestNothingIsExecuted(t *testing.T) {
 		`"""` + "\n" + `""" ; FINAL(1)`, `'"); FINAL(1) #'`, "@FINAL\ndef f(): pass",
 		"x: FINAL(1) = 2", "f'{FINAL(1)}'",
 	} {
-		if n := needs(t, a, source); n.Language != tiers.Python {
-			t.Errorf("%q: %+v", source, n)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			if n := needs(t, a, source); n.Language != tiers.Python {
+				t.Errorf("%q: %+v", source, n)
+			}
+		})
 	}
 }
 

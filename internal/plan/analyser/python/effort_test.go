@@ -49,11 +49,13 @@ func TestComputingIsEstimated(t *testing.T) {
 		{"for i, x in enumerate(range(1 << 20)): pass", 35 * ms, 1},
 		{"for i in reversed(range(0, -1_000_000, -1)): pass", 24 * ms, 1},
 	} {
-		n := needs(t, a, c.source)
-		if n.Computes < c.native/4 || n.Computes > c.native*3/2 || n.ComputesLine != c.line {
-			t.Errorf("%q: computes %v in line %d, want about %v in line %d",
-				c.source, n.Computes, n.ComputesLine, c.native, c.line)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			n := needs(t, a, c.source)
+			if n.Computes < c.native/4 || n.Computes > c.native*3/2 || n.ComputesLine != c.line {
+				t.Errorf("%q: computes %v in line %d, want about %v in line %d",
+					c.source, n.Computes, n.ComputesLine, c.native, c.line)
+			}
+		})
 	}
 }
 
@@ -79,9 +81,11 @@ func TestNothingIsClaimedOfUnknownBounds(t *testing.T) {
 		"math.factorial(-10**9)",
 		"print('10**9 products of range(10**9)')",
 	} {
-		if n := needs(t, a, source); n.Computes != 0 || n.ComputesLine != 0 {
-			t.Errorf("%q: computes %v in line %d", source, n.Computes, n.ComputesLine)
-		}
+		t.Run(source, func(t *testing.T) {
+			if n := needs(t, a, source); n.Computes != 0 || n.ComputesLine != 0 {
+				t.Errorf("%q: computes %v in line %d", source, n.Computes, n.ComputesLine)
+			}
+		})
 	}
 }
 
@@ -103,9 +107,11 @@ func TestHostileBoundsAreCheap(t *testing.T) {
 		"huge": "for i in range(" + strings.Repeat("9",
 			4000) + "): pass\nfor i in range(10**9): pass",
 	} {
-		if n := needs(t, a, source); n.Computes < time.Second && name != "a long sum" {
-			t.Errorf("%s: computes %v", name, n.Computes)
-		}
+		t.Run(name, func(t *testing.T) {
+			if n := needs(t, a, source); n.Computes < time.Second && name != "a long sum" {
+				t.Errorf("%s: computes %v", name, n.Computes)
+			}
+		})
 	}
 }
 

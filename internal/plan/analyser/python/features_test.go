@@ -1,6 +1,7 @@
 package python
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -234,9 +235,11 @@ func TestFeaturesAreFound(t *testing.T) {
 		{"[x for x in y]; {x: 1 for x in y}; {x for x in y}", ""},
 		{"awaited = 'async def class yield'", ""},
 	} {
-		got := strings.Join(features(needs(t, a, c.source)), " ")
-		if got != c.want {
-			t.Errorf("%q\n  needs %q, want %q", c.source, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			got := strings.Join(features(needs(t, a, c.source)), " ")
+			if got != c.want {
+				t.Errorf("%q\n  needs %q, want %q", c.source, got, c.want)
+			}
+		})
 	}
 }

@@ -216,9 +216,11 @@ func TestValidIsNotInvalid(t *testing.T) {
 		"async def f():\n    return [await x for x in y]", "with (a as b, c as d): pass",
 		"class A[T: int = str]: pass", "print('\\d')", "\ufeffx = 1", "x = 1\r\ny = 2\rz = 3",
 	} {
-		if v, err := a.Analyse(context.Background(), source); err != nil || v.Needs == nil {
-			t.Errorf("%q: %+v %q %v", source, v.Invalid, v.Unknown, err)
-		}
+		t.Run(source, func(t *testing.T) {
+			if v, err := a.Analyse(context.Background(), source); err != nil || v.Needs == nil {
+				t.Errorf("%q: %+v %q %v", source, v.Invalid, v.Unknown, err)
+			}
+		})
 	}
 }
 
@@ -234,11 +236,13 @@ func TestUnknownIsSaid(t *testing.T) {
 		"deep lambdas":     strings.Repeat("lambda:", 10_000) + "1",
 		"too long":         strings.Repeat("x = 1\n", maxSource/6+1),
 	} {
-		if v, err := a.Analyse(context.Background(), source); err != nil || v.Unknown == "" {
-			t.Errorf("%s: %+v, %v", name, v, err)
-		}
-		if n := needs(t, a, "x = "+name[:4]); len(n.Writes) != 1 {
-			t.Errorf("after %s: %+v", name, n)
-		}
+		t.Run(name, func(t *testing.T) {
+			if v, err := a.Analyse(context.Background(), source); err != nil || v.Unknown == "" {
+				t.Errorf("%s: %+v, %v", name, v, err)
+			}
+			if n := needs(t, a, "x = "+name[:4]); len(n.Writes) != 1 {
+				t.Errorf("after %s: %+v", name, n)
+			}
+		})
 	}
 }

@@ -142,8 +142,10 @@ func TestWhatIsNotReachedIsNotNeeded(t *testing.T) {
 		{"def f(path):\n    return open(path).read()\nprint(len(f('x')))", "files"},
 		{"def f(code):\n    exec(code)", "dynamic"},
 	} {
-		if got := needed(needs(t, a, c.source)); got != c.want {
-			t.Errorf("%s\n  needs %q, want %q", c.source, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			if got := needed(needs(t, a, c.source)); got != c.want {
+				t.Errorf("%s\n  needs %q, want %q", c.source, got, c.want)
+			}
+		})
 	}
 }

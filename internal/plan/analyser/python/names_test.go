@@ -92,9 +92,11 @@ func TestNamesAreFound(t *testing.T) {
 		{"print(__name__, __doc__)", ""},
 		{"def f(): return os.getcwd()\nimport os\nf()", "w:f,os f:f"},
 	} {
-		if got := names(needs(t, a, c.source)); got != c.want {
-			t.Errorf("%q\n  got  %s\n  want %s", c.source, got, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			if got := names(needs(t, a, c.source)); got != c.want {
+				t.Errorf("%q\n  got  %s\n  want %s", c.source, got, c.want)
+			}
+		})
 	}
 }
 
@@ -142,16 +144,18 @@ func TestImportsAreFound(t *testing.T) {
 		{"importlib.import_module(f'{x}')", ""},
 		{"text = 'import numpy'", ""},
 	} {
-		var parts []string
-		for _, i := range needs(t, a, c.source).Imports {
-			guard := ""
-			if i.Guarded {
-				guard = "?"
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			var parts []string
+			for _, i := range needs(t, a, c.source).Imports {
+				guard := ""
+				if i.Guarded {
+					guard = "?"
+				}
+				parts = append(parts, fmt.Sprintf("%s%s@%d", i.Module, guard, i.Line))
 			}
-			parts = append(parts, fmt.Sprintf("%s%s@%d", i.Module, guard, i.Line))
-		}
-		if got := strings.Join(parts, " "); got != c.want {
-			t.Errorf("%q\n  imports %s\n  want    %s", c.source, got, c.want)
-		}
+			if got := strings.Join(parts, " "); got != c.want {
+				t.Errorf("%q\n  imports %s\n  want    %s", c.source, got, c.want)
+			}
+		})
 	}
 }

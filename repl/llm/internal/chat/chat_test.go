@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,11 +41,13 @@ func TestSchemasAreShapedForServers(t *testing.T) {
 		{`{"type":"array","items":` + strings.Repeat(`{"items":`, 100) + `{}` +
 			strings.Repeat(`}`, 101), true, true, false},
 	} {
-		shape, ok := newShape(json.RawMessage(c.schema))
-		if ok != c.ok || shape.Wrapped != c.wrap || shape.Strict != c.exact ||
-			ok && !json.Valid(shape.Schema) {
-			t.Errorf("%s: got %v %+v %s", c.schema, ok, shape, shape.Schema)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.schema), func(t *testing.T) {
+			shape, ok := newShape(json.RawMessage(c.schema))
+			if ok != c.ok || shape.Wrapped != c.wrap || shape.Strict != c.exact ||
+				ok && !json.Valid(shape.Schema) {
+				t.Errorf("%s: got %v %+v %s", c.schema, ok, shape, shape.Schema)
+			}
+		})
 	}
 
 	shape, _ := newShape(json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}`))
@@ -62,9 +65,11 @@ func TestFencesAroundAWholeReplyAreTakenOff(t *testing.T) {
 		"```a\nx\n```\nand\n```b\ny\n```": "```a\nx\n```\nand\n```b\ny\n```",
 		"see ```x\n1\n```":                "see ```x\n1\n```",
 	} {
-		if got := removeFence(text); got != want {
-			t.Errorf("%q: got %q", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := removeFence(text); got != want {
+				t.Errorf("%q: got %q", text, got)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -39,12 +40,14 @@ func TestRetryAfterIsReadInEveryForm(t *testing.T) {
 		{"99999999999999999999999999", "", maxRetryAfter},
 		{"", "9223372036854775807", maxRetryAfter},
 	} {
-		header := http.Header{}
-		header.Set("Retry-After", c.header)
-		header.Set("Retry-After-Ms", c.ms)
-		if got := parseRetryAfter(header, now); got != c.want {
-			t.Errorf("%q, %q: %s, want %s", c.header, c.ms, got, c.want)
-		}
+		t.Run(c.header, func(t *testing.T) {
+			header := http.Header{}
+			header.Set("Retry-After", c.header)
+			header.Set("Retry-After-Ms", c.ms)
+			if got := parseRetryAfter(header, now); got != c.want {
+				t.Errorf("%q, %q: %s, want %s", c.header, c.ms, got, c.want)
+			}
+		})
 	}
 }
 
@@ -61,12 +64,14 @@ func TestPausesGrowWithinBounds(t *testing.T) {
 		1: time.Second, 2: 2 * time.Second,
 		3: 4 * time.Second, 5: 10 * time.Second, 500: 10 * time.Second,
 	} {
-		for range 100 {
-			pause := c.choosePause(&llm.Error{Attempts: attempt}, time.Hour)
-			if pause < mean/2 || pause > min(mean*3/2, 10*time.Second) {
-				t.Fatalf("attempt %d: %s", attempt, pause)
+		t.Run(fmt.Sprint(attempt), func(t *testing.T) {
+			for range 100 {
+				pause := c.choosePause(&llm.Error{Attempts: attempt}, time.Hour)
+				if pause < mean/2 || pause > min(mean*3/2, 10*time.Second) {
+					t.Fatalf("attempt %d: %s", attempt, pause)
+				}
 			}
-		}
+		})
 	}
 
 	for asked, least := range map[time.Duration]time.Duration{
@@ -88,9 +93,11 @@ func TestAServersWordsAreCleaned(t *testing.T) {
 		"\xff":                             "\ufffd",
 		"s\x00k-\u200bkey":                 "[hidden]",
 	} {
-		if got := c.clean(text); got != want {
-			t.Errorf("%q: got %q", text, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got := c.clean(text); got != want {
+				t.Errorf("%q: got %q", text, got)
+			}
+		})
 	}
 }
 
@@ -129,20 +136,24 @@ func TestFailuresAreReadInEveryDialect(t *testing.T) {
 		{`[]`, kind.ErrServer, ""},
 		{`<html`, kind.ErrServer, ""},
 	} {
-		want := llm.Error{Kind: c.kind, Message: c.message}
-		if got := ParseFailure([]byte(c.text)); *got != want {
-			t.Errorf("%s: got %+v", c.text, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			want := llm.Error{Kind: c.kind, Message: c.message}
+			if got := ParseFailure([]byte(c.text)); *got != want {
+				t.Errorf("%s: got %+v", c.text, got)
+			}
+		})
 	}
 }
 
 func TestABodyIsReadToItsBoundAndNoFurther(t *testing.T) {
 	for size, want := range map[int]error{9: nil, 10: nil, 11: errTooLarge, 5000: errTooLarge} {
-		b := &boundedReader{r: strings.NewReader(strings.Repeat("x", size)), left: 10}
-		text, err := io.ReadAll(b)
-		if !errors.Is(err, want) || len(text) > 10 || want == nil && len(text) != size {
-			t.Errorf("%d bytes: got %d, %v", size, len(text), err)
-		}
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			b := &boundedReader{r: strings.NewReader(strings.Repeat("x", size)), left: 10}
+			text, err := io.ReadAll(b)
+			if !errors.Is(err, want) || len(text) > 10 || want == nil && len(text) != size {
+				t.Errorf("%d bytes: got %d, %v", size, len(text), err)
+			}
+		})
 	}
 }
 
@@ -165,29 +176,31 @@ func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 		{503, "", "", 0, `server error (HTTP status 503): HOST sent an empty reply`},
 		{503, "text/plain", "no upstream", 0, `server error (HTTP status 503): no upstream`},
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", c.kind)
-			w.Header().Set("Content-Length", strconv.Itoa(len(c.body)+c.cut))
-			w.WriteHeader(c.status)
-			_, _ = io.WriteString(w, c.body)
-		}))
-		client, err := New(Options{
-			Name: "openai", BaseURL: server.URL, Key: llm.NewSecret("sk-secret"), KeyHeader: "Authorization",
+		t.Run(fmt.Sprintf("%.60s", c.body), func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				w.Header().Set("Content-Length", strconv.Itoa(len(c.body)+c.cut))
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			client, err := New(Options{
+				Name: "openai", BaseURL: server.URL, Key: llm.NewSecret("sk-secret"), KeyHeader: "Authorization",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var into struct{}
+			_, err = client.Do(t.Context(), Call{
+				Method: http.MethodPost, Model: "m", Once: true,
+				Read: func(body io.Reader) error { return ReadJSON(body, &into) },
+			})
+			want := `openai: cannot ask model "m": ` + strings.ReplaceAll(c.want, "HOST", client.host.Host)
+			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
+				t.Errorf("%d %s %.20q: got %v, want %s", c.status, c.kind, c.body, err, want)
+			}
+			_ = client.Close()
+			server.Close()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var into struct{}
-		_, err = client.Do(t.Context(), Call{
-			Method: http.MethodPost, Model: "m", Once: true,
-			Read: func(body io.Reader) error { return ReadJSON(body, &into) },
-		})
-		want := `openai: cannot ask model "m": ` + strings.ReplaceAll(c.want, "HOST", client.host.Host)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
-			t.Errorf("%d %s %.20q: got %v, want %s", c.status, c.kind, c.body, err, want)
-		}
-		_ = client.Close()
-		server.Close()
 	}
 }
 

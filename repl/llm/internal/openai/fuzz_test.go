@@ -2,6 +2,7 @@ package openai
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,9 +50,11 @@ func TestNamesOfSchemasAreMadeFit(t *testing.T) {
 		"": "reply", "a b/ü": "a_b__",
 		strings.Repeat("x", 99): strings.Repeat("x", 64),
 	} {
-		if got := cleanSchemaName(name); got != want {
-			t.Errorf("%q: got %q", name, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			if got := cleanSchemaName(name); got != want {
+				t.Errorf("%q: got %q", name, got)
+			}
+		})
 	}
 }
 
@@ -65,26 +68,30 @@ func TestContentInPartsIsRead(t *testing.T) {
 		`[{"type":"output_text","text":"re"},"d"]`:                                                        "red",
 		`[{"text":"red"},{"type":"image_url","image_url":{"url":"x"}}]`:                                   "red",
 	} {
-		whole := &reader{}
-		body := `{"choices":[{"message":{"content":` + message + `},"finish_reason":"stop"}]}`
-		if err := whole.ReadWhole(strings.NewReader(body)); err != nil || whole.Reply().Text != want {
-			t.Errorf("%s: got %q, %v", message, whole.Reply().Text, err)
-		}
-		streamed := &reader{}
-		event := `{"choices":[{"delta":{"content":` + message + `}}]}`
-		if text, err := streamed.ReadEvent([]byte(event)); err != nil || text != want {
-			t.Errorf("%s: streamed %q, %v", message, text, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", message), func(t *testing.T) {
+			whole := &reader{}
+			body := `{"choices":[{"message":{"content":` + message + `},"finish_reason":"stop"}]}`
+			if err := whole.ReadWhole(strings.NewReader(body)); err != nil || whole.Reply().Text != want {
+				t.Errorf("%s: got %q, %v", message, whole.Reply().Text, err)
+			}
+			streamed := &reader{}
+			event := `{"choices":[{"delta":{"content":` + message + `}}]}`
+			if text, err := streamed.ReadEvent([]byte(event)); err != nil || text != want {
+				t.Errorf("%s: streamed %q, %v", message, text, err)
+			}
+		})
 	}
 
 	for _, message := range []string{
 		`7`, `{"text":"red"}`, `[7]`, `[["red"]]`, `[{"text":7}]`,
 		"[" + strings.Repeat("{},", 20_000) + "{}]",
 	} {
-		err := (&reader{}).ReadWhole(strings.NewReader(`{"choices":[{"message":{"content":` + message + `}}]}`))
-		if !errors.Is(err, kind.ErrMalformed) {
-			t.Errorf("%.40s: got %v", message, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", message), func(t *testing.T) {
+			err := (&reader{}).ReadWhole(strings.NewReader(`{"choices":[{"message":{"content":` + message + `}}]}`))
+			if !errors.Is(err, kind.ErrMalformed) {
+				t.Errorf("%.40s: got %v", message, err)
+			}
+		})
 	}
 }
 

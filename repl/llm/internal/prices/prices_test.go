@@ -21,11 +21,13 @@ func TestPricesAreLookedUpByPattern(t *testing.T) {
 		"openai/gpt-4o-mini":                   0.75*0.15 + 0.25*0.075 + 0.6,
 		"ollama/llama3.2":                      0,
 	} {
-		used := llm.Usage{InputTokens: 1e6, OutputTokens: 1e6, CachedTokens: 250_000}
-		usd, known := prices.Default().Lookup(name).Cost(used)
-		if !known || math.Abs(usd-want) > 1e-9 {
-			t.Errorf("%s costs %v (known: %v), want %v", name, usd, known, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			used := llm.Usage{InputTokens: 1e6, OutputTokens: 1e6, CachedTokens: 250_000}
+			usd, known := prices.Default().Lookup(name).Cost(used)
+			if !known || math.Abs(usd-want) > 1e-9 {
+				t.Errorf("%s costs %v (known: %v), want %v", name, usd, known, want)
+			}
+		})
 	}
 }
 
@@ -34,10 +36,12 @@ func TestAnUnknownPriceIsNotZero(t *testing.T) {
 		"openai/gpt-9", "openai/gpt-5.9", "anthropic/claude-opus-5-9",
 		"vllm/x", "openrouter/x/y", "",
 	} {
-		facts := prices.Default().Lookup(name)
-		if usd, known := facts.Cost(llm.Usage{InputTokens: 1}); known || facts.Price != nil {
-			t.Errorf("%s costs %v", name, usd)
-		}
+		t.Run(name, func(t *testing.T) {
+			facts := prices.Default().Lookup(name)
+			if usd, known := facts.Cost(llm.Usage{InputTokens: 1}); known || facts.Price != nil {
+				t.Errorf("%s costs %v", name, usd)
+			}
+		})
 	}
 }
 
@@ -87,9 +91,11 @@ func TestBadPriceTablesAreRefused(t *testing.T) {
 		"huge window": "version: 1\nmodels: [{match: a, window: 9223372036854775807}]",
 		"too large":   "version: 1\n#" + strings.Repeat("x", 1<<20),
 	} {
-		if _, err := prices.Parse(strings.NewReader(text)); !errors.Is(err, kind.ErrBadFile) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := prices.Parse(strings.NewReader(text)); !errors.Is(err, kind.ErrBadFile) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
 	}
 }
 

@@ -111,9 +111,11 @@ func TestWhatWasRecordedIsPlayed(t *testing.T) {
 	}
 
 	for name, r := range map[string]llm.Request{"once more": requests[0], "another": ask("c")} {
-		if _, err := replay.Complete(t.Context(), r, nil); !errors.Is(err, kind.ErrNoReply) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := replay.Complete(t.Context(), r, nil); !errors.Is(err, kind.ErrNoReply) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
 	}
 
 	text, err := os.ReadFile(path)
@@ -214,25 +216,27 @@ func TestOtherFilesAreNoRecords(t *testing.T) {
 		"two":       {head + "{}{}\n", "line 2"},
 		"empty row": {head + "\n", "line 2"},
 	} {
-		path := filepath.Join(t.TempDir(), "r")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "r")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 
-		if _, err := record.Load(path); !errors.Is(err, kind.ErrBadFile) ||
-			!strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v", name, err)
-		}
+			if _, err := record.Load(path); !errors.Is(err, kind.ErrBadFile) ||
+				!strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v", name, err)
+			}
 
-		if strings.HasPrefix(c.text, head) {
-			continue
-		}
-		if _, err := record.Open(path); !errors.Is(err, kind.ErrBadFile) {
-			t.Errorf("%s: opened for writing: %v", name, err)
-		}
-		if text, _ := os.ReadFile(path); string(text) != c.text {
-			t.Errorf("%s: the file was changed to %q", name, text)
-		}
+			if strings.HasPrefix(c.text, head) {
+				return
+			}
+			if _, err := record.Open(path); !errors.Is(err, kind.ErrBadFile) {
+				t.Errorf("%s: opened for writing: %v", name, err)
+			}
+			if text, _ := os.ReadFile(path); string(text) != c.text {
+				t.Errorf("%s: the file was changed to %q", name, text)
+			}
+		})
 	}
 
 	if _, err := record.Load("nowhere"); !errors.Is(err, kind.ErrBadFile) {

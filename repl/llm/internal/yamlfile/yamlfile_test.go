@@ -16,11 +16,13 @@ func TestHostileYAMLIsSoonRefused(t *testing.T) {
 		"%", "\t", "---\n", "a: &a [*a, ",
 	}
 	for _, unit := range units {
-		text := strings.Repeat(unit, 256<<10/len(unit))
-		var into struct{ A []string }
-		if err := yamlfile.Decode(strings.NewReader(text), 8<<20, &into); err == nil {
-			t.Errorf("%q is accepted when repeated", unit)
-		}
+		t.Run(unit, func(t *testing.T) {
+			text := strings.Repeat(unit, 256<<10/len(unit))
+			var into struct{ A []string }
+			if err := yamlfile.Decode(strings.NewReader(text), 8<<20, &into); err == nil {
+				t.Errorf("%q is accepted when repeated", unit)
+			}
+		})
 	}
 }
 
@@ -44,12 +46,14 @@ func TestMistakesAreToldInTheWordsOfTheirAuthor(t *testing.T) {
 		"rules:\n  - turn: a\n    delay: b": `line 2: give a whole number, not "a"; ` +
 			`line 3: give a time such as 500ms or 2s, not "b"`,
 	} {
-		var into struct {
-			Rules []rule `yaml:"rules"`
-		}
-		err := yamlfile.Decode(strings.NewReader(text), 1<<10, &into)
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			var into struct {
+				Rules []rule `yaml:"rules"`
+			}
+			err := yamlfile.Decode(strings.NewReader(text), 1<<10, &into)
+			if err == nil || err.Error() != want {
+				t.Errorf("%q: %v, want %s", text, err, want)
+			}
+		})
 	}
 }

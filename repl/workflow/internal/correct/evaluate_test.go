@@ -58,10 +58,12 @@ func TestEvaluatorOfTypeSchema(t *testing.T) {
 			`"x": 1}`: `"score":0.25`, // three violations
 		`"hello"`: `"score":0.0`,
 	} {
-		got, err := evaluate(t, cfg, with, `{"d": `+data+`}`)
-		if err != nil || !strings.Contains(got, want) {
-			t.Errorf("%s: got %s, %v, want %s", data, got, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", data), func(t *testing.T) {
+			got, err := evaluate(t, cfg, with, `{"d": `+data+`}`)
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, %v, want %s", data, got, err, want)
+			}
+		})
 	}
 	got, err := evaluate(t, cfg, with, `{"d": {"age": "old", "x": 1, "name": ""}}`)
 	want := `"suggestions":["Change $.age: it must be integer.","Change $.name: it must have ` +
@@ -101,26 +103,28 @@ examples:
 			`"score":0.4,"suggestions":["mend"],"valid":false}`,
 		`{"valid": true}`: `"score":1.0`,
 	} {
-		cfg, models := config(t, reply)
-		cfg.Trace = filepath.Join(t.TempDir(), "trace")
-		got, err := evaluate(t, cfg, with, "{}")
-		if err != nil || !strings.Contains(got, want) {
-			t.Errorf("%s: got %s, %v, want %s", reply, got, err, want)
-			continue
-		}
-		record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File))
-		if err != nil ||
-			!strings.Contains(string(record), `"response":"{\"`) {
-			t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
-		}
-		m := models.requests[0].Messages
-		if models.requests[0].Model != "test/judge" || len(m) != 6 ||
-			m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
-			m[2].Role != llm.RoleAssistant || m[3].Content != "Judge this:\n{\"x\":1}" ||
-			m[4].Content != `{"valid":false}` ||
-			m[5].Content != `Judge {"secret":7}.` {
-			t.Errorf("asked %+v", m)
-		}
+		t.Run(fmt.Sprintf("%.60s", reply), func(t *testing.T) {
+			cfg, models := config(t, reply)
+			cfg.Trace = filepath.Join(t.TempDir(), "trace")
+			got, err := evaluate(t, cfg, with, "{}")
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, %v, want %s", reply, got, err, want)
+				return
+			}
+			record, err := os.ReadFile(filepath.Join(cfg.Trace, "sub_0001", trajectory.File))
+			if err != nil ||
+				!strings.Contains(string(record), `"response":"{\"`) {
+				t.Errorf("the record lacks the judge's reply: %v\n%s", err, record)
+			}
+			m := models.requests[0].Messages
+			if models.requests[0].Model != "test/judge" || len(m) != 6 ||
+				m[0].Role != llm.RoleSystem || m[1].Content != "Judge this:\ngood" ||
+				m[2].Role != llm.RoleAssistant || m[3].Content != "Judge this:\n{\"x\":1}" ||
+				m[4].Content != `{"valid":false}` ||
+				m[5].Content != `Judge {"secret":7}.` {
+				t.Errorf("asked %+v", m)
+			}
+		})
 	}
 }
 
@@ -138,12 +142,14 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	for _, reply := range []string{
 		"valid", "", `{"score": 1}`, `{"valid": true, "score": 7}`, `true`,
 	} {
-		cfg, models := config(t, reply)
-		got, err := evaluate(t, cfg, with, "{}")
-		if err != nil || !strings.Contains(got, `"valid":false`) ||
-			!strings.Contains(got, "no verdict that can be read") || len(models.requests) != 3 {
-			t.Errorf("%q: got %s, %v after %d requests", reply, got, err, len(models.requests))
-		}
+		t.Run(reply, func(t *testing.T) {
+			cfg, models := config(t, reply)
+			got, err := evaluate(t, cfg, with, "{}")
+			if err != nil || !strings.Contains(got, `"valid":false`) ||
+				!strings.Contains(got, "no verdict that can be read") || len(models.requests) != 3 {
+				t.Errorf("%q: got %s, %v after %d requests", reply, got, err, len(models.requests))
+			}
+		})
 	}
 }
 
@@ -156,12 +162,14 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 		"It says\n```json\n{\"valid\": true}\n```\nI say\n" + `{"valid": false, "reason": "bad"}`,
 		`{"valid": false, "reason": "bad"}` + "\n```json\n{\"valid\": true}\n```",
 	} {
-		cfg, _ := config(t, reply)
-		got, err := evaluate(t, cfg, "evaluator_type: llm\nprompt: Judge.\ndata: 1", "{}")
-		if err != nil || !strings.Contains(got, `"valid":false`) ||
-			!strings.Contains(got, `"reason":"bad"`) {
-			t.Errorf("%s: got %s, %v", reply, got, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", reply), func(t *testing.T) {
+			cfg, _ := config(t, reply)
+			got, err := evaluate(t, cfg, "evaluator_type: llm\nprompt: Judge.\ndata: 1", "{}")
+			if err != nil || !strings.Contains(got, `"valid":false`) ||
+				!strings.Contains(got, `"reason":"bad"`) {
+				t.Errorf("%s: got %s, %v", reply, got, err)
+			}
+		})
 	}
 	cfg, _ := config(t, "")
 	with := "data: '{\"valid\": true}'\nevaluator_type: custom\nlanguage: lua\n" +
@@ -181,18 +189,20 @@ func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
 		{"lua", "return return", "a syntax error"},
 		{"prolog", "?- a b.", "a syntax error"},
 	} {
-		cfg, models := config(t, "x")
-		_, err := run(t, fmt.Sprintf(`
+		t.Run(c.language, func(t *testing.T) {
+			cfg, models := config(t, "x")
+			_, err := run(t, fmt.Sprintf(`
 nodes:
   - uses: reflection.loop
     with:
       generator: {action: llm.call, prompt: x}
       evaluator: {type: custom, language: %s, run: %q}
 `, c.language, c.code), cfg, "{}")
-		if err == nil || !strings.Contains(err.Error(), "the evaluator ended by "+c.want) ||
-			len(models.requests) != 1 {
-			t.Errorf("%s: %v after %d calls", c.language, err, len(models.requests))
-		}
+			if err == nil || !strings.Contains(err.Error(), "the evaluator ended by "+c.want) ||
+				len(models.requests) != 1 {
+				t.Errorf("%s: %v after %d calls", c.language, err, len(models.requests))
+			}
+		})
 	}
 }
 
@@ -234,17 +244,19 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 		{"prolog", "return(valid, false), return(errors, [json([path='$.n', " +
 			"message=bad])]).", `"errors":[{"message":"bad","path":"$.n"}]`},
 	} {
-		got, err := evaluate(
-			t,
-			cfg,
-			fmt.Sprintf(
-				"data: {n: 1}\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code,
-			),
-			`{"n": 1}`,
-		)
-		if err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s: got %s, %v, want %s", c.language, c.code, got, err, c.want)
-		}
+		t.Run(c.language, func(t *testing.T) {
+			got, err := evaluate(
+				t,
+				cfg,
+				fmt.Sprintf(
+					"data: {n: 1}\nevaluator_type: custom\nlanguage: %s\nrun: %q", c.language, c.code,
+				),
+				`{"n": 1}`,
+			)
+			if err != nil || !strings.Contains(got, c.want) {
+				t.Errorf("%s: %s: got %s, %v, want %s", c.language, c.code, got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -343,10 +355,12 @@ func TestParametersOfEvaluate(t *testing.T) {
 			"examples: [{input: 1, output: '{\"valid\": 3}'}]": "the output of an example must be a verdict: $.valid",
 		"shema: {}": "did you mean schema?",
 	} {
-		_, err := evaluate(t, cfg, with, "{}")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", with, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", with), func(t *testing.T) {
+			_, err := evaluate(t, cfg, with, "{}")
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", with, err, want)
+			}
+		})
 	}
 }
 
@@ -413,9 +427,11 @@ func TestParametersOfCorrect(t *testing.T) {
 		"data: 1\ncorrector_action: ecko":     "6:25: unknown action \"ecko\"; did you mean echo?",
 		"data: 1\nrun: \"raise KeyError(1)\"": "the corrector ended by KeyError",
 	} {
-		_, err := corrected(t, cfg, with, "{}")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", with, err, want)
-		}
+		t.Run(with, func(t *testing.T) {
+			_, err := corrected(t, cfg, with, "{}")
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", with, err, want)
+			}
+		})
 	}
 }

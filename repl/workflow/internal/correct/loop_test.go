@@ -128,11 +128,13 @@ func TestParametersOfLoop(t *testing.T) {
 			t.Errorf("asked %d times, %v", len(models.requests), err)
 		}
 		for _, wrong := range []string{"0", "101", "-1", "many", "1.5"} {
-			_, err := run(t, loopOf("      max_iterations: "+wrong+"\n"), cfg, "{}")
-			if err == nil ||
-				!strings.Contains(err.Error(), `"max_iterations" must be a whole number from 1 to 100`) {
-				t.Errorf("%s: %v", wrong, err)
-			}
+			t.Run(wrong, func(t *testing.T) {
+				_, err := run(t, loopOf("      max_iterations: "+wrong+"\n"), cfg, "{}")
+				if err == nil ||
+					!strings.Contains(err.Error(), `"max_iterations" must be a whole number from 1 to 100`) {
+					t.Errorf("%s: %v", wrong, err)
+				}
+			})
 		}
 	})
 	t.Run("on_failure is return_best by default", func(t *testing.T) {
@@ -176,15 +178,17 @@ nodes:
 			"{action: llm.cal, prompt: x}": "did you mean llm.call?",
 			"x":                            `"generator" must be an object`,
 		} {
-			_, err := run(
-				t,
-				"nodes:\n  - uses: reflection.loop\n"+
-					"    with: {evaluator: {type: custom, run: x}, generator: "+step+"}\n",
-				cfg, "{}",
-			)
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v", step, err)
-			}
+			t.Run(step, func(t *testing.T) {
+				_, err := run(
+					t,
+					"nodes:\n  - uses: reflection.loop\n"+
+						"    with: {evaluator: {type: custom, run: x}, generator: "+step+"}\n",
+					cfg, "{}",
+				)
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v", step, err)
+				}
+			})
 		}
 	})
 }
@@ -201,12 +205,14 @@ func TestOnFailureStrategies(t *testing.T) {
 		correct.ReturnBest: `{"a":1}`,
 		correct.ReturnLast: `{"b":"?"}`,
 	} {
-		cfg, _ := config(t, replies...)
-		outcome, err := run(t, loopOf("      on_failure: "+strategy+"\n"), cfg, "{}")
-		if err != nil || asJSON(t, outcome.State["reflection_output"]) != want ||
-			asJSON(t, outcome.State["reflection_best"]) != `{"a":1}` {
-			t.Errorf("%s: got %s, %v", strategy, asJSON(t, outcome.State), err)
-		}
+		t.Run(fmt.Sprintf("%.60s", strategy), func(t *testing.T) {
+			cfg, _ := config(t, replies...)
+			outcome, err := run(t, loopOf("      on_failure: "+strategy+"\n"), cfg, "{}")
+			if err != nil || asJSON(t, outcome.State["reflection_output"]) != want ||
+				asJSON(t, outcome.State["reflection_best"]) != `{"a":1}` {
+				t.Errorf("%s: got %s, %v", strategy, asJSON(t, outcome.State), err)
+			}
+		})
 	}
 	cfg, _ := config(t, replies...)
 	outcome, err := run(t, loopOf("      on_failure: raise\n"), cfg, "{}")
@@ -317,9 +323,11 @@ func TestStateVariables(t *testing.T) {
 		"reflection_best":       `{"a":1}`,
 		"reflection_best_score": `0.6667`,
 	} {
-		if got := asJSON(t, seen[name]); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := asJSON(t, seen[name]); got != want {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+		})
 	}
 }
 
@@ -341,12 +349,14 @@ func TestReturnValueOnSuccess(t *testing.T) {
 		"reflection_errors": `[]`, "reflection_best": `{"a":2,"b":true,"valid":"mine"}`,
 		"reflection_best_score": `1.0`, "a": `2`, "b": `true`,
 	} {
-		if got := asJSON(t, out[name]); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
-		if got := asJSON(t, outcome.State[name]); got != want {
-			t.Errorf("in the state, %s is %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := asJSON(t, out[name]); got != want {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+			if got := asJSON(t, outcome.State[name]); got != want {
+				t.Errorf("in the state, %s is %s, want %s", name, got, want)
+			}
+		})
 	}
 	if history, _ := out["reflection_history"].([]any); len(history) != 2 || len(out) != 10 {
 		t.Errorf("got %s", asJSON(t, out))
@@ -372,9 +382,11 @@ func TestReturnValueOnFailure(t *testing.T) {
 		"reflection_errors": `[{"message":"the reply has no JSON value in it: answer with the ` +
 			`value alone","path":"$","suggestion":"Return the JSON value alone, without any other text."}]`,
 	} {
-		if got := asJSON(t, out[name]); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := asJSON(t, out[name]); got != want {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+		})
 	}
 	if history, _ := out["reflection_history"].([]any); len(history) != 3 {
 		t.Errorf("the history is %s", asJSON(t, out["reflection_history"]))

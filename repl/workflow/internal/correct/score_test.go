@@ -60,9 +60,11 @@ func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 		},
 		{`{type: array, items: {type: integer}}`, "[" + strings.Repeat(`"x", `, 99) + "1]", "0.0198"},
 	} {
-		if got := scoreOf(c.schema, c.data); got != c.score && c.score != "" {
-			t.Errorf("%s has the score %s, want %s", c.data, got, c.score)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.schema), func(t *testing.T) {
+			if got := scoreOf(c.schema, c.data); got != c.score && c.score != "" {
+				t.Errorf("%s has the score %s, want %s", c.data, got, c.score)
+			}
+		})
 	}
 }
 
@@ -72,12 +74,14 @@ func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 	skip.WithoutJail(t)
 	const nearly = `{"a": 1, "c": 3}`
 	for _, replies := range [][]string{{"[]", nearly, "I cannot."}, {nearly, "[]", "[]"}, {"no", "[]", nearly}} {
-		cfg, _ := config(t, replies...)
-		outcome, err := run(t, loopOf(""), cfg, "{}")
-		if err != nil || asJSON(t, outcome.State["reflection_output"]) != `{"a":1,"c":3}` ||
-			asJSON(t, outcome.State["reflection_best"]) != `{"a":1,"c":3}` {
-			t.Errorf("%q: got %s, %v", replies, asJSON(t, outcome.State), err)
-		}
+		t.Run(fmt.Sprintf("%.60q", replies), func(t *testing.T) {
+			cfg, _ := config(t, replies...)
+			outcome, err := run(t, loopOf(""), cfg, "{}")
+			if err != nil || asJSON(t, outcome.State["reflection_output"]) != `{"a":1,"c":3}` ||
+				asJSON(t, outcome.State["reflection_best"]) != `{"a":1,"c":3}` {
+				t.Errorf("%q: got %s, %v", replies, asJSON(t, outcome.State), err)
+			}
+		})
 	}
 }
 
@@ -109,10 +113,12 @@ func TestAVerdictMustNotContradictItself(t *testing.T) {
 		"evaluator_type: custom\nrun: |\n  result = {'valid': True, 'score': 0.0}",
 		"evaluator_type: llm\nprompt: \"{{ state.reflection_output }}\"",
 	} {
-		got, err := evaluate(t, cfg, "data: 1\n"+with, "{}")
-		if err != nil || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, "contradict") {
-			t.Errorf("%s: got %s, %v", with, got, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", with), func(t *testing.T) {
+			got, err := evaluate(t, cfg, "data: 1\n"+with, "{}")
+			if err != nil || !strings.Contains(got, `"valid":false`) || !strings.Contains(got, "contradict") {
+				t.Errorf("%s: got %s, %v", with, got, err)
+			}
+		})
 	}
 }
 
@@ -126,13 +132,15 @@ func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 		"Is {{ state.given | tojson }} good?":       `Is {"n":41} good?`,
 		"Is {{ state.given.n }} good? Or 41, or 7?": "Is 41 good? Or 41, or 7?\n\nJudge this:\n{\"n\":41}",
 	} {
-		cfg, models := config(t, `{"valid": true}`)
-		_, err := evaluate(t, cfg, fmt.Sprintf(
-			"data: \"{{ state.given }}\"\nevaluator_type: llm\nprompt: %q", prompt,
-		), `{"given": {"n": 41}}`)
-		if err != nil || models.prompt(0) != want {
-			t.Errorf("the judge was asked %q, want %q, %v", models.prompt(0), want, err)
-		}
+		t.Run(prompt, func(t *testing.T) {
+			cfg, models := config(t, `{"valid": true}`)
+			_, err := evaluate(t, cfg, fmt.Sprintf(
+				"data: \"{{ state.given }}\"\nevaluator_type: llm\nprompt: %q", prompt,
+			), `{"given": {"n": 41}}`)
+			if err != nil || models.prompt(0) != want {
+				t.Errorf("the judge was asked %q, want %q, %v", models.prompt(0), want, err)
+			}
+		})
 	}
 }
 

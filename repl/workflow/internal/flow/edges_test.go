@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,13 +21,15 @@ func TestEdgesOrderTheNodes(t *testing.T) {
 			"\n  - {from: b, to: c}\n  - {from: c, to: __end__}": "a b c",
 		"\n  - {from: c, to: b, type: normal}\n  - {from: a, to: c}": "a c b",
 	} {
-		var names []string
-		for _, n := range parse(t, threeNodes(edges)).Nodes {
-			names = append(names, n.Name)
-		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s: got %s, want %s", edges, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", edges), func(t *testing.T) {
+			var names []string
+			for _, n := range parse(t, threeNodes(edges)).Nodes {
+				names = append(names, n.Name)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("%s: got %s, want %s", edges, got, want)
+			}
+		})
 	}
 }
 
@@ -45,10 +48,12 @@ func TestOtherEdgesAreRefused(t *testing.T) {
 		"\n  - {from: __start__, to: a}\n  - {from: a, to: b}\n  - {from: b, to: c}" +
 			"\n  - {from: c, to: a}": `a second edge enters "a"`,
 	} {
-		_, err := flow.Parse("w.yaml", []byte(threeNodes(edges)))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", edges, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", edges), func(t *testing.T) {
+			_, err := flow.Parse("w.yaml", []byte(threeNodes(edges)))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v, want %s", edges, err, want)
+			}
+		})
 	}
 }
 
@@ -99,10 +104,12 @@ nodes:
 		"{messages: [{role: tool, content: y}]}":            `"role" must be one of system, user, assistant`,
 		"{messages: [{role: user}]}":                        `"content" is missing`,
 	} {
-		if err := problems(t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n"); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", with, err, want)
-		}
+		t.Run(with, func(t *testing.T) {
+			if err := problems(t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n"); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", with, err, want)
+			}
+		})
 	}
 }
 
@@ -125,14 +132,16 @@ func TestTheResultOfCode(t *testing.T) {
 		"result = 1\nraise ValueError('no')":        "ValueError: no",
 		"import math\nresult = {'a': math.inf > 1}": `{"a":true}`,
 	} {
-		source := "nodes:\n  - name: n\n    run: |\n      " + strings.ReplaceAll(code, "\n", "\n      ") + "\n"
-		outcome, err := parse(t, source).Run(t.Context(), config(nil), nil)
-		got := asJSON(t, outcome.Result)
-		if err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%q: got %s, want %s", code, got, want)
-		}
+		t.Run(code, func(t *testing.T) {
+			source := "nodes:\n  - name: n\n    run: |\n      " + strings.ReplaceAll(code, "\n", "\n      ") + "\n"
+			outcome, err := parse(t, source).Run(t.Context(), config(nil), nil)
+			got := asJSON(t, outcome.Result)
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%q: got %s, want %s", code, got, want)
+			}
+		})
 	}
 }

@@ -87,10 +87,12 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 		{"nodes:\n  - uses: llm.call\n    with:\n      prompt: |\n        fine {{ state.a }}\n" +
 			"        {% for x in %}\n", "w.yaml:6:1: the template cannot be read"},
 	} {
-		err := problems(t, c.source)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %s", c.source, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.source), func(t *testing.T) {
+			err := problems(t, c.source)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: got %v, want %s", c.source, err, c.want)
+			}
+		})
 	}
 }
 
@@ -136,11 +138,13 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"not UTF-8":       {"name: \xff\xfe\n", "w.yaml:1:1: "},
 		"control bytes":   {"name: \x00\n", "w.yaml:1:1: "},
 	} {
-		_, err := flow.Parse("w.yaml", []byte(c.source))
-		var found *flow.FileError
-		if !errors.As(err, &found) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := flow.Parse("w.yaml", []byte(c.source))
+			var found *flow.FileError
+			if !errors.As(err, &found) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %s", name, err, c.want)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,15 +65,17 @@ nodes:
 			`"text":"w.yaml: counting"`, `"text":"ask: llm.call"`, `"purpose":"llm.call"`,
 		},
 	} {
-		data, err := os.ReadFile(filepath.Join(cfg.Trace, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range texts {
-			if !strings.Contains(string(data), text) {
-				t.Errorf("%s lacks %s:\n%s", name, text, data)
+		t.Run(fmt.Sprintf("%.60s", name), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(cfg.Trace, name))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			for _, text := range texts {
+				if !strings.Contains(string(data), text) {
+					t.Errorf("%s lacks %s:\n%s", name, text, data)
+				}
+			}
+		})
 	}
 	// A node that the budget stopped did not fail.
 	cfg.Trace, cfg.Budget.Calls, told = "", 1, nil

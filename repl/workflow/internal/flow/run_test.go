@@ -83,16 +83,18 @@ func TestParametersOfLLMCall(t *testing.T) {
 		`{prompt: hi, model: "{{ state.m }}"}`:                                   `{"content":"test/other|hi"}`,
 		`{prompt: hi, schema: {type: object, properties: {n: {type: integer}}}}`: `{"content":{"n":7}}`,
 	} {
-		outcome, err := parse(
-			t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n    output: o\n",
-		).Run(t.Context(), cfg, map[string]any{"m": "test/other"})
-		if err != nil {
-			t.Errorf("%s: %v", with, err)
-			continue
-		}
-		if got := asJSON(t, outcome.Result); got != want {
-			t.Errorf("%s: got %s, want %s", with, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", with), func(t *testing.T) {
+			outcome, err := parse(
+				t, "nodes:\n  - uses: llm.call\n    with: "+with+"\n    output: o\n",
+			).Run(t.Context(), cfg, map[string]any{"m": "test/other"})
+			if err != nil {
+				t.Errorf("%s: %v", with, err)
+				return
+			}
+			if got := asJSON(t, outcome.Result); got != want {
+				t.Errorf("%s: got %s, want %s", with, got, want)
+			}
+		})
 	}
 	for _, r := range models.requests {
 		if r.Model == "test/mine" &&
@@ -199,15 +201,17 @@ func TestHowRunsEnd(t *testing.T) {
 			"    with: {prompt: \"{{ [1] }}\"}\n", config(says("x")), ledger.StatusFailed, `"prompt" must be a text`},
 		"nothing to do": {run("return 1"), flow.Config{}, ledger.StatusFailed, "cannot run code: set"},
 	} {
-		outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
-		if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) ||
-			(err == nil) != (c.status == flow.StatusDone || c.status == ledger.StatusPartial) {
-			t.Errorf("%s: got %s, %q, %v", name, outcome.Status, outcome.Reason, err)
-		}
-		var ended *flow.NodeError
-		if c.status == ledger.StatusFailed && (!errors.As(err, &ended) || ended.Node != "n") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			outcome, err := parse(t, c.source).Run(t.Context(), c.cfg, nil)
+			if outcome.Status != c.status || !strings.Contains(outcome.Reason, c.says) ||
+				(err == nil) != (c.status == flow.StatusDone || c.status == ledger.StatusPartial) {
+				t.Errorf("%s: got %s, %q, %v", name, outcome.Status, outcome.Reason, err)
+			}
+			var ended *flow.NodeError
+			if c.status == ledger.StatusFailed && (!errors.As(err, &ended) || ended.Node != "n") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
 	}
 	outcome, err := parse(t, ask).Run(canceled, config(failing), nil)
 	if outcome.Status != ledger.StatusCanceled || !errors.Is(err, stop) {
@@ -270,22 +274,24 @@ func TestCodeThatIsNoPythonIsToldByItsOwnLines(t *testing.T) {
 		"  x = 1\nreturn x": `"<snippet n>", line 1`,
 		"await x":           `"<snippet n>", line 1`,
 	} {
-		r, err := flow.NewRun(config(nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Python(
-			t.Context(),
-			flow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}},
-		)
-		var ended *flow.ProgramError
-		if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") ||
-			!strings.Contains(ended.Traceback, want) {
-			t.Errorf("%q: got %v, want %s", code, err, want)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		t.Run(code, func(t *testing.T) {
+			r, err := flow.NewRun(config(nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = r.Python(
+				t.Context(),
+				flow.Code{Source: code, What: "run", Name: "n", Values: map[string]any{"state": 1}},
+			)
+			var ended *flow.ProgramError
+			if !errors.As(err, &ended) || !strings.Contains(ended.Type, "Error") ||
+				!strings.Contains(ended.Traceback, want) {
+				t.Errorf("%q: got %v, want %s", code, err, want)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

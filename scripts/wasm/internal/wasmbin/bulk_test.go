@@ -149,28 +149,30 @@ func TestBulkPaysByLengthAndYieldsBetweenParts(t *testing.T) {
 	fuel := m.ExportedGlobal(FuelGlobal).(api.MutableGlobal)
 
 	for _, name := range []string{"copy", "fill"} {
-		for _, test := range []struct {
-			to, from, n uint64
-			yields      int
-		}{
-			{0, 1, 63, 0},
-			{0, 1, 64, 0},
-			{0, 1, bulkPart, 0},
-			{0, 1, bulkPart + 64, 1},
-			{0, 1, 8 * bulkPart, 7},
-			{1, 0, 8 * bulkPart, 7},
-		} {
-			fuel.Set(0)
-			m.yields = 0
-			if err := m.do(name, test.to, test.from, test.n); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			for _, test := range []struct {
+				to, from, n uint64
+				yields      int
+			}{
+				{0, 1, 63, 0},
+				{0, 1, 64, 0},
+				{0, 1, bulkPart, 0},
+				{0, 1, bulkPart + 64, 1},
+				{0, 1, 8 * bulkPart, 7},
+				{1, 0, 8 * bulkPart, 7},
+			} {
+				fuel.Set(0)
+				m.yields = 0
+				if err := m.do(name, test.to, test.from, test.n); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := -int64(fuel.Get()), int64(test.n>>bulkUnitBits); got != want {
+					t.Errorf("%s %d bytes: %d fuel, want %d", name, test.n, got, want)
+				}
+				if m.yields != test.yields {
+					t.Errorf("%s %d bytes: %d yields, want %d", name, test.n, m.yields, test.yields)
+				}
 			}
-			if got, want := -int64(fuel.Get()), int64(test.n>>bulkUnitBits); got != want {
-				t.Errorf("%s %d bytes: %d fuel, want %d", name, test.n, got, want)
-			}
-			if m.yields != test.yields {
-				t.Errorf("%s %d bytes: %d yields, want %d", name, test.n, m.yields, test.yields)
-			}
-		}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package wasmbin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -177,9 +178,11 @@ func TestParseRejectsRubbish(t *testing.T) {
 		"", "\x00asm", header + "\x0a", header + "\x0a\x05ab", header + "\x0d\x00",
 		header + "\x01\xff\xff\xff\xff\xff\x7f",
 	} {
-		if _, err := Parse([]byte(wasm)); err == nil {
-			t.Errorf("%q was accepted", wasm)
-		}
+		t.Run(fmt.Sprintf("%.60s", wasm), func(t *testing.T) {
+			if _, err := Parse([]byte(wasm)); err == nil {
+				t.Errorf("%q was accepted", wasm)
+			}
+		})
 	}
 }
 

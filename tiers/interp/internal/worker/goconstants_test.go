@@ -139,10 +139,12 @@ func TestATypeBeyondTheAddressSpaceIsRefused(t *testing.T) {
 		"x := []int{1}\nvar y *[1 << 48][1 << 48]int\n_, _ = x, y": "2:8: type [281474976710656][281474976710656]int " +
 			"larger than address space",
 	} {
-		s := newGoSession(newLink(frames{&bytes.Buffer{}}))
-		if end := s.run(source, 3); end.exception == nil || end.exception.Message != "snippet_3.go:"+want {
-			t.Errorf("%s: %+v %v", source, end, end.exception)
-		}
+		t.Run(source, func(t *testing.T) {
+			s := newGoSession(newLink(frames{&bytes.Buffer{}}))
+			if end := s.run(source, 3); end.exception == nil || end.exception.Message != "snippet_3.go:"+want {
+				t.Errorf("%s: %+v %v", source, end, end.exception)
+			}
+		})
 	}
 }
 
@@ -163,13 +165,15 @@ func TestConstantsThatTheCompilerTakesRun(t *testing.T) {
 		"type T struct{ A [1 << 3]byte }\nvar t T\nfmt.Println(len(t.A))":              "8\n",
 		"const x = 10\nfunc f() int { x := 1; return x << 3 }\nfmt.Println(f(), x<<1)": "8 20\n",
 	} {
-		var out bytes.Buffer
-		s := newGoSession(newLink(frames{&out}))
-		end := s.run("import \"fmt\"\nimport \"math\"\nimport \"time\"\n"+source, 1)
-		s.link.out.flush()
-		if end.code != wire.CodeOK || out.String() != want {
-			t.Errorf("%s: %q %+v %+v", source, out.String(), end, end.exception)
-		}
+		t.Run(fmt.Sprintf("%.60s", source), func(t *testing.T) {
+			var out bytes.Buffer
+			s := newGoSession(newLink(frames{&out}))
+			end := s.run("import \"fmt\"\nimport \"math\"\nimport \"time\"\n"+source, 1)
+			s.link.out.flush()
+			if end.code != wire.CodeOK || out.String() != want {
+				t.Errorf("%s: %q %+v %+v", source, out.String(), end, end.exception)
+			}
+		})
 	}
 }
 
