@@ -23,7 +23,6 @@ import (
 	"github.com/rlmhq/rlm/internal/serve/contents"
 	"github.com/rlmhq/rlm/internal/serve/problem"
 	"github.com/rlmhq/rlm/internal/serve/records"
-	"github.com/rlmhq/rlm/internal/serve/results"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -117,7 +116,7 @@ type live struct {
 	again     time.Time     // before it, there is no further attempt
 	savedAt   time.Time     // the end of the last attempt
 	saveCost  time.Duration // the time that it took
-	lost      *results.Loss // what no result has said yet
+	lost      *tiers.Loss   // what no result has said yet
 }
 
 // The reasons for which a request is ended from outside.
