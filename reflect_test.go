@@ -53,8 +53,8 @@ func TestReflectTellsWhatCannotBegin(t *testing.T) {
 	for want, change := range map[string]func(*reflect.Task){
 		"set Models":         func(task *reflect.Task) { task.Config.Models = nil },
 		"no model":           func(task *reflect.Task) { task.Config.Model = "" },
-		"unknown/model":      func(task *reflect.Task) { task.Config.SubagentModel = "unknown/model" },
-		"connection refused": func(task *reflect.Task) { task.Config.SubagentModel = "away" },
+		"unknown/model":      func(task *reflect.Task) { task.Config.SubModel = "unknown/model" },
+		"connection refused": func(task *reflect.Task) { task.Config.SubModel = "away" },
 		"prompt template":    func(task *reflect.Task) { task.Config.PromptTemplate = "{x}" },
 		"negative":           func(task *reflect.Task) { task.Config.MaxIterations = -1 },
 	} {

@@ -262,7 +262,8 @@ type Variable struct {
 // Denial is a connection that the proxy refused.
 type Denial struct {
 	// Target is the requested address. Reason says why it is refused and what is allowed.
-	Target, Reason string
+	Target string `json:"target"`
+	Reason string `json:"reason"`
 }
 
 // Final is the answer that a snippet gave by FINAL and its dialects.
@@ -278,18 +279,20 @@ type Final struct {
 type Exception struct {
 	// Type is the name of the class, Message the exception's str(), Traceback the text that
 	// CPython prints, with the lines of the snippet.
-	Type, Message, Traceback string
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback,omitempty"`
 	// ExitCode is the argument of sys.exit, with StatusExited.
-	ExitCode int
+	ExitCode int `json:"exit_code,omitempty"`
 }
 
 // Loss describes the part of a session's state that did not survive.
 type Loss struct {
 	// Snippets are the ordinals whose effects on the namespace are gone, the
 	// stopped one included.
-	Snippets []int
+	Snippets []int `json:"snippets"`
 	// Reason explains the loss to the model, in one sentence.
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // Usage is the consumption of one snippet.

@@ -26,7 +26,7 @@ type jsonFailure struct {
 	Error    string           `json:"error"`
 	Refusals []router.Refusal `json:"refusals,omitempty"`
 	Effects  tiers.Effects    `json:"effects,omitempty"`
-	Lost     *results.Loss    `json:"lost,omitempty"`
+	Lost     *tiers.Loss      `json:"lost,omitempty"`
 }
 
 // printFailure prints the object of an error that no result describes, and returns the error.

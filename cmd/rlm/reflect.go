@@ -173,7 +173,7 @@ func (f *reflectFlags) task(
 // configureReflection copies the settings into a task.
 func configureReflection(e *env, task *reflect.Task, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
-	cfg.Models, cfg.Model, cfg.SubagentModel = models, c.Model, c.SubModel
+	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
 	cfg.MaxReply = int(c.MaxReply)
 	cfg.Limits, cfg.Timeout, cfg.Deterministic = limits(c, runOutput), c.Timeout, c.Deterministic
 	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)

@@ -147,14 +147,14 @@ func (f *reflexionFlags) task(
 	if err := configure(e, &run, models); err != nil {
 		return task, err
 	}
-	run.Config.ByDepth, run.Config.Allowed = nil, nil // these are for loops with sub-loops
+	run.Config.DepthModels, run.Config.AllowedModels = nil, nil // these are for loops with sub-loops
 	if err := requireModel(&run); err != nil {
 		return task, err
 	}
 
 	cfg := &task.Config
 	cfg.Task, cfg.Paths = text, f.evidence
-	cfg.Models, cfg.Model, cfg.JudgeModel = models, run.Config.Model, run.Config.SubModel
+	cfg.Models, cfg.Model, cfg.SubModel = models, run.Config.Model, run.Config.SubModel
 	cfg.EmbedModel = f.embed
 	cfg.MaxReply, cfg.Retries = run.Config.MaxReply, run.Config.Retries
 	cfg.CallsAtOnce = run.Config.CallsAtOnce

@@ -292,11 +292,11 @@ var errNoModel = errors.New(
 // itself checks later that the servers are available.
 func requireModel(task *rlm.AnswerTask) error {
 	run := &task.Config
-	if run.Model == "" && len(run.ByDepth) == 0 {
+	if run.Model == "" && len(run.DepthModels) == 0 {
 		return errNoModel
 	}
 
-	names := slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed)
+	names := slices.Concat([]string{run.Model, run.SubModel}, run.DepthModels, run.AllowedModels)
 	for _, agent := range run.Agents {
 		names = append(names, agent.Model)
 	}

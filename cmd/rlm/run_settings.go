@@ -83,7 +83,7 @@ func configure(e *env, task *rlm.AnswerTask, models ledger.Models) (err error) {
 	c, cfg := e.settings, &task.Config
 	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
 	cfg.System, cfg.Agents = c.System, c.ReplAgents()
-	cfg.ByDepth, cfg.Allowed, cfg.MaxReply = c.DepthModels, c.AllowedModels, int(c.MaxReply)
+	cfg.DepthModels, cfg.AllowedModels, cfg.MaxReply = c.DepthModels, c.AllowedModels, int(c.MaxReply)
 	cfg.Limits, cfg.Deterministic = limits(c, runOutput), c.Deterministic
 	cfg.Budget = budget(c)
 	cfg.MaxDepth, cfg.AllowDeep = zeroToNone(c.MaxDepth), c.AllowDeep

@@ -324,7 +324,7 @@ func (f *workflowFlags) configure(
 
 	cfg := &task.Config
 	cfg.Models, cfg.Model = models, run.Config.Model
-	cfg.Allowed, cfg.ModelFor = run.Config.Allowed, f.modelFor
+	cfg.AllowedModels, cfg.ModelFor = run.Config.AllowedModels, f.modelFor
 	cfg.MaxReply, cfg.Retries = run.Config.MaxReply, run.Config.Retries
 	cfg.CallsAtOnce = run.Config.CallsAtOnce
 	cfg.Limits, cfg.Deterministic = run.Config.Limits, run.Config.Deterministic

@@ -21,8 +21,8 @@ type Config struct {
 	Models ledger.Models
 	// Model is the reflector's.
 	Model string
-	// SubagentModel answers ask_llm and the like, by default Model.
-	SubagentModel string
+	// SubModel answers ask_llm and the like, by default Model.
+	SubModel string
 	// MaxReply bounds the tokens of one reply of Model; by default
 	// 8192.
 	MaxReply int
@@ -125,8 +125,8 @@ func (c Config) withDefaults() Config {
 	if c.SubagentSystemPrompt == "" {
 		c.SubagentSystemPrompt = answers.ModePrompt("analysis")
 	}
-	if c.SubagentModel == "" {
-		c.SubagentModel = c.Model
+	if c.SubModel == "" {
+		c.SubModel = c.Model
 	}
 	if c.PromptTemplate == "" {
 		c.PromptTemplate = defaultPromptTemplate
@@ -177,5 +177,5 @@ func (c *Config) validate() error {
 
 // models returns the names of all models that the run may ask, each once.
 func (c *Config) models() []string {
-	return slices.Compact([]string{c.Model, c.SubagentModel})
+	return slices.Compact([]string{c.Model, c.SubModel})
 }

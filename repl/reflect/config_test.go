@@ -34,7 +34,7 @@ func TestConfigTable(t *testing.T) {
 		"max_context_chars":         c.MaxContextChars == 50_000,
 		"max_output_chars":          c.MaxOutputChars == 20_000,
 		"enable_subagent":           !c.NoSubagent,
-		"subagent_model":            c.SubagentModel == "m",
+		"subagent_model":            c.SubModel == "m",
 		"subagent_max_tokens":       c.SubagentMaxTokens == 8192,
 		"subagent_temperature":      *c.SubagentTemperature == 0.3,
 		"subagent_system_prompt":    c.SubagentSystemPrompt == answers.ModePrompt("analysis"),
@@ -58,7 +58,7 @@ func TestConstructorTable(t *testing.T) {
 	template := "T " + strings.Join(braced(reflect.PromptVariables()), " ")
 	m := after(code("ask_llm('q')"), code(good))
 	cfg := config(m)
-	cfg.SubagentModel, cfg.PromptTemplate = "", template
+	cfg.SubModel, cfg.PromptTemplate = "", template
 	answered(t, cfg)
 	if m.asked[0].Model != "main" {
 		t.Errorf("without a model of its own the sub-agent asked %s", m.asked[0].Model)
@@ -79,7 +79,7 @@ func braced(names []string) []string {
 func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	for want, change := range map[string]func(*reflect.Config){
 		"set Models and Model":  func(c *reflect.Config) { c.Model = "" },
-		"nobody":                func(c *reflect.Config) { c.SubagentModel = "nobody" },
+		"nobody":                func(c *reflect.Config) { c.SubModel = "nobody" },
 		"set Config.Open":       func(c *reflect.Config) { c.Open = nil },
 		"a maximum is negative": func(c *reflect.Config) { c.MaxIterations = -1 },
 		"set only Timeout":      func(c *reflect.Config) { c.Timeout, c.Limits.Wall = time.Second, time.Minute },

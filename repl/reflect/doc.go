@@ -4,7 +4,7 @@
 //
 //	subject, err := reflect.ParseTrace(data, "auto")
 //	outcome, err := reflect.Run(ctx, reflect.Config{
-//		Models: registry, Model: "openai/gpt-5", SubagentModel: "openai/gpt-5-mini",
+//		Models: registry, Model: "openai/gpt-5", SubModel: "openai/gpt-5-mini",
 //		Open:   engine.Opener(router.Policy{}),
 //	}, subject)
 //

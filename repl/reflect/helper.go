@@ -57,7 +57,7 @@ func (c *Config) describeRefusal(err *ledger.BudgetError) string {
 // newHelper returns the helper of a run.
 func newHelper(c *Config, caller *calls.Caller) *helper {
 	return &helper{disabled: c.NoSubagent, Answers: &answers.Answers{
-		Caller: caller, Node: "0", Model: c.SubagentModel, Models: c.models(),
+		Caller: caller, Node: "0", Model: c.SubModel, Models: c.models(),
 		CallsAtOnce: c.CallsAtOnce, Retries: calls.DefaultRetries, MaxTokens: c.SubagentMaxTokens,
 		Temperature: c.SubagentTemperature, OtherMode: c.SubagentSystemPrompt, Refused: c.describeRefusal,
 	}}

@@ -97,7 +97,7 @@ func TestSubagentConfigTable(t *testing.T) {
 	}
 	m = after(code("ask_llm('q')"), code(good))
 	cfg := config(m)
-	cfg.SubagentModel, cfg.SubagentMaxTokens, cfg.SubagentTemperature = "", 100, pointer(0.0)
+	cfg.SubModel, cfg.SubagentMaxTokens, cfg.SubagentTemperature = "", 100, pointer(0.0)
 	answered(t, cfg)
 	if r := m.asked[0]; r.Model != "main" || r.MaxTokens != 100 || r.Temperature == nil ||
 		*r.Temperature != 0 {

@@ -121,7 +121,7 @@ func subjectOf(o agentOutput) reflect.Subject {
 // config is a reflection with a scripted model.
 func config(m *models) reflect.Config {
 	return reflect.Config{
-		Models: m, Model: "main", SubagentModel: "sub",
+		Models: m, Model: "main", SubModel: "sub",
 		Open: shared.Opener(router.Policy{Pin: "wasm"}),
 	}
 }

@@ -29,7 +29,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 	err = engine.RunLoop(ctx, task.Task, repl.Loop{
 		Kind: "reflect", Title: task.Subject.Question,
 		Check: func(ctx context.Context) error {
-			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubagentModel)
+			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubModel)
 		},
 		Run: func(ctx context.Context, open repl.Opener) (_ ledger.Status, _ string, err error) {
 			cfg.Open = open

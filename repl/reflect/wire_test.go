@@ -41,7 +41,7 @@ func TestOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config(nil)
-	cfg.Models, cfg.Model, cfg.SubagentModel = registry, "openai/gpt-4o", "anthropic/claude-sonnet-4-5"
+	cfg.Models, cfg.Model, cfg.SubModel = registry, "openai/gpt-4o", "anthropic/claude-sonnet-4-5"
 	outcome := answered(t, cfg)
 	if err := registry.Close(); err != nil {
 		t.Error(err)

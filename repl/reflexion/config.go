@@ -21,8 +21,8 @@ type Config struct {
 
 	// Models resolves the names of models.
 	Models ledger.Models
-	// Model writes and revises the drafts, JudgeModel judges them; by default Model.
-	Model, JudgeModel string
+	// Model writes and revises the drafts, SubModel judges them; by default Model.
+	Model, SubModel string
 	// EmbedModel compares Paths with the drafts by meaning, too, and not only by words. It is
 	// a model for embeddings of a provider that speaks OpenAI's format; empty for none.
 	EmbedModel string
@@ -78,8 +78,8 @@ func (c Config) withDefaults() Config {
 	}
 
 	c.Retries = max(0, c.Retries)
-	if c.JudgeModel == "" {
-		c.JudgeModel = c.Model
+	if c.SubModel == "" {
+		c.SubModel = c.Model
 	}
 	c.Budget = c.Budget.WithDefaults()
 	return c

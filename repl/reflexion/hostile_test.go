@@ -216,7 +216,7 @@ func TestBadConfigurationsEndBeforeAnyWork(t *testing.T) {
 	for name, change := range map[string]func(*reflexion.Config){
 		"the task is empty":         func(c *reflexion.Config) { c.Task = " " },
 		"no model: set":             func(c *reflexion.Config) { c.Model = "" },
-		"unknown provider":          func(c *reflexion.Config) { c.JudgeModel = "nobody" },
+		"unknown provider":          func(c *reflexion.Config) { c.SubModel = "nobody" },
 		"drafts is 101":             func(c *reflexion.Config) { c.MaxIterations = 101 },
 		"judges is -1":              func(c *reflexion.Config) { c.Judges = -1 },
 		"MaxReply is negative":      func(c *reflexion.Config) { c.MaxReply = -1 },

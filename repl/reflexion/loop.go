@@ -59,7 +59,7 @@ func (l *loop) Prepare(ctx context.Context) (plan harness.Plan, err error) {
 	}
 
 	cfg := &l.cfg
-	models := []string{cfg.Model, cfg.JudgeModel}
+	models := []string{cfg.Model, cfg.SubModel}
 	if cfg.EmbedModel != "" {
 		models = append(models, cfg.EmbedModel)
 	}
@@ -164,7 +164,7 @@ func (l *loop) begin() {
 	l.trace.Begin(trajectory.Metadata{
 		RootModel: l.cfg.Model, MaxIterations: l.cfg.MaxIterations,
 		EnvironmentType: "reflexion", EnvironmentKwargs: map[string]any{"judges": l.cfg.Judges},
-		OtherBackends: []string{l.cfg.JudgeModel},
+		OtherBackends: []string{l.cfg.SubModel},
 	})
 
 	if l.evidence.library == nil {
@@ -253,7 +253,7 @@ func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, er
 		func(ctx context.Context, slot int) (Critique, error) {
 			values, err := l.caller.CompleteAll(ctx, calls.Ask{
 				Node: node, Turn: l.turn, Slot: slot, Purpose: "critique",
-				Model: l.cfg.JudgeModel, Messages: sent, Schema: l.contract,
+				Model: l.cfg.SubModel, Messages: sent, Schema: l.contract,
 			}, l.cfg.Retries)
 			if err != nil {
 				return Critique{}, err

@@ -269,7 +269,7 @@ func TestStepGatherEvidence(t *testing.T) {
 func TestStepGenerateCritique(t *testing.T) {
 	m := &model{critiques: []string{passes}}
 	cfg := config(m)
-	cfg.JudgeModel = "judge"
+	cfg.SubModel = "judge"
 	run(t, cfg)
 	asked := m.asked("critique")
 	if len(asked) != 1 || asked[0].Model != "judge" || asked[0].Schema == nil {

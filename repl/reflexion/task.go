@@ -28,7 +28,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 	err = engine.RunLoop(ctx, task.Task, repl.Loop{
 		Kind: "reflexion", Title: cfg.Task,
 		Check: func(ctx context.Context) error {
-			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.JudgeModel, cfg.EmbedModel)
+			return ledger.CheckModels(ctx, cfg.Models, cfg.Progress, cfg.Model, cfg.SubModel, cfg.EmbedModel)
 		},
 		Run: func(ctx context.Context, _ repl.Opener) (_ ledger.Status, _ string, err error) {
 			outcome, err = Run(ctx, cfg)

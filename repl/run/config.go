@@ -43,14 +43,11 @@ type Config struct {
 	// Model is the root loop's. SubModel is for sub-loops and model calls of
 	// snippets, by default Model.
 	Model, SubModel string
-	// LargeModel is the default of Model, SmallModel of SubModel: the names that
-	// sub_llm_model_large and sub_llm_model_small have elsewhere.
-	LargeModel, SmallModel string
-	// ByDepth names the loop's model for each depth, from 0. The rules above apply to
+	// DepthModels names the loop's model for each depth, from 0. The rules above apply to
 	// depths without an entry and to empty entries.
-	ByDepth []string
-	// Allowed are further models that snippets may ask by name.
-	Allowed []string
+	DepthModels []string
+	// AllowedModels are further models that snippets may ask by name.
+	AllowedModels []string
 	// MaxReply bounds the tokens of one reply; by default 8192. A sub-call that is repeated
 	// because its reply was cut or had no text gets twice as many each time.
 	MaxReply int
@@ -164,12 +161,6 @@ func (c Config) WithDefaults() Config {
 	if c.CompactAt == 0 {
 		c.CompactAt = defaultCompactAt
 	}
-	if c.Model == "" {
-		c.Model = c.LargeModel
-	}
-	if c.SubModel == "" {
-		c.SubModel = c.SmallModel
-	}
 	if c.SubModel == "" {
 		c.SubModel = c.Model
 	}
@@ -248,8 +239,8 @@ func (c *Config) contract() (*schema.Contract, error) {
 
 // modelAt returns the model of the loops at a depth.
 func (c *Config) modelAt(depth int) string {
-	if depth < len(c.ByDepth) && c.ByDepth[depth] != "" {
-		return c.ByDepth[depth]
+	if depth < len(c.DepthModels) && c.DepthModels[depth] != "" {
+		return c.DepthModels[depth]
 	}
 	if depth == 0 {
 		return c.Model
@@ -259,8 +250,8 @@ func (c *Config) modelAt(depth int) string {
 
 // models returns the names of all models that the run may ask, each once.
 func (c *Config) models() []string {
-	all := []string{c.Model, c.SubModel, c.LargeModel, c.SmallModel}
-	all = append(append(all, c.ByDepth...), c.Allowed...)
+	all := []string{c.Model, c.SubModel}
+	all = append(append(all, c.DepthModels...), c.AllowedModels...)
 	for _, agent := range c.Agents {
 		all = append(all, agent.Model)
 	}

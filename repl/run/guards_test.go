@@ -385,11 +385,10 @@ func TestPerDepthModels(t *testing.T) {
 		},
 	}
 	cfg := config(m)
-	cfg.SubModel, cfg.SmallModel = "", "sub"
-	cfg.Model, cfg.LargeModel = "", "root"
+	cfg.Model, cfg.SubModel = "root", "sub"
 	answered(t, cfg, "sub")
 	m.script = []string{code("FINAL(rlm_query('a'))")}
-	cfg.ByDepth = []string{"", "other"}
+	cfg.DepthModels = []string{"", "other"}
 	answered(t, cfg, "other")
 }
 

@@ -507,7 +507,7 @@ func TestEveryRowOfTheProtocol(t *testing.T) {
 			script := []string{code(row.source), code("FINAL(kept)")}
 			m := &models{script: script, sub: leafOf, byPurpose: loopOf}
 			cfg := config(m, text("the first"), text("the second"))
-			cfg.Allowed, cfg.MaxTurns = []string{"other"}, 2
+			cfg.AllowedModels, cfg.MaxTurns = []string{"other"}, 2
 			cfg.NoSynthesis = true
 			cfg.Agents = critics
 			answered(t, cfg, row.want)

@@ -199,7 +199,7 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 // costs anything.
 func CheckModels(ctx context.Context, cfg Config) error {
 	cfg = cfg.WithDefaults()
-	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
+	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.DepthModels, cfg.AllowedModels)
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}

@@ -126,7 +126,7 @@ func set(t *testing.T, cfg *run.Config, m *models, key, value string) {
 	case "turns":
 		cfg.MaxTurns = n
 	case "allowed":
-		cfg.Allowed = []string{value}
+		cfg.AllowedModels = []string{value}
 	case "depth":
 		cfg.MaxDepth = n
 	case "calls":

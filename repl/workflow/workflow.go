@@ -27,8 +27,8 @@ type Config struct {
 	// Model is the model of steps that name none. The state's member "model" replaces it
 	// if it names an allowed model.
 	Model string
-	// Allowed are further models that the file may name.
-	Allowed []string
+	// AllowedModels are further models that the file may name.
+	AllowedModels []string
 	// ModelFor replaces models that the file names with others.
 	ModelFor map[string]string
 	// MaxReply bounds the tokens of one reply; by default 8192.

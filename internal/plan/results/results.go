@@ -24,33 +24,13 @@ type Result struct {
 	Final     bool                `json:"final"`
 	Value     json.RawMessage     `json:"value,omitempty"`
 	Files     []File              `json:"files,omitempty"`
-	Exception *Exception          `json:"exception,omitempty"`
+	Exception *tiers.Exception    `json:"exception,omitempty"`
 	Limit     tiers.Limit         `json:"limit,omitempty"`
-	Denied    []Denial            `json:"denied,omitempty"`
-	Lost      *Loss               `json:"lost,omitempty"`
+	Denied    []tiers.Denial      `json:"denied,omitempty"`
+	Lost      *tiers.Loss         `json:"lost,omitempty"`
 	Moved     *Move               `json:"moved,omitempty"`
 	Usage     Usage               `json:"usage"`
 	Enforced  []tiers.Enforcement `json:"enforced"`
-}
-
-// Exception is an exception that left a snippet.
-type Exception struct {
-	Type      string `json:"type"`
-	Message   string `json:"message"`
-	Traceback string `json:"traceback,omitempty"`
-	ExitCode  int    `json:"exit_code,omitempty"`
-}
-
-// Denial is a connection that was refused.
-type Denial struct {
-	Target string `json:"target"`
-	Reason string `json:"reason"`
-}
-
-// Loss is the part of a session that is gone.
-type Loss struct {
-	Snippets []int  `json:"snippets"`
-	Reason   string `json:"reason"`
 }
 
 // Move says that the session has moved to another tier.
@@ -97,14 +77,7 @@ func Describe(r router.Result) *Result {
 	if r.Final != nil {
 		out.Final, out.Value = true, ValidJSON(r.Final.Value)
 	}
-	if x := r.Exception; x != nil {
-		out.Exception = &Exception{x.Type, x.Message, x.Traceback, x.ExitCode}
-	}
-
-	for _, d := range r.Denied {
-		out.Denied = append(out.Denied, Denial(d))
-	}
-	out.Lost = DescribeLoss(r.Lost)
+	out.Exception, out.Denied, out.Lost = r.Exception, r.Denied, DescribeLoss(r.Lost)
 	if m := r.Moved; m != nil {
 		out.Moved = &Move{m.From, m.To, m.Report.Moved, m.Report.Left}
 	}
@@ -112,26 +85,16 @@ func Describe(r router.Result) *Result {
 	return out
 }
 
-// DescribeLoss returns a loss, nil for none.
-func DescribeLoss(lost *tiers.Loss) *Loss {
+// DescribeLoss returns a loss whose snippets are a list in JSON, even an empty one.
+func DescribeLoss(lost *tiers.Loss) *tiers.Loss {
 	if lost == nil {
 		return nil
 	}
-	return &Loss{append([]int{}, lost.Snippets...), lost.Reason}
+	return &tiers.Loss{Snippets: append([]int{}, lost.Snippets...), Reason: lost.Reason}
 }
 
 // JoinLosses adds one loss to another. Nil is none.
-func JoinLosses(a, b *Loss) *Loss {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	joined := session.JoinLosses(&tiers.Loss{Snippets: a.Snippets, Reason: a.Reason},
-		&tiers.Loss{Snippets: b.Snippets, Reason: b.Reason})
-	return DescribeLoss(joined)
-}
+func JoinLosses(a, b *tiers.Loss) *tiers.Loss { return DescribeLoss(session.JoinLosses(a, b)) }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 

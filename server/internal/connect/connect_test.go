@@ -271,7 +271,7 @@ func TestADeletionThatDoesNotEndIsAnError(t *testing.T) {
 	if made.Status != tiers.StatusOK || err == nil || !strings.Contains(err.Error(), "ended with limit") {
 		t.Errorf("%+v, and then %v", made, err)
 	}
-	e.lost = results.JoinLosses(e.lost, &results.Loss{Snippets: []int{1}, Reason: "It broke."})
+	e.lost = results.JoinLosses(e.lost, &tiers.Loss{Snippets: []int{1}, Reason: "It broke."})
 	if got := run("1").Lost; got == nil || !strings.Contains(got.Reason, "It broke.") {
 		t.Errorf("the next result says %+v", got)
 	}

@@ -18,7 +18,7 @@ type details struct {
 	Kind     string           `json:"kind"`
 	Refusals []router.Refusal `json:"refusals,omitempty"`
 	Effects  tiers.Effects    `json:"effects,omitempty"`
-	Lost     *results.Loss    `json:"lost,omitempty"`
+	Lost     *tiers.Loss      `json:"lost,omitempty"`
 }
 
 // The kinds of errors.

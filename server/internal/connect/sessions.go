@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 	"github.com/rlmhq/rlm/server/internal/terms"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // entry is an open session of a client.
@@ -19,8 +19,8 @@ type entry struct {
 	kept    Kept   // nil for a session without a name
 	release func() // gives its place back, nil for none
 
-	using sync.Mutex    // held by the request that runs
-	lost  *results.Loss // of a request whose result could not say it; guarded by using
+	using sync.Mutex  // held by the request that runs
+	lost  *tiers.Loss // of a request whose result could not say it; guarded by using
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // of that request, nil for none

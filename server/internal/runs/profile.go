@@ -66,7 +66,7 @@ func (m *Manager) check(ctx context.Context, p *Profile) error {
 // models returns the names of the profile's models.
 func (p *Profile) models() []string {
 	cfg := p.Task.Config.WithDefaults()
-	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
+	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.DepthModels, cfg.AllowedModels)
 	for _, agent := range cfg.Agents {
 		names = append(names, agent.Model)
 	}
@@ -77,8 +77,8 @@ func (p *Profile) models() []string {
 func (p *Profile) root() (llm.Model, error) {
 	cfg := p.Task.Config.WithDefaults()
 	name := cfg.Model
-	if len(cfg.ByDepth) > 0 {
-		name = cmp.Or(cfg.ByDepth[0], name)
+	if len(cfg.DepthModels) > 0 {
+		name = cmp.Or(cfg.DepthModels[0], name)
 	}
 
 	model, err := cfg.Models.Resolve(name)

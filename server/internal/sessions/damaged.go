@@ -16,18 +16,19 @@ import (
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/failures"
 	"github.com/rlmhq/rlm/server/internal/records"
+	"github.com/rlmhq/rlm/tiers"
 )
 
 // newLoss is a loss of which the snippets are not known.
-func newLoss(reason string) *results.Loss {
-	return &results.Loss{Snippets: []int{}, Reason: reason}
+func newLoss(reason string) *tiers.Loss {
+	return &tiers.Loss{Snippets: []int{}, Reason: reason}
 }
 
 // restoreState loads the variables that were saved last into a new session. Lost is what no result
 // has said yet, also that they are not there any more.
 func (m *Manager) restoreState(
 	ctx context.Context, session *rlm.Session, r *Record,
-) (lost *results.Loss, err error) {
+) (lost *tiers.Loss, err error) {
 	err = m.restore(ctx, session, statePath(r.ID))
 	var damaged *contents.DamageError
 	isDamaged := errors.As(err, &damaged)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/server/internal/records"
 	"github.com/rlmhq/rlm/server/internal/terms"
 	"github.com/rlmhq/rlm/tiers"
@@ -43,7 +42,7 @@ type Standing struct {
 	// Left are values that could not be saved.
 	Left []tiers.Left `json:"left,omitempty"`
 	// Lost is what was lost before, and no result has said yet.
-	Lost *results.Loss `json:"lost,omitempty"`
+	Lost *tiers.Loss `json:"lost,omitempty"`
 	// Bytes is the size of the state.
 	Bytes int64 `json:"bytes,omitempty"`
 }

@@ -270,7 +270,7 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 
 	more := written.content.Bytes - standing.Bytes
 	standing.Bytes, standing.Snippets = written.content.Bytes, written.snippets()
-	var lost *results.Loss
+	var lost *tiers.Loss
 	standing.Left, lost = splitLeft(written.left())
 	standing.Lost = results.JoinLosses(l.lost, lost)
 	err = m.Contents.Keep(ctx, []*contents.Incoming{written.content}, func(tx *sql.Tx) error {
@@ -287,7 +287,7 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 
 // splitLeft returns the values that a state lacks, and what was lost before it was taken and no
 // result has said yet: the state lists that as well, under no name.
-func splitLeft(all []tiers.Left) (values []tiers.Left, lost *results.Loss) {
+func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	for _, left := range all {
 		if left.Name == "*" && left.Type == "session" {
 			lost = results.JoinLosses(lost, newLoss(left.Reason))
@@ -339,7 +339,7 @@ func (m *Manager) wake(ctx context.Context, l *live) error {
 		return err
 	}
 
-	var lost *results.Loss
+	var lost *tiers.Loss
 	l.session, err = m.openSession(ctx, &r, l.functions)
 	if err == nil {
 		lost, err = m.restoreState(ctx, l.session, &r)

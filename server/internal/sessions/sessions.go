@@ -20,7 +20,6 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/internal/text/problem"
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/records"
@@ -117,7 +116,7 @@ type live struct {
 	again     time.Time     // before it, there is no further attempt
 	savedAt   time.Time     // the end of the last attempt
 	saveCost  time.Duration // the time that it took
-	lost      *results.Loss // what no result has said yet
+	lost      *tiers.Loss   // what no result has said yet
 }
 
 // The reasons for which a request is ended from outside.

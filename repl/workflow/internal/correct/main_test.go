@@ -51,7 +51,7 @@ func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	t.Helper()
 	models := &script{replies: replies}
 	return flow.Config{
-		Models: models, Model: "test/model", Allowed: []string{"test/judge"},
+		Models: models, Model: "test/model", AllowedModels: []string{"test/judge"},
 		Open: shared.Opener(router.Policy{}),
 	}, models
 }

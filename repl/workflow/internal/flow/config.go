@@ -17,7 +17,7 @@ import (
 type Config struct {
 	Models        ledger.Models
 	Model         string
-	Allowed       []string
+	AllowedModels []string
 	ModelFor      map[string]string
 	MaxReply      int
 	Retries       int
@@ -52,7 +52,7 @@ func (c Config) withDefaults() (Config, error) {
 
 // allowed returns the models that the file may ask, each once.
 func (c *Config) allowed() []string {
-	all := append([]string{c.Model}, c.Allowed...)
+	all := append([]string{c.Model}, c.AllowedModels...)
 	all = append(all, slices.Collect(maps.Values(c.ModelFor))...)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })

@@ -75,7 +75,7 @@ func TestParametersOfLLMCall(t *testing.T) {
 		return r.Model + "|" + last(r), nil
 	}}
 	cfg := config(models)
-	cfg.Allowed, cfg.ModelFor = []string{"test/other"}, map[string]string{"gpt-4": "test/mine"}
+	cfg.AllowedModels, cfg.ModelFor = []string{"test/other"}, map[string]string{"gpt-4": "test/mine"}
 	for with, want := range map[string]string{
 		`{prompt: hi}`:                    `{"content":"test/default|hi"}`,
 		`{prompt: hi, model: test/other}`: `{"content":"test/other|hi"}`,
@@ -146,7 +146,7 @@ func TestAFileAsksOnlyModelsThatAreAllowed(t *testing.T) {
 		!strings.HasPrefix(err.Error(), "w.yaml:3:11: no model to ask") {
 		t.Errorf("got %v", err)
 	}
-	cfg.Allowed = []string{"test/default"} // which the state might name
+	cfg.AllowedModels = []string{"test/default"} // which the state might name
 	_, err = ask.Run(t.Context(), cfg, nil)
 	if !errors.As(err, &ended) || ended.Node != "node 2" ||
 		!strings.Contains(err.Error(), "no model to ask") {
