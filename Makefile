@@ -132,24 +132,24 @@ eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT
 
 check: lint build images demo race unraced arm64 smollm mcp-clients bench-once wasm-check ## Check everything, as CI does
 
-escape: ## Attack each usable tier, write docs/security-matrix.md and print it
+escape: ## Attack each usable tier, write docs/generated/security-matrix.md and print it
 	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
-	sed -n '/^## Verdicts by class/,$$p' docs/security-matrix.md; exit $$status
+	sed -n '/^## Verdicts by class/,$$p' docs/generated/security-matrix.md; exit $$status
 
 huge: ## Compare snippets and operations over 1 GiB with CPython; it takes an hour, 14 GiB of memory and 5 GiB of disk
 	RLM_HUGE_TEXTS=1 go test -count=1 -timeout 5h -run '^(TestTheNotebook|TestEveryOperation)$$' -v ./internal/testing/tiersuite
 
-kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
+kinds: ## Move every kind of state through the tiers, write docs/generated/moves.md and print its counts
 	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
-	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/moves.md; exit $$status
+	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/generated/moves.md; exit $$status
 
-graph-tally: ## Run the suites of the W3C and openCypher, write docs/graph-suites.md and print its tally
+graph-tally: ## Run the suites of the W3C and openCypher, write docs/generated/graph-suites.md and print its tally
 	@status=0; RLM_SUITES_UPDATE=1 go test -count=1 -run '^TestSuites' ./internal/testing/graphtruth || status=$$?; \
-	sed -n '/^## Tally/,/^## What fails/p' docs/graph-suites.md; exit $$status
+	sed -n '/^## Tally/,/^## What fails/p' docs/generated/graph-suites.md; exit $$status
 
-parallel: ## Measure all styles of parallel programs in the tiers, write docs/parallel.md and print its table
+parallel: ## Measure all styles of parallel programs in the tiers, write docs/reference/parallel.md and print its table
 	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
-	sed -n '/^## All styles/,$$p' docs/parallel.md; exit $$status
+	sed -n '/^## All styles/,$$p' docs/reference/parallel.md; exit $$status
 
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format, other systems, go.mod
 	$(GOLANGCI) run ./...
@@ -238,7 +238,7 @@ tables-verify: ## Build it anew and compare with the committed files
 zones: ## Renew the time zones from the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip
 	chmod 644 internal/zones/zones.zip
-	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/third-party.md
+	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/reference/third-party.md
 
 prices: ## Renew the table of prices and windows from LiteLLM's list of models
 	python3 scripts/prices/prices.py >repl/llm/internal/prices/listed.yaml.new
