@@ -137,3 +137,20 @@ func TestDocumentsInTheCodeExist(t *testing.T) {
 		}
 	}
 }
+
+// TestTheIndexHasEveryPage: docs/README.md links each page of the shelves, and no report.
+func TestTheIndexHasEveryPage(t *testing.T) {
+	pages := readPages(t)
+	index := pages["docs/README.md"]
+	for name := range pages {
+		page, ok := strings.CutPrefix(name, "docs/")
+		if !ok || page == "README.md" || strings.HasPrefix(page, "pictures/") {
+			continue
+		}
+
+		isReport := strings.HasPrefix(page, "generated/")
+		if isListed := strings.Contains(index, "]("+page+")"); isListed == isReport {
+			t.Errorf("docs/README.md must link every page but those in docs/generated: %s", name)
+		}
+	}
+}
