@@ -47,7 +47,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 # A line "##@ Heading" begins a group of the list.
 help: ## Show this list
@@ -218,6 +218,13 @@ parallel: ## Measure all styles of parallel programs in the tiers, write docs/re
 	sed -n '/^## All styles/,$$p' docs/reference/parallel.md; exit $$status
 
 ##@ Rebuild committed files
+
+# Every package whose tests have the flag -update. Read the difference before you commit it.
+goldens: ## Write what tests compare with: golden files, tables and schemas in docs
+	RLM_FORMAT_UPDATE=1 $(GOTEST) -short -count=1 -run . ./graph/internal/format
+	$(GOTEST) -short -count=1 -timeout $(TESTTIMEOUT) \
+		$$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n 1 dirname | sort -u) -update
+	git diff --stat
 
 wasm: ## Build the WebAssembly Python and its machine code, from source packages
 	scripts/wasm/build.sh
