@@ -31,7 +31,7 @@ PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
 # Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
-UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/jail/... ./internal/serve/served ./internal/serve/workers ./internal/session/... ./internal/testing/... ./internal/texts ./scripts/wasm/...
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/... ./internal/text/texts ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -112,7 +112,7 @@ govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is
 
 # The tests of the code itself, and of what a processor could change in tier wasm.
 arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
-	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/watchdog/... ./internal/aot ./internal/cpython
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/machine/watchdog/... ./internal/machine/aot ./internal/machine/cpython
 	@mkdir -p bin && rm -f bin/processors.txt
 	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
@@ -155,7 +155,7 @@ graph-native: ## Ask graphs and other engines the same queries; needs python3
 documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
 	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \
 		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
-		./internal/documents ./internal/tablefiles ./cmd/rlm
+		./internal/data/documents ./internal/data/tablefiles ./cmd/rlm
 
 ##@ Check for longer
 
@@ -178,7 +178,7 @@ kills: ## Kill a run around every write and at KILLS random moments, print a tab
 
 damage: ## Damage a file of a server's data folder DAMAGES times, print a table of what was served
 	RLM_DAMAGES=$(DAMAGES) go test -count=1 -timeout 2h -parallel 4 -v \
-		-run '^TestADamagedDataFolderIsServed' ./internal/serve/server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
+		-run '^TestADamagedDataFolderIsServed' ./server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
 
 huge: ## Compare snippets and operations over 1 GiB with CPython; needs an hour, 14 GiB of memory, 5 GiB of disk
 	RLM_HUGE_TEXTS=1 go test -count=1 -timeout 5h -run '^(TestTheNotebook|TestEveryOperation)$$' -v ./internal/testing/tiersuite
@@ -238,7 +238,7 @@ wasm-verify: ## Build both in a new folder and compare with the committed files
 	scripts/wasm/aot.sh --verify
 
 wasm-check: ## Compare the committed guests with their manifests, in a second
-	go test -count=1 ./internal/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/documents ./internal/tablefiles
+	go test -count=1 ./internal/machine/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/data/documents ./internal/data/tablefiles
 
 graph: ## Build the guest of graphs, from Rust; needs rustup
 	scripts/wasm/rust.sh graph/engine
@@ -247,20 +247,20 @@ graph-verify: ## Build it in a new folder and compare with the committed files
 	scripts/wasm/rust.sh graph/engine --verify
 
 documents: ## Build the guest of documents, from Rust; needs rustup
-	scripts/wasm/rust.sh internal/documents/engine
+	scripts/wasm/rust.sh internal/data/documents/engine
 
 documents-verify: ## Build it in a new folder and compare with the committed files
-	scripts/wasm/rust.sh internal/documents/engine --verify
+	scripts/wasm/rust.sh internal/data/documents/engine --verify
 
 tables: ## Build the guest of tables, from Rust; needs rustup
-	scripts/wasm/rust.sh internal/tablefiles/engine
+	scripts/wasm/rust.sh internal/data/tablefiles/engine
 
 tables-verify: ## Build it in a new folder and compare with the committed files
-	scripts/wasm/rust.sh internal/tablefiles/engine --verify
+	scripts/wasm/rust.sh internal/data/tablefiles/engine --verify
 
 zones: ## Copy the time zones of the Go toolchain in use
-	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/zones/zones.zip
-	chmod 644 internal/zones/zones.zip
+	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/machine/zones/zones.zip
+	chmod 644 internal/machine/zones/zones.zip
 	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/reference/third-party.md
 
 prices: ## Write the table of prices and windows from LiteLLM's list of models

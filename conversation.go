@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/runner"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/plan/runner"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"

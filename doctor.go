@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -36,7 +36,7 @@ func (e *Engine) keepRun(
 		return refuse(ctx, fmt.Errorf("cannot keep the run: %w", err))
 	}
 
-	ctx, cancel := journal.With(ctx, j)
+	ctx, cancel := runlog.With(ctx, j)
 	defer cancel()
 	ended, reason, err := loop(ctx)
 	status := string(ended)
@@ -45,7 +45,7 @@ func (e *Engine) keepRun(
 	case errors.As(err, &setup) && j.IsNew():
 		return errors.Join(err, j.Discard()) // it never began
 	case ended == ledger.StatusCanceled || ended == "":
-		status = journal.StatusInterrupted
+		status = runlog.StatusInterrupted
 	case err != nil && reason == "":
 		reason = err.Error()
 	}
@@ -53,13 +53,13 @@ func (e *Engine) keepRun(
 }
 
 // openJournal opens the journal of a run, and checks its pins.
-func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*journal.Journal, error) {
+func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Journal, error) {
 	s, err := e.store.open(false)
 	if err != nil {
 		return nil, err
 	}
 	id := store.ID{Kind: store.Run, Name: k.name}
-	j, log, err := journal.Open(ctx, s, store.Log{ID: id, Title: k.title, Spec: k.begun})
+	j, log, err := runlog.Open(ctx, s, store.Log{ID: id, Title: k.title, Spec: k.begun})
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/analyser/golang"
-	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/labels"
-	"github.com/rlmhq/rlm/internal/pyfolder"
-	"github.com/rlmhq/rlm/internal/runner"
-	"github.com/rlmhq/rlm/internal/turns"
+	"github.com/rlmhq/rlm/internal/data/pyfolder"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/plan/analyser/golang"
+	"github.com/rlmhq/rlm/internal/plan/analyser/python"
+	"github.com/rlmhq/rlm/internal/plan/runner"
+	"github.com/rlmhq/rlm/internal/snippet/labels"
+	"github.com/rlmhq/rlm/internal/snippet/slots"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"
@@ -103,7 +103,7 @@ type Engine struct {
 	packages  fs.FS
 	log       *slog.Logger
 
-	turns  *turns.Turns
+	turns  *slots.Turns
 	budget *budget
 	store  *runStore
 
@@ -130,7 +130,7 @@ func New(options Options) (*Engine, error) {
 
 	e := &Engine{
 		probes: &runner.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
-		turns: turns.New(
+		turns: slots.New(
 			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
 		),
 		budget: &budget{most: options.Memory},

@@ -7,15 +7,15 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/runner"
-	"github.com/rlmhq/rlm/internal/turns"
+	"github.com/rlmhq/rlm/internal/plan/runner"
+	"github.com/rlmhq/rlm/internal/snippet/slots"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // ErrBusy says that the engine has no room: for another open session, or for another snippet
 // in the tenant's queue. Nothing has run. Try again later. See [Options].
-var ErrBusy = turns.ErrBusy
+var ErrBusy = slots.ErrBusy
 
 // budget is the memory that an engine lends to its sessions. It is safe for concurrent use.
 type budget struct {
@@ -51,7 +51,7 @@ func formatBytes(n int64) string {
 // the memory.
 type loopRunner struct {
 	*runner.Runner
-	turns   *turns.Turns
+	turns   *slots.Turns
 	release func()
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -91,7 +91,7 @@ func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	logs, err := journal.List(ctx, s, store.Filter{
+	logs, err := runlog.List(ctx, s, store.Filter{
 		Kind: store.Run, Status: f.Status, Text: f.Text, MinUSD: f.MinUSD, Since: f.Since, Limit: f.Limit,
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *Engine) Decide(ctx context.Context, id string, d Decision) (name string
 	if err != nil {
 		return "", err
 	}
-	question, err := journal.Decide(ctx, s, id, journal.Decision(d))
+	question, err := runlog.Decide(ctx, s, id, runlog.Decision(d))
 	return question.Run, err
 }
 
@@ -125,11 +125,11 @@ func describeRun(ctx context.Context, s store.Store, log *store.Log) (Run, error
 		Spent: ledger.Spending(log.Spent), Begun: log.Spec,
 		Parent: log.Parent, ParentTurn: log.ParentTurn, Created: log.Created, Updated: log.Updated,
 	}
-	if log.Status != journal.StatusParked {
+	if log.Status != runlog.StatusParked {
 		return run, nil
 	}
 
-	questions, err := journal.Questions(ctx, s, log.Name)
+	questions, err := runlog.Questions(ctx, s, log.Name)
 	for _, q := range questions {
 		run.Waiting = append(run.Waiting, Approval{ID: q.ID, Call: q.Call, Why: q.Why, Asked: q.Asked})
 	}
@@ -142,7 +142,7 @@ func (e *Engine) ShowRun(ctx context.Context, name string) (run Run, err error) 
 	if err != nil {
 		return run, err
 	}
-	log, turns, err := journal.Show(ctx, s, name)
+	log, turns, err := runlog.Show(ctx, s, name)
 	if err != nil {
 		return run, err
 	}
@@ -166,7 +166,7 @@ func (e *Engine) ExportRun(ctx context.Context, name string, w io.Writer) error 
 	if err != nil {
 		return err
 	}
-	return journal.Export(ctx, s, store.ID{Kind: store.Run, Name: name}, w)
+	return runlog.Export(ctx, s, store.ID{Kind: store.Run, Name: name}, w)
 }
 
 // RewindRun takes back the turns of a run after a turn, 0 for all. The next Answer of its
@@ -176,7 +176,7 @@ func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
 	if err != nil {
 		return err
 	}
-	return journal.Rewind(ctx, s, name, turn)
+	return runlog.Rewind(ctx, s, name, turn)
 }
 
 // ForkRun makes a new run that has the turns of another one up to a turn. It shares their
@@ -188,7 +188,7 @@ func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork Run) e
 	if err != nil {
 		return err
 	}
-	return journal.Fork(ctx, s, name, turn, store.Log{
+	return runlog.Fork(ctx, s, name, turn, store.Log{
 		ID: store.ID{Kind: store.Run, Name: fork.Name}, Title: fork.Question, Spec: fork.Begun,
 	})
 }
@@ -199,7 +199,7 @@ func (e *Engine) RemoveRun(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return journal.Remove(ctx, s, name)
+	return runlog.Remove(ctx, s, name)
 }
 
 // runStore is the store of an engine, which its first use opens.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/keep/snapshot"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

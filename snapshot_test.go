@@ -16,7 +16,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/keep/snapshot"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/internal/wirevalue"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/wirevalue"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Bounds of what a prompt says of a graph: names in a list, and characters of a name.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
 // `make graph` builds the artefacts. The manifest describes them.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
 // instance is one copy of the engine over a view of the state. After a trap only close is

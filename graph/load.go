@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/graph/internal/format"
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // LoadOptions say how Graph.Load reads files. The zero value works.

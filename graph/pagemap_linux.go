@@ -1,6 +1,6 @@
 package graph
 
-import "github.com/rlmhq/rlm/internal/pagemap"
+import "github.com/rlmhq/rlm/internal/machine/pagemap"
 
 // span is a part of a view, in whole pages.
 type span struct{ start, end uint64 }

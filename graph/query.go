@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Rows is the result of a Cypher query.

@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/wheels"
+	"github.com/rlmhq/rlm/internal/python/wheels"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // Options say how to build. The zero value works.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/frame"
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // programs are what can be executed in the image python.
@@ -135,11 +135,11 @@ func goSources() ([]extra, error) {
 		files  fs.FS
 	}{
 		{"images", recipes},
-		{"internal/frame", frame.Source},
+		{"internal/snippet/frame", frame.Source},
 		{"internal/golang/guest/build", build.Source},
 		{"internal/golang/guest/relay", relay.Source},
 		{"internal/golang/guest/run", run.Source},
-		{"internal/session/wire", wire.Source},
+		{"internal/snippet/session/wire", wire.Source},
 	} {
 		err := fs.WalkDir(of.files, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || path.Ext(name) != ".go" {

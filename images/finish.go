@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // inventory is what the finishing command says about an image.

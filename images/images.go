@@ -25,7 +25,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // The code that decides what is in an image is part of its recipe.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 func TestRecipesAreWhole(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // Image is an image of this project.

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/pyfolder"
-	"github.com/rlmhq/rlm/internal/wheels"
+	"github.com/rlmhq/rlm/internal/data/pyfolder"
+	"github.com/rlmhq/rlm/internal/python/wheels"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // An image with further packages is the image python, and their files in a folder of its own. No

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/python/wheels"
 	"github.com/rlmhq/rlm/internal/testing/wheelindex"
-	"github.com/rlmhq/rlm/internal/wheels"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 func TestImagesAreNamedByTheirPackages(t *testing.T) {

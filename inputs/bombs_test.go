@@ -21,7 +21,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 

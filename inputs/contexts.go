@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/internal/data/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 

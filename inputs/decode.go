@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // decode returns the text with its characters in UTF-8, or marks it as bytes. It owns the text.

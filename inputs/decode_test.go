@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 const (

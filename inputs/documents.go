@@ -17,11 +17,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/documents"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/documents"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // document is how a file is read as a document, and what it seems to be.

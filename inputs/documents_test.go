@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // samples returns small documents of other programs.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
-	return unzip(t, "../internal/documents/testdata/libreoffice.zip")
+	return unzip(t, "../internal/data/documents/testdata/libreoffice.zip")
 }
 
 const (
@@ -75,7 +75,7 @@ func TestDocumentsInFoldersAndArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	archive, err := os.ReadFile("../internal/documents/testdata/libreoffice.zip")
+	archive, err := os.ReadFile("../internal/data/documents/testdata/libreoffice.zip")
 	if err != nil {
 		t.Fatal(err)
 	}

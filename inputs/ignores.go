@@ -12,7 +12,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/rlmhq/rlm/internal/openfile"
+	"github.com/rlmhq/rlm/internal/data/openfile"
 )
 
 // ignores knows what the files .gitignore of a Git repository name. The zero value knows

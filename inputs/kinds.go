@@ -7,8 +7,8 @@ import (
 
 	"github.com/gabriel-vasile/mimetype"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // findKind returns the kind of bytes that are no text by their beginning, such as "png" or

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/openfile"
-	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/openfile"
+	"github.com/rlmhq/rlm/internal/data/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/remote"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/rustmodule"
-	"github.com/rlmhq/rlm/internal/tablefiles"
-	"github.com/rlmhq/rlm/internal/tablesql"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/tablefiles"
+	"github.com/rlmhq/rlm/internal/data/tablesql"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
 // findTables marks the tables of a file that has some, and returns sentences on them. A file whose

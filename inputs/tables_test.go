@@ -14,13 +14,13 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // tableSamples returns small files that are tables.
 func tableSamples(t *testing.T) map[string][]byte {
 	t.Helper()
-	return unzip(t, "../internal/tablefiles/testdata/tables.zip")
+	return unzip(t, "../internal/data/tablefiles/testdata/tables.zip")
 }
 
 // unzip returns the files of an archive, by name.
@@ -47,7 +47,7 @@ func unzip(t *testing.T, path string) map[string][]byte {
 
 func TestFilesAreTables(t *testing.T) {
 	all := tableSamples(t)
-	short, err := os.ReadFile("../internal/tablefiles/testdata/short.xlsb")
+	short, err := os.ReadFile("../internal/data/tablefiles/testdata/short.xlsb")
 	if err != nil {
 		t.Fatal(err)
 	}

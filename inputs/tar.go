@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // readTar lists the members of a tar archive. Their bytes lie in its text.

@@ -16,7 +16,7 @@ import (
 	"github.com/mikelolasagasti/xz"
 	"github.com/pierrec/lz4/v4"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // packing is a way to compress one file.

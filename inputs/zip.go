@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/mikelolasagasti/xz"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
 // maxDirectory bounds the table of contents of a zip archive, in bytes. The host keeps about

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 	"github.com/rlmhq/rlm/schema"

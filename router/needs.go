@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 

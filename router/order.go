@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/abilities"
+	"github.com/rlmhq/rlm/internal/snippet/abilities"
 	"github.com/rlmhq/rlm/tiers"
 )
 

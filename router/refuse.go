@@ -3,8 +3,8 @@ package router
 import (
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/abilities"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/snippet/abilities"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 

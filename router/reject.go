@@ -3,7 +3,7 @@ package router
 import (
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/abilities"
+	"github.com/rlmhq/rlm/internal/snippet/abilities"
 	"github.com/rlmhq/rlm/tiers"
 )
 

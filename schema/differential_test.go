@@ -24,7 +24,7 @@ func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 	}
 
 	cmd := exec.CommandContext(t.Context(), python, "-I", "testdata/differential.py",
-		"../internal/pykernel/guest")
+		"../internal/python/pykernel/guest")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

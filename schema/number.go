@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // maxDigits bounds the literal of a number. The largest float64 has 309 digits.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
 const (

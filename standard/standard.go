@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/interp"

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
+	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/serve/connect"
+	"github.com/rlmhq/rlm/server"
 )
 
 const connectLong = `Hold sessions for a program in any language, over stdin and stdout.
@@ -38,11 +38,11 @@ func newConnect(e *env) *cobra.Command {
 
 			reading := (&contextFlags{}).files.Options(e.settings.CacheDir, note)
 			reading.FilesOnly = true
-			err = connect.Serve(ctx, engine, e.stdin, e.stdout, connect.Options{
+			err = server.Connection{
 				Version: version(), Limits: limits(e.settings, defaultOutput), MayRaise: true, Policy: policy,
 				Deterministic: e.settings.Deterministic, Files: true,
 				Inputs: withServers(reading, e.settings.ContextServer), Log: e.log,
-			})
+			}.Serve(ctx, engine, e.stdin, e.stdout)
 			if err != nil {
 				return &exitError{exitBroken, err}
 			}

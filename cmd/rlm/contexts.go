@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/internal/data/remote"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // maxJSON bounds a JSON context, in bytes. The sandbox has it in memory as a whole.

@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/serve/results"
+	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 

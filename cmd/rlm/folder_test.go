@@ -33,7 +33,7 @@ func TestAFolderOfAllKindsIsOneContext(t *testing.T) {
 // addLibreOffice adds files that LibreOffice made of others in the folder.
 func addLibreOffice(t *testing.T, dir string, truth map[string]documenttruth.File) {
 	t.Helper()
-	files, err := zip.OpenReader("../../internal/documents/testdata/libreoffice.zip")
+	files, err := zip.OpenReader("../../internal/data/documents/testdata/libreoffice.zip")
 	if err != nil {
 		t.Fatal(err)
 	}

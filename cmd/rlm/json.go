@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/serve/results"
+	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )

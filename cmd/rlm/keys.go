@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/internal/serve/access"
-	"github.com/rlmhq/rlm/internal/serve/records"
+	"github.com/rlmhq/rlm/server"
 )
 
 const keysLong = `Make, list and revoke the keys of a server: see rlm serve.
@@ -29,28 +27,16 @@ func newKeys(e *env) *cobra.Command {
 	return cmd
 }
 
-// withKeys calls use with the keys of a data folder and its audit log.
-func (d *dataFlag) withKeys(ctx context.Context, use func(*access.Keys, *access.Audit) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = &exitError{exitUsage, err}
-		}
-	}()
+// use calls use with the data folder. Its errors are those of usage.
+func (d *dataFlag) use(use func(server.Folder) error) error {
 	dir, err := d.find()
-	if err != nil {
-		return err
+	if err == nil {
+		err = use(server.Folder(dir))
 	}
-	db, err := records.Open(ctx, dir)
 	if err != nil {
-		return err
+		return &exitError{exitUsage, err}
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	audit, err := access.OpenAudit(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, audit.Close()) }()
-	return use(access.OpenKeys(db), audit)
+	return nil
 }
 
 // oneKey takes the name of a key.
@@ -62,7 +48,7 @@ func oneKey(_ *cobra.Command, args []string) error {
 }
 
 func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
-	var key access.Key
+	var key server.Key
 	var scopes []string
 	var money string
 	var files sizeValue
@@ -70,24 +56,16 @@ func newKeysCreate(e *env, data *dataFlag) *cobra.Command {
 		Use: "create NAME", Short: "Make a key and print it, once", Args: oneKey,
 		Example: `  rlm keys create alice --max-usd 20/month
   rlm keys create dashboard --tenant alice --scope read`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			key.Name, key.Scopes, key.Limits.Files = args[0], nil, int64(files)
-			for _, s := range scopes {
-				key.Scopes = append(key.Scopes, access.Scope(s))
-			}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key.Name, key.Limits.Files = args[0], int64(files)
+			key.SetScopes(scopes...)
 			if money != "" {
-				if key.Limits.USD, key.Limits.Period, err = access.ParseMoney(money); err != nil {
+				if err := key.Limits.SetMoney(money); err != nil {
 					return fmt.Errorf("--max-usd %w", err)
 				}
 			}
-			return data.withKeys(cmd.Context(), func(keys *access.Keys, audit *access.Audit) error {
-				made, secret, err := keys.Create(cmd.Context(), key)
-				if err != nil {
-					return err
-				}
-				err = audit.Add(access.Entry{
-					Action: "keys create", Object: made.ID, Key: made.Name, Tenant: made.Tenant,
-				})
+			return data.use(func(folder server.Folder) error {
+				_, secret, err := folder.CreateKey(cmd.Context(), key)
 				if err != nil {
 					return err
 				}
@@ -113,8 +91,8 @@ func newKeysList(e *env, data *dataFlag) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return data.withKeys(cmd.Context(), func(keys *access.Keys, _ *access.Audit) error {
-				all, err := keys.List(cmd.Context())
+			return data.use(func(folder server.Folder) error {
+				all, err := folder.Keys(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -134,7 +112,7 @@ func newKeysList(e *env, data *dataFlag) *cobra.Command {
 	return cmd
 }
 
-func (e *env) listKeys(all []access.Key) error {
+func (e *env) listKeys(all []server.Key) error {
 	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "NAME\tID\tTENANT\tSCOPES\tBUDGET\tRUNS\tSESSIONS\tREQUESTS\tMADE\tSTATUS")
 	orNone := func(n int) string {
@@ -170,11 +148,8 @@ func newKeysRevoke(_ *env, data *dataFlag) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke NAME", Short: "Revoke a key, by its name or its ID", Args: oneKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return data.withKeys(cmd.Context(), func(keys *access.Keys, audit *access.Audit) error {
-				if err := keys.Revoke(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return audit.Add(access.Entry{Action: "keys revoke", Object: args[0]})
+			return data.use(func(folder server.Folder) error {
+				return folder.RevokeKey(cmd.Context(), args[0])
 			})
 		},
 	}

@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/viewer/traces"
 )
 
 // killVariable is the number of the moment around a write of the store at which rlmkilled ends.
@@ -152,7 +152,7 @@ func (d *killedRun) withStore(use func(s *store.Folder)) {
 func (d *killedRun) waiting() (ids []string) {
 	d.t.Helper()
 	d.withStore(func(s *store.Folder) {
-		questions, err := journal.Questions(d.t.Context(), s, "")
+		questions, err := runlog.Questions(d.t.Context(), s, "")
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func (d *killedRun) export() *bytes.Buffer {
 	d.t.Helper()
 	lines := &bytes.Buffer{}
 	d.withStore(func(s *store.Folder) {
-		_ = journal.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, lines)
+		_ = runlog.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, lines)
 	})
 	return lines
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	_ "github.com/rlmhq/rlm/cmd/rlm/internal/firstgc" // a short command ends before it
-	"github.com/rlmhq/rlm/internal/watchdog"
+	"github.com/rlmhq/rlm/internal/machine/watchdog"
 )
 
 func main() {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/mcpserver"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/remote"
+	"github.com/rlmhq/rlm/internal/data/remote"
+	"github.com/rlmhq/rlm/mcp"
+	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -156,7 +156,7 @@ func (f *mcpFlags) askModels(e *env, tools *tools, cfg *rlm.SessionConfig) (clos
 // newServer makes the server, whose sessions have the tools.
 func (f *mcpFlags) newServer(
 	ctx context.Context, e *env, engine *rlm.Engine, tools *tools, cfg rlm.SessionConfig,
-) (*mcpserver.Server, error) {
+) (*mcp.Server, error) {
 	roots, err := resolveRoots(f.roots)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (f *mcpFlags) newServer(
 		list, notes := cfg.Ask.Tools.Prompt()
 		functions = strings.TrimSpace(list + "\n\n" + notes)
 	}
-	options := mcpserver.Config{
+	options := mcp.Config{
 		Version: version(),
 		Open: func(
 			ctx context.Context, more []rlm.Context, progress func(ledger.Event),
@@ -176,18 +176,18 @@ func (f *mcpFlags) newServer(
 			own.Ask.Progress = progress
 			return openLoaded(ctx, engine, tools, own)
 		},
-		Read: func(_ context.Context, path string) (mcpserver.Given, error) {
+		Read: func(_ context.Context, path string) (mcp.Given, error) {
 			reading := f.contexts.files.Options(e.settings.CacheDir, f.note(e))
 			reading.Servers, reading.FilesOnly = e.settings.ContextServer, true
 			if remote.IsAddress(path) {
 				if len(reading.Servers) == 0 {
-					return mcpserver.Given{}, errors.New(
+					return mcp.Given{}, errors.New(
 						"no server may be read: start rlm mcp with --context-server HOST")
 				}
-				return mcpserver.Given{Name: path, Context: inputs.Files(reading, path)}, nil
+				return mcp.Given{Name: path, Context: inputs.Files(reading, path)}, nil
 			}
 			within, err := findBelow(roots, path)
-			return mcpserver.Given{Name: path, Context: inputs.Files(reading, within)}, err
+			return mcp.Given{Name: path, Context: inputs.Files(reading, within)}, err
 		},
 		PathHelp: "Paths cannot be read here: the user has named no root.",
 		Detect:   engine.Detect, Functions: functions, Asks: cfg.Ask.Models != nil,
@@ -207,7 +207,7 @@ func (f *mcpFlags) newServer(
 	for i := range f.contexts.list {
 		options.Contexts = append(options.Contexts, f.contexts.list[i].name())
 	}
-	return mcpserver.New(options)
+	return mcp.New(options)
 }
 
 // newGateway returns what hosts see of the MCP servers.
@@ -267,7 +267,7 @@ func findBelow(roots []string, path string) (string, error) {
 }
 
 // serveHTTP serves over HTTP until the context ends.
-func (f *mcpFlags) serveHTTP(ctx context.Context, e *env, server *mcpserver.Server) error {
+func (f *mcpFlags) serveHTTP(ctx context.Context, e *env, server *mcp.Server) error {
 	host, _, err := net.SplitHostPort(f.address)
 	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		err = errors.New("its host must be 127.0.0.1, [::1] or localhost, because clients need no key")

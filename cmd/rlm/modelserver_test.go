@@ -12,11 +12,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
-	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
+	"github.com/rlmhq/rlm/viewer/traces"
 )
 
 // serverVariables name a model server and its key.

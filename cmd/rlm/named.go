@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
 // nameFlag makes the run of a command durable.
@@ -89,13 +89,13 @@ func (n *nameFlag) replay(e *env, cmd *cobra.Command) error {
 		return nil
 	}
 	defer file.Close()
-	j, err := journal.Replay(file)
+	j, err := runlog.Replay(file)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 
 	var ctx context.Context
-	ctx, n.replayed = journal.With(cmd.Context(), j)
+	ctx, n.replayed = runlog.With(cmd.Context(), j)
 	cmd.SetContext(ctx)
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/wheels"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/python/wheels"
 )
 
 // openPackages returns the packages of --with, nil for none. They are read as long as the

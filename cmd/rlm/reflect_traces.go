@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 

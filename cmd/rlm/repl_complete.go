@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // The ends of lines whose last word is an attribute, a module, or a name of a module.

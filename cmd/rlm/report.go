@@ -17,7 +17,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/serve/results"
+	"github.com/rlmhq/rlm/internal/plan/results"
 	"github.com/rlmhq/rlm/tiers"
 )
 

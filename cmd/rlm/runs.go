@@ -17,9 +17,9 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
-	"github.com/rlmhq/rlm/internal/store"
-	"github.com/rlmhq/rlm/internal/viewer/traces"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/viewer/traces"
 )
 
 const runsLong = `List, continue and branch named runs.

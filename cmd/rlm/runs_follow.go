@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
-	"github.com/rlmhq/rlm/internal/viewer"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/viewer"
 )
 
 const showLong = `Show the turns of a named run and their cost.
@@ -29,7 +29,7 @@ const followPause = 250 * time.Millisecond
 
 // followRun prints the steps of a run until it stops. Its error has the exit code of the run.
 func (e *env) followRun(ctx context.Context, s store.Store, name string, asJSON bool) error {
-	reader := journal.NewReader(s, name)
+	reader := runlog.NewReader(s, name)
 	for isFirst := true; ; isFirst = false {
 		news, err := reader.Read(ctx)
 		if err != nil {
@@ -55,7 +55,7 @@ func (e *env) followRun(ctx context.Context, s store.Store, name string, asJSON 
 			return &exitError{exitBroken, err}
 		}
 
-		if news.Run.Status != journal.StatusRunning {
+		if news.Run.Status != runlog.StatusRunning {
 			return e.endFollowing(&news.Run, asJSON)
 		}
 		select {
@@ -150,7 +150,7 @@ func (e *env) endFollowing(run *store.Log, asJSON bool) error {
 		return &exitError{exitBroken, err}
 	}
 
-	if run.Status == journal.StatusInterrupted {
+	if run.Status == runlog.StatusInterrupted {
 		err := fmt.Errorf("the run has no process any more; continue with: rlm runs resume %s%s",
 			run.Name, e.storeFlag())
 		return &exitError{exitInterrupted, err}

@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/testing/wheelindex"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. It looks into

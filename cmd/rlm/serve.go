@@ -18,10 +18,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
-	"github.com/rlmhq/rlm/internal/serve/acme"
-	"github.com/rlmhq/rlm/internal/serve/runs"
-	"github.com/rlmhq/rlm/internal/serve/server"
-	"github.com/rlmhq/rlm/internal/serve/workers"
+	"github.com/rlmhq/rlm/internal/wall/acme"
+	"github.com/rlmhq/rlm/server"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -159,7 +157,8 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	claim, err := server.ClaimFolder(ctx, dir, "rlm serve", f.listen)
+	data := server.Folder(dir)
+	claim, err := data.Claim(ctx, "rlm serve", f.listen)
 	var inUse *server.InUseError
 	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
 	if err != nil && !isBeside {
@@ -177,7 +176,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		secure = certs.Config()
 	}
 
-	e.settings.Store = server.StoreFolder(dir)
+	e.settings.Store = data.Store()
 	engine, err := f.openEngine(ctx, e, note)
 	if err != nil {
 		return err
@@ -197,7 +196,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	noteMemory(engine, known, note)
 
 	if isBeside {
-		if err := runs.New(runs.Options{Engine: engine, Profiles: known.list}).Check(ctx); err != nil {
+		if err := (&server.Options{Profiles: known.list}).Check(ctx, engine); err != nil {
 			return &exitError{exitUsage, err}
 		}
 		note("the settings are right: %d profiles; the data was not checked: %v", len(known.list), inUse)
@@ -205,13 +204,12 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 
 	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.settings.CacheDir}
-	s, err := server.New(ctx, server.Options{
-		Engine: engine, Profiles: known.list, Dir: dir, Claim: claim, AtOnce: f.atOnce, Queue: f.queue,
+	s, err := server.New(ctx, engine, server.Options{
+		Profiles: known.list, Dir: data, Claim: claim, AtOnce: f.atOnce, Queue: f.queue,
 		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: in, MCP: newMCPEndpoint(e, engine, tools, known, in, int64(f.maxCtx), f.openSessions),
-		Version: version(), Log: e.log,
+		Inputs: in, MCP: true, Servers: tools.servers, Load: tools.load, Version: version(), Log: e.log,
 	})
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -246,10 +244,10 @@ func (f *serveFlags) openEngine(
 
 // useWorkers puts tier wasm into workers.
 func (f *serveFlags) useWorkers(ctx context.Context, e *env, wasm tiers.Tier) (tiers.Tier, error) {
-	inWorkers, err := workers.Start(ctx, wasm, workers.Options{
+	inWorkers, err := server.Workers{
 		Memory: int64(f.memory), Engine: e.settings.Engine, AllowSampled: e.settings.AllowSampled,
 		AllowNested: f.allowNested, Log: e.log,
-	})
+	}.Start(ctx, wasm)
 	if err != nil {
 		return nil, fmt.Errorf("%w; or pass --insecure-no-workers, so that a flaw of the WebAssembly "+
 			"compiler would reach the keys", err)
@@ -260,7 +258,7 @@ func (f *serveFlags) useWorkers(ctx context.Context, e *env, wasm tiers.Tier) (t
 // noteMemory says which sessions get less memory than the settings allow.
 func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) {
 	for _, tier := range engine.Tiers() {
-		inWorkers, is := tier.(workers.Tier)
+		inWorkers, is := tier.(interface{ MostMemory() int64 })
 		if !is {
 			continue
 		}

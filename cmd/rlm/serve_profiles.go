@@ -12,9 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/serve/runs"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/server"
 )
+
+// defaultProfile is the profile of requests that name none.
+const defaultProfile = "default"
 
 // profileGroups are the groups whose settings a profile may have, and profileKeys further ones.
 // Others belong to the whole server.
@@ -25,7 +28,7 @@ var (
 
 // profiles are the opened profiles of a server. Close their models after use.
 type profiles struct {
-	list   []runs.Profile
+	list   []server.Profile
 	models []io.Closer
 }
 
@@ -40,14 +43,14 @@ func (p *profiles) close() {
 func (f *serveFlags) openProfiles(e *env, flags *pflag.FlagSet, tools *tools) (*profiles, error) {
 	given := f.profiles
 	if e.hasModel() || len(given) == 0 {
-		given = append([]string{runs.DefaultProfile + "="}, given...)
+		given = append([]string{defaultProfile + "="}, given...)
 	}
 
 	p := &profiles{}
 	for _, text := range given {
 		name, file, ok := strings.Cut(text, "=")
 		var err error
-		if !ok || slices.ContainsFunc(p.list, func(p runs.Profile) bool { return p.Name == name }) {
+		if !ok || slices.ContainsFunc(p.list, func(p server.Profile) bool { return p.Name == name }) {
 			err = errors.New("give NAME=FILE, each name once")
 		} else {
 			err = p.add(e, flags, tools, name, file)
@@ -74,7 +77,7 @@ func (p *profiles) add(e *env, flags *pflag.FlagSet, tools *tools, name, file st
 	}
 	p.models = append(p.models, models)
 
-	made := runs.Profile{Name: name}
+	made := server.Profile{Name: name}
 	made.Observe = func(ctx context.Context, next func(ledger.Event)) (func(ledger.Event), func(), error) {
 		return observe(ctx, &own, "run", "", next)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
-	"github.com/rlmhq/rlm/internal/skillbook"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/keep/skillbook"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/reflect"
 )

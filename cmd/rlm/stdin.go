@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/openfile"
+	"github.com/rlmhq/rlm/internal/data/openfile"
 )
 
 // makeInterruptible returns a reader whose Read ends with the context. A Read of stdin itself

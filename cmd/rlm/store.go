@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
-	"github.com/rlmhq/rlm/internal/damage"
-	"github.com/rlmhq/rlm/internal/serve/server"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/damage"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/server"
 )
 
 func newStore(e *env) *cobra.Command {
@@ -103,7 +103,7 @@ func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
 		if err != nil {
 			return nil, err
 		}
-		isData := server.IsFolder(dir)
+		isData := server.Folder(dir).IsUsed()
 		if !isData && !store.IsFolder(dir) {
 			return nil, fmt.Errorf("%s is neither a store nor the data folder of a server: give another folder", path)
 		}
@@ -120,7 +120,7 @@ func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
 	if dir != "" && store.IsFolder(dir) {
 		folders = append(folders, checkedFolder{dir: dir, isUser: true})
 	}
-	if dir, err = (&dataFlag{}).find(); err == nil && server.IsFolder(dir) {
+	if dir, err = (&dataFlag{}).find(); err == nil && server.Folder(dir).IsUsed() {
 		folders = append(folders, checkedFolder{dir: dir, isData: true})
 	}
 	if len(folders) == 0 && err == nil {
@@ -130,14 +130,14 @@ func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
 }
 
 func (e *env) checkFolder(ctx context.Context, folder checkedFolder, repair bool) (*damage.Report, error) {
+	if folder.isData {
+		return server.Folder(folder.dir).Check(ctx, repair, e.log)
+	}
+
 	var q *damage.Quarantine
 	if repair {
 		q = damage.NewQuarantine(folder.dir)
 	}
-	if folder.isData {
-		return server.Check(ctx, folder.dir, q, e.log)
-	}
-
 	report, err := store.Check(ctx, folder.dir, q)
 	if err == nil && folder.isUser {
 		var files *damage.Report

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/mcptools"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/toolprogram"
+	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	loop "github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/repl/toolprogram"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/internal/trajectory"
-	"github.com/rlmhq/rlm/internal/viewer/traces"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/viewer/traces"
 )
 
 const traceLong = `Show the record of a run: the tree of loops and, for each turn, the reply, the code,

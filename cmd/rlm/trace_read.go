@@ -8,8 +8,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/viewer/traces"
 	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/viewer/traces"
 )
 
 // recordedRun is a whole record.

@@ -11,9 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlmhq/rlm/internal/serve/views"
-	"github.com/rlmhq/rlm/internal/store"
-	"github.com/rlmhq/rlm/internal/viewer"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/viewer"
 )
 
 const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and calls, with their code, output,
@@ -74,7 +73,7 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 		return asUsage(use(viewer.Join(sources...)))
 	}
 	return e.withStore(func(s store.Store) error {
-		stored := &views.Stored{Store: s, Names: names}
+		stored := &viewer.Stored{Store: s, Names: names}
 		if _, err := stored.List(context.Background()); err != nil {
 			return err
 		}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rlmhq/rlm/internal/outfiles"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/outfiles"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/frame"
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // program is a relay with the program that it runs or waits for.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

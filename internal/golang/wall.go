@@ -1,11 +1,3 @@
-// Package golang runs the Go snippets of a session as compiled programs. It works in every
-// tier: the tier provides a [Wall] around compiler and program.
-//
-// A session is one program. Each snippet recompiles it. In the new program, the earlier
-// snippets run again first, silently and with the host's earlier answers.
-//
-// The packages below guest/ run behind the wall: build compiles snippets, relay starts the
-// program and measures its use, run is compiled into the program.
 package golang
 
 import (

@@ -10,9 +10,9 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/skillbook"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/skillbook"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
@@ -160,7 +160,7 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	if err := d.take("clusters", func() (any, error) { return d.cluster(ctx, most) }); err != nil {
 		return err
 	}
-	if err := journal.EndTurn(ctx, 1); err != nil {
+	if err := runlog.EndTurn(ctx, 1); err != nil {
 		return err
 	}
 	if d.cfg.NoEdits || !d.hasModel() || d.result.Partial {
@@ -195,7 +195,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 		if cfg.Bypass = -1; trigger == "" {
 			cfg.Bypass = math.MaxInt
 		}
-		found, outcome, err := clusterByRun(journal.EnterTurn(ctx, 1), cfg, d.failures, most)
+		found, outcome, err := clusterByRun(runlog.EnterTurn(ctx, 1), cfg, d.failures, most)
 		failed = d.recordRun("cluster the failures", outcome, err)
 		if failed != nil && ctx.Err() != nil {
 			return nil, failed
@@ -221,7 +221,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	wrong := ""
 	for asked := range mostAsked {
 		turn := asked + 2 // after that of the clusters
-		answer, outcome, err := d.propose(journal.EnterTurn(ctx, turn), d.nextConfig(), wrong)
+		answer, outcome, err := d.propose(runlog.EnterTurn(ctx, turn), d.nextConfig(), wrong)
 		if err := d.recordRun("propose edits", outcome, err); err != nil {
 			return nil, err
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/testing/looptest"
-	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/distill"
 	"github.com/rlmhq/rlm/repl/ledger"

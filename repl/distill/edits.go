@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/schema"
 	"github.com/rlmhq/rlm/tiers"

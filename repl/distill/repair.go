@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/schema"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/data/bm25"
 )
 
 // Bounds and weights of the comparison of errors.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
@@ -52,7 +52,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 
 // endingOf returns how a distillation ended, in the words of the other loops.
 func endingOf(ctx context.Context, outcome *Outcome, err error) ledger.Status {
-	var stopped *journal.StoppedError
+	var stopped *runlog.StoppedError
 	switch {
 	case ctx.Err() != nil && !errors.As(context.Cause(ctx), &stopped):
 		return ledger.StatusCanceled

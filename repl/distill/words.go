@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rlmhq/rlm/internal/bm25"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/data/bm25"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Bounds of the words of an error.

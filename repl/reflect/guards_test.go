@@ -15,7 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/testing/looptest"
 
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/reflect"

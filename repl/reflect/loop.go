@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/skillbook"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/skillbook"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
@@ -153,7 +153,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		}
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		begun, before := time.Now(), it
-		it, err = l.iterate(journal.EnterTurn(ctx, it.index+1), it)
+		it, err = l.iterate(runlog.EnterTurn(ctx, it.index+1), it)
 		if it.response != "" || err == nil {
 			l.note(it, begun)
 		}
@@ -168,7 +168,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 			return Outcome{Status: ledger.StatusAnswered, Output: *it.reflection}, nil
 		}
 		it = it.next()
-		if err := journal.EndTurn(ctx, it.index); err != nil {
+		if err := runlog.EndTurn(ctx, it.index); err != nil {
 			return outcome, err
 		}
 	}

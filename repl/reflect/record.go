@@ -3,7 +3,7 @@ package reflect
 import (
 	"time"
 
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/record"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/data/bm25"
 	"github.com/rlmhq/rlm/schema"
 )
 

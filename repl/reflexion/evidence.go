@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/bm25"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bm25"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Bounds of the evidence from files. A prompt shows at most mostPassages, so some

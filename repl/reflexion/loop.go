@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bm25"
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/data/bm25"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -111,7 +111,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 	l.begin()
 	var critique *Critique
 	for l.turn = 1; l.turn <= l.cfg.MaxIterations; l.turn++ {
-		begun, inTurn := time.Now(), journal.EnterTurn(ctx, l.turn)
+		begun, inTurn := time.Now(), runlog.EnterTurn(ctx, l.turn)
 		l.tell(ledger.Event{Kind: ledger.EventTurnStarted, Model: l.cfg.Model})
 		sent, response, err := l.write(inTurn, critique)
 		if err != nil {
@@ -145,7 +145,7 @@ func (l *loop) Solve(ctx context.Context, trace *record.Trace) error {
 			l.result.Status, l.result.Reason = StatusUnjudged, "the draft "+critique.String()
 			return nil
 		}
-		if err := journal.EndTurn(ctx, l.turn); err != nil {
+		if err := runlog.EndTurn(ctx, l.turn); err != nil {
 			return err
 		}
 	}

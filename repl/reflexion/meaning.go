@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rlmhq/rlm/internal/bm25"
+	"github.com/rlmhq/rlm/internal/data/bm25"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/llm"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
@@ -72,11 +72,11 @@ const maxState = 256 << 20
 
 // durable is the root loop's part in a durable run. Other loops have none.
 type durable struct {
-	journal *journal.Journal
+	journal *runlog.Journal
 	// commits are the turns of an earlier process, up to the last one whose state is whole;
 	// at is that one.
 	commits []committed
-	at      journal.Commit
+	at      runlog.Commit
 	// messages and history are those of the last commit.
 	messages, history []llm.Message
 }
@@ -89,7 +89,7 @@ func (d *durable) last() *committed { return &d.commits[len(d.commits)-1] }
 
 // load reads what an earlier process has committed.
 func (d *durable) load(ctx context.Context) error {
-	if d.journal = journal.From(ctx); d.journal == nil {
+	if d.journal = runlog.From(ctx); d.journal == nil {
 		return nil
 	}
 	all, err := d.journal.Commits(ctx)
@@ -288,7 +288,7 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 	if err != nil {
 		return err
 	}
-	if err := d.journal.Commit(ctx, journal.Commit{Turn: turn, Data: data, State: state}); err != nil {
+	if err := d.journal.Commit(ctx, runlog.Commit{Turn: turn, Data: data, State: state}); err != nil {
 		return err
 	}
 	d.messages, d.history = l.messages, l.history

@@ -14,10 +14,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/answers"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/conversation"
@@ -92,7 +92,7 @@ func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 		if l.mustConclude() {
 			return l.concludeInTime(ctx)
 		}
-		answer, err := l.take(journal.EnterTurn(ctx, turn), turn)
+		answer, err := l.take(runlog.EnterTurn(ctx, turn), turn)
 		if err == nil && answer == nil {
 			err = l.commit(ctx, turn)
 		}

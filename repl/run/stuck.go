@@ -3,7 +3,7 @@ package run
 import (
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/turns"
 )
 

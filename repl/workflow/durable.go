@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
@@ -26,9 +26,9 @@ func keepAction(a *Action) func(ctx context.Context, r *flow.Run, with map[strin
 		if err != nil {
 			return nil, fmt.Errorf("the parameters of %s cannot be encoded: %w", name, err)
 		}
-		step, err := journal.Begin(ctx, func() journal.Request {
+		step, err := runlog.Begin(ctx, func() runlog.Request {
 			sum := sha256.Sum256(whole)
-			return journal.Request{What: "action " + name, Digest: hex.EncodeToString(sum[:]), About: string(whole)}
+			return runlog.Request{What: "action " + name, Digest: hex.EncodeToString(sum[:]), About: string(whole)}
 		})
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func keepAction(a *Action) func(ctx context.Context, r *flow.Run, with map[strin
 // callAction does the work of an action, unless a person has decided otherwise. Work whose result
 // comes later parks the run.
 func callAction(
-	ctx context.Context, step *journal.Step, whole json.RawMessage, do func() (any, error),
+	ctx context.Context, step *runlog.Step, whole json.RawMessage, do func() (any, error),
 ) (any, error) {
 	switch d := step.Decision(); {
 	case d == nil:

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/internal/attached"
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/attached"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/plan/analyser/python"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/documents"
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/data/documents"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
 const (

@@ -79,10 +79,10 @@ var serveRows = []goRow{
 }
 
 // serve has a server with workers measured.
-func (b *bench) serve() error { return b.measureGo(serveRows, "./internal/serve/server") }
+func (b *bench) serve() error { return b.measureGo(serveRows, "./server") }
 
 // viewer has the viewer measured in Chromium.
-func (b *bench) viewer() error { return b.measureGo(viewerRows, "./internal/viewer") }
+func (b *bench) viewer() error { return b.measureGo(viewerRows, "./viewer") }
 
 // fanOut, loops and contracts have the benchmarks of the loop and its parts measured.
 func (b *bench) fanOut() error { return b.measureGo(fanOutRows, ".") }
@@ -113,7 +113,7 @@ var durableRows = []goRow{
 }
 
 // commits and durable have the benchmarks of what lasts measured.
-func (b *bench) commits() error { return b.measureGo(commitRows, "./internal/journal") }
+func (b *bench) commits() error { return b.measureGo(commitRows, "./internal/keep/runlog") }
 
 func (b *bench) durable() error { return b.measureGo(durableRows, ".") }
 

@@ -109,11 +109,11 @@ func (b *bench) run(only string) error {
 	case "serve":
 		return b.runAll(part{"rlm serve", b.serve})
 	case "viewer":
-		return b.runAll(part{"internal/viewer", b.viewer})
+		return b.runAll(part{"viewer", b.viewer})
 	case "graph":
 		return b.runAll(part{"graph", b.measureGraphs})
 	case "documents":
-		return b.runAll(part{"internal/documents", b.measureDocuments})
+		return b.runAll(part{"internal/data/documents", b.measureDocuments})
 	case "tables":
 		return b.runAll(part{"the command", b.measureTables})
 	case "wasm":
@@ -161,7 +161,7 @@ func (b *bench) run(only string) error {
 		{"tiers/wasm", b.compute},
 		{"tiers/wasm", b.scan},
 		{"the command", b.command},
-		{"internal/analyser/python", b.analysis},
+		{"internal/plan/analyser/python", b.analysis},
 		{"tiers", b.warmTiers},
 		{"rlm.New", b.sessions},
 		{"router", b.routing},
@@ -176,7 +176,7 @@ func (b *bench) loopParts() []part {
 
 // durableParts are what lasts.
 func (b *bench) durableParts() []part {
-	return []part{{"internal/journal", b.commits}, {"rlm.New", b.durable}}
+	return []part{{"internal/keep/runlog", b.commits}, {"rlm.New", b.durable}}
 }
 
 // runAll measures and prints the table.

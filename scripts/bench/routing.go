@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/internal/runner"
+	"github.com/rlmhq/rlm/internal/plan/analyser/python"
+	"github.com/rlmhq/rlm/internal/plan/runner"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
 // snippetFile is a snippet of fifty lines.
-const snippetFile = "internal/analyser/python/testdata/fifty.py"
+const snippetFile = "internal/plan/analyser/python/testdata/fifty.py"
 
 // parsing is native ast.parse and ast.walk, the best of many.
 const parsing = `

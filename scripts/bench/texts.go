@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
 	"github.com/rlmhq/rlm/tiers/local"
 )
 

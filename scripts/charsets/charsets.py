@@ -1,8 +1,8 @@
-"""Writes internal/pykernel/guest/charsets.py from the running CPython's own tables.
+"""Writes internal/python/pykernel/guest/charsets.py from the running CPython's own tables.
 
 Run with the CPython minor version that the sandbox has:
 
-    python3.13 scripts/charsets/charsets.py > internal/pykernel/guest/charsets.py
+    python3.13 scripts/charsets/charsets.py > internal/python/pykernel/guest/charsets.py
 """
 
 import _sre

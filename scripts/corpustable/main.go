@@ -1,5 +1,5 @@
 // Command corpustable counts where the router sends the snippets of
-// internal/analyser/testdata/corpus, and where it is wrong: the table in
+// internal/plan/analyser/testdata/corpus, and where it is wrong: the table in
 // docs/reference/performance.md.
 //
 //	go run ./scripts/corpustable
@@ -18,10 +18,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/analyser/golang"
-	"github.com/rlmhq/rlm/internal/analyser/python"
-	"github.com/rlmhq/rlm/internal/analyser/testdata/corpus"
-	"github.com/rlmhq/rlm/internal/runner"
+	"github.com/rlmhq/rlm/internal/plan/analyser/golang"
+	"github.com/rlmhq/rlm/internal/plan/analyser/python"
+	"github.com/rlmhq/rlm/internal/plan/analyser/testdata/corpus"
+	"github.com/rlmhq/rlm/internal/plan/runner"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp"

@@ -1,6 +1,6 @@
 // usage: node xlsb.js FILE [shared]
 //
-// Makes internal/tablefiles/testdata/*.xlsb with SheetJS, the package xlsx of npm: no Python
+// Makes internal/data/tablefiles/testdata/*.xlsb with SheetJS, the package xlsx of npm: no Python
 // package writes this format. Version 0.16.9 writes cells as Excel does, and made book.xlsb. Later
 // ones write short cells: 0.18.5 made short.xlsb, and shared.xlsb with texts in a table of their own.
 const xlsx = require("xlsx");

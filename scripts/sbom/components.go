@@ -12,7 +12,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
 // goModules are the modules in a binary, and the standard library.

@@ -13,7 +13,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
 // write returns the bill of this test, whose binary has modules too.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: aot.sh [--relock | --train | --verify] [WORKDIR [OUTDIR]]
 #
-# From the committed module and image of internal/cpython to machine code: wasm2c, our changes
+# From the committed module and image of internal/machine/cpython to machine code: wasm2c, our changes
 # to its output (see aot/rewrite.go), and clang with a profile. OUTDIR is the repository, unless
 # another folder is given. The bytes do not depend on WORKDIR, where finished steps are not
 # repeated. --relock accepts what Debian offers now. --train makes the profile anew, which is
@@ -31,7 +31,7 @@ FLAGS=(
   -ffunction-sections -fno-finite-loops
   # A call that becomes a jump counts neither fuel nor stack: a guest could go on for ever.
   -fno-optimize-sibling-calls
-  # The stack's margin is for frames of at most this size: see internal/aot. -w would hide it.
+  # The stack's margin is for frames of at most this size: see internal/machine/aot. -w would hide it.
   -Wframe-larger-than=65536 -Werror=frame-larger-than
   -DWASM_RT_NONCONFORMING_UNCHECKED_STACK_EXHAUSTION=1 # the rewritten code checks it
 )
@@ -42,7 +42,7 @@ declare -A TARGET=(
   [arm64]="--target=aarch64-unknown-linux -march=armv8-a -ffixed-x18 -ffixed-x28 \
 -fomit-frame-pointer -mfix-cortex-a53-835769"
 )
-# On amd64, an access outside the memory faults, and internal/aot makes a trap of it. On arm64, the
+# On amd64, an access outside the memory faults, and internal/machine/aot makes a trap of it. On arm64, the
 # code checks each access.
 declare -A CHECKS=(
   [amd64]="-DWASM_RT_MEMCHECK_GUARD_PAGES=1 -DWASM_RT_USE_MMAP=1 \
@@ -207,7 +207,7 @@ python_code() { # ARCH
 # A guest for the tests, by the same way but for the profile.
 hostile_code() { # ARCH
   compile "$1" "$WORK/hostile" "$WORK/hostile-$1"
-  link "$1" "$WORK/hostile" "$WORK/hostile-$1" "$OUT/internal/aot/testdata/hostile_$1.blob"
+  link "$1" "$WORK/hostile" "$WORK/hostile-$1" "$OUT/internal/machine/aot/testdata/hostile_$1.blob"
 }
 
 parse_arguments() {
@@ -251,8 +251,8 @@ main() {
   tool unpack "$WORK"
   once python-c translate "$WORK/python.wasm" "$WORK/python" 8
   [[ -z $TRAIN ]] || train
-  wabt wat2wasm "$REPO/internal/aot/testdata/hostile.wat" -o "$OUT/internal/aot/testdata/hostile.wasm"
-  translate "$OUT/internal/aot/testdata/hostile.wasm" "$WORK/hostile" 2
+  wabt wat2wasm "$REPO/internal/machine/aot/testdata/hostile.wat" -o "$OUT/internal/machine/aot/testdata/hostile.wasm"
+  translate "$OUT/internal/machine/aot/testdata/hostile.wasm" "$WORK/hostile" 2
   flags >"$WORK/flags.txt"
   local arch blobs=() profile
   for arch in "${ARCHITECTURES[@]}"; do
@@ -261,7 +261,7 @@ main() {
     hostile_code "$arch"
     blobs+=("$arch=$WORK/code_$arch.blob")
   done
-  tool describe "$LOCK" "$WORK/flags.txt" "$WORK" "$OUT/internal/cpython" "${blobs[@]}"
+  tool describe "$LOCK" "$WORK/flags.txt" "$WORK" "$OUT/internal/machine/cpython" "${blobs[@]}"
   [[ -z $VERIFY ]] || compare
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: build.sh [--relock] [WORKDIR [OUTDIR]]
 #
-# From Debian's packages to the artefacts of internal/cpython: a toolchain, a
+# From Debian's packages to the artefacts of internal/machine/cpython: a toolchain, a
 # native CPython, CPython for WebAssembly with the frozen standard library, and
 # what pack makes of it. The bytes do not depend on WORKDIR, which may be used
 # again: finished steps are skipped. --relock accepts what Debian offers now and
@@ -222,7 +222,7 @@ parse_arguments() {
   fi
   [[ $# -le 2 ]] || die "usage: build.sh [--relock] [WORKDIR [OUTDIR]]"
   export RELOCK # native-python.sh fetches, too
-  local work=${1:-${TMPDIR:-/tmp}/rlm-wasm} out=${2:-$REPO/internal/cpython}
+  local work=${1:-${TMPDIR:-/tmp}/rlm-wasm} out=${2:-$REPO/internal/machine/cpython}
   mkdir -p "$work" "$out"
   WORK=$(cd -- "$work" && pwd)
   OUT=$(cd -- "$out" && pwd)

@@ -8,7 +8,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-COMMITTED=$(cd -- "$SCRIPTS/../../internal/cpython" && pwd)
+COMMITTED=$(cd -- "$SCRIPTS/../../internal/machine/cpython" && pwd)
 FILES=(python.wasm.zst image.zst manifest.json LICENSE.cpython LICENSE.linked)
 
 compare() {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // whole is what a container says whose wall stands.

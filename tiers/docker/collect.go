@@ -3,8 +3,8 @@ package docker
 import (
 	"context"
 
-	"github.com/rlmhq/rlm/internal/outfiles"
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/outfiles"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/outfiles"
+	"github.com/rlmhq/rlm/internal/snippet/outfiles"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 )

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/images"
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/golang/features"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
 // proxyPort is the port of the proxy in the guest. In gateFolder, the first process finds

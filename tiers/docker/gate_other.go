@@ -7,7 +7,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
 // gate works only if containers share this program's kernel.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
 	"github.com/rlmhq/rlm/internal/golang"
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/dockerapi"
-	"github.com/rlmhq/rlm/internal/egress"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -7,11 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/golang"
-	"github.com/rlmhq/rlm/internal/labels"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/labels"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

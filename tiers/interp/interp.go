@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/golang/features"
-	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )

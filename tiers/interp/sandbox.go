@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // jailed is the part of a jail that the tier uses.

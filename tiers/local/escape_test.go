@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/testing/escapes"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )

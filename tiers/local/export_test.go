@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/egress"
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/egress"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/testing/gosuite"
 	"github.com/rlmhq/rlm/internal/testing/harm"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 )
 

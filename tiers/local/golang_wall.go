@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/golang"
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
-	"github.com/rlmhq/rlm/internal/jail"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local/internal/goworker"
 )

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/jail"
 	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/local"
 	"github.com/rlmhq/rlm/tiers/tiertest"

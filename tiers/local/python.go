@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/pykernel"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
 	"github.com/rlmhq/rlm/tiers"
 )
 

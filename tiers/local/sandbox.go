@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/egress"
 	"github.com/rlmhq/rlm/internal/golang"
-	"github.com/rlmhq/rlm/internal/labels"
-	"github.com/rlmhq/rlm/internal/outfiles"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/labels"
+	"github.com/rlmhq/rlm/internal/snippet/outfiles"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // systemFolders hold the programs and libraries that all users of the host share. /usr is not

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rlmhq/rlm/internal/aot"
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/aot"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
 // aotProgram is the interpreter as scripts/wasm has compiled it ahead of time.

@@ -2,7 +2,7 @@
 
 package wasm
 
-import "github.com/rlmhq/rlm/internal/aot"
+import "github.com/rlmhq/rlm/internal/machine/aot"
 
 func loadCode() (*aot.Program, error) { return nil, aot.ErrUnsupported }
 

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/rlmhq/rlm/internal/aot"
-	"github.com/rlmhq/rlm/internal/attached"
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/aot"
+	"github.com/rlmhq/rlm/internal/machine/attached"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
 // attachedCode maps the machine code behind this program, if it is the blob with that hash.

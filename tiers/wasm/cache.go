@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 
-	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
 // cachedImage describes the image in a file of the cache.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/codecache"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/wasm"

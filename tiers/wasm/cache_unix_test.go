@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/codecache"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/wasm"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

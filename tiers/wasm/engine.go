@@ -14,11 +14,11 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
 

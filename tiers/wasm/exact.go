@@ -13,10 +13,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/hostcall"
-	"github.com/rlmhq/rlm/internal/session"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/snippet/hostcall"
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 	"github.com/rlmhq/rlm/tiers"
 )
 

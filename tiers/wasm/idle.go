@@ -3,8 +3,8 @@ package wasm
 import (
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 )
 
 // maxIdle bounds the idle instances of one kind. Each holds about a quarter of a mebibyte.

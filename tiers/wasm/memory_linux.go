@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rlmhq/rlm/internal/mapbudget"
-	"github.com/rlmhq/rlm/internal/pagemap"
-	"github.com/rlmhq/rlm/internal/prefault"
+	"github.com/rlmhq/rlm/internal/machine/mapbudget"
+	"github.com/rlmhq/rlm/internal/machine/pagemap"
+	"github.com/rlmhq/rlm/internal/machine/prefault"
 )
 
 const (

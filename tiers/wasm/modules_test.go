@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

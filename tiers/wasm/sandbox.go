@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

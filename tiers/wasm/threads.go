@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // threads runs the threads of one snippet. Each has a goroutine, on which the engine keeps

@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest has the

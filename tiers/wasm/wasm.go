@@ -21,9 +21,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/pykernel"
-	"github.com/rlmhq/rlm/internal/session"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+	"github.com/rlmhq/rlm/internal/snippet/session"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/rlmhq/rlm/internal/codecache"
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/watchdog/watchwazero"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/machine/watchdog/watchwazero"
 )
 
 // wazeroProgram is the interpreter as wazero has compiled it for this processor.

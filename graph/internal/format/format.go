@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Format is a format of files.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // encodings are the encodings of XML documents besides UTF-8. ASCII is a part of Latin-1.

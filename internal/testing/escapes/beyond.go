@@ -58,19 +58,19 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"queue", "fills the analyser's queue",
-		"internal/analyser/python TestATenantFillsOnlyItsOwnLine", "none: the tenant itself is refused",
+		"internal/plan/analyser/python TestATenantFillsOnlyItsOwnLine", "none: the tenant itself is refused",
 	},
 	{
 		"queue", "abandons analyses",
-		"internal/analyser/python TestAbandonedAnalysesEnd", "none: goroutines are counted",
+		"internal/plan/analyser/python TestAbandonedAnalysesEnd", "none: goroutines are counted",
 	},
 	{
 		"queue", "fills the queue for processors",
-		"internal/turns TestAFullQueueRefusesItsTenantAlone", "none: the tenant itself is refused",
+		"internal/snippet/slots TestAFullQueueRefusesItsTenantAlone", "none: the tenant itself is refused",
 	},
 	{
 		"queue", "computes for long while others wait",
-		"internal/turns TestALongSnippetLetsOthersGoFirst", "none: the order is checked",
+		"internal/snippet/slots TestALongSnippetLetsOthersGoFirst", "none: the order is checked",
 	},
 	{
 		"cache", "plants an image",
@@ -78,7 +78,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"cache", "plants compiled code",
-		"internal/codecache TestPlantedCode", "the file with the user's tags",
+		"internal/machine/codecache TestPlantedCode", "the file with the user's tags",
 	},
 	{
 		"cache", "damages a file",
@@ -118,55 +118,55 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"server", "keeps others out by connections in the middle of a handshake, a head, a body",
-		"internal/serve/server TestSlowConnectionsMakeRoom", "none: requests that are under way stay",
+		"server TestSlowConnectionsMakeRoom", "none: requests that are under way stay",
 	},
 	{
 		"server", "takes all requests that can be under way",
-		"internal/serve/server TestRequestsUnderWayAreBounded", "none: the tenant itself is refused",
+		"server TestRequestsUnderWayAreBounded", "none: the tenant itself is refused",
 	},
 	{
 		"server", "sends large bodies that do not end",
-		"internal/serve/server TestSlowBodiesTogetherAreBounded", "none: the tenant itself is refused",
+		"server TestSlowBodiesTogetherAreBounded", "none: the tenant itself is refused",
 	},
 	{
 		"server", "sends messages of WebSockets that do not end",
-		"internal/serve/server TestUnfinishedMessagesTogetherAreBounded", "none: the tenant itself is refused",
+		"server TestUnfinishedMessagesTogetherAreBounded", "none: the tenant itself is refused",
 	},
 	{
 		"server", "sends requests over a WebSocket and reads no answer",
-		"internal/serve/server TestSocketsThatReadNothingAreBounded", "none: goroutines are counted",
+		"server TestSocketsThatReadNothingAreBounded", "none: goroutines are counted",
 	},
 	{
 		"server", "sends compressed, huge and wrong frames",
-		"internal/serve/server TestFramesOfStrangersEndTheirConnection", "none: the connection ends",
+		"server TestFramesOfStrangersEndTheirConnection", "none: the connection ends",
 	},
 	{
 		"server", "asks for what is another tenant's, on every route",
-		"internal/serve/server TestEveryRouteKeepsTenantsApart", "the tenant itself",
+		"server TestEveryRouteKeepsTenantsApart", "the tenant itself",
 	},
 	{
 		"server", "shows a person a run of hostile texts",
-		"internal/serve/server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
+		"server TestAHostileRunOfTheServerIsText", "none: the texts are shown",
 	},
 	{
 		"server", "sends bodies whose values take gigabytes once decoded, on every route",
-		"internal/serve/server TestHeavyBodiesAreRefusedByEveryRoute", "none: allocated bytes are counted",
+		"server TestHeavyBodiesAreRefusedByEveryRoute", "none: allocated bytes are counted",
 	},
 	{
 		"server", "announces a body of 10^18 bytes",
-		"internal/serve/server TestALengthThatIsTooMuchIsRefusedAtOnce", "none: the refusal is awaited",
+		"server TestALengthThatIsTooMuchIsRefusedAtOnce", "none: the refusal is awaited",
 	},
 	{
 		"server", "sends a form with a head of megabytes",
-		"internal/serve/server TestAFormWithALongHeadIsRefused", "none: the refusal says so",
+		"server TestAFormWithALongHeadIsRefused", "none: the refusal says so",
 	},
 	{
 		"server", "fills the queue of runs",
-		"internal/serve/server TestATenantThatFillsTheQueueDelaysItself", "none: the tenant itself is refused",
+		"server TestATenantThatFillsTheQueueDelaysItself", "none: the tenant itself is refused",
 	},
 	{
 		"server", "takes all direct answers",
-		"internal/serve/server TestATenantThatFillsTheDirectAnswersDelaysItself", "none: the tenant itself is refused",
+		"server TestATenantThatFillsTheDirectAnswersDelaysItself", "none: the tenant itself is refused",
 	},
 	{
 		"server", "opens pipes and other special files below a root",
@@ -198,11 +198,11 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"engines of the host", "asks SQL by a tree of tables, joins or nested queries",
-		"internal/tablesql TestTreesOfQueriesEndWithTheirTime", "a tree of five levels",
+		"internal/data/tablesql TestTreesOfQueriesEndWithTheirTime", "a tree of five levels",
 	},
 	{
 		"engines of the host", "has one operation of SQL that takes days",
-		"internal/tablesql TestEachOperationEndsWithItsQuery", "none: the time is over meanwhile",
+		"internal/data/tablesql TestEachOperationEndsWithItsQuery", "none: the time is over meanwhile",
 	},
 	{
 		"engines of the host", "asks Cypher or SPARQL by a tree of choices",
@@ -214,15 +214,15 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"engines of the host", "searches a text for a needle with the hash of the text",
-		"internal/bigtext TestHostileNeedlesTakeTimeInProportion", "none: package bytes takes hours",
+		"internal/data/bigtext TestHostileNeedlesTakeTimeInProportion", "none: package bytes takes hours",
 	},
 	{
 		"engines of the host", "compiles regular expressions that take hours to compile",
-		"internal/bigtext TestHostileExpressionsAreCompiledInTime", "none: it takes hours",
+		"internal/data/bigtext TestHostileExpressionsAreCompiledInTime", "none: it takes hours",
 	},
 	{
 		"engines of the host", "holds a processor although its fuel is used up",
-		"internal/watchdog TestAGuestThatNeverLeavesEndsTheProcess", "none: the process ends",
+		"internal/machine/watchdog TestAGuestThatNeverLeavesEndsTheProcess", "none: the process ends",
 	},
 	{
 		"wall of wasm", "calls functions in C in trees of 34 kinds that pay no fuel for loops",
@@ -238,7 +238,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"quotas", "uploads many files at once, each below the quota",
-		"internal/serve/server TestAQuotaHoldsWhileFilesArrive", "one upload at a time",
+		"server TestAQuotaHoldsWhileFilesArrive", "one upload at a time",
 	},
 	{
 		"quotas", "reserves a budget from many goroutines at once",
@@ -246,11 +246,11 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"quotas", "takes all places with sessions that cannot leave them",
-		"internal/serve/server TestATenantLeavesPlacesForOthers", "none: the tenant itself is refused",
+		"server TestATenantLeavesPlacesForOthers", "none: the tenant itself is refused",
 	},
 	{
 		"quotas", "uses a session from many connections at once",
-		"internal/serve/server TestSessionsAreUsedByManyAtOnce", "none: all results are checked",
+		"server TestSessionsAreUsedByManyAtOnce", "none: all results are checked",
 	},
 	{
 		"model server", "sends pieces of a reply without an end",
@@ -306,67 +306,67 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"MCP server", "sends replies of 17 MiB, of millions of values, and without an end",
-		"cmd/rlm/internal/mcptools TestHarmIsBounded", "none: allocated bytes are counted",
+		"mcp/tools TestHarmIsBounded", "none: allocated bytes are counted",
 	},
 	{
 		"MCP server", "ends in a call, never answers, asks the client, changes its tools",
-		"cmd/rlm/internal/mcptools TestHarmIsBounded", "none: the next call is answered",
+		"mcp/tools TestHarmIsBounded", "none: the next call is answered",
 	},
 	{
 		"MCP server", "streams events without an end over HTTP",
-		"cmd/rlm/internal/mcptools TestStreamsWithoutAnEnd", "none: the connection ends",
+		"mcp/tools TestStreamsWithoutAnEnd", "none: the connection ends",
 	},
 	{
 		"MCP server", "describes tools whose schemas and names break Python",
-		"cmd/rlm/internal/mcptools TestSchemasAreHostile", "none: the functions are called",
+		"mcp/tools TestSchemasAreHostile", "none: the functions are called",
 	},
 	{
 		"page", "calls the server from a page of a stranger, or by another name of this machine",
-		"internal/serve/server TestPagesOfStrangersAreRefused", "the server's own page",
+		"server TestPagesOfStrangersAreRefused", "the server's own page",
 	},
 	{
 		"page", "reads a run in the viewer from a page of a stranger",
-		"internal/viewer TestOnlyTheOwnPageGetsThrough", "the viewer's own page",
+		"viewer TestOnlyTheOwnPageGetsThrough", "the viewer's own page",
 	},
 	{
 		"damaged store", "flips, cuts, fills with zeros or deletes any file of a data folder",
-		"internal/serve/server TestADamagedDataFolderIsServed", "the folder without damage",
+		"server TestADamagedDataFolderIsServed", "the folder without damage",
 	},
 	{
 		"damaged store", "flips a bit of a session's state",
-		"internal/serve/server TestADamagedSessionHasAWayOut", "the state before",
+		"server TestADamagedSessionHasAWayOut", "the state before",
 	},
 	{
 		"damaged store", "flips a bit of a context",
-		"internal/serve/server TestADamagedContextCanBeSentAgain", "the context before",
+		"server TestADamagedContextCanBeSentAgain", "the context before",
 	},
 	{
 		"damaged store", "changes an upload while the server runs",
-		"internal/serve/server TestADamagedUploadIsRefused", "the upload before",
+		"server TestADamagedUploadIsRefused", "the upload before",
 	},
 	{
 		"damaged store", "changes the events of a run",
-		"internal/serve/server TestDamagedEventsAreSaid", "the events before",
+		"server TestDamagedEventsAreSaid", "the events before",
 	},
 	{
 		"damaged store", "damages a page of the database",
-		"internal/serve/server TestADamagedDatabaseLosesOnlyItsPage", "the rows of other pages",
+		"server TestADamagedDatabaseLosesOnlyItsPage", "the rows of other pages",
 	},
 	{
 		"damaged store", "deletes the database",
-		"internal/serve/server TestAFolderWithoutItsDatabaseIsNotEmptied", "none: the folder is searched",
+		"server TestAFolderWithoutItsDatabaseIsNotEmptied", "none: the folder is searched",
 	},
 	{
 		"damaged store", "starts a second server on the folder",
-		"internal/serve/server TestADataFolderHasOneOwner", "the same folder after the first server",
+		"server TestADataFolderHasOneOwner", "the same folder after the first server",
 	},
 	{
 		"damaged store", "rewrites the audit log",
-		"internal/serve/access TestDamageOfTheAuditLogIsFound", "the log before",
+		"server/internal/access TestDamageOfTheAuditLogIsFound", "the log before",
 	},
 	{
 		"damaged store", "damages a store of runs",
-		"internal/store TestDamageOfAStoreIsFoundAndRepaired", "the store before",
+		"internal/keep/store TestDamageOfAStoreIsFoundAndRepaired", "the store before",
 	},
 	{
 		"damaged store", "forges a snapshot of a session",
@@ -374,7 +374,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"damaged store", "fills the disk",
-		"internal/serve/server TestAFullDiskLosesNothing", "none: what was confirmed is read again",
+		"server TestAFullDiskLosesNothing", "none: what was confirmed is read again",
 	},
 }
 

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
 // world is the network beyond a proxy, for the cases of the class egress: the names below and

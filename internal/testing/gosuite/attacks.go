@@ -3,7 +3,7 @@ package gosuite
 import (
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // Attack attacks the wall of a Go program, its runtime or its connection. In a tier

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // The variables of the environment that turn a skip into a failure. The first lists the

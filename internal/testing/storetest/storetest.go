@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // Run tests a store. Each call of open opens the same contents again, after Close, as a later

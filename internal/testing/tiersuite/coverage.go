@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 

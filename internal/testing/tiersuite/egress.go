@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -48,7 +48,7 @@ func (s *suite) testHostile(t *testing.T) {
 }
 
 // amplified are requests of a few megabytes that would take hundreds on the host. Each ends
-// as an exception, and the session goes on. internal/session measures what they cost.
+// as an exception, and the session goes on. internal/snippet/session measures what they cost.
 var amplified = []scenario{{name: "requests that grow when decoded", steps: []step{{source: `import _rlm
 few, named = '[],' * 1_000_000 + '[]', '"":0,' * 1_000_000 + '"":0'
 kept = []

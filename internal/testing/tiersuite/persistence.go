@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 

@@ -3,7 +3,7 @@ package agenttrace
 import (
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // output is an agent's output for a task.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/fanout"
 	"github.com/rlmhq/rlm/tiers"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
 // failures are the sub-calls of a loop that failed. A snippet may go on with their slots or

@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/callnotes"
 	"github.com/rlmhq/rlm/repl/internal/prompts"
 	"github.com/rlmhq/rlm/repl/internal/record"
@@ -193,7 +193,7 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 func (c *Caller) ask(
 	ctx context.Context, a Ask, least int64,
 ) (response llm.Response, granted room, err error) {
-	step, err := journal.Begin(ctx, a.describe)
+	step, err := runlog.Begin(ctx, a.describe)
 	if err != nil {
 		return response, granted, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
@@ -12,8 +12,8 @@ import (
 // that is used up does not count as an error: left is nil then.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
-	var stopped *journal.StoppedError
-	var parked *journal.ParkedError
+	var stopped *runlog.StoppedError
+	var parked *runlog.ParkedError
 	switch {
 	case errors.As(context.Cause(ctx), &parked) || errors.As(err, &parked):
 		return ledger.StatusParked, parked.Error(), nil

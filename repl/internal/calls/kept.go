@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -40,7 +40,7 @@ type failure struct {
 
 // describe identifies an ask for the journal: by all that decides on its answer, without the
 // room for the reply that is left.
-func (a *Ask) describe() journal.Request {
+func (a *Ask) describe() runlog.Request {
 	var contract json.RawMessage
 	if a.Schema != nil {
 		contract = a.Schema.JSONSchema()
@@ -56,7 +56,7 @@ func (a *Ask) describe() journal.Request {
 		whole = fmt.Append(nil, a.Model, a.Messages) // a temperature that is no number
 	}
 	sum := sha256.Sum256(whole)
-	return journal.Request{
+	return runlog.Request{
 		What: a.Purpose, Digest: hex.EncodeToString(sum[:]), About: a.Model + ": " + findLastUser(a.Messages),
 	}
 }
@@ -64,7 +64,7 @@ func (a *Ask) describe() journal.Request {
 // keep writes the ending of a call to the journal, before it counts. A call that was broken
 // off has no ending, and a failure that ends the run has none: a later process makes the call
 // again. Code has seen the other failures, and gone on.
-func (a *Ask) keep(ctx context.Context, step *journal.Step, e ending, err error) error {
+func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) error {
 	cost := store.Cost{
 		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,
 		USD: e.Used.USD, Unpriced: e.Used.Unpriced, ToolCalls: e.Used.ToolCalls,

@@ -22,8 +22,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // Defaults and bounds of a Jail.

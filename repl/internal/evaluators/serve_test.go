@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
 // pipe is a worker's connection in a test.

@@ -12,7 +12,7 @@ import (
 	"github.com/mitsuhiko/minijinja/minijinja-go/v2/filters"
 	"github.com/mitsuhiko/minijinja/minijinja-go/v2/value"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Bounds of a template that end in an error of the engine. The jail bounds the rest, such as a

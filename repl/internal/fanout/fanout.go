@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 )
 
 // Slot is the outcome of one of many.
@@ -23,7 +23,7 @@ func Run[T any](
 	slots := make([]Slot[T], n)
 	var group errgroup.Group
 	group.SetLimit(max(1, limit))
-	slot := journal.Slots(ctx, n)
+	slot := runlog.Slots(ctx, n)
 	for i := range n {
 		group.Go(func() error {
 			ctx, ended := slot(i)

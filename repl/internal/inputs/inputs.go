@@ -13,8 +13,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/bigtext"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/tiers"
 )
 

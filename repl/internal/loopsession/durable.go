@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -24,12 +24,12 @@ import (
 // that the tool does not do its work a second time, and the budget counts the call once. The
 // functions of the protocol keep the model calls of which they consist.
 func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	ctx = journal.At(ctx, "call %d", call.Ordinal)
+	ctx = runlog.At(ctx, "call %d", call.Ordinal)
 	if _, isProtocol := protocol.Lookup(call.Function); isProtocol {
 		return s.tools.Call(ctx, call)
 	}
 
-	step, err := journal.Begin(ctx, func() journal.Request { return describeCall(&call) })
+	step, err := runlog.Begin(ctx, func() runlog.Request { return describeCall(&call) })
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 	if !made {
 		s.account.giveBack(&used)
 	}
-	var stopped *journal.StoppedError
+	var stopped *runlog.StoppedError
 	if err != nil && (ctx.Err() != nil || errors.As(err, &stopped)) {
 		step.Drop(store.Cost(used))
 		return nil, err // it was broken off: a later process makes the call again
@@ -78,7 +78,7 @@ func (s *Session) repeat(call *tiers.Call, kept json.RawMessage) (tiers.Value, e
 // callAllowed calls a tool if that is allowed, and reports whether it has done so. A call that
 // waits for a person parks the run.
 func (s *Session) callAllowed(
-	ctx context.Context, step *journal.Step, call tiers.Call,
+	ctx context.Context, step *runlog.Step, call tiers.Call,
 ) (value tiers.Value, made bool, err error) {
 	decision := step.Decision()
 	switch {
@@ -141,12 +141,12 @@ func (e *toolEnding) value() (tiers.Value, error) {
 }
 
 // describeCall identifies a call for the journal.
-func describeCall(call *tiers.Call) journal.Request {
+func describeCall(call *tiers.Call) runlog.Request {
 	// Arguments are JSON, or else the call is refused.
 	args, _ := json.Marshal(call.Args)   //nolint:errchkjson // see above
 	named, _ := json.Marshal(call.Named) //nolint:errchkjson // see above
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s %s", call.Function, args, named))
-	return journal.Request{
+	return runlog.Request{
 		What: call.Function, Digest: hex.EncodeToString(sum[:]),
 		About: fmt.Sprintf("%s: %.200s %.200s", call.Function, args, named),
 	}

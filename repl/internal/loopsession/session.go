@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/record"
@@ -155,8 +155,8 @@ func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Unlock()
 
 	begun := time.Now()
-	ctx = journal.AtNext(ctx, "snippet")
-	start, err := journal.StartSnippet(ctx)
+	ctx = runlog.AtNext(ctx, "snippet")
+	start, err := runlog.StartSnippet(ctx)
 	if err != nil {
 		return ledger.Snippet{Language: b.Language, Source: b.Source}, err
 	}

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/filelock"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/machine/filelock"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // files are the files of a record, in one folder. They are safe for concurrent use.

@@ -6,26 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/store"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // tracing is a process of a run with a journal, which writes its record into a folder.
-func tracing(t *testing.T, dir, name, folder string, use func(*journal.Journal, *Trace)) error {
+func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Journal, *Trace)) error {
 	t.Helper()
 	s, err := store.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	j, _, err := journal.Open(t.Context(), s, store.Log{ID: store.ID{Kind: store.Run, Name: name}})
+	j, _, err := runlog.Open(t.Context(), s, store.Log{ID: store.ID{Kind: store.Run, Name: name}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := journal.With(t.Context(), j)
+	ctx, cancel := runlog.With(t.Context(), j)
 	defer cancel()
 
 	trace, err := Open(ctx, folder)
@@ -48,12 +48,12 @@ func turn(trace *Trace, number, messages int) {
 }
 
 // begins begins a step of a turn.
-func begins(t *testing.T, j *journal.Journal, number int) {
+func begins(t *testing.T, j *runlog.Journal, number int) {
 	t.Helper()
-	ctx, cancel := journal.With(t.Context(), j)
+	ctx, cancel := runlog.With(t.Context(), j)
 	defer cancel()
-	step, err := journal.Begin(journal.EnterTurn(ctx, number),
-		func() journal.Request { return journal.Request{What: "ask", Digest: "x"} })
+	step, err := runlog.Begin(runlog.EnterTurn(ctx, number),
+		func() runlog.Request { return runlog.Request{What: "ask", Digest: "x"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func begins(t *testing.T, j *journal.Journal, number int) {
 
 func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "record")
-	err := tracing(t, dir, "a", folder, func(j *journal.Journal, trace *Trace) {
+	err := tracing(t, dir, "a", folder, func(j *runlog.Journal, trace *Trace) {
 		begins(t, j, 1)
 		turn(trace, 1, 2)
 		child, err := trace.Child()
@@ -73,7 +73,7 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 		if err := child.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := j.Commit(t.Context(), journal.Commit{Turn: 1, Data: []byte("{}")}); err != nil {
+		if err := j.Commit(t.Context(), runlog.Commit{Turn: 1, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		turn(trace, 2, 3) // the process ends before this counts
@@ -87,12 +87,12 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 	}
 	before := readLines(t, folder, "sub_0002/trajectory.jsonl")
 
-	err = tracing(t, dir, "a", folder, func(j *journal.Journal, trace *Trace) {
+	err = tracing(t, dir, "a", folder, func(j *runlog.Journal, trace *Trace) {
 		j.GoOnAfter(1)
 		trace.GoOnAfter(1)
 		begins(t, j, 2)
 		turn(trace, 2, 4)
-		if err := j.Commit(t.Context(), journal.Commit{Turn: 2, Data: []byte("{}")}); err != nil {
+		if err := j.Commit(t.Context(), runlog.Commit{Turn: 2, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		turn(trace, 3, 5)
@@ -115,7 +115,7 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 		t.Errorf("%q", sub)
 	}
 
-	err = tracing(t, dir, "b", folder, func(*journal.Journal, *Trace) {})
+	err = tracing(t, dir, "b", folder, func(*runlog.Journal, *Trace) {})
 	if err == nil || !strings.Contains(err.Error(), "name a new or empty folder") {
 		t.Errorf("another run writes over the record: %v", err)
 	}

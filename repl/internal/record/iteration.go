@@ -1,7 +1,7 @@
 package record
 
 import (
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
 // Iteration is a further line: one turn.

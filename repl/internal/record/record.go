@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/journal"
-	"github.com/rlmhq/rlm/internal/texts"
-	"github.com/rlmhq/rlm/internal/trajectory"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 )
@@ -68,9 +68,9 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 //
 // A run with a journal keeps its record there. The files in its folder then follow the journal.
 type Trace struct {
-	files   *files           // of all loops, nil for none
-	journal *journal.Journal // nil for none
-	folder  string           // of the loop, below the root's: "" or such as "sub_0001/"
+	files   *files          // of all loops, nil for none
+	journal *runlog.Journal // nil for none
+	folder  string          // of the loop, below the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int
@@ -81,7 +81,7 @@ type Trace struct {
 // if the folder holds the record of another run. With a journal, the folder may be empty for
 // none. Without both it returns nil.
 func Open(ctx context.Context, dir string) (*Trace, error) {
-	t := &Trace{journal: journal.From(ctx)}
+	t := &Trace{journal: runlog.From(ctx)}
 	if dir == "" && t.journal == nil {
 		return nil, nil //nolint:nilnil // documented: a nil Trace writes nothing
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/texts"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/texts"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )

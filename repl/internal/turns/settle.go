@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/repl/internal/loopsession"
 	"github.com/rlmhq/rlm/tiers"
 )

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/artefact"
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/machine/artefact"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
 // profileName is the name of an architecture's profile, and of its file beside the machine code

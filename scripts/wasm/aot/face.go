@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // face is the interface of a module, as interface.json has it.

@@ -2,7 +2,7 @@
 //
 //	aot unpack DIR                   writes the committed module, image and profiles
 //	aot rewrite RAW C                changes wasm2c's output, and adds what the host calls
-//	aot pack CODE.elf C BLOB         makes a blob of package internal/aot of the linked program
+//	aot pack CODE.elf C BLOB         makes a blob of package internal/machine/aot of the linked program
 //	aot describe LOCK FLAGS PROFILES DIR ARCH=BLOB...  compresses blobs and their profiles, and
 //	                                 writes their manifest
 //

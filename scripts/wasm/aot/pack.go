@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // machines are the architectures, with the relocations that do not depend on the address at

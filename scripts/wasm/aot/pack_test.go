@@ -4,7 +4,7 @@ import (
 	"debug/elf"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // TestPackRefuses gives pack programs that a guest cannot be.

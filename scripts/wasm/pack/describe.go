@@ -11,8 +11,8 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/artefact"
-	"github.com/rlmhq/rlm/internal/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/machine/artefact"
+	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
 // describe compresses the product and returns the files to write, by name.

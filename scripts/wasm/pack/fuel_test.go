@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/cpython"
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
@@ -18,7 +18,9 @@ func TestTheCommittedModulesPay(t *testing.T) {
 		t.Fatal(err)
 	}
 	modules := map[string][]byte{"python": python}
-	for _, folder := range []string{"graph/engine", "internal/documents/engine", "internal/tablefiles/engine"} {
+	for _, folder := range []string{
+		"graph/engine", "internal/data/documents/engine", "internal/data/tablefiles/engine",
+	} {
 		modules[folder] = readRustModule(t, folder)
 	}
 

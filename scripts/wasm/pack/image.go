@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlmhq/rlm/internal/cpython/manifest"
+	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
 // withGuest runs use with a guest of the module.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/rlmhq/rlm/internal/cpython"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rlmhq/rlm/internal/artefact"
-	"github.com/rlmhq/rlm/internal/rustmodule"
+	"github.com/rlmhq/rlm/internal/machine/artefact"
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 

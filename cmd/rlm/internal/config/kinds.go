@@ -15,7 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
-	"github.com/rlmhq/rlm/internal/spelling"
+	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
 // Value is where a setting is kept: a field of a [Config], and the texts that it

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/spelling"
+	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
 // readVariables is the environment's layer. A variable that looks like a setting

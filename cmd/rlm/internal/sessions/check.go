@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rlmhq/rlm/internal/damage"
-	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/keep/damage"
+	"github.com/rlmhq/rlm/internal/keep/snapshot"
 )
 
 // CheckFiles reads all sessions of earlier versions, which are files beside the store. With a

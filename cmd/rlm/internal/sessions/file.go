@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rlmhq/rlm/internal/snapshot"
+	"github.com/rlmhq/rlm/internal/keep/snapshot"
 )
 
 // A conversation outside a store is a file, and so is one of an earlier version of this program:

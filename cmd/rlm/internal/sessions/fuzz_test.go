@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // encodeFile returns a file of the old version, with a header and no snapshot.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // The kinds of entries. The key of a copy is the number of its context.

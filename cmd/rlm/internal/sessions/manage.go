@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // Info describes a session that is kept.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/snapshot"
-	"github.com/rlmhq/rlm/internal/store"
+	"github.com/rlmhq/rlm/internal/keep/snapshot"
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/llm"
 )
 

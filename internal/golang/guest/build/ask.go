@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
 // Built is a compiled session.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
 // conversation is a connection whose other end has said all that it will.

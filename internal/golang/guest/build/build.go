@@ -18,7 +18,7 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/rlmhq/rlm/internal/frame"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
 )
 
 // The kinds of frame between the host and the worker.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/frame"
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // Tool is a go command.
@@ -83,9 +83,9 @@ const Runtime = module + "/internal/golang/guest/run"
 
 // runtimeSources are the packages of the module that the runtime consists of.
 var runtimeSources = map[string]embed.FS{
-	"internal/frame":            frame.Source,
-	"internal/session/wire":     wire.Source,
-	"internal/golang/guest/run": run.Source,
+	"internal/snippet/frame":        frame.Source,
+	"internal/snippet/session/wire": wire.Source,
+	"internal/golang/guest/run":     run.Source,
 }
 
 // writeModule writes the module with the runtime into a new folder.

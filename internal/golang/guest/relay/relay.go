@@ -13,7 +13,7 @@ package relay
 import (
 	"embed"
 
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // Source holds the sources of this package for the images.

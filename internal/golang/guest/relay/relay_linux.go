@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // lingering bounds the time for which the relay still reads the connection of an ended program,

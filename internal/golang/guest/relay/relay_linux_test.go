@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

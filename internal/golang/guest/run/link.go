@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // Link is the guest's end of the connection. It is safe for concurrent use.

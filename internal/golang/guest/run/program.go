@@ -15,8 +15,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/rlmhq/rlm/internal/frame"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // maxStack ends infinite recursion before it exhausts the jail's memory.

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/spelling"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
 // The decoder's words for mistakes, which name types of Go.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/testing/skip"
-	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 	"github.com/rlmhq/rlm/tiers"

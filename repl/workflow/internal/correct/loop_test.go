@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/internal/testing/skip"
-	"github.com/rlmhq/rlm/internal/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow/internal/correct"
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"

@@ -3,7 +3,7 @@ package flow
 import (
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // maxNodes bounds the nodes of a file.

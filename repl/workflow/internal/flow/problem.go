@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlmhq/rlm/internal/spelling"
+	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
 // Problem is one mistake in a file.

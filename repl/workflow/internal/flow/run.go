@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/journal"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/internal/calls"
 	"github.com/rlmhq/rlm/repl/internal/harness"
@@ -203,11 +203,11 @@ func (r *Run) nodes(ctx context.Context, f *File) error {
 			r.node = nil
 			return err
 		}
-		err := r.one(journal.EnterTurn(ctx, i+1), n)
+		err := r.one(runlog.EnterTurn(ctx, i+1), n)
 		if r.leave(ctx, err); err != nil {
 			return err
 		}
-		if err := journal.EndTurn(ctx, i+1); err != nil {
+		if err := runlog.EndTurn(ctx, i+1); err != nil {
 			return err
 		}
 	}

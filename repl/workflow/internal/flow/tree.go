@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/rlmhq/rlm/internal/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
 // Bounds of a file. The value of an alias counts each time.

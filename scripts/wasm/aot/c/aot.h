@@ -1,5 +1,5 @@
 /*
- * The layout of a guest, which package internal/aot of the host knows, too.
+ * The layout of a guest, which package internal/machine/aot of the host knows, too.
  * A page lies directly before the guest's memory. It begins with the instance
  * of wasm2c, and the context is in its middle. So the instance's pointer, which
  * every function has in a register, is also the base of the memory.

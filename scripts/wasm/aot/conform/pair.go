@@ -18,7 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sys/unix"
 
-	"github.com/rlmhq/rlm/internal/aot"
+	"github.com/rlmhq/rlm/internal/machine/aot"
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 

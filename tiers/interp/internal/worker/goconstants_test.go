@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // overflowing are lines with a constant that the compiler refuses. Lines before the last one are

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // goPrograms are snippets that the interpreter must run as the compiler's

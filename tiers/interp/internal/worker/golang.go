@@ -13,8 +13,8 @@ import (
 	"github.com/traefik/yaegi/interp"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/lazyregexp"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 	"github.com/rlmhq/rlm/tiers/interp/internal/gosymbols"
 )
 

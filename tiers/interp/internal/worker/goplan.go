@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // goPlan is a snippet cut into what the interpreter takes at a time: all

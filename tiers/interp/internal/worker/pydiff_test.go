@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 

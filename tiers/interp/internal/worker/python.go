@@ -10,8 +10,8 @@ import (
 	_ "github.com/go-python/gpython/stdlib/builtin"
 
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/protocol"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // pySession is one session's Python. Its snippets are pure: they only print and set

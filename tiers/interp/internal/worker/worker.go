@@ -12,9 +12,9 @@ import (
 	"runtime/metrics"
 	"sync"
 
-	"github.com/rlmhq/rlm/internal/frame"
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
-	"github.com/rlmhq/rlm/internal/session/wire"
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
 // maxStack ends endless recursion before it uses up the worker's memory.

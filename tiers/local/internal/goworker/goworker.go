@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/golang/guest/build"
 	"github.com/rlmhq/rlm/internal/golang/guest/relay"
-	"github.com/rlmhq/rlm/internal/jail"
+	"github.com/rlmhq/rlm/internal/wall/jail"
 )
 
 // The names of the workers.

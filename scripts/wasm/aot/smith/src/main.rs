@@ -1,7 +1,7 @@
 //! usage: smith SEED COUNT FOLDER
 //!
 //! Writes that many random modules, which are the same for the same seed. Each can be a guest of
-//! package internal/aot: it has one memory and one table, imports functions of `host` only, and
+//! package internal/machine/aot: it has one memory and one table, imports functions of `host` only, and
 //! uses no vectors, references, exceptions or threads. Its last global is fuel, so it ends.
 use arbitrary::Unstructured;
 use std::{env, error::Error, fs, path::Path};

@@ -1,0 +1,100 @@
+package documents
+
+import (
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+)
+
+// Description says what a text was made of.
+type Description struct {
+	// Noun is what its parts are, such as "page" or "sheet"; empty if it has none.
+	Noun  string
+	Parts []Part
+	// Warnings are sentences without an end on what could not be read, in the words of the
+	// module: quote them. Further counts those that are not here.
+	Warnings []string
+	Further  int
+}
+
+// Part is a page, a sheet, a message or the like. It ends where the next one starts.
+type Part struct {
+	Title string
+	Start int64 // in bytes of the text
+}
+
+// ProblemError is why a document has no text to give.
+type ProblemError struct {
+	Kind ProblemKind
+	// Detail is in the words of the module. It may be empty.
+	Detail string
+}
+
+// ProblemKind is the kind of a problem.
+type ProblemKind byte
+
+// The kinds, as engine/src/problem.rs numbers them.
+const (
+	Damaged ProblemKind = iota + 1
+	Encrypted
+	NoText
+	Unsupported
+	tooLarge // of which no one hears: it is a limit
+)
+
+// Error says why the document cannot be read.
+func (p *ProblemError) Error() string {
+	reason := map[ProblemKind]string{
+		Damaged: "it is damaged", Encrypted: "it is encrypted: remove its password first",
+		NoText: "it has no text", Unsupported: "it is not supported",
+	}[p.Kind]
+	if p.Detail == "" || p.Kind == Encrypted {
+		return reason
+	}
+	if p.Kind == NoText {
+		return p.Detail
+	}
+	return fmt.Sprintf("%s (%s)", reason, p.Detail)
+}
+
+// Bounds of an answer.
+const (
+	maxTitle    = 1 << 10 // bytes
+	maxParts    = 1 << 20
+	maxWarnings = 100
+)
+
+// decode decodes an answer about a text of size bytes. The module is not trusted: decode
+// allocates no more than a few times the length of the answer.
+func decode(answer []byte, size int64) (*Description, error) {
+	a := rustmodule.NewAnswer(answer)
+	if kind := ProblemKind(a.Byte()); kind != 0 {
+		problem := &ProblemError{kind, a.Text(maxTitle)}
+		if err := a.End(); err != nil || kind > tooLarge {
+			return nil, rustmodule.ErrMalformed
+		}
+		if kind == tooLarge {
+			return nil, &rustmodule.LimitError{Limit: "Unpacked"}
+		}
+		return nil, problem
+	}
+
+	found := &Description{Noun: a.Text(maxTitle)}
+	last := int64(0)
+	for range a.Count(maxParts) {
+		part := Part{a.Text(maxTitle), int64(a.Number())}
+		if a.HasFailed() || part.Start < last || part.Start > size {
+			return nil, rustmodule.ErrMalformed
+		}
+		last = part.Start
+		found.Parts = append(found.Parts, part)
+	}
+	for range a.Count(maxWarnings) {
+		found.Warnings = append(found.Warnings, a.Text(maxTitle))
+	}
+	found.Further = int(a.Number() & 0x7fff_ffff)
+	if err := a.End(); err != nil {
+		return nil, err
+	}
+	return found, nil
+}

@@ -1,0 +1,139 @@
+// Package documents turns documents into Markdown: PDF, Word, Excel, PowerPoint, OpenDocument,
+// EPUB, RTF, mail, HTML and notebooks.
+//
+// Parsers of documents are a classic way into a machine. These run inside WebAssembly, each
+// document in an instance of its own: without files and network, within bounds of memory, fuel
+// and time. A hostile document harms its own conversion alone.
+package documents
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the module
+	"encoding/binary"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/machine/rustmodule"
+)
+
+// `make documents` builds the module. The manifest describes it.
+
+//go:embed engine/engine.wasm.zst
+var codeFile []byte
+
+//go:embed engine/data.zst
+var dataFile []byte
+
+//go:embed engine/manifest.json
+var manifestFile []byte
+
+var files = rustmodule.Files{Manifest: manifestFile, Code: codeFile, Data: dataFile}
+
+// Kind is how a document is read.
+type Kind string
+
+// The kinds. Zip and OLE are containers: what lies in them decides.
+const (
+	PDF      Kind = "pdf"
+	Zip      Kind = "zip"
+	OLE      Kind = "ole"
+	RTF      Kind = "rtf"
+	Mail     Kind = "eml"
+	Mailbox  Kind = "mbox"
+	HTML     Kind = "html"
+	Notebook Kind = "ipynb"
+)
+
+// Options say where the module's code lies and who hears of slow work.
+type Options struct {
+	// CacheDir keeps compiled code, empty for nowhere. The first call of a process decides.
+	CacheDir string
+	// TextDir keeps the texts of documents that took long, empty for nowhere.
+	TextDir string
+	// Bounds are what a document may cost.
+	Bounds rustmodule.Bounds
+	// Progress, if set, is called before work that takes seconds.
+	Progress func(what string)
+}
+
+// The bounds of one conversion. Work and time are those of a large document, and grow with the
+// document's size.
+const (
+	baseTime    = 2 * time.Minute
+	timePerMiB  = 5 * time.Second
+	baseFuel    = 20_000_000_000
+	fuelPerByte = 1_000
+	maxAnswer   = 64 << 20
+)
+
+// worthCaching is how long a conversion takes at least whose text is kept.
+const worthCaching = 50 * time.Millisecond
+
+var engine = rustmodule.Engine{Files: files, Name: "the reader of documents"}
+
+// Convert writes the text of a document, in Markdown and UTF-8. A document that has no text to
+// give is a [ProblemError], one that passes a bound a
+// [rustmodule.LimitError] or [rustmodule.ErrTooDeep].
+func Convert(
+	ctx context.Context, o Options, kind Kind, document *io.SectionReader, text io.Writer,
+) (*Description, error) {
+	path, err := cacheFile(ctx, o, kind, document)
+	if err != nil {
+		return nil, err
+	}
+	if about, err := fetch(path, text); about != nil || err != nil {
+		return about, err
+	}
+	if _, err := document.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+
+	begun := time.Now()
+	w := &writer{text: text}
+	size := document.Size()
+	answer, err := engine.Call(ctx, rustmodule.Start{CacheDir: o.CacheDir, Progress: o.Progress}, rustmodule.Job{
+		Request:   encode(size, o.Bounds.Unpacked(size), kind),
+		Input:     document,
+		Output:    w,
+		Timeout:   baseTime + timePerMiB*time.Duration(size>>20),
+		Memory:    o.Bounds.Memory(size),
+		Fuel:      baseFuel + fuelPerByte*uint64(size),
+		MaxAnswer: maxAnswer,
+	})
+	if _, ok := errors.AsType[*rustmodule.FailureError](err); ok {
+		return nil, &ProblemError{Damaged, "its parser failed"}
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	about, err := decode(answer, w.count)
+	if err == nil && path != "" && time.Since(begun) > worthCaching && w.count <= maxCached {
+		_ = store(path, answer, w.copy.Bytes()) // else it is converted again
+	}
+	return about, err
+}
+
+// encode encodes a request for a document of a size, of which so many bytes may be unpacked.
+func encode(size, unpacked int64, kind Kind) []byte {
+	request := binary.LittleEndian.AppendUint64(nil, uint64(size))
+	return append(binary.LittleEndian.AppendUint64(request, uint64(unpacked)), kind...)
+}
+
+// writer counts the bytes of a text, and has a copy of a short one.
+type writer struct {
+	text  io.Writer
+	count int64
+	copy  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.text.Write(p)
+	if w.count += int64(n); w.count <= maxCached {
+		w.copy.Write(p[:n])
+	}
+	return n, err
+}

@@ -1,0 +1,119 @@
+package tablesql
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+)
+
+// spill is the disk of an engine. SQLite sorts the rows of GROUP BY and ORDER BY, and writes what
+// is too large for memory into temporary files, which have no name. Their bytes are bounded, and
+// take at most half of the free space. There are no other files.
+type spill struct {
+	name    string
+	left    int64
+	used    int64
+	checked int64             // how many bytes may be used until the next look at the free space
+	files   map[*spilled]bool // those that are open
+}
+
+// spaceStep is how many bytes the files grow between two looks at the free space.
+const spaceStep = 1 << 20
+
+// newSpill makes a disk for one engine, which opens its database with its name.
+func newSpill(size int64) *spill {
+	s := &spill{name: "rlm-spill-" + strconv.FormatInt(lastFile.Add(1), 10), left: size, files: map[*spilled]bool{}}
+	vfs.Register(s.name, s)
+	return s
+}
+
+// forget ends the use of the disk. An engine that ran out of memory has left its files open.
+func (s *spill) forget() {
+	vfs.Unregister(s.name)
+	for file := range s.files {
+		_ = file.Close() // nobody reads it any more
+	}
+}
+
+// Open makes a temporary file.
+func (s *spill) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	if name != "" || flags&vfs.OPEN_DELETEONCLOSE == 0 {
+		return nil, 0, sqlite3.CANTOPEN
+	}
+	file, flags, err := vfs.Find("").Open("", flags)
+	if err != nil {
+		return nil, 0, sqlite3.IOERR_GETTEMPPATH
+	}
+
+	f := &spilled{File: file, disk: s}
+	s.files[f] = true
+	return f, flags, nil
+}
+
+// Delete finds nothing.
+func (s *spill) Delete(string, bool) error { return sqlite3.IOERR_DELETE_NOENT }
+
+// Access finds nothing.
+func (s *spill) Access(string, vfs.AccessFlag) (bool, error) { return false, nil }
+
+// FullPathname leaves a name as it is.
+func (s *spill) FullPathname(name string) (string, error) { return name, nil }
+
+// spilled is a temporary file, as long as the bytes that it took from the disk.
+type spilled struct {
+	vfs.File
+
+	disk *spill
+	size int64
+}
+
+// WriteAt writes, unless the file then has more bytes than the disk has left.
+func (f *spilled) WriteAt(data []byte, offset int64) (int, error) {
+	end := offset + int64(len(data))
+	if err := f.resize(max(f.size, end)); err != nil {
+		return 0, err
+	}
+
+	n, err := f.File.WriteAt(data, offset)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = sqlite3.FULL
+	}
+	return n, err
+}
+
+// Truncate gives bytes back, or takes more.
+func (f *spilled) Truncate(size int64) error {
+	if err := f.resize(size); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+// Close gives all bytes back.
+func (f *spilled) Close() error {
+	_ = f.resize(0) // which always fits
+	delete(f.disk.files, f)
+	return f.File.Close()
+}
+
+func (f *spilled) resize(size int64) error {
+	disk, more := f.disk, size-f.size
+	if more > disk.left {
+		return sqlite3.FULL
+	}
+	if file, isReal := f.File.(interface{ Fd() uintptr }); isReal && disk.used+more > disk.checked {
+		if err := bigtext.CheckSpace(file, more+spaceStep, disk.used); err != nil {
+			return sqlite3.FULL
+		}
+		disk.checked = disk.used + more + spaceStep
+	}
+
+	disk.left, disk.used = disk.left-more, disk.used+more
+	f.size = size
+	return nil
+}

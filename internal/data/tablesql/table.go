@@ -1,0 +1,303 @@
+package tablesql
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/data/tables"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+)
+
+// Source is a text that may be a table or have some, and the names by which queries know it.
+type Source struct {
+	Names []string
+	Text  *bigtext.Text
+}
+
+// IsTable reports whether the text is CSV or JSON Lines, or of a file with tables.
+func (s Source) IsTable() bool {
+	if s.Text == nil || len(s.Text.Tables()) > 0 {
+		return s.Text != nil
+	}
+	return !s.Text.IsBinary() && (s.Text.Kind() == bigtext.KindCSV || s.Text.Kind() == bigtext.KindJSONL)
+}
+
+// isDatabase reports whether SQLite itself reads the file.
+func (s Source) isDatabase() bool { return s.Text.Kind() == KindDatabase }
+
+// table is a table whose columns are known.
+type table struct {
+	Source           // its names are those of the table
+	number int       // in the file; -1 if the text is the table
+	inside placeName // among the tables of the file
+
+	once    sync.Once
+	err     error // why it cannot be read
+	layout  tables.Layout
+	columns []column
+	places  map[string]int // of the columns of JSON Lines, by their keys as they are written
+}
+
+// newTables returns the tables of a source.
+func newTables(source Source, schema string) []*table {
+	all := source.Text.Tables()
+	if len(all) == 0 {
+		return []*table{{Source: source, number: -1}}
+	}
+
+	var list []*table
+	taken := map[string]bool{}
+	for i, found := range all {
+		t := &table{Source: Source{nil, source.Text}, number: i}
+		if i == 0 {
+			t.Names = source.Names
+		}
+		if schema != "" && found.Name != "" {
+			t.inside = placeName{schema, makeUnique(found.Name, taken)}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// placeName is the name of a table within a schema, which is a context of several tables.
+type placeName struct{ schema, table string }
+
+func (p placeName) String() string { return showName(p.schema) + "." + showName(p.table) }
+
+// quote returns the name as SQL has it for any name.
+func (p placeName) quote() string { return quoteName(p.schema) + "." + quoteName(p.table) }
+
+// listNames returns all names of the table, as a query can write them.
+func (t *table) listNames() []string {
+	var names []string
+	for _, name := range t.Names {
+		names = append(names, showName(name))
+	}
+	if t.inside.table != "" {
+		names = append(names, t.inside.String())
+	}
+	return names
+}
+
+// rows returns the text with the rows.
+func (t *table) rows(ctx context.Context) (*bigtext.Text, error) {
+	if t.number < 0 {
+		return t.Text, nil
+	}
+	return t.Text.Table(ctx, t.number)
+}
+
+// column has one of the types that SQLite calls INTEGER, REAL and TEXT, or none.
+type column struct {
+	name, kind string
+	shown      string // the type in a prompt, if it is not kind
+}
+
+// The bounds of a table.
+const (
+	maxColumns = 1000
+	// sampleRows is how many rows decide about types, and which keys are columns.
+	sampleRows  = 10_000
+	sampleBytes = 16 << 20
+	maxRow      = 8 << 20 // bytes, as package tables has it
+)
+
+// prepare finds out the columns, once.
+func (t *table) prepare() error {
+	t.once.Do(func() { t.err = t.findColumns() })
+	return t.err
+}
+
+func (t *table) findColumns() error {
+	if t.number >= 0 {
+		return t.takeColumns(t.Text.Tables()[t.number].Columns)
+	}
+	if t.Text.Kind() == bigtext.KindJSONL {
+		return t.findKeys()
+	}
+
+	data, err := t.Text.Raw(0, t.Text.Size())
+	if err != nil {
+		return err
+	}
+	var wrong error
+	err = bigtext.Guard(t.Text, func() { t.layout, wrong = tables.FindLayout(data, 0, 0) })
+	if err := errors.Join(err, wrong); err != nil {
+		return err
+	}
+	if err := checkColumns(len(t.layout.Columns)); err != nil {
+		return err
+	}
+
+	taken := map[string]bool{}
+	for _, name := range t.layout.Columns {
+		t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+	}
+	return t.findTypes()
+}
+
+func checkColumns(count int) error {
+	if count > maxColumns {
+		return fmt.Errorf("the table has %d columns, but a query can use at most %d", count, maxColumns)
+	}
+	return nil
+}
+
+// takeColumns takes the columns that the file names.
+func (t *table) takeColumns(columns []bigtext.Column) error {
+	if err := checkColumns(len(columns)); err != nil {
+		return err
+	}
+
+	taken := map[string]bool{lineColumn: true}
+	t.places = map[string]int{}
+	for i, found := range columns {
+		c := column{name: makeUnique(found.Name, taken), shown: found.Type}
+		t.columns = append(t.columns, c)
+		for _, key := range tables.Keys(found.Name) {
+			t.places[key] = i
+		}
+	}
+	return nil
+}
+
+// makeUnique returns a name that differs from those that are taken, also for SQLite, to which
+// upper and lower case of ASCII are the same.
+func makeUnique(name string, taken map[string]bool) string {
+	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "\uFFFD")
+
+	unique := name
+	for i := 2; taken[strings.ToLower(unique)]; i++ {
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+	taken[strings.ToLower(unique)] = true
+	return unique
+}
+
+// scan returns a scanner of the rows, which are in so many bytes.
+func (t *table) scan(rows io.ReaderAt, size int64) *tables.Scanner {
+	return tables.NewScanner(rows, size, int64(t.layout.First), max(1, t.layout.Line), t.layout.Dialect)
+}
+
+// sample returns a scanner of the first rows.
+func (t *table) sample() *tables.Scanner {
+	return t.scan(t.Text, min(t.Text.Size(), int64(t.layout.First)+sampleBytes+maxRow))
+}
+
+// findTypes chooses the types by the first rows. A column of numbers is INTEGER or REAL if each
+// value can be written back as it was.
+func (t *table) findTypes() error {
+	rows := t.sample()
+	found := make([]kinds, len(t.columns))
+	for range sampleRows {
+		fields, err := rows.NextFields()
+		if errors.Is(err, io.EOF) || rows.Offset() > sampleBytes {
+			break
+		}
+		if err != nil {
+			return err
+		}
+
+		for i := range min(len(fields), len(found)) {
+			found[i].note(fields[i])
+		}
+	}
+
+	for i := range t.columns {
+		t.columns[i].kind = found[i].choose()
+	}
+	return nil
+}
+
+// lineColumn is the hidden column of JSON Lines that has the whole line.
+const lineColumn = "_line"
+
+// findKeys makes a column of each key in the first rows.
+func (t *table) findKeys() error {
+	rows := t.sample()
+	t.places = map[string]int{}
+	taken := map[string]bool{lineColumn: true}
+
+	for range sampleRows {
+		line, err := rows.NextLine()
+		if errors.Is(err, io.EOF) || rows.Offset() > sampleBytes {
+			break
+		}
+		if err != nil {
+			return err
+		}
+
+		isObject := tables.Members(line, func(key, _ []byte) {
+			if _, isKnown := t.places[string(key)]; isKnown || len(t.columns) == maxColumns {
+				return
+			}
+			if name, isText := tables.String(key); isText {
+				t.places[string(bytes.Clone(key))] = len(t.columns)
+				t.columns = append(t.columns, column{name: makeUnique(string(name), taken)})
+			}
+		})
+		if !isObject {
+			return notObject(rows.Line() - 1)
+		}
+	}
+
+	if len(t.columns) == 0 {
+		return errors.New("the table has no rows, so its columns have no names")
+	}
+	return nil
+}
+
+func notObject(line int64) error {
+	return fmt.Errorf("line %d is not a JSON object, so it is not a row", line)
+}
+
+// declare returns the statement by which SQLite learns the columns.
+func (t *table) declare() string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE t(")
+	for _, c := range t.columns {
+		b.WriteString(quoteName(c.name) + " " + c.kind + ", ")
+	}
+	if t.places != nil {
+		b.WriteString(quoteName(lineColumn) + " HIDDEN, ")
+	}
+	return strings.TrimSuffix(b.String(), ", ") + ")"
+}
+
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// showName quotes a name that is no plain one.
+func showName(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return quoteName(name)
+}
+
+// describe returns the columns and their types for a prompt.
+func (t *table) describe() string {
+	if err := t.prepare(); err != nil {
+		return ""
+	}
+
+	const most = 30
+	var names []string
+	for i, c := range t.columns {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(t.columns)-i))
+			break
+		}
+		names = append(names, strings.TrimSpace(c.name+" "+cmp.Or(c.shown, c.kind)))
+	}
+	return fmt.Sprintf("- table %s: columns %q", strings.Join(t.listNames(), " or "), names)
+}

@@ -1,0 +1,98 @@
+// Package dbfile has the files of SQLite databases. It finds what a disk has changed in them, and
+// saves the rows that are whole.
+//
+// Each page has a checksum, which SQLite computes and checks: see https://sqlite.org/cksumvfs.html.
+// [VFS] adds the number of the page to it, because the checksum of a page of zeros is zero. Zeros
+// are what a disk often leaves of a page. A page that was not written is an error when it is read.
+//
+// SQLite stops at the first broken frame of a write-ahead log, as if no other had been written.
+// That is right after a loss of power and wrong after damage, so [Find] compares the log with its
+// index, which a killed process leaves behind.
+package dbfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/keep/damage"
+)
+
+// The files beside a database.
+const (
+	logSuffix   = "-wal"
+	indexSuffix = "-shm"
+)
+
+// Files returns the paths of a database and of the files that SQLite keeps beside it.
+func Files(path string) []string {
+	return []string{path, path + logSuffix, path + indexSuffix}
+}
+
+// Create makes an empty database with checksums and a write-ahead log, unless there is a file. It
+// appears at once, so that no process sees a part of it.
+func Create(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, name := range Files(temp.Name()) {
+			_ = os.Remove(name)
+		}
+	}()
+	if err := temp.Close(); err != nil {
+		return err
+	}
+
+	c, err := sqlite3.OpenFlags(Address(temp.Name()), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	if err != nil {
+		return err
+	}
+	err = c.EnableChecksums("main")
+	if err == nil {
+		err = c.Exec("PRAGMA journal_mode = WAL")
+	}
+	if err := errors.Join(err, c.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// Protect adds checksums to a database of an earlier version, which it writes anew. Nothing is done
+// if it has them.
+func Protect(c *sqlite3.Conn) error {
+	if err := c.EnableChecksums("main"); err != nil {
+		return fmt.Errorf("cannot add checksums to the database: %w", err)
+	}
+	return nil
+}
+
+// IsDamage reports whether SQLite found that a database is not what was written.
+func IsDamage(err error) bool {
+	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.IOERR_DATA) ||
+		errors.Is(err, sqlite3.IOERR_CORRUPTFS) || errors.Is(err, ErrDamaged)
+}
+
+// ErrDamaged says that a database is not what was written.
+var ErrDamaged = damage.Kind("the database is damaged")
+
+// syncFolder makes the names in a folder durable. Not every system can do that.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync()
+	return f.Close()
+}

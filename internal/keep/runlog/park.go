@@ -1,0 +1,280 @@
+package runlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
+)
+
+// A step may have to wait for a person, longer than a process lasts. It asks, and the run is
+// parked: its process ends. A decision is added to the journal, and the next process begins the
+// step again, which then finds the decision.
+
+// StatusParked is the status of a run whose steps wait for decisions.
+const StatusParked = "parked"
+
+// Question is what a step that waits has asked.
+type Question struct {
+	// ID names the question in the whole store.
+	ID string `json:"id"`
+	// Run is the run that asks, Call the whole call that waits, and Why the reason.
+	Run   string          `json:"run"`
+	Call  json.RawMessage `json:"call"`
+	Why   string          `json:"why"`
+	Asked time.Time       `json:"asked"`
+
+	turn int
+}
+
+// Decision answers a question.
+type Decision struct {
+	Allow bool `json:"allow"`
+	// Reason goes to the snippet with a decision against the call.
+	Reason string `json:"reason,omitempty"`
+	// Value is the answer to the call, which is not made then. Empty makes the call.
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// maxDecision bounds a call that waits, and the parts of a decision, in bytes.
+const maxDecision = 1 << 20
+
+// ParkedError ends the context of a run that is parked.
+type ParkedError struct{ Questions []Question }
+
+// Error lists the questions.
+func (e *ParkedError) Error() string {
+	list := make([]string, len(e.Questions))
+	for i, q := range e.Questions {
+		list[i] = fmt.Sprintf("%s %s", q.ID, q.Why)
+	}
+	return "it waits for a decision: " + strings.Join(list, "; ")
+}
+
+// Decision returns the last decision about the step, nil for none.
+func (s *Step) Decision() *Decision {
+	if s == nil {
+		return nil
+	}
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	var last *Decision
+	for {
+		next := s.journal.decisions[s.questionID(s.asked)]
+		if next == nil {
+			return last
+		}
+		last = next
+		s.asked++
+	}
+}
+
+// questionID names the n-th question of the step.
+func (s *Step) questionID(n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", s.journal.lease.ID.Name, s.key, s.about.Digest, n))
+	return hex.EncodeToString(sum[:6])
+}
+
+// ErrCannotWait says that a step cannot wait, because its run does not outlive the process.
+var ErrCannotWait = errors.New("nobody can be asked, and a run without a name cannot wait for an answer")
+
+// Park asks whether to make a call, and ends the run when its calls in flight have ended. A
+// person must be able to read the whole call. Park returns only errors; that of a run without
+// a journal is [ErrCannotWait].
+func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error {
+	if s == nil {
+		return ErrCannotWait
+	}
+	if len(call) > maxDecision {
+		return fmt.Errorf("its arguments have %d bytes, more than the %d that a person can be asked about",
+			len(call), maxDecision)
+	}
+	j := s.journal
+	q := Question{
+		ID: s.questionID(s.asked), Run: j.lease.ID.Name, Call: call, Why: why,
+		Asked: time.Now().Round(time.Second), turn: int(j.turn.Load()),
+	}
+	data, err := json.Marshal(q)
+	if err == nil {
+		err = j.store.Append(context.WithoutCancel(ctx), j.lease,
+			store.Entry{Turn: q.turn, Kind: kindQuestion, Key: q.ID, Data: data})
+	}
+	if err != nil {
+		return j.stop(fmt.Errorf("cannot park: %w", err))
+	}
+
+	j.mu.Lock()
+	j.questions = append(j.questions, q)
+	j.mu.Unlock()
+	s.Leave()
+	j.awaitOthers(ctx)
+	return j.stopParked()
+}
+
+// settle is how long no step may be in flight before a run is parked: steps that begin at the
+// same time ask together.
+const settle = 100 * time.Millisecond
+
+// awaitOthers waits until no step is in flight: what they pay for is kept.
+func (j *Journal) awaitOthers(ctx context.Context) {
+	ticker := time.NewTicker(settle)
+	defer ticker.Stop()
+	for isQuiet := false; ; {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+
+		j.mu.Lock()
+		wasQuiet := isQuiet
+		isQuiet = j.inFlight == 0
+		j.mu.Unlock()
+		if wasQuiet && isQuiet {
+			return
+		}
+	}
+}
+
+// stopParked ends the run with the questions that it has asked.
+func (j *Journal) stopParked() error {
+	j.mu.Lock()
+	questions := slices.Clone(j.questions)
+	j.mu.Unlock()
+	return j.stop(&ParkedError{questions})
+}
+
+// Leave says that the step is no longer in flight. Every step that Begin returns ends with it.
+func (s *Step) Leave() {
+	if s == nil || s.left {
+		return
+	}
+	s.left = true
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	s.journal.inFlight--
+}
+
+// Questions returns the questions of a run without a decision, those of all parked runs if the
+// name is empty.
+func Questions(ctx context.Context, s store.Store, run string) (open []Question, err error) {
+	names := []string{run}
+	if run == "" {
+		logs, err := s.Logs(ctx, store.Filter{Kind: store.Run, Status: StatusParked})
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, log := range logs {
+			names = append(names, log.Name)
+		}
+	}
+
+	for _, name := range names {
+		more, err := readQuestions(ctx, s, store.ID{Kind: store.Run, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, more...)
+	}
+	return open, nil
+}
+
+// readQuestions returns the open questions of one run.
+func readQuestions(ctx context.Context, s store.Store, id store.ID) (open []Question, err error) {
+	entries, err := s.Entries(ctx, id, store.Query{Kinds: []string{kindQuestion, kindDecision}})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		isSame := func(q Question) bool { return q.ID == e.Key }
+		if e.Kind == kindDecision {
+			open = slices.DeleteFunc(open, isSame)
+			continue
+		}
+
+		q := Question{turn: e.Turn}
+		if err := decodeStrictly(e.Data, &q); err != nil {
+			return nil, fmt.Errorf("cannot read a question of %s: %w", id, err)
+		}
+		if !slices.ContainsFunc(open, isSame) { // a later process may have asked it again
+			open = append(open, q)
+		}
+	}
+	return open, nil
+}
+
+// Decide answers a question, and returns the question. The run goes on when it is resumed.
+func Decide(ctx context.Context, s store.Store, id string, d Decision) (q Question, err error) {
+	if len(d.Reason) > maxDecision || len(d.Value) > maxDecision {
+		return q, fmt.Errorf("a reason or a value has more than %d bytes", maxDecision)
+	}
+	if d.Value != nil && !json.Valid(d.Value) {
+		return q, errors.New("the value is not JSON")
+	}
+	all, err := Questions(ctx, s, "")
+	if err != nil {
+		return q, err
+	}
+	i := slices.IndexFunc(all, func(q Question) bool { return q.ID == id })
+	if i < 0 {
+		return q, fmt.Errorf("no parked run waits for the decision %.40q", id)
+	}
+
+	q = all[i]
+	lease, err := s.Acquire(ctx, store.ID{Kind: store.Run, Name: q.Run})
+	if err != nil {
+		return q, err
+	}
+	err = keepDecision(ctx, s, lease, &q, d)
+	return q, errors.Join(err, s.Release(lease))
+}
+
+// keepDecision adds a decision to the journal. A run without further questions is not parked
+// any more.
+func keepDecision(ctx context.Context, s store.Store, lease store.Lease, q *Question, d Decision) error {
+	open, err := readQuestions(ctx, s, lease.ID) // as it is now that nobody else can change it
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(open, func(other Question) bool { return other.ID == q.ID }) {
+		return fmt.Errorf("the question %s has been decided", q.ID)
+	}
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	err = s.Append(ctx, lease, store.Entry{Turn: q.turn, Kind: kindDecision, Key: q.ID, Data: data})
+	if err != nil || len(open) > 1 {
+		return err
+	}
+
+	log, err := s.Log(ctx, lease.ID)
+	if err != nil {
+		return err
+	}
+	return s.SetState(ctx, lease, store.State{
+		Status: StatusInterrupted, Turn: log.Turn, Reason: "every call that waited has a decision",
+	})
+}
+
+// decodeStrictly decodes one JSON value without unknown fields.
+func decodeStrictly(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	if decoder.More() {
+		return fmt.Errorf("%w: there is more than one value", store.ErrDamaged)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package runlog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+)
+
+// Bounds of the record that a turn keeps, in bytes: of all, of one line, and of the lines that
+// share an entry. A larger line could not be read.
+const (
+	maxTrace = 32 << 20
+	maxLine  = 12 << 20
+	maxPart  = 2 << 20
+)
+
+// Follower writes the record of a run elsewhere, too. Its methods are called one after another,
+// and do not call the journal.
+type Follower interface {
+	// Past gets what a turn of an earlier process has kept. Such turns come first, in order.
+	Past(turn int, data []byte) error
+	// Line gets the next line.
+	Line(line *trajectory.Kept)
+}
+
+// traced is the record of the run since the last turn that counts.
+type traced struct {
+	follower Follower // nil for none
+	lines    []trajectory.Kept
+	size     int
+	leftOut  int
+}
+
+// Follow sets the follower of the record, before its first line.
+func (j *Journal) Follow(f Follower) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.traced.follower = f
+}
+
+// Trace adds a line to the record of the run. It is kept with the turn, when that counts: until
+// then, the turn may be done again. The journal keeps no more of a turn after it has returned false.
+func (j *Journal) Trace(line *trajectory.Kept) (kept bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := &j.traced
+	if j.loaded && t.follower != nil {
+		t.follower.Line(line)
+	}
+	size := line.Size()
+	if t.leftOut > 0 || size > maxLine || t.size+size > maxTrace {
+		t.leftOut++
+		return false
+	}
+	t.size += size
+	t.lines = append(t.lines, *line)
+	return true
+}
+
+// followPast gives the follower what is there when the first step begins: the record up to the
+// turn after which the run goes on, and the lines of this process. j.mu is held.
+func (j *Journal) followPast(ctx context.Context) error {
+	if j.traced.follower == nil {
+		return nil
+	}
+	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindTrace}})
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Turn >= j.from {
+			continue
+		}
+		if err := j.traced.follower.Past(e.Turn, e.Data); err != nil {
+			return fmt.Errorf("the record of turn %d: %w", e.Turn, err)
+		}
+	}
+	j.followLines()
+	return nil
+}
+
+// followLines gives the follower the lines of this process. j.mu is held.
+func (j *Journal) followLines() {
+	for i := range j.traced.lines {
+		j.traced.follower.Line(&j.traced.lines[i])
+	}
+}
+
+// EndTrace says that the record has no further line. A run that began no step has lines for
+// the follower, unless it continues another process: its record is there already.
+func (j *Journal) EndTrace() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.traced.follower != nil && !j.loaded && j.isNew {
+		j.followLines()
+	}
+	j.traced.follower = nil
+}
+
+// takeTrace returns the entries of the record since the last turn.
+func (j *Journal) takeTrace(turn int) (entries []store.Entry, err error) {
+	j.mu.Lock()
+	t := j.traced
+	j.traced = traced{follower: t.follower}
+	j.mu.Unlock()
+
+	for part := 0; len(t.lines) > 0 && err == nil; part++ {
+		n, size := 0, 0
+		for n < len(t.lines) && (n == 0 || size+t.lines[n].Size() <= maxPart) {
+			size += t.lines[n].Size()
+			n++
+		}
+		kept := trajectory.KeptTurn{Part: part, Lines: t.lines[:n]}
+		if t.lines = t.lines[n:]; len(t.lines) == 0 {
+			kept.LeftOut = t.leftOut
+		}
+
+		e := store.Entry{Turn: turn, Kind: kindTrace}
+		e.Data, err = json.Marshal(kept)
+		entries = append(entries, e)
+	}
+	return entries, err
+}
+
+// endTrace keeps what is left of the record after the last turn, which ended with the process.
+func (j *Journal) endTrace(ctx context.Context, last int) error {
+	j.mu.Lock()
+	counts := j.stopped == nil && (j.loaded || j.isNew) // else an earlier process came further
+	j.mu.Unlock()
+	if !counts {
+		return nil
+	}
+	entries, err := j.takeTrace(last + 1)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	return j.store.Append(ctx, j.lease, entries...)
+}

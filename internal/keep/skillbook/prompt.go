@@ -1,0 +1,68 @@
+package skillbook
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+)
+
+// columns are the members of a skill that an agent sees.
+const columns = "id\tsection\tcontent\thelpful\tharmful\tneutral"
+
+// Prompt returns the active skills as the original shows them to an agent: a table in the
+// format TOON, with tabs.
+func (b *Book) Prompt() string {
+	count := b.Len()
+	if count == 0 {
+		return "skills: []"
+	}
+
+	var out strings.Builder
+	fmt.Fprintf(&out, "skills[%d\t]{%s}:", count, columns)
+	for _, s := range b.skills {
+		if s.isActive() {
+			fmt.Fprintf(&out, "\n  %s\t%s\t%s\t%d\t%d\t%d", quoted(s.ID), quoted(s.Section),
+				quoted(s.Content), s.Helpful, s.Harmful, s.Neutral)
+		}
+	}
+	return out.String()
+}
+
+// number matches texts that a reader of TOON would take for a number.
+var number = lazyregexp.New(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
+
+// quoted returns a text of a table: in quotes if it would mean something else without them.
+func quoted(text string) string {
+	plain := text != "" && strings.TrimSpace(text) == text && !number.MatchString(text) &&
+		text != "true" && text != "false" && text != "null" && text[0] != '-' &&
+		!strings.ContainsAny(text, `:"\[]{}`) && !strings.ContainsFunc(text, unicode.IsControl)
+	if plain {
+		return text
+	}
+
+	var out strings.Builder
+	out.WriteByte('"')
+	for _, r := range text {
+		switch r {
+		case '"', '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case '\n':
+			out.WriteString(`\n`)
+		case '\r':
+			out.WriteString(`\r`)
+		case '\t':
+			out.WriteString(`\t`)
+		default:
+			if unicode.IsControl(r) {
+				fmt.Fprintf(&out, `\u%04x`, r)
+				continue
+			}
+			out.WriteRune(r)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
+}

@@ -1,0 +1,229 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+)
+
+// A blob is a file named after the SHA-256 of its content, which it holds compressed. It is
+// on the disk before the entry that names it.
+const blobFolder = "blobs"
+
+var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
+
+func (f *Folder) blobPath(digest string) string {
+	return filepath.Join(f.dir, blobFolder, digest[:2], digest)
+}
+
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+})
+
+// writeBlob puts a content aside, once.
+func (f *Folder) writeBlob(content []byte) (digest string, err error) {
+	if f.readOnly {
+		return "", ErrReadOnly
+	}
+
+	sum := sha256.Sum256(content)
+	digest = hex.EncodeToString(sum[:])
+	path := f.blobPath(digest)
+	if _, err := os.Stat(path); err == nil {
+		return digest, nil
+	}
+
+	compress, err := encoder()
+	if err != nil {
+		return "", err
+	}
+	if err := f.writeFile(path, compress.EncodeAll(content, nil)); err != nil {
+		return "", fmt.Errorf("cannot write to the store: %w", err)
+	}
+	return digest, nil
+}
+
+// writeFile writes a file that appears at once, and is on the disk then.
+func (f *Folder) writeFile(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	if err := f.makeFolder(dir); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+
+	_, err = temp.Write(data)
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err := errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// makeFolder makes a folder whose name is on the disk then. Another process may have made it just
+// now, so each process waits for the disk once.
+func (f *Folder) makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+
+	if _, is := f.lasting.Load(dir); is {
+		return nil
+	}
+	if err := syncFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	f.lasting.Store(dir, true)
+	return nil
+}
+
+// syncFolder makes the names in a folder durable. Not every system can do that.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync()
+	return f.Close()
+}
+
+// keepBlob makes sure that the blob of an entry is there while the entry is added: Collect
+// may have deleted it since. No other change runs meanwhile.
+func (f *Folder) keepBlob(e *Entry) error {
+	_, err := os.Stat(f.blobPath(e.Digest))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(e.Blob) == 0 {
+		return fmt.Errorf("content %s: %w", e.Digest[:12], ErrNotFound)
+	}
+	_, err = f.writeBlob(e.Blob)
+	return err
+}
+
+// Blob implements [Store].
+func (f *Folder) Blob(ctx context.Context, digest string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !validDigest.MatchString(digest) {
+		return nil, fmt.Errorf("%.80q is not the SHA-256 of a content", digest)
+	}
+
+	content, err := readBlob(f.blobPath(digest))
+	if err != nil {
+		return nil, fmt.Errorf("%w: content %s: %w", ErrDamaged, digest[:12], err)
+	}
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != digest {
+		return nil, fmt.Errorf("%w: content %s is not what was written", ErrDamaged, digest[:12])
+	}
+	return content, nil
+}
+
+// readBlob reads the content in a file, of which it takes at most MaxBlob bytes.
+func readBlob(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+
+	expand, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer expand.Close()
+
+	var content bytes.Buffer
+	n, err := io.Copy(&content, io.LimitReader(expand, MaxBlob+1))
+	if err == nil && n > MaxBlob {
+		err = fmt.Errorf("it has more than %d bytes", MaxBlob)
+	}
+	return content.Bytes(), err
+}
+
+// leftOver is the age of a file from which no process writes it any more.
+const leftOver = 24 * time.Hour
+
+// Collect implements [Store].
+func (f *Folder) Collect(ctx context.Context) (collected Collected, err error) {
+	err = f.change(ctx, write{clean: func(c *conn) error {
+		digests, err := readDigests(c, "SELECT DISTINCT digest FROM entries WHERE digest <> ''")
+		if err != nil {
+			return err
+		}
+		used := make(map[string]bool, len(digests))
+		for _, digest := range digests {
+			used[digest] = true
+		}
+		collected, err = f.deleteUnused(used)
+		return err
+	}})
+	return collected, err
+}
+
+// deleteUnreferenced deletes those of some blobs that no entry refers to. A blob that stays by an
+// error is for Collect. No change runs meanwhile.
+func (f *Folder) deleteUnreferenced(c *conn, digests []string) {
+	for _, digest := range digests {
+		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)
+		if err == nil && len(used) == 0 && validDigest.MatchString(digest) {
+			_ = os.Remove(f.blobPath(digest))
+		}
+	}
+}
+
+// deleteUnused deletes the blobs that are not in use, and what writers have left behind. No
+// change runs meanwhile.
+func (f *Folder) deleteUnused(used map[string]bool) (collected Collected, err error) {
+	root := filepath.Join(f.dir, blobFolder)
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+
+		isOld := strings.HasPrefix(entry.Name(), ".new-") && time.Since(info.ModTime()) > leftOver
+		isUnused := validDigest.MatchString(entry.Name()) && !used[entry.Name()]
+		if !isOld && !isUnused {
+			return nil
+		}
+
+		collected.Blobs++
+		collected.Bytes += info.Size()
+		return os.Remove(path)
+	})
+	return collected, err
+}

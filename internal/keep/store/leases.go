@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/machine/filelock"
+)
+
+// Lease is the right to change a log. Each owner has a higher epoch than the one before it,
+// and a change under an older epoch fails.
+//
+// In a folder, the end of a process ends its leases, because they are locks of the operating
+// system. So no clock decides who owns a log.
+type Lease struct {
+	ID    ID
+	Epoch int64
+}
+
+const lockFolder = "locks"
+
+// Acquire implements [Store].
+func (f *Folder) Acquire(ctx context.Context, id ID) (Lease, error) {
+	if err := id.Check(); err != nil {
+		return Lease{}, err
+	}
+	if f.readOnly {
+		return Lease{}, ErrReadOnly
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locks[id] != nil {
+		return Lease{}, &OwnedError{ID: id, Owner: "this process"}
+	}
+
+	lock, err := os.OpenFile(f.lockPath(id), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
+	}
+	lease, err := f.own(ctx, id, lock)
+	if err != nil {
+		return Lease{}, errors.Join(err, lock.Close())
+	}
+	f.locks[id] = lock
+	return lease, nil
+}
+
+func (f *Folder) lockPath(id ID) string {
+	return filepath.Join(f.dir, lockFolder, string(id.Kind)+"-"+id.Name)
+}
+
+// own makes this process the owner of a log, if nobody has locked its file. f.mu is held.
+func (f *Folder) own(ctx context.Context, id ID, lock *os.File) (Lease, error) {
+	got, err := filelock.Try(lock)
+	if err != nil {
+		return Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
+	}
+	if !got {
+		return Lease{}, &OwnedError{ID: id, Owner: f.ownerOf(id)}
+	}
+
+	if f.closed {
+		return Lease{}, errClosed
+	}
+
+	done := make(chan error, 1)
+	lease := Lease{ID: id}
+	w := write{done: done, do: func(c *conn) error {
+		log, err := findLog(c, id)
+		if err != nil {
+			return err
+		}
+		return c.query("UPDATE logs SET epoch = epoch + 1, owner = ? WHERE id = ? RETURNING epoch",
+			[]any{describeProcess(), log}, func(row *sqlite3.Stmt) error {
+				lease.Epoch = row.ColumnInt64(0)
+				return nil
+			})
+	}}
+
+	select {
+	case f.writes <- w:
+		return lease, explain(<-done)
+	case <-ctx.Done():
+		return Lease{}, context.Cause(ctx)
+	}
+}
+
+// describeProcess names this process for people.
+func describeProcess() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
+}
+
+// Owner implements [Store].
+func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	own := f.locks[id] != nil
+	f.mu.Unlock()
+	if own {
+		return "this process", nil
+	}
+
+	lock, err := os.Open(f.lockPath(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot look at the lock of %s: %w", id, err)
+	}
+	defer lock.Close()
+	isHeld, err := filelock.IsHeld(lock)
+	if !isHeld || err != nil {
+		return "", err
+	}
+	return f.ownerOf(id), nil
+}
+
+// ownerOf names the owner of a log, as well as it is known.
+func (f *Folder) ownerOf(id ID) string {
+	owner := ""
+	err := f.read(func(c *conn) error {
+		return c.query("SELECT owner FROM logs WHERE kind = ? AND name = ?",
+			[]any{string(id.Kind), id.Name}, func(row *sqlite3.Stmt) error {
+				owner = row.ColumnText(0)
+				return nil
+			})
+	})
+	if err != nil || owner == "" {
+		return "another process"
+	}
+	return owner
+}
+
+// Release implements [Store].
+func (f *Folder) Release(lease Lease) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lock := f.locks[lease.ID]
+	if lock == nil {
+		return nil
+	}
+	delete(f.locks, lease.ID)
+	return lock.Close()
+}
+
+// check returns the number of the log if the lease is the newest.
+func (l Lease) check(c *conn) (log int64, err error) {
+	var epoch int64
+	err = c.query("SELECT id, epoch FROM logs WHERE kind = ? AND name = ?",
+		[]any{string(l.ID.Kind), l.ID.Name}, func(row *sqlite3.Stmt) error {
+			log, epoch = row.ColumnInt64(0), row.ColumnInt64(1)
+			return nil
+		})
+	switch {
+	case err != nil:
+		return 0, err
+	case log == 0:
+		return 0, fmt.Errorf("%s: %w", l.ID, ErrNotFound)
+	case epoch != l.Epoch:
+		return 0, fmt.Errorf("%s: %w", l.ID, ErrLost)
+	}
+	return log, nil
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/text/texts"
+)
+
+// Create implements [Store].
+func (f *Folder) Create(ctx context.Context, log Log) error {
+	return f.write(ctx, func(c *conn) error { return create(c, log) })
+}
+
+func create(c *conn, log Log) error {
+	if err := log.Check(); err != nil {
+		return err
+	}
+	if len(log.Spec) > maxSpec {
+		return fmt.Errorf("the beginning of %s has %d bytes, more than %d", log.ID, len(log.Spec), maxSpec)
+	}
+	if log.Created.IsZero() {
+		log.Created = now()
+	}
+
+	err := c.do(`INSERT INTO logs (kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
+		reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(log.Kind), log.Name, texts.Truncate(log.Title, maxTitle), notNil(log.Spec), log.Parent,
+		log.ParentTurn, log.Created.UnixNano(), now().UnixNano(), texts.Truncate(log.Status, maxTitle),
+		log.Turn, texts.Truncate(log.Reason, maxTitle))
+	if errors.Is(err, sqlite3.CONSTRAINT) {
+		return fmt.Errorf("%s: %w", log.ID, ErrExists)
+	}
+	return err
+}
+
+// notNil returns bytes that the database does not take for NULL.
+func notNil(data []byte) []byte {
+	if data == nil {
+		return []byte{}
+	}
+	return data
+}
+
+const logColumns = `kind, name, title, spec, parent, parent_turn, created, updated, status, turn, reason,
+	calls, input_tokens, output_tokens, usd, unpriced, tool_calls, epoch`
+
+func scanLog(row *sqlite3.Stmt) Log {
+	return Log{
+		ID:    ID{Kind(row.ColumnText(0)), row.ColumnText(1)},
+		Title: row.ColumnText(2), Spec: row.ColumnBlob(3, nil),
+		Parent: row.ColumnText(4), ParentTurn: row.ColumnInt(5),
+		Created: time.Unix(0, row.ColumnInt64(6)), Updated: time.Unix(0, row.ColumnInt64(7)),
+		State: State{Status: row.ColumnText(8), Turn: row.ColumnInt(9), Reason: row.ColumnText(10)},
+		Spent: scanCost(row, 11), Epoch: row.ColumnInt64(17),
+	}
+}
+
+func scanCost(row *sqlite3.Stmt, at int) Cost {
+	return Cost{
+		Calls: row.ColumnInt64(at), InputTokens: row.ColumnInt64(at + 1), OutputTokens: row.ColumnInt64(at + 2),
+		USD: row.ColumnFloat(at + 3), Unpriced: row.ColumnInt64(at + 4), ToolCalls: row.ColumnInt64(at + 5),
+	}
+}
+
+// Log implements [Store].
+func (f *Folder) Log(ctx context.Context, id ID) (log Log, err error) {
+	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
+		return log, err
+	}
+
+	found := false
+	err = f.read(func(c *conn) error {
+		return c.query("SELECT "+logColumns+" FROM logs WHERE kind = ? AND name = ?",
+			[]any{string(id.Kind), id.Name}, func(row *sqlite3.Stmt) error {
+				log, found = scanLog(row), true
+				return nil
+			})
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return log, err
+}
+
+// Logs implements [Store].
+func (f *Folder) Logs(ctx context.Context, filter Filter) ([]Log, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+
+	limit := filter.Limit
+	if limit <= 0 {
+		limit = -1 // all, in SQLite
+	}
+	since := int64(0)
+	if !filter.Since.IsZero() {
+		since = filter.Since.UnixNano()
+	}
+	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(filter.Text)
+
+	var logs []Log
+	err := f.read(func(c *conn) error {
+		return c.query("SELECT "+logColumns+` FROM logs WHERE (?1 = '' OR kind = ?1)
+			AND (?2 = '' OR status = ?2) AND usd >= ?3 AND updated >= ?4
+			AND (?5 = '%%' OR name LIKE ?5 ESCAPE '\' OR title LIKE ?5 ESCAPE '\')
+			ORDER BY updated DESC, id DESC LIMIT ?6`,
+			[]any{string(filter.Kind), filter.Status, filter.MinUSD, since, "%" + escaped + "%", limit},
+			func(row *sqlite3.Stmt) error {
+				logs = append(logs, scanLog(row))
+				return nil
+			})
+	})
+	return logs, err
+}
+
+// SetState implements [Store].
+func (f *Folder) SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error {
+	for i := range entries {
+		if err := f.setAside(&entries[i]); err != nil {
+			return err
+		}
+	}
+	return f.write(ctx, func(c *conn) error {
+		if len(entries) > 0 {
+			if err := f.append(c, lease, entries); err != nil {
+				return err
+			}
+		}
+		log, err := lease.check(c)
+		if err != nil {
+			return err
+		}
+		return c.do("UPDATE logs SET status = ?, turn = ?, reason = ?, updated = ? WHERE id = ?",
+			texts.Truncate(state.Status, maxTitle), state.Turn, texts.Truncate(state.Reason, maxTitle),
+			now().UnixNano(), log)
+	})
+}
+
+// Cut implements [Store].
+func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
+	return f.write(ctx, func(c *conn) error {
+		log, err := lease.check(c)
+		if err != nil {
+			return err
+		}
+
+		if err := c.do("DELETE FROM entries WHERE log = ? AND turn > ?", log, turn); err != nil {
+			return err
+		}
+		return c.do("UPDATE logs SET status = '', reason = '', turn = min(turn, ?), updated = ? WHERE id = ?",
+			turn, now().UnixNano(), log)
+	})
+}
+
+// Copy implements [Store].
+func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
+	if err := from.Check(); err != nil {
+		return err
+	}
+	to.Parent, to.ParentTurn, to.Turn = from.Name, turn, turn
+	return f.write(ctx, func(c *conn) error {
+		source, err := findLog(c, from)
+		if err != nil {
+			return err
+		}
+
+		if err := create(c, to); err != nil {
+			return err
+		}
+		target, err := findLog(c, to.ID)
+		if err != nil {
+			return err
+		}
+		return c.do(`INSERT INTO entries (log, turn, kind, key, digest, data, sum,
+			calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
+			SELECT ?, turn, kind, key, digest, data, sum, 0, 0, 0, 0, 0, 0 FROM entries
+			WHERE log = ? AND turn <= ? ORDER BY seq`, target, source, turn)
+	})
+}
+
+// Remove implements [Store].
+func (f *Folder) Remove(ctx context.Context, lease Lease) error {
+	err := f.write(ctx, func(c *conn) error {
+		log, err := lease.check(c)
+		if err != nil {
+			return err
+		}
+		return c.do("DELETE FROM logs WHERE id = ?", log)
+	})
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(f.lockPath(lease.ID)) // an empty file; the epoch stops one that has it open
+	return f.Release(lease)
+}
+
+// findLog returns the number of a log in the database.
+func findLog(c *conn, id ID) (log int64, err error) {
+	err = c.query("SELECT id FROM logs WHERE kind = ? AND name = ?", []any{string(id.Kind), id.Name},
+		func(row *sqlite3.Stmt) error {
+			log = row.ColumnInt64(0)
+			return nil
+		})
+	if err == nil && log == 0 {
+		err = fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return log, err
+}

@@ -1,0 +1,127 @@
+// Package python analyses Python snippets by CPython's own parser.
+//
+// The parser runs in sandboxes of the WebAssembly tier that the analyser keeps for
+// itself: they run analyse.py and nothing else. The text of a snippet reaches them as the
+// answer to a host call, as data, and is parsed but never executed. So the analyser
+// accepts exactly the Python that the tiers run, and a snippet that breaks the parser
+// breaks no session's sandbox.
+//
+// Verdicts are cached under the hash of their source and shared between callers. They
+// must not be changed.
+package python
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed" // the analyser's guest
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/snippet/fairqueue"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+const (
+	// maxSource is how long a snippet may be, in bytes: some 0.2 s of analysis. Models write
+	// a tenth of it.
+	maxSource = 128 << 10
+	// maxVerdict bounds an answer of the analyser, in bytes.
+	maxVerdict = 64 << 10
+	// maxCached bounds the verdicts that are kept, in bytes.
+	maxCached = 16 << 20
+	// maxWaiting bounds the snippets of one tenant that wait for the analyser.
+	maxWaiting = 1024
+)
+
+// limits bound one analysis. The longest source takes a tenth of the time.
+var limits = tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20, HostCalls: 1}
+
+// The analyser's guest: one namespace, in this order.
+var (
+	//go:embed tables.py
+	tablesSource string
+	//go:embed analyse.py
+	analyseSource string
+	//go:embed kinds.py
+	kindsSource string
+	//go:embed reach.py
+	reachSource string
+	//go:embed effort.py
+	effortSource string
+)
+
+// Analyser finds out what Python snippets need. It is safe for concurrent use.
+type Analyser struct {
+	pool    *pool
+	cache   *cache
+	flights flights
+}
+
+// New returns an analyser with sandboxes of tier, which must run Python and outlive it.
+// It opens none yet.
+func New(tier tiers.Tier) *Analyser {
+	return &Analyser{
+		pool: newPool(tier), cache: newCache(maxCached),
+		flights: flights{now: map[[sha256.Size]byte]*flight{}},
+	}
+}
+
+// Close closes the sandboxes. It waits for analyses under way; later ones fail.
+func (a *Analyser) Close() error { return a.pool.close() }
+
+// Analyse returns what the snippet needs. The verdict is shared: treat it as immutable.
+func (a *Analyser) Analyse(ctx context.Context, source string) (router.Verdict, error) {
+	if len(source) > maxSource {
+		return router.Verdict{
+			Unknown: fmt.Sprintf("the snippet is too long to analyse: it has %d bytes, the limit is %d",
+				len(source), maxSource),
+		}, nil
+	}
+
+	key := sha256.Sum256([]byte(source))
+	if v, ok := a.cache.get(key); ok {
+		return v, nil
+	}
+
+	v, err := a.flights.wait(ctx, key, func(ctx context.Context) (router.Verdict, error) {
+		v, size, err := a.pool.analyse(ctx, source)
+		if err == nil && size > 0 {
+			a.cache.put(key, v, size)
+		}
+		return v, err
+	})
+	switch {
+	case errors.Is(err, fairqueue.ErrFull):
+		return router.Verdict{Unknown: "too many snippets wait for the analyser"}, nil
+	case err != nil:
+		return router.Verdict{}, fmt.Errorf("cannot analyse the snippet: %w", err)
+	}
+	return v, nil
+}
+
+// decodeVerdict reads what the guest answered. It keeps the rule that exactly one field
+// of a verdict is set.
+func decodeVerdict(data []byte) (router.Verdict, error) {
+	if len(data) > maxVerdict {
+		return router.Verdict{Unknown: "the snippet needs more than a plan can list"}, nil
+	}
+	var v router.Verdict
+	if err := json.Unmarshal(data, &v); err != nil {
+		return router.Verdict{}, fmt.Errorf("cannot read the analyser's answer: %w", err)
+	}
+
+	set := 0
+	for _, is := range []bool{v.Needs != nil, v.Invalid != nil, v.Unknown != ""} {
+		if is {
+			set++
+		}
+	}
+
+	if set != 1 {
+		return router.Verdict{}, errors.New("the analyser's answer is not one verdict")
+	}
+	return v, nil
+}

@@ -1,0 +1,145 @@
+// Package results describes how snippets ended, as JSON: for `rlm exec --json`, the session
+// protocol and the server.
+package results
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rlmhq/rlm/internal/snippet/session"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Result is how a snippet ended, as `rlm exec --json` prints it. Its names are part of the
+// interface: see docs/reference/cli.md.
+type Result struct {
+	Status    tiers.Status        `json:"status"`
+	Tier      string              `json:"tier"`
+	Stdout    string              `json:"stdout"` // without Echo
+	Echo      string              `json:"echo,omitempty"`
+	Stderr    string              `json:"stderr,omitempty"`
+	Dropped   int64               `json:"dropped_bytes,omitempty"`
+	Final     bool                `json:"final"`
+	Value     json.RawMessage     `json:"value,omitempty"`
+	Files     []File              `json:"files,omitempty"`
+	Exception *Exception          `json:"exception,omitempty"`
+	Limit     tiers.Limit         `json:"limit,omitempty"`
+	Denied    []Denial            `json:"denied,omitempty"`
+	Lost      *Loss               `json:"lost,omitempty"`
+	Moved     *Move               `json:"moved,omitempty"`
+	Usage     Usage               `json:"usage"`
+	Enforced  []tiers.Enforcement `json:"enforced"`
+}
+
+// Exception is an exception that left a snippet.
+type Exception struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback,omitempty"`
+	ExitCode  int    `json:"exit_code,omitempty"`
+}
+
+// Denial is a connection that was refused.
+type Denial struct {
+	Target string `json:"target"`
+	Reason string `json:"reason"`
+}
+
+// Loss is the part of a session that is gone.
+type Loss struct {
+	Snippets []int  `json:"snippets"`
+	Reason   string `json:"reason"`
+}
+
+// Move says that the session has moved to another tier.
+type Move struct {
+	From string       `json:"from"`
+	To   string       `json:"to"`
+	Kept int          `json:"variables"`
+	Left []tiers.Left `json:"left_behind,omitempty"`
+}
+
+// Usage is the consumption of a snippet.
+type Usage struct {
+	ActiveMS   float64 `json:"active_ms"`
+	WallMS     float64 `json:"wall_ms"`
+	HostWaitMS float64 `json:"host_wait_ms"`
+	QueuedMS   float64 `json:"queued_ms"`
+	Fuel       uint64  `json:"fuel"`
+	PeakMemory int64   `json:"peak_memory_bytes"`
+	HostCalls  int     `json:"host_calls"`
+	Output     int64   `json:"output_bytes"`
+}
+
+// Describe returns the result of a snippet, without its artefacts.
+func Describe(r router.Result) *Result {
+	stdout := r.Stdout
+	if r.Echo != "" {
+		stdout = strings.TrimSuffix(strings.TrimSuffix(stdout, "\n"), r.Echo)
+	}
+	out := &Result{
+		Status: r.Status, Tier: r.Tier, Stdout: stdout, Echo: r.Echo, Stderr: r.Stderr, Dropped: r.Dropped,
+		Limit: r.Limit, Enforced: append([]tiers.Enforcement{}, r.Enforced...),
+		Usage: Usage{
+			ActiveMS:   ms(r.Usage.Active.Nanoseconds()),
+			WallMS:     ms(r.Usage.Wall.Nanoseconds()),
+			HostWaitMS: ms(r.Usage.HostWait.Nanoseconds()),
+			QueuedMS:   ms(r.Usage.Queued.Nanoseconds()),
+			Fuel:       r.Usage.Fuel,
+			PeakMemory: r.Usage.PeakMemory,
+			HostCalls:  r.Usage.HostCalls,
+			Output:     r.Usage.OutputBytes,
+		},
+	}
+
+	if r.Final != nil {
+		out.Final, out.Value = true, ValidJSON(r.Final.Value)
+	}
+	if x := r.Exception; x != nil {
+		out.Exception = &Exception{x.Type, x.Message, x.Traceback, x.ExitCode}
+	}
+
+	for _, d := range r.Denied {
+		out.Denied = append(out.Denied, Denial(d))
+	}
+	out.Lost = DescribeLoss(r.Lost)
+	if m := r.Moved; m != nil {
+		out.Moved = &Move{m.From, m.To, m.Report.Moved, m.Report.Left}
+	}
+
+	return out
+}
+
+// DescribeLoss returns a loss, nil for none.
+func DescribeLoss(lost *tiers.Loss) *Loss {
+	if lost == nil {
+		return nil
+	}
+	return &Loss{append([]int{}, lost.Snippets...), lost.Reason}
+}
+
+// JoinLosses adds one loss to another. Nil is none.
+func JoinLosses(a, b *Loss) *Loss {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	joined := session.JoinLosses(&tiers.Loss{Snippets: a.Snippets, Reason: a.Reason},
+		&tiers.Loss{Snippets: b.Snippets, Reason: b.Reason})
+	return DescribeLoss(joined)
+}
+
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
+
+// ValidJSON returns a value as valid JSON. The sandbox keeps bytes of contexts that are not
+// UTF-8; each becomes U+FFFD.
+func ValidJSON(value tiers.Value) tiers.Value {
+	if utf8.Valid(value) {
+		return value
+	}
+	return tiers.Value(string([]rune(string(value))))
+}

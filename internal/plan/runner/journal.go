@@ -1,0 +1,274 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/snippet/hostcall"
+	"github.com/rlmhq/rlm/internal/text/texts"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// journal holds the host calls of one snippet over all its attempts, so that
+// none is made twice. An attempt that cannot be rejected writes nothing down, since
+// nothing would be replayed.
+type journal struct {
+	host tiers.Host
+	log  *slog.Logger
+	// gate bounds the calls that are kept: they may outlive the tier's own count.
+	gate *hostcall.Gate
+
+	mu      sync.Mutex
+	made    int            // real calls of all attempts
+	entries map[int]*entry // by the call's ordinal in the snippet
+}
+
+// entry is a call that was made, or is being made.
+type entry struct {
+	of     fingerprint
+	cancel context.CancelFunc
+	done   chan struct{} // closed when value and err are set
+	value  tiers.Value
+	err    error
+}
+
+// attempt is one run of the snippet in one tier. Its context carries it to door.
+type attempt struct {
+	journal *journal
+	keep    bool                    // it may be rejected: calls must outlive it
+	replay  bool                    // an earlier attempt made calls
+	stop    context.CancelCauseFunc // ends the run, set if there are answers to replay
+
+	// Guarded by journal.mu.
+	seen    map[int]bool // ordinals called in this attempt
+	unnoted int          // calls made that the journal does not hold
+	over    bool         // no more calls
+	wrong   error        // the mismatch that stopped it
+}
+
+// attemptKey finds the attempt in a context.
+type attemptKey struct{}
+
+// door is the host that tiers see. It leads to the journal of the run whose
+// context a call comes with, because a forked sandbox keeps the host of the one
+// that it was copied from.
+type door struct{ tiers.Host }
+
+var errNotRunning = errors.New("host call outside of a snippet's run")
+
+// Call answers a call from the journal, or makes it.
+func (door) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
+		return a.call(ctx, call)
+	}
+	return nil, errNotRunning
+}
+
+// beginAttempt starts an attempt, and returns the context to run it with.
+func (j *journal) beginAttempt(ctx context.Context, keep bool) (context.Context, *attempt) {
+	a := &attempt{journal: j, keep: keep, replay: len(j.entries) > 0, stop: func(error) {}}
+	if a.replay {
+		ctx, a.stop = context.WithCancelCause(ctx)
+	}
+	return context.WithValue(ctx, attemptKey{}, a), a
+}
+
+// countCalls is how many host calls were made in all attempts.
+func (j *journal) countCalls() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.made
+}
+
+func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	if a.keep {
+		if err := a.journal.enterGate(ctx, &call); err != nil {
+			return nil, a.stopReason(err)
+		}
+	}
+
+	e, began, err := a.findEntry(ctx, &call)
+	if a.keep && !began {
+		a.journal.leaveGate(&call)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return hostcall.Call(ctx, a.journal.log, a.journal.host, call)
+	}
+
+	select {
+	case <-e.done:
+		return e.value, e.err
+	case <-ctx.Done():
+		// The tier has given up the call. Whether its answer is still needed is known
+		// when the attempt has ended: see awaitCalls and cancelCalls.
+		return nil, ctx.Err()
+	}
+}
+
+// stopReason is why no call is taken any more, err if they are.
+func (a *attempt) stopReason(err error) error {
+	a.journal.mu.Lock()
+	defer a.journal.mu.Unlock()
+
+	switch {
+	case a.wrong != nil:
+		return a.wrong
+	case a.over:
+		return errNotRunning
+	}
+	return err
+}
+
+// findEntry returns what the journal has for a call, and starts the call if that is
+// nothing; then it began. No entry means that the call is to be made without the
+// journal.
+func (a *attempt) findEntry(
+	ctx context.Context, call *tiers.Call,
+) (e *entry, began bool, err error) {
+	var of fingerprint
+	if a.keep || a.replay {
+		of = fingerprintOf(call)
+	}
+	j := a.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+
+	if a.wrong != nil {
+		return nil, false, a.wrong
+	}
+	if a.over {
+		return nil, false, errNotRunning
+	}
+
+	if a.keep || a.replay {
+		if a.seen[call.Ordinal] {
+			err := fmt.Errorf("%w: call %d of the snippet was made twice", errMismatch, call.Ordinal)
+			return nil, false, a.stopMismatched(err)
+		}
+
+		if a.seen == nil {
+			a.seen = map[int]bool{}
+		}
+		a.seen[call.Ordinal] = true
+	}
+
+	if e := j.entries[call.Ordinal]; e != nil {
+		if e.of != of {
+			err := fmt.Errorf("%w: call %d, now to %s, had a different function or different "+
+				"arguments in the previous tier", errMismatch, call.Ordinal, texts.OneLine(call.Function))
+			return nil, false, a.stopMismatched(err)
+		}
+		return e, false, nil
+	}
+
+	j.made++
+	if !a.keep {
+		a.unnoted++
+		return nil, false, nil
+	}
+	return j.startCall(ctx, *call, of), true, nil
+}
+
+// stopMismatched stops the attempt. journal.mu is held.
+func (a *attempt) stopMismatched(err error) error {
+	a.wrong = err
+	a.stop(err)
+	return err
+}
+
+// startCall makes a call on its own goroutine, so that it goes on when the
+// tier's context ends: if that is because the tier rejects the snippet, the
+// answer is paid for and needed. The call has entered the gate and leaves it once
+// the host function has returned, however long that takes after its cancellation.
+// mu is held.
+func (j *journal) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e := &entry{of: of, cancel: cancel, done: make(chan struct{})}
+	if j.entries == nil {
+		j.entries = map[int]*entry{}
+	}
+	j.entries[call.Ordinal] = e
+	hostcall.Go(ctx, j.log, j.host, call, func(value tiers.Value, err error) {
+		e.value, e.err = value, err
+		j.leaveGate(&call)
+		close(e.done)
+		cancel()
+	})
+	return e
+}
+
+// enterGate waits until a call may be made and kept. A call that its tier gives up
+// meanwhile is not made.
+func (j *journal) enterGate(ctx context.Context, call *tiers.Call) error {
+	if err := j.gate.Hold(bytesOf(call)); err != nil {
+		return err
+	}
+	err := j.gate.Enter(ctx)
+	if err != nil {
+		j.gate.Free(bytesOf(call))
+	}
+	return err
+}
+
+func (j *journal) leaveGate(call *tiers.Call) {
+	j.gate.Leave()
+	j.gate.Free(bytesOf(call))
+}
+
+// bytesOf is what a call's arguments take.
+func bytesOf(call *tiers.Call) int {
+	n := 0
+	for _, arg := range call.Args {
+		n += hostcall.Weigh(arg)
+	}
+	for _, arg := range call.Named {
+		n += hostcall.Weigh(arg)
+	}
+	return n
+}
+
+// cancelCalls closes an attempt whose snippet has ended for good: calls that still run
+// are cancelled and waited for. A Host returns soon once its context has ended.
+func (a *attempt) cancelCalls() {
+	for _, e := range a.closeCalls() {
+		e.cancel()
+		<-e.done
+	}
+}
+
+// awaitCalls closes an attempt that was rejected: calls that still run are waited
+// for, and cancelled only if ctx ends.
+func (a *attempt) awaitCalls(ctx context.Context) error {
+	for _, e := range a.closeCalls() {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			a.cancelCalls()
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// closeCalls ends the taking of calls and returns those made so far.
+func (a *attempt) closeCalls() map[int]*entry {
+	a.journal.mu.Lock()
+	defer a.journal.mu.Unlock()
+	a.over = true
+	a.stop(nil)
+	return a.journal.entries // nothing is written once over is set
+}
+
+// verdict returns how many calls of a closed attempt cannot be replayed, and the
+// mismatch that stopped it.
+func (a *attempt) verdict() (unnoted int, mismatch error) {
+	a.journal.mu.Lock()
+	defer a.journal.mu.Unlock()
+	return a.unnoted, a.wrong
+}

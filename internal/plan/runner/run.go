@@ -1,0 +1,318 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/rlmhq/rlm/internal/snippet/abilities"
+	"github.com/rlmhq/rlm/internal/snippet/labels"
+	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Run runs a snippet in the first tier of its plan that does not reject it. An empty
+// language is Python; Rejectable is the runner's to set.
+//
+// An error wraps [ErrNoTier] if no tier may run the snippet; any other is a
+// [*tiers.BrokenError], whose effects count host calls made in tiers that rejected the
+// snippet before. Result says with an error, too, how far it came: a move is made and
+// reported even if the snippet then fails.
+func (r *Runner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
+	leave, err := r.enter()
+	if err != nil {
+		return router.Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
+	}
+	defer leave()
+	ctx = labels.WithTenant(ctx, r.cfg.Config.Labels)
+	job.Language = languageOf(job.Language)
+	v, err := r.analyse(ctx, job.Language, job.Source)
+	if err != nil {
+		return router.Result{}, asBroken(routerName, tiers.EffectsNeverRan, err)
+	}
+
+	e := escalation{
+		Runner: r, space: r.spaceOf(job.Language), verdict: v, job: job,
+		journal: journal{host: r.host, log: r.cfg.Log, gate: r.gate},
+	}
+	for {
+		again, err := e.tryFirst(ctx)
+		if !again {
+			return e.result, err
+		}
+	}
+}
+
+// escalation is one snippet on its way through the tiers.
+type escalation struct {
+	*Runner
+	space   *space
+	verdict router.Verdict
+	job     tiers.Job
+	journal journal
+	out     [2]*resumedWriter
+
+	rejected []tiers.RejectedError // for the plan
+	asked    []string              // of these, the tiers that were asked to reject it
+	unasked  bool                  // no tier is asked any more
+	result   router.Result
+}
+
+// tryFirst tries the first tier of the plan, and reports whether to plan again.
+func (e *escalation) tryFirst(ctx context.Context) (again bool, err error) {
+	state := e.stateOf(e.job.Language)
+	state.Rejected = e.rejected
+	plan, err := e.planUsable(ctx, e.verdict, state, e.countNeeded)
+	if err != nil {
+		return false, e.asBroken(routerName, tiers.EffectsNeverRan, err)
+	}
+
+	e.result.Plan = &plan
+	if len(plan.Chain) == 0 {
+		return e.retryUnasked(&plan)
+	}
+
+	i, _ := e.findTier(plan.Chain[0].Tier)
+	e.result.Tier = plan.Chain[0].Tier
+	if err := e.settleIn(ctx, i, &plan); err != nil {
+		return e.passOver(ctx, i, &plan, err)
+	}
+
+	ask := e.shouldAsk(&plan)
+	err = e.runIn(ctx, ask)
+	if rejected := asRejection(err); rejected != nil {
+		e.noteRejection(i, ask, rejected)
+		return true, nil
+	}
+
+	return false, err
+}
+
+// countNeeded is how many tiers of the chain must be known to be usable: the first, and
+// if it may reject the snippet a second.
+func (e *escalation) countNeeded(plan *router.Plan) int {
+	if e.shouldAsk(plan) {
+		return 2
+	}
+	return 1
+}
+
+// shouldAsk reports whether the first tier is asked to reject the snippet if it turns out
+// to lack something.
+func (e *escalation) shouldAsk(plan *router.Plan) bool { return plan.Rejectable && !e.unasked }
+
+// settleIn makes a tier the home. For speed alone nothing is left behind.
+func (e *escalation) settleIn(ctx context.Context, i int, plan *router.Plan) error {
+	couldStay := slices.ContainsFunc(plan.Chain, func(s router.Step) bool { return s.Home })
+	move, err := e.enterTier(ctx, e.space, i, plan.ForSpeed && couldStay)
+	e.result.Moved = joinMoves(e.result.Moved, move)
+	return e.asBroken(e.candidates[i].Info.Name, tiers.EffectsNeverRan, err)
+}
+
+// passOver handles a tier that could not take the namespace. A broken tier ends the snippet,
+// unless it was chosen for speed only: then the next tier can run the snippet as well.
+func (e *escalation) passOver(
+	ctx context.Context, i int, plan *router.Plan, err error,
+) (again bool, _ error) {
+	rejected := asRejection(err)
+	switch {
+	case plan.ForSpeed && ctx.Err() == nil:
+		e.space.settled = true
+		e.passOverFaster(i, err, rejected)
+		return true, nil
+	case rejected != nil:
+		e.noteRejection(i, false, rejected)
+		return true, nil
+	}
+	return false, err
+}
+
+// passOverFaster refuses a tier that was chosen for speed. It is not an attempt: another
+// tier runs the snippet as well.
+func (e *escalation) passOverFaster(i int, err error, rejected *tiers.RejectedError) {
+	name, reason := e.candidates[i].Info.Name, err.Error()
+	if rejected != nil {
+		reason = rejected.Reason
+	}
+	e.rejected = append(e.rejected, tiers.RejectedError{
+		Tier: name, Reason: reason, Effects: tiers.EffectsNeverRan,
+	})
+	e.cfg.Log.Info("the snippet does not run in the faster tier", "tier", name, "reason", reason)
+}
+
+// noteRejection writes down a rejection.
+func (e *escalation) noteRejection(i int, asked bool, r *tiers.RejectedError) {
+	info := &e.candidates[i].Info
+	noted := *r
+	noted.Tier = info.Name // the plan relies on it, so that no tier is tried twice
+
+	if asked && abilities.RunsWholeLanguage(info) {
+		e.asked = append(e.asked, info.Name)
+	} else {
+		// A tier's gaps in the language, or in its imports, say nothing about other tiers.
+		noted.Missing = ""
+	}
+
+	e.rejected = append(e.rejected, noted)
+	e.result.Attempts = append(e.result.Attempts, router.Refusal{
+		Tier: info.Name, Reason: r.Reason, Effects: r.Effects,
+	})
+	e.cfg.Log.Info(
+		"the tier rejected the snippet", "tier", info.Name, "missing", r.Missing, "reason",
+		r.Reason,
+	)
+}
+
+// retryUnasked handles a snippet that no tier accepts. A tier that rejected it because it
+// was asked to runs it after all, and is not asked this time: if no other tier has what
+// the snippet lacks, the snippet itself must meet the exception.
+func (e *escalation) retryUnasked(plan *router.Plan) (again bool, err error) {
+	if plan.Exception != nil {
+		e.result.Tier = ""
+		e.result.Result = tiers.Result{Status: tiers.StatusRaised, Exception: plan.Exception}
+		return false, nil
+	}
+
+	if len(e.asked) > 0 && !e.unasked {
+		e.unasked = true
+		e.rejected = slices.DeleteFunc(e.rejected, func(r tiers.RejectedError) bool {
+			return slices.Contains(e.asked, r.Tier)
+		})
+		return true, nil
+	}
+
+	e.result.Tier = ""
+	return false, &router.NoTierError{
+		Refusals: plan.Refusals, Effects: e.addEffects(tiers.EffectsNeverRan),
+	}
+}
+
+// runIn runs the snippet in the sandbox that holds the namespace.
+func (e *escalation) runIn(ctx context.Context, ask bool) error {
+	job := e.job
+	job.Rejectable = ask
+	if ask || len(e.rejected) > 0 {
+		job.Stdout, job.Stderr = e.resumeOutput(0, job.Stdout), e.resumeOutput(1, job.Stderr)
+	}
+	if e.host == nil {
+		result, err := e.space.sandbox.Run(ctx, job)
+		return e.takeResult(result, err)
+	}
+
+	runCtx, a := e.journal.beginAttempt(ctx, ask)
+	result, err := e.space.sandbox.Run(runCtx, job)
+	return e.takeResult(result, e.checkCalls(ctx, a, err))
+}
+
+// checkCalls ends an attempt at the journal and returns the error of the run: the one
+// that the tier gave, or that its host calls do not allow to go on.
+func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) error {
+	rejected := asRejection(err)
+	if rejected == nil {
+		a.cancelCalls()
+	} else if settled := a.awaitCalls(ctx); settled != nil {
+		return &tiers.BrokenError{Tier: e.result.Tier, Effects: tiers.EffectsRan, Err: settled}
+	}
+
+	unnoted, wrong := a.verdict()
+	switch {
+	case wrong != nil:
+		return mismatchError(e.result.Tier, wrong, err)
+	case rejected != nil && unnoted > 0:
+		// To start again would make the calls twice.
+		return &tiers.BrokenError{
+			Tier: e.result.Tier, Effects: tiers.EffectsRan,
+			Err: fmt.Errorf("the tier rejected the snippet after %d host calls, "+
+				"although the attempt was not rejectable: %s", unnoted, rejected.Reason),
+		}
+	}
+
+	return err
+}
+
+// mismatchError is the error of an attempt that the journal stopped, with what the tier
+// says of the loss.
+func mismatchError(name string, wrong, err error) error {
+	broken := &tiers.BrokenError{Tier: name, Effects: tiers.EffectsRan, Err: wrong}
+	var stopped *tiers.BrokenError
+	if errors.As(err, &stopped) {
+		broken.Lost = stopped.Lost
+	}
+	return broken
+}
+
+// takeResult takes the result of a snippet that was not rejected.
+func (e *escalation) takeResult(result tiers.Result, err error) error {
+	if asRejection(err) != nil {
+		return err
+	}
+	e.result.Result = result
+	err = e.asBroken(e.result.Tier, tiers.EffectsUnknown, err)
+
+	var broken *tiers.BrokenError
+	if !errors.As(err, &broken) || broken.Effects != tiers.EffectsNeverRan {
+		e.space.used, e.space.ran = true, e.space.ran+1
+		e.space.note(e.verdict.Needs)
+		e.space.bytes = result.Usage.PeakMemory
+	}
+	e.explainMissing()
+	return err
+}
+
+// asBroken types an error of a tier and counts the host calls of earlier attempts among
+// its effects. Nil and rejections pass.
+func (e *escalation) asBroken(tier string, effects tiers.Effects, err error) error {
+	if err == nil || asRejection(err) != nil {
+		return err
+	}
+	var broken *tiers.BrokenError
+	if !errors.As(asBroken(tier, effects, err), &broken) {
+		return err
+	}
+
+	typed := *broken
+	typed.Effects = e.addEffects(typed.Effects)
+	return &typed
+}
+
+// addEffects adds the host calls of all attempts to the effects of the last.
+func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
+	if e.journal.countCalls() > 0 {
+		return tiers.EffectsRan
+	}
+	return last
+}
+
+// resumeOutput returns a writer that passes output on to the caller, nil if there is none.
+// It begins anew with each attempt.
+func (e *escalation) resumeOutput(stream int, w io.Writer) io.Writer {
+	if w == nil {
+		return nil
+	}
+	if e.out[stream] == nil {
+		e.out[stream] = &resumedWriter{w: w}
+	}
+	e.out[stream].at = 0
+	return e.out[stream]
+}
+
+// resumedWriter passes a stream on that begins again with each attempt: it writes nothing
+// twice that an earlier attempt wrote.
+type resumedWriter struct {
+	w          io.Writer
+	at, passed int64
+}
+
+// Write writes what of p is new.
+func (r *resumedWriter) Write(p []byte) (int, error) {
+	skip := min(max(r.passed-r.at, 0), int64(len(p)))
+	r.at += int64(len(p))
+	if skip == int64(len(p)) {
+		return len(p), nil
+	}
+	r.passed = r.at
+	n, err := r.w.Write(p[skip:])
+	return int(skip) + n, err
+}

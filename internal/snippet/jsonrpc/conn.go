@@ -1,0 +1,444 @@
+// Package jsonrpc speaks JSON-RPC 2.0 over a stream, one message a line. Both ends ask and
+// answer, and any number of requests are under way at once.
+//
+// The peer is hostile. A line is bounded before it is decoded, in bytes and in the memory that
+// its values would take, and so are the requests of the peer under way. A message is decoded
+// strictly.
+package jsonrpc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/snippet/hostcall"
+)
+
+// The bounds of a connection.
+const (
+	MaxMessage  = 64 << 20  // bytes of a line
+	maxWeight   = 512 << 20 // bytes that its values take once decoded
+	maxRequests = 1024      // of the peer, under way at once
+	maxHeld     = 1 << 30   // bytes that they all take
+)
+
+// ErrClosed is the error of a call whose connection has ended before the answer.
+var ErrClosed = errors.New("the connection has ended")
+
+// errCancelled ends a request that the peer has cancelled.
+var errCancelled = errors.New("the client has cancelled the request")
+
+// Handler answers the peer. A *Error crosses the connection as it is; any other error is an
+// internal one, whose text crosses, too.
+type Handler interface {
+	// Begin takes a request. It is called in the order of the messages and delays those that
+	// follow. It returns a function that answers the request on another goroutine. The context
+	// ends when the peer cancels the request or the connection ends.
+	Begin(ctx context.Context, method string, params Raw) (Answer, error)
+	// Notice takes a notification, in the order of the messages, too.
+	Notice(method string, params Raw) error
+}
+
+// Answer answers a request.
+type Answer = func() (result any, err error)
+
+// Conn is a connection. It is safe for concurrent use.
+type Conn struct {
+	in      *bufio.Reader
+	out     io.Writer
+	handler Handler
+	log     *slog.Logger
+
+	maxHeld, maxWeight int
+	shared             func(n int) error // nil for none
+	refused            func(method string, why *Error)
+
+	writing sync.Mutex
+
+	mu       sync.Mutex
+	last     int64
+	calls    map[int64]chan *message            // ours
+	requests map[string]context.CancelCauseFunc // of the peer, by ID, until their answers are written
+	held     int
+	warnings int
+	isClosed bool
+
+	running sync.WaitGroup
+}
+
+// New returns a connection. Serve must be called for answers to arrive.
+func New(in io.Reader, out io.Writer, handler Handler, log *slog.Logger) *Conn {
+	return &Conn{
+		in: bufio.NewReaderSize(in, 64<<10), out: out, handler: handler, log: log,
+		calls: map[int64]chan *message{}, requests: map[string]context.CancelCauseFunc{},
+		maxHeld: maxHeld, maxWeight: maxWeight, refused: func(string, *Error) {},
+	}
+}
+
+// OnRefusal sets a function that is called with each request that is too much to begin it: the
+// handler does not learn of it. Call OnRefusal before Serve.
+func (c *Conn) OnRefusal(refused func(method string, why *Error)) { c.refused = refused }
+
+// Bound bounds the bytes that the requests of the peer and the answers that it has not read take
+// together, and each message. Shared, if it is not nil, counts them with those of other
+// connections: it takes n bytes, or refuses them, and gets -n bytes back. Call Bound before Serve.
+func (c *Conn) Bound(most int, shared func(n int) error) {
+	c.maxHeld, c.maxWeight = min(most, maxHeld), min(most, maxWeight)
+	c.shared = shared
+}
+
+// Serve reads messages until the stream or the context ends, or a message is too long. It
+// cancels all requests and waits for them. The end of the stream is not an error. A context
+// that has ended is noticed with the next message: close the stream to end a read.
+func (c *Conn) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	err := c.readAll(ctx)
+
+	c.failCalls()
+	cancel(ErrClosed)
+	c.running.Wait()
+	return err
+}
+
+func (c *Conn) readAll(ctx context.Context) error {
+	for ctx.Err() == nil {
+		line, err := c.readLine()
+		switch {
+		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the last message has no end of line: %w", io.ErrUnexpectedEOF)
+		case err != nil:
+			return err
+		case len(bytes.TrimSpace(line)) == 0:
+			continue
+		}
+		if err := c.take(ctx, line); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// readLine reads a line. Its memory grows only with the bytes that arrive.
+func (c *Conn) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := c.in.ReadSlice('\n')
+		if len(line)+len(part) > MaxMessage {
+			err := NewError(CodeInvalidRequest, nil, "a message has more than %s",
+				humanize.IBytes(MaxMessage))
+			return nil, errors.Join(err, c.write(&message{ID: Raw("null"), Error: err}))
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// take handles a line. An error ends the connection.
+func (c *Conn) take(ctx context.Context, line []byte) error {
+	weight := hostcall.Weigh(line)
+	heavy := c.checkWeight(weight, len(line))
+	m, err := decodeMessage(line, heavy != nil) // leaves parameters and results as they are
+	var wrong *Error
+	switch {
+	case errors.As(err, &wrong):
+		return c.write(&message{ID: Raw("null"), Error: wrong})
+	case err != nil:
+		return err
+	}
+
+	switch {
+	case heavy != nil:
+		return c.refuse(m, heavy)
+	case m.Method == "":
+		c.settle(m)
+		return nil
+	case m.ID == nil:
+		c.notice(m)
+		return nil
+	}
+	return c.begin(ctx, m, weight)
+}
+
+// refuse ends a request, or the call of ours that a response answers.
+func (c *Conn) refuse(m *message, why *Error) error {
+	switch {
+	case m.Method == "":
+		c.settle(&message{ID: m.ID, Error: why})
+	case m.ID == nil:
+		c.warn("cannot use a notification", "method", m.Method, "error", why)
+	default:
+		c.refused(m.Method, why)
+		return c.write(&message{ID: m.ID, Error: why})
+	}
+	return nil
+}
+
+// checkWeight refuses a message whose values would take too much memory.
+func (c *Conn) checkWeight(weight, size int) *Error {
+	if weight <= c.maxWeight {
+		return nil
+	}
+	return NewError(CodeServer, kind{"too_large"}, "a message of %s would take %s once decoded, more than %s: "+
+		"send fewer values", humanize.IBytes(uint64(size)), //nolint:gosec // not negative
+		humanize.IBytes(uint64(weight)), humanize.IBytes(uint64(c.maxWeight))) //nolint:gosec // not negative
+}
+
+// settle hands a response to its call. One without a call is late or made up.
+func (c *Conn) settle(m *message) {
+	if m.ID.Kind() == 'n' {
+		c.warn("the peer could not read a message", "error", fmt.Sprintf("%.200q", m.Error.Message))
+		return
+	}
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	if err != nil {
+		return
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waiting, ok := c.calls[id]; ok {
+		delete(c.calls, id)
+		waiting <- m
+	}
+}
+
+// notice hands over a notification, which has no answer, not even an error.
+func (c *Conn) notice(m *message) {
+	var err error
+	if m.Method == cancelMethod {
+		err = c.cancelRequest(m.Params)
+	} else {
+		err = c.handler.Notice(m.Method, m.Params)
+	}
+	if err != nil {
+		c.warn("cannot use a notification", "method", m.Method, "error", err)
+	}
+}
+
+// cancelMethod is the notification that ends a request of its sender.
+const cancelMethod = "$/cancel"
+
+// cancelParams are its parameters.
+type cancelParams struct {
+	ID Raw `json:"id"`
+}
+
+func (c *Conn) cancelRequest(params Raw) error {
+	var p cancelParams
+	if err := Decode(params, &p); err != nil {
+		return err
+	}
+	if err := checkID(p.ID); err != nil {
+		return err
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.requests[key(p.ID)]; ok {
+		cancel(errCancelled)
+	}
+	return nil // without the request, its answer is under way
+}
+
+// begin answers a request on its own goroutine. It refuses what is too much, because waiting
+// here would keep the answers to our own calls from arriving.
+func (c *Conn) begin(ctx context.Context, m *message, size int) error {
+	name := key(m.ID)
+	ctx, cancel := context.WithCancelCause(ctx)
+
+	c.mu.Lock()
+	_, isTwice := c.requests[name]
+	isMany := !isTwice && (len(c.requests) >= maxRequests || !c.hold(size))
+	if !isTwice && !isMany {
+		c.requests[name] = cancel
+	}
+	c.mu.Unlock()
+
+	if isTwice || isMany {
+		cancel(nil)
+		err := NewError(CodeServer, kind{"busy"}, "too many requests are under way: wait for some answers")
+		if isTwice {
+			err = NewError(CodeInvalidRequest, nil, "a request with the id %s is under way", name)
+		}
+		c.refused(m.Method, err)
+		return c.write(&message{ID: m.ID, Error: err})
+	}
+
+	answer, err := c.handler.Begin(ctx, m.Method, m.Params)
+	c.running.Go(func() {
+		response := respond(ctx, m.ID, answer, err)
+		cancel(nil)
+		if err := c.answer(name, response, size); err != nil {
+			c.log.Debug("cannot write an answer", "error", err)
+		}
+	})
+	return nil
+}
+
+// kind is the details of an error that is known by a word.
+type kind struct {
+	Kind string `json:"kind"`
+}
+
+// respond calls answer, unless the request could not begin.
+func respond(ctx context.Context, id Raw, answer Answer, err error) *message {
+	var result any
+	if err == nil {
+		result, err = answer()
+	}
+	if err == nil {
+		var raw Raw
+		if raw, err = marshal(result); err == nil {
+			return &message{ID: id, Result: raw}
+		}
+	}
+
+	var known *Error
+	isKnown := errors.As(err, &known)
+	switch {
+	case errors.Is(context.Cause(ctx), errCancelled):
+		cancelled := NewError(CodeCancelled, nil, "%v", errCancelled)
+		if isKnown {
+			cancelled.Data = known.Data // what it has cost
+		}
+		known = cancelled
+	case !isKnown:
+		known = NewError(CodeInternal, nil, "%v", err)
+	}
+	return &message{ID: id, Error: known}
+}
+
+// write writes a message in one piece.
+func (c *Conn) write(m *message) error {
+	line, err := c.encode(m)
+	if err != nil {
+		return err
+	}
+
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err = c.out.Write(line)
+	return err
+}
+
+// encode returns a message as a line. An answer that is too long becomes an error for the peer.
+func (c *Conn) encode(m *message) ([]byte, error) {
+	line, err := encode(m)
+	if err != nil || len(line) <= MaxMessage {
+		return line, err
+	}
+	long := fmt.Errorf("the message has %s, more than %s",
+		humanize.IBytes(uint64(len(line))), humanize.IBytes(MaxMessage))
+	if m.Method != "" {
+		return nil, long
+	}
+	return encode(&message{ID: m.ID, Error: NewError(CodeServer, kind{"too_large"}, "%v", long)})
+}
+
+// Call asks the peer, and decodes the result into what result points to, unless it is nil. If
+// the context ends, the request is cancelled. An error of the peer is a *Error.
+func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, method, params, result, false)
+}
+
+// CallToEnd is Call, but it also waits for the answer to a cancelled request: once it has returned,
+// the peer does nothing more for it.
+func (c *Conn) CallToEnd(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, method, params, result, true)
+}
+
+func (c *Conn) call(ctx context.Context, method string, params, result any, toEnd bool) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	raw, err := marshal(params)
+	if err != nil {
+		return err
+	}
+
+	id, waiting, err := c.enlist()
+	if err != nil {
+		return err
+	}
+	defer c.forget(id)
+
+	number := Raw(strconv.FormatInt(id, 10))
+	if err := c.write(&message{ID: number, Method: method, Params: raw}); err != nil {
+		return err
+	}
+
+	select {
+	case m, isOpen := <-waiting:
+		return readAnswer(m, isOpen, result)
+	case <-ctx.Done():
+	}
+	err = c.Notify(cancelMethod, cancelParams{number})
+	if toEnd && err == nil {
+		<-waiting
+	}
+	return errors.Join(context.Cause(ctx), err)
+}
+
+// readAnswer decodes an answer, of a connection that may have been closed instead.
+func readAnswer(m *message, isOpen bool, result any) error {
+	switch {
+	case !isOpen:
+		return ErrClosed
+	case m.Error != nil:
+		return m.Error
+	case result == nil:
+		return nil
+	}
+	return Decode(m.Result, result)
+}
+
+// Notify sends a notification.
+func (c *Conn) Notify(method string, params any) error {
+	raw, err := marshal(params)
+	if err != nil {
+		return err
+	}
+	return c.write(&message{Method: method, Params: raw})
+}
+
+// enlist makes the place for an answer.
+func (c *Conn) enlist() (int64, chan *message, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed {
+		return 0, nil, ErrClosed
+	}
+	c.last++
+	waiting := make(chan *message, 1)
+	c.calls[c.last] = waiting
+	return c.last, waiting, nil
+}
+
+func (c *Conn) forget(id int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+}
+
+// failCalls ends all calls, and those to come.
+func (c *Conn) failCalls() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isClosed = true
+	for id, waiting := range c.calls {
+		delete(c.calls, id)
+		close(waiting)
+	}
+}

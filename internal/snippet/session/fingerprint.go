@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+)
+
+// mostCompared bounds the short texts that a fingerprint reads, and the packages, in bytes.
+const mostCompared = 64 << 20
+
+// Fingerprint identifies all that a guest may have read of the session's configuration into its
+// own memory: the names, the descriptions, JSON, short texts, the lists of directories, packages.
+// A guest asks the host for the rest, so a long text counts with its description only.
+func (a *Accounts) Fingerprint(ctx context.Context) (string, error) {
+	f := &fingerprint{accounts: a, ctx: ctx, sum: sha256.New(), left: mostCompared}
+	a.calls.begin(ctx, a.ordinal) // the description of a text is computed until it ends
+	err := f.read()
+	a.endCalls()
+	if err != nil {
+		return "", fmt.Errorf("cannot compare the session's contexts: %w", err)
+	}
+	return hex.EncodeToString(f.sum.Sum(nil)), nil
+}
+
+type fingerprint struct {
+	accounts *Accounts
+	ctx      context.Context //nolint:containedctx // of one call
+	sum      hash.Hash
+	left     int64 // bytes that it may still read
+}
+
+// errLargeInputs: reading all of that would take longer than a state may.
+var errLargeInputs = errors.New("the short contexts or the packages have more than 64 MiB")
+
+func (f *fingerprint) read() error {
+	a := f.accounts
+	if err := f.addReply(a.describe()); err != nil {
+		return err
+	}
+
+	for i, in := range a.cfg.Inputs {
+		var err error
+		switch {
+		case in.Dir != nil:
+			err = f.addReply(listDir(a.directoryOf(i)))
+		case in.Text != nil:
+			err = f.addText(a.textOf(i))
+		default:
+			err = f.add(in.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.addPackages()
+}
+
+// add adds a part with its length, so that no two lists of parts look the same.
+func (f *fingerprint) add(part []byte) error {
+	if f.left -= int64(len(part)); f.left < 0 {
+		return errLargeInputs
+	}
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(len(part)))
+	_, _ = f.sum.Write(size[:]) // it never fails
+	_, _ = f.sum.Write(part)
+	return f.ctx.Err()
+}
+
+func (f *fingerprint) addReply(r Reply) error {
+	if r.Failed {
+		return errors.New(string(r.Data))
+	}
+	return f.add(r.Data)
+}
+
+// addText adds a text that guests copy.
+func (f *fingerprint) addText(t *bigtext.Text) error {
+	if t.Size() > LongText {
+		return nil
+	}
+	part := make([]byte, t.Size())
+	if _, err := t.ReadAt(part, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return f.add(part)
+}
+
+// addPackages adds a digest of the packages, which stay the same for the whole session.
+func (f *fingerprint) addPackages() error {
+	a := f.accounts
+	if a.packages == nil {
+		return nil
+	}
+
+	if a.packagesSum == nil {
+		all := &fingerprint{ctx: f.ctx, sum: sha256.New(), left: mostCompared}
+		for _, name := range a.packages.Files() {
+			content, err := a.packages.Read(name)
+			if err == nil {
+				err = errors.Join(all.add([]byte(name)), all.add(content))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		a.packagesSum = all.sum.Sum(nil)
+	}
+	return f.add(a.packagesSum)
+}
+
+// Text opens the text that a guest knows by a number, outside a snippet.
+func (a *Accounts) Text(ctx context.Context, number int) (*bigtext.Text, error) {
+	a.calls.begin(ctx, a.ordinal)
+	defer a.endCalls()
+
+	t, _, err := a.openText(number)
+	return t, err
+}
+
+// Adopt makes the accounts those of a session whose guest comes with its memory: its snippets
+// have run, and it knows the texts by the numbers that the state has.
+func (a *Accounts) Adopt(state []byte, snippet int) error {
+	if _, err := a.adopt(state); err != nil {
+		return err
+	}
+	a.ordinal = snippet
+	return nil
+}

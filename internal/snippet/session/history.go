@@ -1,0 +1,219 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/snippet/frame"
+	"github.com/rlmhq/rlm/internal/snippet/hostcall"
+	"github.com/rlmhq/rlm/internal/snippet/session/wire"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Past is a snippet whose effects are in a guest's namespace.
+type Past struct {
+	Ordinal  int
+	Language tiers.Language
+	Source   string
+	Calls    []AnsweredCall
+	// Changed says why the snippet may give something else when it runs again, empty
+	// if it should not.
+	Changed string
+
+	outcome [sha256.Size]byte
+	isKnown bool // outcome is: the snippet has run here
+	took    time.Duration
+}
+
+// History is a session whose guest returns to a state by running snippets again, with
+// the answers that the host gave before. The host hears nothing of that.
+type History struct {
+	// Canonical, if set, takes out of what a snippet prints and asks for what may
+	// differ when the same snippet runs again.
+	Canonical func([]byte) []byte
+
+	accounts *Accounts
+	past     []Past
+	kept     int64 // bytes of the answers to all calls
+}
+
+// NewHistory returns an empty history.
+func NewHistory(a *Accounts) *History { return &History{accounts: a} }
+
+// Past returns the snippets, in order. They belong to the history.
+func (h *History) Past() []Past { return h.past }
+
+// Forget empties the history.
+func (h *History) Forget() { h.past, h.kept = nil, 0 }
+
+// Record makes the accounts keep the host calls of the snippet that has just begun.
+func (h *History) Record() {
+	h.accounts.calls.journal = &journal{canonical: h.canonical, kept: h.kept}
+}
+
+func (h *History) canonical(text []byte) []byte {
+	if h.Canonical == nil {
+		return text
+	}
+	return h.Canonical(text)
+}
+
+// Add adds the snippet whose accounts have just been closed. verdict stands for how it
+// ended.
+func (h *History) Add(p Past, verdict string) {
+	a := h.accounts
+	p.Calls, h.kept = a.calls.journal.made, a.calls.journal.kept
+	p.outcome, p.isKnown = a.output.digest(verdict, h.canonical), true
+	p.took = a.meter.own
+
+	h.past = append(h.past, p)
+}
+
+// replaySlack is how much longer than before a snippet may take that runs again,
+// besides three times.
+const replaySlack = 10 * time.Second
+
+// RunAgain runs snippet i of the history again. run runs it in the guest and returns
+// how it ended. isSame says that the snippet did what it did before, ended that it
+// ended by itself.
+func (h *History) RunAgain(
+	ctx context.Context, i int, run func(p *Past) (verdict string, ended bool),
+) (isSame, ended bool) {
+	p, a := &h.past[i], h.accounts
+	limits := a.cfg.Limits
+	if p.isKnown {
+		limits.Wall = 3*p.took + replaySlack
+		limits.Active = limits.Wall
+	}
+
+	a.language = p.Language
+	a.reset(ctx, limits)
+	a.calls.journal = newReplay(p.Calls, h.canonical)
+	verdict, ended := run(p)
+	took := a.meter.wall()
+	a.endCalls()
+
+	if !ended {
+		return false, false
+	}
+	outcome := a.output.digest(verdict, h.canonical)
+	if !p.isKnown {
+		p.outcome, p.isKnown, p.took = outcome, true, took
+	}
+	return outcome == p.outcome && !a.calls.journal.strayed, true
+}
+
+// snippetRecord is one snippet of a state in format replay.
+type snippetRecord struct {
+	Source string         `json:"source"`
+	Calls  []AnsweredCall `json:"calls"`
+}
+
+// MarshalJSON writes a snippet without calls as a string, as [FormatReplay] says.
+func (s snippetRecord) MarshalJSON() ([]byte, error) {
+	if len(s.Calls) == 0 {
+		return json.Marshal(s.Source)
+	}
+	type plain snippetRecord
+	return json.Marshal(plain(s))
+}
+
+// UnmarshalJSON reads either form.
+func (s *snippetRecord) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &s.Source)
+	}
+	type plain snippetRecord
+	return frame.DecodeJSON(data, (*plain)(s))
+}
+
+// Export returns the snippets of one language as a state.
+func (h *History) Export(tier string, language tiers.Language) (tiers.State, error) {
+	state := tiers.State{
+		Language: language, Format: FormatReplay, From: tier, Snippet: h.accounts.ordinal,
+	}
+	snippets := []snippetRecord{}
+	for _, p := range h.past {
+		switch {
+		case p.Language != language:
+			state.Left = append(state.Left, p.left("it is in another language"))
+			continue
+		case p.Changed != "":
+			state.Left = append(state.Left, p.left(p.Changed))
+		}
+		snippets = append(snippets, snippetRecord{p.Source, p.Calls})
+	}
+
+	var err error
+	state.Data, err = json.Marshal(snippets)
+	return state, err
+}
+
+func (p *Past) left(reason string) tiers.Left {
+	return tiers.Left{
+		Name: fmt.Sprintf("snippet %d", p.Ordinal), Type: string(p.Language), Reason: reason,
+	}
+}
+
+// The bounds of a state in format replay.
+const (
+	maxReplayState    = 64 << 20 // bytes
+	maxReplaySnippets = 10_000
+)
+
+// Adopt fills an empty history with the snippets of a state. They have not run here
+// yet: see RunAgain.
+func (h *History) Adopt(state tiers.State) error {
+	if err := checkReplay(state.Data); err != nil {
+		return err
+	}
+	var snippets []snippetRecord
+	if err := frame.DecodeJSON(state.Data, &snippets); err != nil {
+		return err
+	}
+
+	for i, s := range snippets {
+		past := Past{Ordinal: i + 1, Language: state.Language, Source: s.Source, Calls: s.Calls}
+		h.past = append(h.past, past)
+		for _, c := range s.Calls {
+			h.kept += c.size()
+		}
+	}
+	return nil
+}
+
+// checkReplay bounds a state in format replay before it is decoded.
+func checkReplay(data []byte) error {
+	if len(data) > maxReplayState {
+		return fmt.Errorf("it is longer than %d bytes", maxReplayState)
+	}
+	if hostcall.CountValues(data, 1) > maxReplaySnippets+1 {
+		return fmt.Errorf("it has more than %d snippets", maxReplaySnippets)
+	}
+	return nil
+}
+
+// verdicts name the codes of package wire in the digest of a snippet.
+var verdicts = map[int]string{
+	wire.CodeOK: "ok", wire.CodeRaised: "raised", wire.CodeExited: "exited",
+}
+
+// Verdict stands for how a snippet ended, for Add and RunAgain: its code, and the
+// message of its exception. It is empty if the snippet did not end in order.
+func (a *Accounts) Verdict(code int) string {
+	name, known := verdicts[code]
+	if !known {
+		return ""
+	}
+	if a.raised != nil {
+		name += a.raised.Message
+	}
+	return name
+}
+
+// LastVerdict is the Verdict on the snippet whose accounts were closed last.
+func (a *Accounts) LastVerdict() string { return a.verdict }

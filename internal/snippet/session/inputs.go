@@ -1,0 +1,34 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// FileOf is the path of a long text's file, empty if the guest may not read it; the
+// guest is another user than this process, if other is set.
+func FileOf(in tiers.Input, other bool) string {
+	text, ok := in.Text.(*bigtext.Text)
+	if !ok || text.File() == nil || text.Size() <= LongText {
+		return ""
+	}
+	path, err := filepath.Abs(text.File().Name())
+	if err != nil {
+		return ""
+	}
+	open, err := text.File().Stat()
+	if err != nil {
+		return ""
+	}
+	there, err := os.Lstat(path)
+	if err != nil || !os.SameFile(open, there) || !there.Mode().IsRegular() {
+		return ""
+	}
+	if other && there.Mode().Perm()&0o004 == 0 {
+		return ""
+	}
+	return path
+}

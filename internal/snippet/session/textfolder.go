@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+)
+
+// TextFolder is a folder of the host in which the guests of one session find the characters of
+// long texts. On the host, only this user can enter it. The guests see the inner folder,
+// read-only, at TextsAt.
+type TextFolder struct {
+	outer, inner string
+	lock         *os.File // tells other processes that this one lives
+	log          *slog.Logger
+	shown        map[int]*bigtext.Characters // by the number of the text
+	refused      map[int]error               // the same: an attempt may have copied the whole text
+}
+
+// TextsAt is where guests see the inner folder.
+const TextsAt = "/context/texts"
+
+const textsPrefix = "rlm-texts-"
+
+// ShowTexts makes a folder for the long texts of the session, and offers it to the guest. It
+// returns nil if there is no long text, or if this system has no such folders.
+func (a *Accounts) ShowTexts(log *slog.Logger) *TextFolder {
+	if !canLink || a.SumLongTexts() == 0 {
+		return nil
+	}
+	sweepTexts.Do(removeAbandoned)
+
+	f, err := newTextFolder()
+	if err != nil {
+		log.Warn("long contexts cannot be a str in this sandbox", "error", err)
+		return nil
+	}
+	f.log = log
+	a.OfferMapping(f.show)
+	return f
+}
+
+func newTextFolder() (*TextFolder, error) {
+	outer, err := os.MkdirTemp("", textsPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for texts: %w", err)
+	}
+
+	f := &TextFolder{
+		outer: outer, inner: filepath.Join(outer, "texts"), shown: map[int]*bigtext.Characters{},
+		refused: map[int]error{},
+	}
+	f.lock, err = lockFolder(outer)
+	if err == nil {
+		err = os.Mkdir(f.inner, 0o755) //nolint:gosec // the outer folder is closed
+	}
+	if err == nil {
+		err = os.Chmod(f.inner, 0o755) //nolint:gosec // independent of the umask
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot make a folder for texts: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// Path is the inner folder.
+func (f *TextFolder) Path() string { return f.inner }
+
+// show is a TextMapper.
+func (f *TextFolder) show(
+	ctx context.Context, number int, t *bigtext.Text,
+) (place any, c *bigtext.Characters, err error) {
+	if err := f.refused[number]; err != nil {
+		return nil, nil, err
+	}
+	name := strconv.Itoa(number)
+	c = f.shown[number]
+	if c == nil {
+		c, err = t.LinkCharacters(ctx, math.MaxInt64, filepath.Join(f.inner, name))
+		if err != nil {
+			f.log.Warn("a long context cannot be a str in this sandbox", "error", err)
+			if ctx.Err() == nil {
+				f.refused[number] = err
+			}
+			return nil, nil, err
+		}
+		f.shown[number] = c
+	}
+	return path.Join(TextsAt, name), c, nil
+}
+
+// Close removes the folder. It is for after the guests.
+func (f *TextFolder) Close() error {
+	err := os.RemoveAll(f.outer)
+	if f.lock != nil {
+		_ = f.lock.Close() // nothing was written
+	}
+	return err
+}
+
+var sweepTexts sync.Once
+
+// abandonedAge is how old a folder is at least that belongs to no process: a younger one may not
+// be locked yet.
+const abandonedAge = time.Minute
+
+// removeAbandoned removes the folders of processes that were killed.
+func removeAbandoned() {
+	all, _ := filepath.Glob(filepath.Join(os.TempDir(), textsPrefix+"*")) // the pattern is valid
+	for _, outer := range all {
+		info, err := os.Lstat(outer)
+		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < abandonedAge {
+			continue
+		}
+		if lock, err := lockFolder(outer); err == nil {
+			_ = os.RemoveAll(outer) // the next process tries again
+			_ = lock.Close()        // as above
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAGateStopsASnippetUntilItOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(New(1, 1).With(t.Context())), t)
+		if waited := turn.Yield(t.Context()); waited != 0 {
+			t.Errorf("an open gate holds the snippet up for %s", waited)
+		}
+
+		waited := make(chan time.Duration)
+		go func() {
+			time.Sleep(time.Millisecond)
+			waited <- turn.Yield(t.Context())
+		}()
+		if err := gate.Shut(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		gate.Open(1)
+		if got := <-waited; got != time.Second || turn.Waited() != time.Second {
+			t.Errorf("the snippet waited %s, %s in all", got, turn.Waited())
+		}
+	})
+}
+
+// TestAGateIsOpenAgainIfNobodyStops: a snippet that does not pass the gate cannot be stopped.
+func TestAGateIsOpenAgainIfNobodyStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(t.Context()), t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := gate.Shut(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody has stopped, and the error is %v", err)
+		}
+		if waited := turn.Yield(t.Context()); waited != 0 {
+			t.Errorf("the gate holds the snippet up for %s", waited)
+		}
+	})
+}
+
+// TestALateMessageDoesNotShutAGate: what was to end before it has ended already.
+func TestALateMessageDoesNotShutAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		gate.Open(2)
+		for number := range 3 {
+			if err := gate.Shut(t.Context(), number); !errors.Is(err, errOpen) {
+				t.Errorf("time %d: %v", number, err)
+			}
+		}
+		if waited := turn.Resume(t.Context()); waited != 0 {
+			t.Errorf("the gate holds the snippet up for %s", waited)
+		}
+		turn.Pause()
+		if err := gate.Shut(t.Context(), 3); err != nil {
+			t.Errorf("time 3: %v", err)
+		}
+	})
+}
+
+// TestASnippetThatWaitsForItsHostHasStopped: it passes the gate before it goes on.
+func TestASnippetThatWaitsForItsHostHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		if err := gate.Shut(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			gate.Open(1)
+		}()
+		if waited := turn.Resume(t.Context()); waited != time.Second {
+			t.Errorf("the snippet waited %s", waited)
+		}
+		turn.End()
+	})
+}
+
+// TestAnInterruptPassesAGate: the snippet has to notice its end.
+func TestAnInterruptPassesAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(0)
+		turn := take(gate.With(t.Context()), t)
+		turn.Pause()
+		if err := gate.Shut(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if waited := turn.Resume(ctx); waited != time.Second {
+			t.Errorf("the snippet waited %s", waited)
+		}
+	})
+}
+
+func TestATurnOfAnotherProcessIsPassedOnWhenOthersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := New(1, 10).With(t.Context())
+		first := take(ctx, t)
+		left, arrival := first.Left()
+		if left < time.Hour {
+			t.Errorf("nobody waits, and %s are left", left)
+		}
+		ended := make(chan struct{})
+		go func() {
+			second := take(ctx, t)
+			time.Sleep(time.Second)
+			second.End()
+			close(ended)
+		}()
+		<-arrival
+		if left, changed := first.Left(); left != farFirst || changed != nil {
+			t.Errorf("a newcomer waits, and %s of the first turn are left", left)
+		}
+		if waited := first.PassOn(ctx); waited != time.Second {
+			t.Errorf("it waited %s for the second snippet", waited)
+		}
+		<-ended
+
+		go first.PassOn(ctx) // and waits for its return
+		third := take(ctx, t)
+		synctest.Wait()
+		left, newcomer := third.Left()
+		if left != farQuantum {
+			t.Errorf("a snippet waits that has computed, and %s are left", left)
+		}
+		go func() {
+			take(ctx, t).End()
+		}()
+		<-newcomer
+		third.End() // then the newcomer computes, and then the first one
+		synctest.Wait()
+		go func() {
+			take(ctx, t).End()
+		}()
+		synctest.Wait()
+		if left, changed := first.Left(); left != farCourtesy || changed != nil {
+			t.Errorf("a newcomer waits, and %s are left", left)
+		}
+		first.Free()
+		synctest.Wait()
+		if waited := first.PassOn(ctx); waited != 0 || !isFree(ctx) {
+			t.Errorf("a snippet without turns waits %s, or keeps its turn", waited)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// These leave a test out of `make race`: calls in a test, and a condition in a script.
+var (
+	leftOut       = regexp.MustCompile(`\bskip\.(UnderRace|Short)\(|//go:build !race`)
+	leftOutScript = regexp.MustCompile(`(?m)^\[short\]`)
+)
+
+// TestWhatMakeRaceSkipsRunsWithoutIt compares the tests that make race leaves out with the
+// folders that make unraced tests: otherwise no run would have them.
+func TestWhatMakeRaceSkipsRunsWithoutIt(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := unracedFolders(string(makefile))
+	if len(folders) == 0 {
+		t.Fatal("the Makefile sets no UNRACED")
+	}
+
+	for _, name := range testsLeftOut(t) {
+		if !liesBelow(name, folders) {
+			t.Errorf("make race leaves out a test of %s, and no folder of UNRACED in the Makefile has it", name)
+		}
+	}
+}
+
+// testsLeftOut returns the files with tests that make race leaves out.
+func testsLeftOut(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, f := range goFiles(t) {
+		if f.test && f.folder() != "internal/testing/archtest" && leftOut.MatchString(f.text) {
+			all = append(all, f.path)
+		}
+	}
+
+	for _, name := range files(t) {
+		if !strings.HasSuffix(name, ".txtar") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leftOutScript.Match(text) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// unracedFolders returns the folders that make unraced tests.
+func unracedFolders(makefile string) []string {
+	var all []string
+	for line := range strings.Lines(makefile) {
+		if list, ok := strings.CutPrefix(line, "UNRACED := "); ok {
+			for _, pattern := range strings.Fields(list) {
+				all = append(all, strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "..."))
+			}
+		}
+	}
+	return all
+}
+
+// liesBelow reports whether a path begins with one of the folders.
+func liesBelow(name string, folders []string) bool {
+	for _, folder := range folders {
+		if strings.HasPrefix(name, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestUnracedFoldersAreRead(t *testing.T) {
+	folders := unracedFolders("X := 1\nUNRACED := ./tiers/... ./scripts/wasm/...\n")
+	if !liesBelow("tiers/wasm/a_test.go", folders) || liesBelow("repl/a_test.go", folders) {
+		t.Errorf("%q", folders)
+	}
+}

@@ -1,0 +1,209 @@
+package texts
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+)
+
+// thoughtTags begin and end what models think aloud. The groups before the name hold the
+// mark of an end.
+var thoughtTags = lazyregexp.New(
+	`(?i)<(/?)(?:think|thinking|thoughts?|reasoning|scratchpad|seed:think|antthinking)(?:\s[^<>\n]*)?>` +
+		`|\[(/?)THINK\]` + `|◁(/?)think▷` + `|<\|(?:(END)|START)_THINKING\|>` +
+		`|<\|(?:(end)|begin)_of_thought\|>`,
+)
+
+// DropThoughts returns a reply without what the model thought aloud: elements such as
+// <think>, and all channels of the Harmony format but the final one. A thought without an
+// end lasts to the end of the reply, and one without a beginning starts with the reply:
+// some servers send the first tag with the prompt. Tags in code are code.
+func DropThoughts(reply string) string {
+	if isHarmony(reply) {
+		reply = readFinalChannel(reply)
+	}
+	if !thoughtTags.MatchString(reply) {
+		return reply
+	}
+
+	var kept strings.Builder
+	at, thinks := 0, false
+	fences := fenceReader{text: reply}
+	for _, tag := range thoughtTags.FindAllStringSubmatchIndex(reply, -1) {
+		begin, end := tag[0], tag[1]
+		ends := isEndTag(tag)
+		switch {
+		case strings.HasSuffix(reply[begin:end], "/>") || isQuoted(reply, begin, end):
+		case thinks && ends:
+			at, thinks = end, false
+			fences.next = end
+		case thinks:
+		case fences.covers(begin) && (!ends || !standsAlone(reply, begin, end)):
+		case ends:
+			kept.Reset()
+			at, fences.next = end, end
+		default:
+			kept.WriteString(reply[at:begin])
+			thinks = true
+		}
+	}
+
+	if !thinks {
+		kept.WriteString(reply[at:])
+	}
+	return kept.String()
+}
+
+// isEndTag reports whether a match of thoughtTags ends a thought.
+func isEndTag(match []int) bool {
+	for i := 2; i < len(match); i += 2 {
+		if match[i] >= 0 && match[i] < match[i+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// isQuoted reports whether a text mentions a tag: it stands between two marks that are equal.
+func isQuoted(text string, begin, end int) bool {
+	return begin > 0 && end < len(text) && text[begin-1] == text[end] &&
+		strings.IndexByte("`'\"", text[end]) >= 0
+}
+
+// standsAlone reports whether a part of a text has its line for itself.
+func standsAlone(text string, begin, end int) bool {
+	before := strings.TrimRightFunc(text[:begin], isBlank)
+	after := strings.TrimLeftFunc(text[end:], isBlank)
+	return (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
+}
+
+// isBlank reports whether a character is a space within a line.
+func isBlank(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
+
+// fenceReader finds the closed fenced blocks of a text, from its beginning on.
+type fenceReader struct {
+	text       string
+	next       int   // where the search goes on
+	opening    []int // the next line that may open a block, from next on
+	begin, end int   // of the last block found
+	unclosed   int   // lines that opened a block without an end
+}
+
+// maxUnclosed bounds how often the end of a block is looked for in vain, in all the rest of a
+// text. After that no place lies in a block.
+const maxUnclosed = 10
+
+// fenceLine is a line that opens or closes a fenced block.
+var fenceLine = lazyregexp.New("(?m)^ {0,3}(`{3,}[^`\n]*|~{3,}.*)$")
+
+// covers reports whether a place lies in a closed fenced block. Places come in order.
+func (r *fenceReader) covers(place int) bool {
+	for r.next <= place {
+		if r.unclosed == maxUnclosed {
+			return false
+		}
+		if len(r.opening) == 0 || r.opening[0] < r.next {
+			r.opening = findFenceLine(r.text, r.next)
+		}
+		if r.opening[0] > place {
+			return false
+		}
+
+		r.begin = r.opening[0]
+		r.end = findFenceEnd(r.text, r.opening[1], r.text[r.opening[2]:r.opening[3]])
+		if r.end < 0 {
+			r.unclosed++
+			r.next = len(r.text) + 1 // nothing closes it
+			return false
+		}
+		r.next = r.end
+	}
+
+	return r.begin <= place && place < r.end
+}
+
+// findFenceLine returns the places of the next fenceLine, all of them the text's end if
+// there is none.
+func findFenceLine(text string, from int) []int {
+	found := fenceLine.FindStringSubmatchIndex(text[from:])
+	if found == nil {
+		return []int{len(text), len(text), len(text), len(text)}
+	}
+	for i := range found {
+		found[i] += from
+	}
+	return found
+}
+
+// findFenceEnd returns where the block ends that an opening line begins, -1 if nothing
+// closes it.
+func findFenceEnd(text string, at int, opening string) int {
+	marks := len(opening) - len(strings.TrimLeft(opening, opening[:1]))
+	for at < len(text) {
+		line := findFenceLine(text, at)
+		closing := strings.TrimSpace(text[line[2]:line[3]])
+		if len(closing) >= marks && strings.Trim(closing, opening[:1]) == "" {
+			return line[1]
+		}
+		at = line[1]
+	}
+
+	return -1
+}
+
+var (
+	// harmonyMark begins or ends a message of the Harmony format, or a part of its header.
+	harmonyMark = lazyregexp.New(`<\|(?:start|end|return|call|channel|message|constrain)\|>`)
+	// harmonyStart tells a reply in that format from one that mentions it.
+	harmonyStart = lazyregexp.New(
+		`^\s*(?:(?:assistant|analysis|commentary|final)\s*)?<\|(?:start|channel|message)\|>` +
+			`|<\|end\|>\s*<\|start\|>`)
+	// bareHarmony is a reply whose server dropped the marks.
+	bareHarmony = lazyregexp.New(`^\s*analysis[A-Z][\w']*,? [\w'"]`)
+)
+
+func isHarmony(reply string) bool {
+	return harmonyStart.MatchString(reply) || bareHarmony.MatchString(reply)
+}
+
+// readFinalChannel returns the messages of the final channel of a reply in the Harmony
+// format.
+func readFinalChannel(reply string) string {
+	if !harmonyStart.MatchString(reply) {
+		_, final, _ := strings.Cut(reply, "assistantfinal")
+		return final
+	}
+
+	var kept strings.Builder
+	channel, inHeader, isBody, at := "", false, false, 0
+	take := func(text string) {
+		switch {
+		case isBody && (channel == "" || channel == "final"):
+			kept.WriteString(text)
+		case inHeader && strings.TrimSpace(text) != "":
+			channel = strings.ToLower(strings.Fields(text)[0])
+		}
+	}
+
+	for _, mark := range harmonyMark.FindAllStringIndex(reply, -1) {
+		if at == 0 && mark[0] > 0 { // the header began in the prompt
+			inHeader = true
+		}
+		take(reply[at:mark[0]])
+		switch name := reply[mark[0]+2 : mark[1]-2]; name {
+		case "channel":
+			channel, inHeader, isBody = "", true, false
+		case "message":
+			inHeader, isBody = false, true
+		case "constrain":
+			inHeader, isBody = false, false
+		default:
+			channel, inHeader, isBody = "", false, false
+		}
+		at = mark[1]
+	}
+	take(reply[at:])
+
+	return kept.String()
+}

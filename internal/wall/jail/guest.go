@@ -1,0 +1,279 @@
+//go:build linux && (amd64 || arm64)
+
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/machine/mapbudget"
+	"github.com/rlmhq/rlm/internal/machine/pagemap"
+)
+
+// runGuest is the child of the init. It locks itself down, attests, waits for the word of
+// the launcher, and becomes the program or runs the worker. It never returns.
+func runGuest(worker func(conn *os.File) int) {
+	runtime.LockOSThread()
+
+	var g guest
+	if err := receiveFromLauncher(&g.plan); err != nil {
+		exitHelper(helperFailed) // the launcher is gone or has given up
+	}
+	m := message{Attestation: &g.attestation}
+	if err := g.lockDown(); err != nil {
+		m = describeError(err)
+	}
+	if err := sendToLauncher(m); err != nil || m.Error != "" {
+		exitHelper(helperFailed)
+	}
+
+	var o order
+	if err := receiveFromLauncher(&o); err != nil {
+		exitHelper(helperFailed) // the launcher rejected the attestation
+	}
+	_ = unix.Close(launcherFD) // nothing is lost in it
+
+	if worker == nil {
+		g.executeProgram()
+	}
+	g.runWorker(worker)
+}
+
+// guest is the state of the guest.
+type guest struct {
+	plan        plan
+	attestation Attestation
+	status      *os.File // opened early, read late
+}
+
+// lockDown gives everything up, in the one order that works, and attests. Each step is
+// proven at the last moment when the proof is still possible.
+func (g *guest) lockDown() error {
+	p := &g.plan
+	if err := p.failAt("guest"); err != nil {
+		return err
+	}
+	g.attestation.Class, g.attestation.PID = p.Class, unix.Getpid()
+	g.attestation.UID, g.attestation.HostUID = unix.Getuid(), p.HostUID
+
+	var err error
+	if g.status, err = os.Open("/proc/thread-self/status"); err != nil {
+		return inLayer(Mounts, err)
+	}
+	defer g.status.Close()
+	if p.Profile == Engine {
+		if err := pagemap.Keep(); err != nil {
+			return inLayer(Mounts, err)
+		}
+		mapbudget.Process()
+	}
+	if err := unix.Chdir(p.Dir); err != nil {
+		return fmt.Errorf("cannot work in %s: %w", p.Dir, err)
+	}
+
+	for _, s := range g.lockSteps() {
+		state := LayerState{Name: s.layer.String()}
+		if p.wants(s.layer) {
+			if err := s.do(); err != nil {
+				return inLayer(s.layer, err)
+			}
+			state.On, state.Mechanism = true, s.mechanism
+		} else {
+			state.Why = p.whyOff(s.layer)
+		}
+		g.attestation.Layers = append(g.attestation.Layers, state)
+	}
+	return p.failAt("attest")
+}
+
+// lockStep sets up one layer and proves that it holds.
+type lockStep struct {
+	layer     Layers
+	mechanism string
+	do        func() error
+}
+
+// lockSteps are the steps of lockDown, in order.
+func (g *guest) lockSteps() []lockStep {
+	return []lockStep{
+		{
+			Namespaces, "user, process, IPC, host name and cgroup namespaces",
+			func() error {
+				return g.compareNamespaces("user", "pid", "ipc", "uts", "cgroup", "mnt")
+			},
+		},
+		{Mounts, describeTree(&g.plan), g.checkTree},
+		{
+			Network, describeNetwork(&g.plan),
+			func() error { return g.compareNamespaces("net") },
+		},
+		{Rlimits, "setrlimit", g.setLimits},
+		{Landlock, fmt.Sprintf("ABI %d", landlockABI()), g.restrictFiles},
+		{
+			Privileges, "no capabilities, no_new_privs, locked securebits",
+			g.checkPrivileges,
+		},
+		{Seccomp, "allow-list, profile " + string(g.plan.Profile), g.filterCalls},
+	}
+}
+
+// whyOff says why a layer was not asked for.
+func (p *plan) whyOff(l Layers) string {
+	if p.Off&l != 0 {
+		return "left out by a test"
+	}
+	return "not part of class " + string(p.Class)
+}
+
+// compareNamespaces proves that the guest does not share namespaces with the launcher.
+func (g *guest) compareNamespaces(names ...string) error {
+	for _, name := range names {
+		own, err := os.Readlink("/proc/self/ns/" + name)
+		if err != nil {
+			return err
+		}
+		if host := g.plan.HostNS[name]; host == "" || host == own {
+			return fmt.Errorf("the %s namespace %s belongs to the launcher", name, own)
+		}
+	}
+	return nil
+}
+
+// describeTree says how the file tree keeps the host's files apart.
+func describeTree(p *plan) string {
+	const how = "separate tmpfs root, read-only binds"
+	mounts, err := readMounts()
+	if err != nil {
+		return how // checkTree reports the error
+	}
+
+	for _, t := range p.Trees {
+		isCover := func(m mounted) bool { return m.point == t.Target && m.kind == "overlay" }
+		if t.Folder && !t.Write && !slices.ContainsFunc(mounts, isCover) {
+			return how + "; locks on " + t.Target + " reach the host, as overlayfs cannot cover it"
+		}
+	}
+	return how + ", folders under overlayfs"
+}
+
+// checkTree proves that only what belongs there is mounted.
+func (g *guest) checkTree() error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		g.attestation.Mounts = append(g.attestation.Mounts, m.point)
+	}
+	slices.Sort(g.attestation.Mounts)
+	g.attestation.Mounts = slices.Compact(g.attestation.Mounts) // a covered folder has two
+	return checkMounts(&g.plan, mounts)
+}
+
+// restrictFiles applies the Landlock rules and proves that they hold: no rule allows to
+// list the root.
+func (g *guest) restrictFiles() error {
+	g.attestation.LandlockABI = landlockABI()
+	if err := restrictFiles(&g.plan); err != nil {
+		return err
+	}
+
+	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	switch {
+	case err == nil:
+		_ = unix.Close(fd) // the jail is given up
+		return errors.New("the guest can list /: Landlock does not restrict it")
+	case !errors.Is(err, unix.EACCES):
+		return fmt.Errorf("the guest cannot list /, but with the wrong error: %w", err)
+	}
+	return nil
+}
+
+// checkPrivileges makes sure that nothing is left of what the init gave up before it
+// started the guest.
+func (g *guest) checkPrivileges() error {
+	if err := setCapabilities(0); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return err
+	}
+
+	status, err := readStatus(g.status)
+	if err != nil {
+		return err
+	}
+	if g.plan.Class == Nested {
+		status["CapBnd"] = "0" // only root can empty it, and no_new_privs makes it moot
+	}
+	return checkPrivileges(status)
+}
+
+// filterCalls installs the seccomp filter. It is last: after it hardly anything can be
+// looked up.
+func (g *guest) filterCalls() error {
+	if err := installFilter(&g.plan); err != nil {
+		return err
+	}
+	status, err := readStatus(g.status)
+	if err != nil {
+		return err
+	}
+	return checkFilter(status, g.plan.Proxy)
+}
+
+// executeProgram becomes the program. It never returns: a failure is exit code 127 with
+// the reason on standard error, as from a shell.
+func (g *guest) executeProgram() {
+	// A signal that the launcher ignored would stay ignored in the program.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+
+	err := syscall.Exec(g.plan.Path, g.plan.Args, g.plan.Env)
+	fmt.Fprintf(os.Stderr, "cannot execute %s: %v\n", g.plan.Path, err)
+	exitHelper(127)
+}
+
+// runWorker runs the function of this binary. It never returns.
+func (g *guest) runWorker(worker func(conn *os.File) int) {
+	conn, err := openConnection()
+	if err == nil {
+		err = g.setEnvironment()
+	}
+	if err != nil {
+		exitHelper(helperFailed)
+	}
+
+	// The main goroutine holds the main thread while init functions run.
+	go func() { exitHelper(worker(conn)) }()
+	select {}
+}
+
+// openConnection returns the guest's end of the connection for a worker.
+func openConnection() (*os.File, error) {
+	// Then the runtime needs no thread to wait for it.
+	if err := unix.SetNonblock(connFD, true); err != nil {
+		return nil, err
+	}
+	unix.CloseOnExec(connFD)
+	return os.NewFile(connFD, "conn"), nil
+}
+
+// setEnvironment makes the environment what was asked for.
+func (g *guest) setEnvironment() error {
+	os.Clearenv()
+	for _, variable := range g.plan.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("cannot set %q: %w", name, err)
+		}
+	}
+	return nil
+}

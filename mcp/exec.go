@@ -1,0 +1,330 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Bounds of arguments and results.
+const (
+	maxContexts = 100
+	maxValue    = 1 << 20 // bytes of a value in a result
+	maxPicture  = 1 << 20 // bytes of a picture in a result
+)
+
+type openIn struct {
+	Paths  []string `json:"paths,omitempty" jsonschema:"files or folders of the host, each a context"`
+	Texts  []string `json:"texts,omitempty" jsonschema:"texts, each a context"`
+	Values []any    `json:"values,omitempty" jsonschema:"JSON values, each a context that is decoded already"`
+}
+
+type openOut struct {
+	Handle   string        `json:"handle" jsonschema:"for rlm_exec, rlm_ask, rlm_files and rlm_close"`
+	Contexts []contextInfo `json:"contexts"`
+	Notes    []string      `json:"notes,omitempty" jsonschema:"what snippets do not see as it is"`
+}
+
+type contextInfo struct {
+	Variable string `json:"variable"`
+	Name     string `json:"name"`
+}
+
+type execIn struct {
+	Code     string `json:"code" jsonschema:"the value of its last expression is printed, as in a notebook"`
+	Handle   string `json:"handle,omitempty" jsonschema:"from rlm_open; without one, nothing is kept after the call"`
+	Language string `json:"language,omitempty" jsonschema:"python or go; detected by default"`
+}
+
+type execOut struct {
+	Run       string       `json:"run" jsonschema:"the resource rlm://runs/{run} has the whole record"`
+	Status    tiers.Status `json:"status"`
+	Tier      string       `json:"tier"`
+	Stdout    string       `json:"stdout"`
+	Stderr    string       `json:"stderr,omitempty"`
+	Value     any          `json:"value,omitempty" jsonschema:"the value of FINAL(...)"`
+	Exception *exception   `json:"exception,omitempty"`
+	Limit     tiers.Limit  `json:"limit,omitempty" jsonschema:"the limit that fired"`
+	Files     []fileInfo   `json:"files,omitempty"`
+	Notes     []string     `json:"notes,omitempty"`
+}
+
+type exception struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback,omitempty"`
+}
+
+type closeIn struct {
+	Handle string `json:"handle"`
+}
+
+type closeOut struct {
+	Closed bool `json:"closed"`
+}
+
+// addSessionTools adds the tools about handles and snippets.
+func (s *Server) addSessionTools(server *mcp.Server) {
+	closed, isOpen := false, true
+	isDestructive := s.cfg.Functions != "" // functions may delete something
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "rlm_open", Title: "Open a sandbox over inputs", Description: s.describeOpen(),
+		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, DestructiveHint: &closed},
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in openIn) (*mcp.CallToolResult, openOut, error) {
+		return run(ctx, s, req, func(ctx context.Context, _ *call) (_ *mcp.CallToolResult, out openOut, err error) {
+			err = s.cfg.Work(ctx, func(ctx context.Context) (err error) {
+				out, err = s.openHandle(ctx, in)
+				return err
+			})
+			return nil, out, err
+		})
+	})
+
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "rlm_exec", Title: "Run code in a sandbox", Description: s.describeExec(),
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &isDestructive, OpenWorldHint: &isOpen},
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in execIn) (*mcp.CallToolResult, execOut, error) {
+		return run(ctx, s, req, func(ctx context.Context, c *call) (*mcp.CallToolResult, execOut, error) {
+			return s.exec(ctx, c, in)
+		})
+	})
+
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "rlm_close", Title: "End a handle", Description: "Ends a handle with its variables and files.",
+		Annotations: &mcp.ToolAnnotations{OpenWorldHint: &closed, IdempotentHint: true},
+	}, func(ctx context.Context, _ *mcp.CallToolRequest, in closeIn) (*mcp.CallToolResult, closeOut, error) {
+		h, leave, err := s.handles.use(ctx, in.Handle)
+		if err != nil {
+			return nil, closeOut{}, err
+		}
+		defer leave()
+		return nil, closeOut{true}, s.handles.forget(h)
+	})
+}
+
+func (s *Server) describeOpen() string {
+	text := "Opens a sandbox and returns a handle. Snippets see the contexts as context, context_1 and so on: " +
+		"a file as a str, a folder as a mapping of relative paths to texts. A context can be far larger than " +
+		"your window: look at parts of it."
+	text += " " + s.cfg.PathHelp
+
+	if len(s.cfg.Contexts) > 0 {
+		text += " The first contexts are those of the user: " + strings.Join(s.cfg.Contexts, ", ") + "."
+	}
+
+	return text + fmt.Sprintf(" At most %d handles are open; one ends after %v without a call.",
+		s.cfg.Handles, s.cfg.Idle)
+}
+
+func (s *Server) describeExec() string {
+	text := "Runs Python or Go in a sandbox, without the network and the files of the host. With a handle, " +
+		"variables stay for the next snippet. FINAL(value) ends the snippet with a value. Only what the " +
+		"snippet prints or returns comes back, so loop and filter in code."
+
+	if s.cfg.Functions != "" {
+		text += "\n\n" + s.cfg.Functions
+	}
+	return text
+}
+
+// openHandle answers rlm_open.
+func (s *Server) openHandle(ctx context.Context, in openIn) (out openOut, err error) {
+	given, closeFiles, err := s.readGiven(ctx, in)
+	defer closeFiles()
+	if err != nil {
+		return out, err
+	}
+	names := slices.Clone(s.cfg.Contexts)
+	for _, one := range given {
+		names = append(names, one.Name)
+	}
+
+	place, err := s.handles.reserve()
+	if err != nil {
+		return out, err
+	}
+
+	var h *handle
+	if h, err = s.open(ctx, given); err == nil {
+		h.name = place
+		if out.Notes, err = h.session.CheckContexts(ctx); err == nil {
+			err = s.handles.put(place, h)
+		}
+		if err != nil {
+			err = errors.Join(err, h.session.Close())
+		}
+	}
+	if err != nil {
+		return out, errors.Join(err, s.handles.put(place, nil))
+	}
+
+	out.Handle, out.Contexts = place, []contextInfo{}
+	for i, name := range names {
+		variable := "context"
+		if i > 0 {
+			variable = fmt.Sprintf("context_%d", i)
+		}
+		out.Contexts = append(out.Contexts, contextInfo{variable, name})
+	}
+	return out, nil
+}
+
+// readGiven returns the contexts that a client gives. Close their files when a session has them.
+func (s *Server) readGiven(ctx context.Context, in openIn) (given []Given, closeFiles func(), err error) {
+	closeFiles = func() {
+		for _, one := range given {
+			if one.Close != nil {
+				one.Close()
+			}
+		}
+	}
+	if n := len(s.cfg.Contexts) + len(in.Paths) + len(in.Texts) + len(in.Values); n > maxContexts {
+		return nil, closeFiles, fmt.Errorf("there are %d contexts: give at most %d, or a folder", n, maxContexts)
+	}
+
+	for _, path := range in.Paths {
+		one, err := s.cfg.Read(ctx, path)
+		if err != nil {
+			return given, closeFiles, err
+		}
+		given = append(given, one)
+	}
+	for i, text := range in.Texts {
+		name := fmt.Sprintf("text %d", i+1)
+		given = append(given, Given{Name: name, Text: text, Context: rlm.Text(name, text)})
+	}
+	for i, value := range in.Values {
+		name := fmt.Sprintf("value %d", i+1)
+		text, err := json.Marshal(value)
+		if err != nil {
+			return given, closeFiles, err
+		}
+		given = append(given, Given{Name: name, Text: string(text), Context: rlm.Value(name, json.RawMessage(text))})
+	}
+	return given, closeFiles, nil
+}
+
+// exec answers rlm_exec.
+func (s *Server) exec(ctx context.Context, c *call, in execIn) (result *mcp.CallToolResult, out execOut, err error) {
+	job := tiers.Job{Source: in.Code, Language: tiers.Language(in.Language), Stdout: &noteWriter{call: c}}
+	switch job.Language {
+	case "":
+		job.Language = s.cfg.Detect(ctx, in.Code)
+	case tiers.Python, tiers.Go:
+	default:
+		return nil, out, fmt.Errorf("language %.40q: give python or go", in.Language)
+	}
+
+	record := s.runs.begin("rlm_exec", in.Handle, in.Code)
+	err = s.cfg.Work(ctx, func(ctx context.Context) error {
+		return s.with(ctx, in.Handle, func(h *handle) error {
+			r, err := h.session.RunJob(h.calls.In(ctx), job)
+			if err != nil {
+				return err
+			}
+			h.keep(r.Artefacts)
+			result, out = describe(r)
+			return nil
+		})
+	})
+
+	out.Run = record.ID
+	s.runs.end(record, out, err)
+	return result, out, err
+}
+
+// describe returns the result of a snippet, as text for the model and as an object.
+func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
+	out := execOut{
+		Status: r.Status, Tier: r.Tier, Stdout: strings.ToValidUTF8(r.Stdout, "\uFFFD"),
+		Stderr: strings.ToValidUTF8(r.Stderr, "\uFFFD"), Limit: r.Limit,
+	}
+	if x := r.Exception; x != nil {
+		out.Exception = &exception{x.Type, x.Message, x.Traceback}
+	}
+	if r.Dropped > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s bytes of output were dropped: print less",
+			humanize.Comma(r.Dropped)))
+	}
+
+	for _, d := range r.Denied {
+		out.Notes = append(out.Notes, d.Target+" is refused: "+d.Reason)
+	}
+	if r.Lost != nil {
+		out.Notes = append(out.Notes, r.Lost.Reason)
+	}
+	if m := r.Moved; m != nil {
+		for _, left := range m.Report.Left {
+			out.Notes = append(out.Notes, fmt.Sprintf("the variable %s was left behind in tier %s: %s",
+				left.Name, m.From, left.Reason))
+		}
+	}
+
+	exitedWell := r.Status == tiers.StatusExited && r.Exception.ExitCode == 0
+	isError := r.Status != tiers.StatusOK && !exitedWell
+	value := ""
+	if r.Final != nil {
+		if len(r.Final.Value) > maxValue {
+			isError = true
+			out.Notes = append(out.Notes, fmt.Sprintf("the value has %s bytes, which is too much for a result: "+
+				"keep it in a variable, and return a part or a summary", humanize.Comma(int64(len(r.Final.Value)))))
+		} else {
+			valid := bytes.ToValidUTF8(r.Final.Value, []byte("\uFFFD"))
+			out.Value, value = json.RawMessage(valid), string(valid)
+		}
+	}
+
+	parts := []string{out.Stdout, value, out.Stderr}
+	if x := out.Exception; x != nil {
+		parts = append(parts, cmp.Or(strings.ToValidUTF8(x.Traceback, "\uFFFD"), x.Type+": "+x.Message))
+	}
+	if out.Limit != "" {
+		parts = append(parts, fmt.Sprintf("limit: %s", out.Limit))
+	}
+
+	text := joinLines(append(parts, out.Notes...))
+	result := &mcp.CallToolResult{IsError: isError, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	for _, a := range r.Artefacts {
+		out.Files = append(out.Files, infoOf(a))
+		if strings.HasPrefix(a.Type, "image/") && len(a.Data) <= maxPicture {
+			result.Content = append(result.Content, &mcp.ImageContent{Data: a.Data, MIMEType: a.Type})
+		}
+	}
+	return result, out
+}
+
+// joinLines joins the parts that are not empty, each on lines of its own.
+func joinLines(parts []string) string {
+	var all []string
+	for _, part := range parts {
+		if part = strings.TrimSuffix(part, "\n"); part != "" {
+			all = append(all, part)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// noteWriter tells the client the last line of a snippet's output.
+type noteWriter struct {
+	call *call
+}
+
+// Write implements [io.Writer].
+func (w *noteWriter) Write(b []byte) (int, error) {
+	lines := bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n"))
+	if last := lines[len(lines)-1]; len(last) > 0 {
+		w.call.note(strings.ToValidUTF8(string(last[:min(len(last), 4*maxNote)]), "\uFFFD"))
+	}
+	return len(b), nil
+}

@@ -1,0 +1,358 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/mcp/tools"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// maxMessage bounds a message of a client, in bytes.
+const maxMessage = 16 << 20
+
+// Config describes a server.
+type Config struct {
+	Version string
+	// Open opens a session with contexts besides those of the user, and with all tools. The
+	// events of its questions go to progress.
+	Open func(ctx context.Context, more []rlm.Context, progress func(ledger.Event)) (*rlm.Session, error)
+	// Read returns the context for a path that a client names. PathHelp says in a sentence which
+	// paths these are.
+	Read     func(ctx context.Context, path string) (Given, error)
+	PathHelp string
+	// Detect returns the language of a snippet.
+	Detect func(ctx context.Context, source string) tiers.Language
+	// Contexts are the names of the user's contexts.
+	Contexts []string
+	// Functions describes the functions that snippets can call, empty for none.
+	Functions string
+	// Servers are MCP servers whose tools snippets can call, nil for none. Gateway passes on what
+	// hosts see of them.
+	Servers *tools.Servers
+	Gateway *tools.Gateway
+	// Asks says that sessions have a model. Answer answers questions in place of sessions, about
+	// the contexts that a handle was opened with; nil lets sessions do so.
+	Asks   bool
+	Answer func(ctx context.Context, question string, given []Given, progress func(ledger.Event)) (Answer, error)
+	// Record returns the record of a run as JSON that the server itself has not, nil for none.
+	// Nil has no such runs.
+	Record func(ctx context.Context, id string) (json.RawMessage, error)
+	// Work runs the work of a call, which may have to wait or be refused. Nil runs it at once.
+	Work func(ctx context.Context, work func(context.Context) error) error
+	// Note, if set, is called at the end of each request over HTTP: with the header X-Request-Id,
+	// the method, what it names (a tool, a resource, a task), and its outcome: ok, failed for a tool
+	// that says so, or error.
+	Note func(request, method, object, outcome string)
+	// NoQuestions says that clients may not decide on calls that wait for a person.
+	NoQuestions bool
+	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
+	IsGuarded bool
+	// Handles bounds the open handles, and Places, if set, those of several servers together, of
+	// which Tenant has a share. Idle ends a handle that nobody uses for so long.
+	Handles int
+	Places  *Places
+	Tenant  string
+	Idle    time.Duration
+	// ToolCalls bounds the calls of tools by the snippets of a handle, and those that hosts make
+	// themselves.
+	ToolCalls int64
+	Log       *slog.Logger
+}
+
+// Server serves any number of clients. Close it after use.
+type Server struct {
+	cfg     Config
+	server  *mcp.Server
+	direct  *tools.Allowance
+	handles handles
+	calls   calls
+	tasks   tasks
+	runs    runs
+
+	requests atomic.Int64 // over HTTP that go on
+	values   tools.Values
+
+	life context.Context //nolint:containedctx // of all requests, ends with Close
+	end  context.CancelCauseFunc
+}
+
+// Given is a context that a client has given.
+type Given struct {
+	Name string
+	// Text is the content, unless Path names a file that has it.
+	Text, Path string
+	// Context is for a session. Close, if set, is called when the session has read it.
+	Context rlm.Context
+	Close   func()
+}
+
+// Answer is the answer to a question.
+type Answer struct {
+	Run     string          `json:"run" jsonschema:"the resource rlm://runs/{run} has the whole record"`
+	Status  string          `json:"status"`
+	Answer  any             `json:"answer,omitempty" jsonschema:"the answer, a text or another JSON value"`
+	Partial string          `json:"partial,omitempty" jsonschema:"the unchecked state of a run without an answer"`
+	Reason  string          `json:"reason,omitempty"`
+	Turns   int             `json:"turns"`
+	Spent   ledger.Spending `json:"spent"`
+}
+
+// New returns a server.
+func New(cfg Config) (*Server, error) {
+	if cfg.Handles < 1 || cfg.Idle <= 0 {
+		return nil, errors.New("give at least 1 handle, and a positive time until an idle one ends")
+	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Work == nil {
+		cfg.Work = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
+	}
+	s := &Server{cfg: cfg, direct: tools.NewAllowance(cfg.ToolCalls)}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.handles.most, s.handles.idle, s.handles.places = cfg.Handles, cfg.Idle, cfg.Places
+	s.handles.tenant = cfg.Tenant
+	var err error
+	s.server, err = s.protocol()
+	return s, err
+}
+
+// Close ends all connections, requests, tasks, calls that wait, and handles.
+func (s *Server) Close() error {
+	s.end(errServerClosed)
+	s.calls.close()
+	s.tasks.close()
+	for session := range s.server.Sessions() {
+		_ = session.Close() // its client may be gone
+	}
+	return s.handles.close()
+}
+
+const instructions = `Run Python or Go in a sandbox with rlm_exec. Contexts are inputs of any size: ` +
+	`rlm_open gives a handle whose snippets read them as the variables context, context_1 and so on, ` +
+	`and keep their variables from snippet to snippet. Print or return only what you need to see.`
+
+// protocol returns a server of the protocol, with all tools.
+func (s *Server) protocol() (*mcp.Server, error) {
+	options := &mcp.ServerOptions{
+		Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
+	}
+	options.Capabilities.AddExtension(tasksExtension, nil)
+	if s.cfg.Gateway != nil {
+		s.cfg.Gateway.Configure(options)
+	}
+	server := mcp.NewServer(&mcp.Implementation{
+		Name: "rlm", Title: "Sandboxed code over inputs of any size", Version: s.cfg.Version,
+	}, options)
+	s.addSessionTools(server)
+	s.addFiles(server)
+	if s.cfg.Asks {
+		s.addAsk(server)
+	}
+	if s.cfg.Servers != nil {
+		s.addSearch(server)
+		s.addGateway(server)
+	}
+	s.addRuns(server)
+	if err := s.addTasks(server); err != nil {
+		return nil, err
+	}
+	server.AddReceivingMiddleware(s.endRequests)
+	if s.cfg.Note != nil {
+		server.AddReceivingMiddleware(s.noteRequests) // the outermost one
+	}
+	return server, nil
+}
+
+// endRequests ends each request with the server: the library would wait for it.
+func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.life, func() { cancel(errServerClosed) })()
+		return next(ctx, method, req)
+	}
+}
+
+// addGateway adds what hosts see of the other servers.
+func (s *Server) addGateway(server *mcp.Server) {
+	if s.cfg.Gateway == nil {
+		return
+	}
+	s.cfg.Gateway.AddTo(server)
+	for _, direct := range s.cfg.Gateway.Direct() {
+		server.AddTool(direct.Tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			result, _, err := run(ctx, s, req, func(
+				ctx context.Context, _ *call,
+			) (*mcp.CallToolResult, struct{}, error) {
+				result, err := direct.Call(s.direct.In(ctx), req)
+				return result, struct{}{}, err
+			})
+			if err != nil {
+				result = &mcp.CallToolResult{}
+				result.SetError(err)
+			}
+			return result, nil
+		})
+	}
+}
+
+// ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	defer context.AfterFunc(ctx, func() { s.end(errServerClosed) })()
+	err := s.server.Run(ctx, &mcp.IOTransport{
+		Reader: tools.BoundLines(in), Writer: out, MaxLineLength: maxMessage,
+	})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Bounds over HTTP.
+const (
+	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
+	maxSessions = 100              // of the protocol, each of which takes memory
+	maxRequests = 100              // at the same time, streams included
+	bodyTime    = time.Minute      // for a message
+	restTime    = 5 * time.Second  // for what is left of a message that was refused
+)
+
+// Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
+// ones. It refuses the pages of browsers.
+func (s *Server) Handler() http.Handler {
+	one := func(*http.Request) *mcp.Server { return s.server }
+	options := func(isStateless bool) *mcp.StreamableHTTPOptions {
+		return &mcp.StreamableHTTPOptions{
+			Stateless: isStateless, Logger: s.cfg.Log, SessionTimeout: sessionTime, MaxRequestBodyBytes: maxMessage,
+			DisableLocalhostProtection: s.cfg.IsGuarded, PropagateRequestCancellation: true,
+		}
+	}
+	now, earlier := mcp.NewStreamableHTTPHandler(one, options(true)), mcp.NewStreamableHTTPHandler(one, options(false))
+	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.requests.Add(-1)
+		if s.requests.Add(1) > maxRequests || s.isFull(r) {
+			problem.Later(http.StatusTooManyRequests, "too_many_requests", 10*time.Second,
+				"at most %d requests and %d sessions at the same time: end some of yours",
+				maxRequests, maxSessions).Write(w)
+			return
+		}
+
+		message, release, err := s.readMessage(w, r)
+		defer release()
+		if err != nil {
+			describeUnread(err).Write(w)
+			s.readRest(w, r)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(message))
+		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
+			now.ServeHTTP(w, r)
+			return
+		}
+		earlier.ServeHTTP(w, r)
+	})
+	if s.cfg.IsGuarded {
+		return both
+	}
+	return refuseForeign(both)
+}
+
+// readMessage reads a message within its bounds. Call release after the answer.
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []byte, release func(), err error) {
+	if r.ContentLength > maxMessage {
+		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // nobody needs to read it
+	}
+	flow := http.NewResponseController(w)
+	if !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Now().Add(bodyTime))
+	}
+
+	body, release := s.values.Bound(http.MaxBytesReader(w, r.Body, maxMessage))
+	message, err = io.ReadAll(body)
+	if err == nil && !s.cfg.IsGuarded {
+		_ = flow.SetReadDeadline(time.Time{}) // the client may wait for its answer
+	}
+	return message, release, err
+}
+
+// readRest reads what is left of a message that was refused, so that a client which sends all of it
+// before it reads gets the answer. A guard has done so already.
+func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.IsGuarded {
+		return
+	}
+	flow := http.NewResponseController(w)
+	_ = flow.Flush() // others read it at once
+	_ = flow.SetReadDeadline(time.Now().Add(restTime))
+	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
+}
+
+// describeUnread returns why a message was not read, for its client.
+func describeUnread(err error) *problem.Error {
+	var tooLarge *http.MaxBytesError
+	var known *problem.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &tooLarge):
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
+			"the message has more than %d bytes: send less, or open a file by its path", tooLarge.Limit)
+	case errors.Is(err, tools.ErrTogether):
+		return problem.Later(http.StatusServiceUnavailable, "busy", time.Second, "%v: try again", err)
+	case errors.Is(err, tools.ErrTooMany):
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "%v: send fewer, or a text", err)
+	}
+	return problem.New(http.StatusBadRequest, "invalid_request", "cannot read the message: %v", err)
+}
+
+// isFull reports whether a request begins a session of the protocol beyond the bound.
+func (s *Server) isFull(r *http.Request) bool {
+	if r.Header.Get("Mcp-Session-Id") != "" {
+		return false
+	}
+
+	open := 0
+	for range s.server.Sessions() {
+		open++
+	}
+	return open >= maxSessions
+}
+
+// firstStateless is the first version of the protocol that has no sessions.
+const firstStateless = "2026-07-28"
+
+// refuseForeign refuses the requests of pages of other machines. The transport checks that Host is
+// this machine.
+func refuseForeign(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if origin := r.Header.Get("Origin"); origin != "" && !isOfThisMachine(origin) {
+			http.Error(w, "the origin "+origin+" may not use this server", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isOfThisMachine(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}

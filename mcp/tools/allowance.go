@@ -1,0 +1,36 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Allowance bounds the calls of tools outside of runs, whose budgets count their own. It is
+// safe for concurrent use.
+type Allowance struct {
+	most int64
+	made atomic.Int64
+}
+
+// NewAllowance returns an allowance of so many calls.
+func NewAllowance(most int64) *Allowance { return &Allowance{most: most} }
+
+type allowanceKey struct{}
+
+// In returns a context whose calls need the allowance.
+func (a *Allowance) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, allowanceKey{}, a)
+}
+
+// take counts a call within the allowance of the context, if there is one.
+func take(ctx context.Context, t *tool) error {
+	a, ok := ctx.Value(allowanceKey{}).(*Allowance)
+	if ok && a.made.Add(1) > a.most {
+		return fmt.Errorf("%s: the budget of %s tool calls is used up: see --max-tool-calls",
+			t.shown(), humanize.Comma(a.most))
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxAnswers bounds the answers to requests of a server that wait until it takes them. Each request
+// of a server is answered by a goroutine of the library, so a server that asks and takes no answer
+// would fill the memory.
+const maxAnswers = 100
+
+// answers counts answers that wait.
+type answers struct{ waiting atomic.Int64 }
+
+var errNotTaken = errors.New("the server asks without taking the answers")
+
+// begin counts an answer. The caller calls end after it was sent.
+func (a *answers) begin() error {
+	if a.waiting.Add(1) > maxAnswers {
+		a.waiting.Add(-1)
+		return errNotTaken
+	}
+	return nil
+}
+
+func (a *answers) end() { a.waiting.Add(-1) }
+
+// isAnswer reports whether a request over HTTP carries an answer to a request of the server.
+func isAnswer(req *http.Request) bool {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+
+	// The library writes the method behind the ID, which is a number of its own. In an ID of the
+	// server the quotes would be escaped.
+	begin, _ := io.ReadAll(io.LimitReader(body, 200))
+	_ = body.Close() // of memory
+	return !bytes.Contains(begin, []byte(`"method":`))
+}
+
+// patientTransport ends a connection whose server asks without taking the answers.
+type patientTransport struct {
+	mcp.Transport
+
+	process *process
+}
+
+// Connect implements [mcp.Transport].
+func (t *patientTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &patientConn{Connection: c, process: t.process}, nil
+}
+
+type patientConn struct {
+	mcp.Connection
+
+	process *process
+	answers answers
+}
+
+// Write implements [mcp.Connection].
+func (c *patientConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	if _, ok := message.(*jsonrpc.Response); ok {
+		if err := c.answers.begin(); err != nil {
+			c.process.stdout.failed.CompareAndSwap(nil, &err)
+			_ = c.process.stdin.Close() // which ends the answers that wait
+			return err
+		}
+		defer c.answers.end()
+	}
+	return c.Connection.Write(ctx, message)
+}

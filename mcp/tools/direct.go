@@ -1,0 +1,241 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Direct is a tool that a host calls without a snippet.
+type Direct struct {
+	// Tool is what the server says of it, with a name that no other has.
+	Tool *mcp.Tool
+	// Call calls it for a request of a host. It counts, and needs to be allowed, as a call of a
+	// snippet does.
+	Call func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
+}
+
+// Direct returns the tools that hosts call without a snippet.
+func (g *Gateway) Direct() []Direct { return g.direct }
+
+// addDirect makes a tool direct. It keeps its name, if no other has it.
+func (g *Gateway) addDirect(t *tool) (err error) {
+	shown := *t.origin
+	has := func(d Direct) bool { return d.Tool.Name == shown.Name }
+	if strings.HasPrefix(shown.Name, "rlm_") || slices.ContainsFunc(g.direct, has) {
+		shown.Name = t.function()
+	}
+	if slices.ContainsFunc(g.direct, has) {
+		return errors.New("another has the same name")
+	}
+
+	// The library panics if a schema is none of an object.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be offered: %v", p)
+		}
+	}()
+	mcp.NewServer(&mcp.Implementation{Name: "check", Version: "1"}, nil).AddTool(&shown, nil)
+
+	g.direct = append(g.direct, Direct{&shown, func(
+		ctx context.Context, r *mcp.CallToolRequest,
+	) (*mcp.CallToolResult, error) {
+		return g.callDirect(ctx, t, r)
+	}})
+	return nil
+}
+
+// callDirect passes a call of a host on, and the messages of the server back.
+func (g *Gateway) callDirect(
+	ctx context.Context, t *tool, r *mcp.CallToolRequest,
+) (*mcp.CallToolResult, error) {
+	args := map[string]tiers.Value{}
+	if len(r.Params.Arguments) > 0 {
+		if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
+			return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+		}
+	}
+	ctx, cancel, err := g.begin(ctx, t.server, t.name, args)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	if err := take(ctx, t); err != nil {
+		return nil, err
+	}
+
+	if t.server.session == nil { // an API
+		value, err := t.run(ctx, tiers.Call{Named: args})
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(value)}}}, err
+	}
+	params := &mcp.CallToolParams{Name: t.origin.Name, Arguments: r.Params.Arguments}
+	done := t.server.heard.listen(ctx, params, r)
+	defer done()
+	return t.server.session.CallTool(ctx, params)
+}
+
+// heard passes on what a server says beside its results. The server does not wait for the hosts:
+// what they take too slowly is dropped.
+type heard struct {
+	mu      sync.Mutex
+	last    int                  // token
+	calls   map[string]*listener // by token
+	update  func(ctx context.Context, uri string)
+	waiting chan func() // messages that are passed on one after another, nil before the first one
+	closed  bool
+}
+
+// Bounds of the messages that hosts have not taken yet.
+const (
+	maxWaiting = 100
+	maxPassed  = 64 << 10 // bytes of one
+)
+
+// pass passes a message on, unless too many wait.
+func (h *heard) pass(message func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	if h.waiting == nil {
+		waiting := make(chan func(), maxWaiting)
+		h.waiting = waiting
+		go func() {
+			for next := range waiting {
+				next()
+			}
+		}()
+	}
+
+	select {
+	case h.waiting <- message:
+	default:
+	}
+}
+
+// close ends the passing on. It does not wait for a host that takes nothing.
+func (h *heard) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting != nil && !h.closed {
+		close(h.waiting)
+	}
+	h.closed = true
+}
+
+// listener is the call of a host that waits.
+type listener struct {
+	ctx     context.Context //nolint:containedctx // of the request, to which messages belong
+	request *mcp.CallToolRequest
+	some    bool // messages came
+}
+
+// settleTime is how long a message may be handled after the result that came behind it.
+const settleTime = 20 * time.Millisecond
+
+// listen gives a call a token of progress. The caller calls done after the call.
+func (h *heard) listen(ctx context.Context, params *mcp.CallToolParams, r *mcp.CallToolRequest) (done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	token := fmt.Sprintf("rlm-%d", h.last)
+	if h.calls == nil {
+		h.calls = map[string]*listener{}
+	}
+	mine := &listener{ctx: ctx, request: r}
+	h.calls[token] = mine
+	if r.Params.GetProgressToken() != nil {
+		params.SetProgressToken(token)
+	}
+
+	return func() {
+		h.mu.Lock()
+		some := mine.some
+		h.mu.Unlock()
+		if some {
+			settled := time.NewTimer(settleTime)
+			select {
+			case <-settled.C:
+			case <-ctx.Done():
+			}
+			settled.Stop()
+		}
+		h.mu.Lock()
+		delete(h.calls, token)
+		h.mu.Unlock()
+	}
+}
+
+func (h *heard) onUpdate(tell func(ctx context.Context, uri string)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.update = tell
+}
+
+// hear adds what passes messages on to the options of a client.
+func (h *heard) hear(options *mcp.ClientOptions) {
+	options.ResourceUpdatedHandler = func(ctx context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+		h.mu.Lock()
+		tell := h.update
+		h.mu.Unlock()
+		if tell != nil {
+			ctx = context.WithoutCancel(ctx) // it ends with this function
+			h.pass(func() { tell(ctx, r.Params.URI) })
+		}
+	}
+
+	options.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		if len(r.Params.Message) > maxPassed {
+			return
+		}
+		if one := h.find(func(token string) bool { return token == r.Params.ProgressToken }); one != nil {
+			progress := *r.Params
+			progress.Meta, progress.ProgressToken = nil, one.request.Params.GetProgressToken()
+			// A host that is gone misses it.
+			h.pass(func() { _ = one.request.Session.NotifyProgress(one.ctx, &progress) })
+		}
+	}
+
+	//nolint:staticcheck // servers and hosts of earlier generations use it
+	options.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) {
+		data, err := json.Marshal(r.Params.Data)
+		if err != nil || len(data) > maxPassed {
+			return
+		}
+		// It does not say to which call it belongs, and must not reach another host.
+		if one := h.find(func(string) bool { return true }); one != nil {
+			message := *r.Params
+			message.Meta, message.Data = nil, json.RawMessage(data)
+			h.pass(func() { _ = one.request.Session.Log(one.ctx, &message) })
+		}
+	}
+}
+
+// find returns the only call whose token fits, nil for none or several.
+func (h *heard) find(fits func(token string) bool) (found *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for token, one := range h.calls {
+		if !fits(token) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = one
+	}
+	if found != nil {
+		found.some = true
+	}
+	return found
+}

@@ -1,0 +1,310 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm/repl/toolprogram"
+)
+
+// Bounds of a server.
+const (
+	maxMessage = 16 << 20 // bytes
+	maxTools   = 2_000
+
+	beginTime = time.Minute // to the list of tools: npx and uvx may have to download the server
+	endTime   = 2 * time.Second
+)
+
+// server is a server that runs.
+type server struct {
+	name    string // of its class
+	given   string // in the file
+	title   string // what it says of itself
+	session *mcp.ClientSession
+	process *process // nil if it is reached over HTTP
+	web     *headers // nil if it is a program
+	tools   []*tool
+	heard   heard
+}
+
+// connect starts or reaches a server and reads its tools.
+func connect(ctx context.Context, given string, c config, version string) (s *server, err error) {
+	s = &server{given: given}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot use the MCP server %q: %w", given, s.explain(err))
+			s.close()
+		}
+	}()
+
+	var transport mcp.Transport
+	if c.Command == "" {
+		s.web = newHeaders(c.Headers)
+		transport = httpTransport(c.URL, s.web)
+	} else {
+		if s.process, err = startProcess(c); err != nil {
+			return s, err
+		}
+		transport = &patientTransport{&mcp.IOTransport{
+			Reader: s.process.stdout, Writer: s.process.stdin, MaxLineLength: -1, // stdout is bounded
+		}, s.process}
+	}
+
+	begin, cancel := context.WithTimeoutCause(ctx, beginTime,
+		fmt.Errorf("it has not named its tools within %v", beginTime))
+	defer cancel()
+
+	options := &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no questions
+		Logger:       slog.New(slog.DiscardHandler),
+	}
+	s.heard.hear(options)
+	client := mcp.NewClient(&mcp.Implementation{Name: "rlm", Version: version}, options)
+	if s.session, err = client.Connect(begin, transport, nil); err != nil {
+		return s, late(begin, err)
+	}
+	return s, late(begin, s.readTools(begin))
+}
+
+// late returns the cause of a context that ended, in place of the error that followed.
+func late(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// explain adds what a program that has ended wrote to stderr.
+func (s *server) explain(err error) error {
+	if s.process == nil {
+		return err
+	}
+	if broken := s.broken(); broken != nil {
+		return fmt.Errorf("%w; it is not read any more", broken)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+		s.process.await()
+	}
+	if text := s.process.stderr.String(); text != "" {
+		return fmt.Errorf("%w; the end of its stderr: %s", err, text)
+	}
+	return err
+}
+
+// broken returns why a program is not read any more, nil if it is.
+func (s *server) broken() error {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.stdout.err()
+}
+
+// close ends the session, and a program with all that it has started. A session ends after its
+// answers to requests of the server, which the server may not take: so these end first.
+func (s *server) close() {
+	if s.process != nil {
+		_ = s.process.stdin.Close()
+	}
+	if s.web != nil {
+		s.web.end()
+	}
+	if s.session != nil {
+		_ = s.session.Close() // its error is that of a server that has ended
+	}
+	if s.process != nil {
+		s.process.close()
+	}
+	s.heard.close()
+}
+
+// process is a program that serves.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bounded
+	stderr *toolprogram.Tail
+	ended  chan struct{} // closed after the program ended
+}
+
+// inherited are the variables of the environment that every program gets. All others have to
+// be in the file.
+var inherited = []string{
+	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+	"APPDATA", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
+	"USERNAME", "USERPROFILE",
+}
+
+func startProcess(c config) (p *process, err error) {
+	p = &process{stderr: &toolprogram.Tail{}, ended: make(chan struct{})}
+	p.cmd = exec.Command(c.Command, c.Args...) //nolint:gosec,noctx // the user's own program; close ends it
+	p.cmd.Dir, p.cmd.Stderr, p.cmd.WaitDelay = c.Folder, p.stderr, endTime
+	p.cmd.Env = []string{}
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			p.cmd.Env = append(p.cmd.Env, name+"="+value)
+		}
+	}
+	for name, value := range c.Env {
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
+	}
+	makeGroup(p.cmd)
+
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, writer, err := os.Pipe() // which Wait leaves open, so that the last reply is read
+	if err != nil {
+		return nil, err
+	}
+	p.stdout, p.cmd.Stdout = &bounded{what: theReply, ReadCloser: stdout, framing: lines}, writer
+
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start %s: %w", c.Command, err),
+			stdout.Close(), writer.Close()) // Start has closed stdin
+	}
+
+	_ = writer.Close() // the program has its own
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+// close ends the program: it closes its stdin, and kills it, with its children, if it has not
+// ended soon.
+func (p *process) close() {
+	_ = p.stdin.Close()
+	p.await()
+	killGroup(p.cmd)
+	<-p.ended
+	_ = p.stdout.Close()
+}
+
+// await waits for the end of the program, but not for long.
+func (p *process) await() {
+	late := time.NewTimer(endTime)
+	defer late.Stop()
+	select {
+	case <-p.ended:
+	case <-late.C:
+	}
+}
+
+// httpTransport reaches a server over streamable HTTP.
+func httpTransport(address string, web *headers) mcp.Transport {
+	return &mcp.StreamableClientTransport{
+		Endpoint: address, MaxEventSize: 2 * maxMessage, DisableStandaloneSSE: true, MaxRetries: -1,
+		HTTPClient: &http.Client{
+			Transport:     web,
+			CheckRedirect: stayOnHost,
+		},
+	}
+}
+
+// headers adds the headers of the file to each request, and bounds replies, and answers that the
+// server does not take.
+type headers struct {
+	all     map[string]string
+	answers answers
+	life    context.Context //nolint:containedctx // of the answers
+	end     context.CancelFunc
+}
+
+func newHeaders(all map[string]string) *headers {
+	h := &headers{all: all}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if isAnswer(req) {
+		if err := h.answers.begin(); err != nil {
+			return nil, err
+		}
+		defer h.answers.end()
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		defer context.AfterFunc(h.life, cancel)()
+		req = req.WithContext(ctx)
+	}
+	req = req.Clone(req.Context())
+	for name, value := range h.all {
+		req.Header.Set(name, value)
+	}
+
+	response, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	body := &bounded{what: theReply, ReadCloser: response.Body}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		body.framing = events
+	}
+	response.Body = body
+	return response, nil
+}
+
+// stayOnHost refuses redirects to other hosts, which would get the headers.
+func stayOnHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
+		return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
+	}
+	return nil
+}
+
+// capabilities are what the server says that it has.
+func (s *server) capabilities() *mcp.ServerCapabilities {
+	if s.session == nil {
+		return &mcp.ServerCapabilities{} // an API
+	}
+	if state := s.session.InitializeResult(); state != nil && state.Capabilities != nil {
+		return state.Capabilities
+	}
+	return &mcp.ServerCapabilities{}
+}
+
+// readTools reads the tools of the server, and adds functions for its resources and prompts.
+func (s *server) readTools(ctx context.Context) error {
+	state := s.session.InitializeResult()
+	if state != nil && state.ServerInfo != nil {
+		s.title = oneLine(slices.Concat([]string{state.ServerInfo.Title, state.Instructions})...)
+	}
+
+	capabilities, taken := s.capabilities(), map[string]bool{}
+	if capabilities.Tools != nil || state == nil {
+		for found, err := range s.session.Tools(ctx, nil) {
+			if err != nil {
+				return fmt.Errorf("cannot list its tools: %w", err)
+			}
+			if len(s.tools) == maxTools {
+				return fmt.Errorf("it has more than %d tools", maxTools)
+			}
+			s.tools = append(s.tools, newTool(s, found, taken))
+		}
+	}
+
+	if capabilities.Resources != nil {
+		s.tools = append(s.tools, resourceTools(s, taken)...)
+	}
+	if capabilities.Prompts != nil {
+		s.tools = append(s.tools, promptTools(s, taken)...)
+	}
+	if len(s.tools) == 0 {
+		return errors.New("it has no tools, resources or prompts")
+	}
+	return nil
+}

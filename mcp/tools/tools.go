@@ -1,0 +1,323 @@
+package tools
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rlmhq/rlm/internal/snippet/protocol"
+	"github.com/rlmhq/rlm/internal/text/texts"
+	"github.com/rlmhq/rlm/schema"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// Bounds of a tool.
+const (
+	maxSchema = 64 << 10 // bytes; a larger schema is not checked
+	maxDoc    = 500      // bytes of a description
+	maxParams = 100
+	maxError  = 4_000 // bytes
+
+	callTime = 5 * time.Minute
+)
+
+// tool is a function of a server.
+type tool struct {
+	server *server
+	name   string // in Python
+	doc    string
+	origin *mcp.Tool // as the server describes it, nil for a function of ours
+	once   sync.Once // reads it when a snippet needs it: a thousand take half a second
+	params []param
+	isOpen bool             // it takes other arguments, too
+	check  *schema.Contract // nil to check nothing
+	call   func(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error)
+}
+
+// param is a parameter. Its name in Python may differ from that in the schema.
+type param struct {
+	name, given, kind string
+	required          bool
+}
+
+// newTool makes a tool of what a server says.
+func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
+	t := &tool{
+		server: s, name: makeName(found.Name, "_tool", taken), doc: docOf(found), origin: found,
+	}
+
+	isWrapped := wrapsResult(found.OutputSchema)
+	given := found.Name
+	t.call = func(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error) {
+		result, err := s.session.CallTool(ctx, &mcp.CallToolParams{Name: given, Arguments: args})
+		if err != nil {
+			return nil, err
+		}
+		return openResult(result, isWrapped)
+	}
+	return t
+}
+
+// docOf returns the description of a tool in one line.
+func docOf(t *mcp.Tool) string {
+	text := cmp.Or(t.Description, t.Title)
+	if t.Annotations != nil {
+		text = cmp.Or(text, t.Annotations.Title)
+	}
+	return oneLine(text)
+}
+
+// oneLine joins texts in one line of bounded length, without characters that people do not see:
+// models read what is written in them.
+func oneLine(parts ...string) string {
+	text := strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		}
+		return -1
+	}, text[:min(len(text), 8*maxDoc)])
+	return texts.Truncate(strings.Join(strings.Fields(text), " "), maxDoc)
+}
+
+// readSchema reads the parameters from the input schema, once. If it cannot be understood, the
+// tool takes any arguments by name, and the server checks them.
+func (t *tool) readSchema() {
+	if t.origin != nil {
+		t.once.Do(t.compileSchema)
+	}
+}
+
+func (t *tool) compileSchema() {
+	t.isOpen = true
+	document, err := json.Marshal(cmp.Or[any](t.origin.InputSchema, true))
+	if err != nil || len(document) > maxSchema {
+		return
+	}
+
+	contract, err := schema.Compile(document)
+	if err != nil {
+		return
+	}
+	fields := contract.Fields()
+	if len(fields) > maxParams {
+		return
+	}
+
+	var about struct {
+		Required   []string        `json:"required"`
+		Additional json.RawMessage `json:"additionalProperties"`
+	}
+	_ = json.Unmarshal(document, &about) // what it lacks has its default
+	t.check, t.isOpen = contract, len(fields) == 0 && string(about.Additional) != "false"
+
+	taken := map[string]bool{}
+	for _, f := range fields {
+		t.params = append(t.params, param{
+			name: makeName(f.Name, "_", taken), given: f.Name, required: f.Required,
+			kind: annotation(f.Contract.Describe()),
+		})
+	}
+
+	// JSON's objects have no order, but the list of the required ones has.
+	place := func(p param) int {
+		if i := slices.Index(about.Required, p.given); i >= 0 {
+			return i
+		}
+		return len(about.Required)
+	}
+	slices.SortStableFunc(t.params, func(a, b param) int { return place(a) - place(b) })
+}
+
+// annotation returns a description of a type, empty if it would not fit into a signature.
+func annotation(kind string) string {
+	switch kind {
+	case "anything":
+		return ""
+	case "number":
+		return "float"
+	}
+	if len(kind) > 60 || strings.ContainsAny(kind, "\n,()[]{}\"'`") {
+		return ""
+	}
+	return kind
+}
+
+// signature shows how to call the tool.
+func (t *tool) signature() string {
+	t.readSchema()
+	var parts []string
+	for _, p := range t.params {
+		part := p.name
+		if p.kind != "" {
+			part += ": " + p.kind
+		}
+		if !p.required {
+			part += " = None"
+		}
+		parts = append(parts, part)
+	}
+
+	if t.isOpen {
+		parts = append(parts, "**arguments")
+	}
+	return t.shown() + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// parameters are the names of the schema's parameters, for the search.
+func (t *tool) parameters() string {
+	if t.origin == nil {
+		return ""
+	}
+	object, _ := t.origin.InputSchema.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
+}
+
+// shown is the name that snippets write.
+func (t *tool) shown() string { return t.server.name + "." + t.name }
+
+// function is the name of the host function.
+func (t *tool) function() string { return t.server.name + "__" + t.name }
+
+// run answers a call of a snippet.
+func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
+	args, err := t.bind(call)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime,
+		fmt.Errorf("%s: the server has not answered within %v", t.shown(), callTime))
+	defer cancel()
+
+	value, err := t.call(ctx, args)
+	if err == nil {
+		return value, nil
+	}
+	err = late(ctx, err)
+	if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) || t.server.broken() != nil {
+		err = t.server.explain(err)
+	}
+	return nil, errors.New(t.shown() + ": " + texts.Truncate(err.Error(), maxError))
+}
+
+// bind returns the arguments by the names of the schema, checked. An optional argument that is
+// None is left out.
+func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
+	t.readSchema()
+	call.Function = t.shown()
+
+	var names []string
+	for _, p := range t.params {
+		names = append(names, p.name)
+	}
+
+	if t.isOpen {
+		for name := range call.Named {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if len(call.Args) > len(t.params) {
+			return nil, fmt.Errorf("%s: give its arguments by name", t.shown())
+		}
+	}
+
+	given, err := protocol.Bind(call, names)
+	if err != nil {
+		return nil, err
+	}
+
+	args := map[string]json.RawMessage{}
+	for name, value := range given {
+		i := slices.IndexFunc(t.params, func(p param) bool { return p.name == name })
+		switch {
+		case i < 0:
+			args[name] = value
+		case t.params[i].required || !bytes.Equal(value, []byte("null")):
+			args[t.params[i].given] = value
+		}
+	}
+
+	return t.checked(args)
+}
+
+// checked returns arguments that meet the schema, coerced.
+func (t *tool) checked(args map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	if t.check == nil {
+		return args, nil
+	}
+	object, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot encode its arguments: %w", t.shown(), err)
+	}
+
+	value, violations, err := t.check.Check(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.shown(), err)
+	}
+	if len(violations) > 0 {
+		parts := make([]string, len(violations))
+		for i, v := range violations {
+			parts[i] = v.String()
+		}
+		return nil, fmt.Errorf("%s: the arguments do not match the schema: %s", t.shown(),
+			texts.Truncate(strings.Join(parts, "; "), maxError))
+	}
+
+	var coerced map[string]json.RawMessage
+	if err := json.Unmarshal(value, &coerced); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.shown(), err)
+	}
+	return coerced, nil
+}
+
+// wrapsResult reports whether a server puts each result into an object, because results had to
+// be objects in earlier versions of the protocol.
+func wrapsResult(output any) bool {
+	object, _ := output.(map[string]any)
+	return object["x-fastmcp-wrap-result"] == true
+}
+
+// openResult returns the value of a result: the structured one if there is one, else its texts,
+// else a list of its parts.
+func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
+	text, isText := joinTexts(r.Content)
+	switch object, _ := r.StructuredContent.(map[string]any); {
+	case r.IsError:
+		return nil, errors.New(cmp.Or(text, "the tool failed"))
+	case isWrapped && len(object) == 1 && object["result"] != nil:
+		return json.Marshal(object["result"])
+	case r.StructuredContent != nil:
+		return json.Marshal(r.StructuredContent)
+	case isText:
+		return json.Marshal(text)
+	}
+	return json.Marshal(r.Content)
+}
+
+// joinTexts returns the texts of a content, and whether it has nothing else.
+func joinTexts(content []mcp.Content) (text string, isText bool) {
+	var all []string
+	for _, part := range content {
+		if t, ok := part.(*mcp.TextContent); ok {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, "\n"), len(all) == len(content)
+}

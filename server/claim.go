@@ -1,0 +1,205 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/machine/filelock"
+	"github.com/rlmhq/rlm/server/internal/access"
+)
+
+// claim is the right to use a data folder, which one process has at a time: a server, or a repair.
+// It is a lock of the operating system, so it ends with the process, however that ends.
+type claim struct {
+	dir  string
+	lock *os.File
+	// before is the last owner.
+	before owner
+	// isLook says that the folder is only looked at, so the next owner learns of the last one.
+	isLook bool
+
+	mu  sync.Mutex
+	now owner // this process
+}
+
+// owner describes the owner of a data folder, for people. The file of the lock has it.
+type owner struct {
+	PID     int       `json:"pid,omitempty"`
+	Host    string    `json:"host,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Program string    `json:"program,omitempty"` // such as "rlm serve"
+	Address string    `json:"address,omitempty"`
+	// AuditBytes is the size of the audit log as the owner knew it last.
+	AuditBytes int64 `json:"audit_bytes,omitempty"`
+}
+
+// serveProgram is the program of a server.
+const serveProgram = "rlm serve"
+
+const (
+	// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
+	claimFile = "lock"
+	maxOwner  = 4 << 10
+	ownerSize = 1 << 10 // of what is written
+	// claimWait is how long a claim waits for a process that ends just now, or for a child of it that
+	// has not started its own program yet.
+	claimWait = time.Second
+)
+
+// InUseError says that another process uses a data folder.
+type InUseError struct {
+	Dir   string
+	owner owner
+}
+
+// Error names the owner, and says what to do.
+func (e *InUseError) Error() string {
+	who := "another process"
+	if o := &e.owner; o.PID > 0 {
+		who = fmt.Sprintf("process %d on %s (%s", o.PID, o.Host, o.Program)
+		if o.Address != "" {
+			who += " at " + o.Address
+		}
+		who += ", since " + o.Since.Format(time.RFC3339) + ")"
+	}
+
+	return fmt.Sprintf("the data folder %s is in use by %s: stop that process first, or name another folder "+
+		"with --data", e.Dir, who)
+}
+
+// Claim claims the folder for a program, which serves an address, if it is not empty. It makes the
+// folder if necessary. Close what it returns to let others use the folder. The error is an
+// [*InUseError] while another process has it.
+func (f Folder) Claim(ctx context.Context, program, address string) (io.Closer, error) {
+	c, err := f.claim(ctx, program, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (f Folder) claim(ctx context.Context, program, address string) (*claim, error) {
+	dir := string(f)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	lock, err := openClaim(filepath.Join(dir, claimFile))
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the data folder: %w", err)
+	}
+
+	got, err := filelock.Try(lock)
+	limited, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
+	for err == nil && !got && limited.Err() == nil {
+		select {
+		case <-limited.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+		got, err = filelock.Try(lock)
+	}
+	if err == nil && !got {
+		err = &InUseError{dir, readOwner(lock)}
+	} else if err != nil {
+		err = fmt.Errorf("cannot lock the data folder %s: %w: choose a folder on a disk that has locks", dir, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+
+	c := &claim{dir: dir, lock: lock, before: readOwner(lock)}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+
+	c.now = owner{
+		PID: os.Getpid(), Host: host, Since: time.Now().UTC(), Program: program, Address: address,
+		AuditBytes: c.before.AuditBytes,
+	}
+	c.write(c.now)
+	return c, nil
+}
+
+// openClaim opens the file of a lock. A process of another user may only read it, which is enough.
+func openClaim(path string) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrPermission) {
+		file, err = os.Open(path)
+	}
+	return file, err
+}
+
+// readOwner reads who has the lock, as well as it is known.
+func readOwner(lock *os.File) (o owner) {
+	data, err := io.ReadAll(io.NewSectionReader(lock, 0, maxOwner))
+	if err != nil || json.Unmarshal(data, &o) != nil {
+		return owner{}
+	}
+	return o
+}
+
+// write says who has the lock, in place of what the file says. No lock depends on it.
+func (c *claim) write(o owner) {
+	data, err := json.Marshal(o)
+	if err == nil && len(data) < ownerSize {
+		line := append(bytes.Repeat([]byte{' '}, ownerSize-1), '\n')
+		copy(line, data)
+		_, _ = c.lock.WriteAt(line, 0)
+	}
+}
+
+// noteAudit remembers the size of the audit log, so that the next owner notices if its end is gone.
+func (c *claim) noteAudit(size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lock != nil {
+		c.now.AuditBytes = size
+		c.write(c.now)
+	}
+}
+
+// auditBytes is how many bytes the audit log has at least, as far as the last owner knew. A server
+// has one, also if it was killed.
+func (c *claim) auditBytes() int64 {
+	if c.before.PID > 0 && c.before.Program == serveProgram {
+		return max(c.before.AuditBytes, 1)
+	}
+	return c.before.AuditBytes
+}
+
+// Close lets other processes use the folder.
+func (c *claim) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lock == nil {
+		return nil
+	}
+
+	left := owner{}
+	if c.isLook {
+		left = c.before
+	} else if info, err := os.Stat(filepath.Join(c.dir, access.AuditFile)); err == nil {
+		left.AuditBytes = info.Size()
+	}
+
+	c.write(left)
+	lock := c.lock
+	c.lock = nil
+	return lock.Close()
+}

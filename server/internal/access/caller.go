@@ -1,0 +1,83 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+)
+
+// callerKey is where a context has the key of its request.
+type callerKey struct{}
+
+// With returns a context with the key of its request.
+func With(ctx context.Context, k Key) context.Context { return context.WithValue(ctx, callerKey{}, k) }
+
+// Caller returns the key of a request. Without one, it allows nothing.
+func Caller(ctx context.Context) Key {
+	k, _ := ctx.Value(callerKey{}).(Key)
+	return k
+}
+
+// Door finds out who sends a request.
+type Door struct {
+	Keys  *Keys
+	Meter *Meter
+	// Open lets requests without a key in, as [Local]. It is for servers that only their own
+	// machine can reach.
+	Open bool
+}
+
+// Enter returns the key of a request, after it was counted. With the error that the key has sent too
+// many requests, it returns the key, too. It takes keys from the header Authorization alone, which a
+// browser sends for no page but the server's own: not as cookies or passwords, which it would also
+// send for links of others.
+func (d *Door) Enter(r *http.Request) (k Key, err error) {
+	secret, given := secretOf(r)
+	switch {
+	case given && IsKey(secret):
+		k, err = d.Keys.Find(r.Context(), secret)
+	case d.Open: // clients of OpenAI send a key in any case, such as "unused"
+		k = Local
+	case given:
+		err = problem.New(http.StatusUnauthorized, "invalid_key",
+			"the key has not the form rlm_...: make one with rlm keys create")
+	default:
+		err = problem.New(http.StatusUnauthorized, "missing_key",
+			`send a key with the header "Authorization: Bearer rlm_...": rlm keys create makes one`)
+	}
+
+	if err != nil {
+		return Key{}, err
+	}
+	err = d.Meter.Admit(&k)
+	return k, err
+}
+
+// Again lets a further request of a connection in, whose key may have been revoked.
+func (d *Door) Again(ctx context.Context, id string) error {
+	k, err := d.Keys.ByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.Meter.Admit(&k)
+}
+
+func secretOf(r *http.Request) (secret string, given bool) {
+	kind, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(kind, "Bearer") {
+		return strings.TrimSpace(rest), true
+	}
+	return "", kind != ""
+}
+
+// Need returns an error unless the caller's key allows a scope.
+func Need(ctx context.Context, s Scope) error {
+	k := Caller(ctx)
+	if k.May(s) {
+		return nil
+	}
+	return problem.New(http.StatusForbidden, "missing_scope",
+		"the key lacks the scope %s: make one with rlm keys create --scope %s", s, s)
+}

@@ -1,0 +1,164 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/server/internal/records"
+)
+
+// Limits bound the use of a key. A zero field is no bound.
+type Limits struct {
+	// USD bounds the money in a period, of which the current one counts, in UTC.
+	USD    float64 `json:"usd,omitempty"`
+	Period Period  `json:"period,omitempty"`
+	// Requests bounds the requests in a minute.
+	Requests int `json:"requests_per_minute,omitempty"`
+	// Runs bounds the runs and direct answers at the same time, those in the queue included.
+	Runs int `json:"runs,omitempty"`
+	// Sessions bounds the sessions, those that rest included.
+	Sessions int `json:"sessions,omitempty"`
+	// Files bounds the bytes of all files and sessions of the tenant.
+	Files int64 `json:"file_bytes,omitempty"`
+}
+
+// Period is the time for which a budget of money holds.
+type Period string
+
+// The periods.
+const (
+	Day   Period = "day"
+	Month Period = "month"
+	Total Period = "total"
+)
+
+func (l *Limits) check() error {
+	switch {
+	case !(l.USD >= 0) || math.IsInf(l.USD, 0), l.Requests < 0, l.Runs < 0, l.Sessions < 0,
+		l.Files < 0:
+		return errors.New("give positive limits, or none")
+	case l.USD > 0 && l.Period != Day && l.Period != Month && l.Period != Total:
+		return fmt.Errorf("unknown period %.40q of a budget: give day, month or total", l.Period)
+	}
+	return nil
+}
+
+// SetMoney sets the budget to a text such as "20/month", "5/day" or "100", which is for all time.
+func (l *Limits) SetMoney(text string) error {
+	amount, word, has := strings.Cut(text, "/")
+	period := Total
+	if has {
+		period = Period(word)
+	}
+
+	usd, err := strconv.ParseFloat(amount, 64)
+	money := Limits{USD: usd, Period: period}
+	if err != nil || usd == 0 || money.check() != nil {
+		return fmt.Errorf("%q is no budget: give US dollars, such as 20/month, 5/day or 100", text)
+	}
+	l.USD, l.Period = usd, period
+	return nil
+}
+
+// since returns the first day that counts now, as the table has it.
+func (p Period) since(now time.Time) string {
+	switch now = now.UTC(); p {
+	case Day:
+		return now.Format(time.DateOnly)
+	case Month:
+		return now.Format("2006-01-") + "01"
+	case Total:
+	}
+	return ""
+}
+
+// String is the budget for people.
+func (l *Limits) money() string { return fmt.Sprintf("$%g per %s", l.USD, l.Period) }
+
+// Meter counts the use of keys against their limits. It is safe for concurrent use.
+type Meter struct {
+	db *sql.DB
+
+	mu   sync.Mutex
+	uses map[string]*use // by keys
+}
+
+// use is what a key uses now.
+type use struct {
+	limit    int // of requests, for which the limiter was made
+	requests *rate.Limiter
+	runs     int
+	holds    int     // those of runs that have ended and are not charged included
+	reserved float64 // money that is set aside
+	prepaid  float64 // money that is charged, and may come back
+}
+
+// NewMeter returns a meter that keeps spending in a database.
+func NewMeter(db *sql.DB) *Meter { return &Meter{db: db, uses: map[string]*use{}} }
+
+// use returns the use of a key. The caller holds the lock.
+func (m *Meter) use(k *Key) *use {
+	u := m.uses[k.ID]
+	if u == nil {
+		u = &use{}
+		m.uses[k.ID] = u
+	}
+	if n := k.Limits.Requests; u.limit != n {
+		u.limit, u.requests = n, rate.NewLimiter(rate.Limit(float64(n)/60), max(n, 1))
+	}
+	return u
+}
+
+// Admit counts a request of a key.
+func (m *Meter) Admit(k *Key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.use(k)
+	if u.limit == 0 {
+		return nil
+	}
+
+	next := u.requests.Reserve()
+	if wait := next.Delay(); wait > 0 {
+		next.Cancel()
+		return problem.Later(http.StatusTooManyRequests, "too_many_requests", wait,
+			"the key allows %d requests per minute: send fewer", u.limit)
+	}
+	return nil
+}
+
+// Usage is what a key has spent on a day.
+type Usage struct {
+	Key string `json:"key" doc:"ID of the key, or local"`
+	Day string `json:"day" doc:"date in UTC, such as 2026-01-31"`
+	ledger.Spending
+}
+
+// Usage returns what the keys of a tenant have spent, the last day first.
+func (m *Meter) Usage(ctx context.Context, tenant, since string) ([]Usage, error) {
+	all, err := records.List(ctx, m.db, scanUsage, `
+		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls FROM spending
+		WHERE tenant = ? AND day >= ? ORDER BY day DESC, key LIMIT 10000`, tenant, since)
+	if all == nil {
+		all = []Usage{}
+	}
+
+	return all, err
+}
+
+func scanUsage(row records.Row) (u Usage, err error) {
+	err = row.Scan(&u.Key, &u.Day, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.USD, &u.Unpriced, &u.ToolCalls)
+	return u, err
+}

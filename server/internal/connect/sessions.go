@@ -1,0 +1,305 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/plan/results"
+	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/server/internal/terms"
+)
+
+// entry is an open session of a client.
+type entry struct {
+	id      string
+	session *rlm.Session
+	kept    Kept   // nil for a session without a name
+	release func() // gives its place back, nil for none
+
+	using sync.Mutex    // held by the request that runs
+	lost  *results.Loss // of a request whose result could not say it; guarded by using
+
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // of that request, nil for none
+}
+
+// errInterrupted ends a request that session/interrupt or session/close has stopped.
+var errInterrupted = errors.New("interrupted")
+
+// entryKey is the key of the entry in the context of its requests.
+type entryKey struct{}
+
+// claim gives the session to a request, until leave is called.
+func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if !e.using.TryLock() {
+		return nil, nil, rlm.ErrInUse
+	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, entryKey{}, e))
+	e.setCancel(cancel)
+	return ctx, func() {
+		e.setCancel(nil)
+		cancel(nil)
+		e.using.Unlock()
+	}, nil
+}
+
+// enter lets the request that has claimed the session use it, until leave is called. The keeper of
+// the session may have to wake it.
+func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if e.kept == nil {
+		return ctx, func() {}, nil
+	}
+	ctx, session, leave, err := e.kept.Enter(ctx)
+	e.session = session
+	return ctx, leave, err
+}
+
+// close ends the session, or the hold on it. No request is under way.
+func (e *entry) close() error {
+	if e.kept != nil {
+		return e.kept.Release()
+	}
+	err := e.session.Close()
+	if e.release != nil {
+		e.release()
+	}
+	return err
+}
+
+func (e *entry) setCancel(cancel context.CancelCauseFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cancel = cancel
+}
+
+// stop interrupts the request that runs, if there is one.
+func (e *entry) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cancel != nil {
+		e.cancel(errInterrupted)
+	}
+}
+
+// adopt gives an entry its ID. After an error, it is closed.
+func (s *server) adopt(e *entry) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sessions) >= maxSessions {
+		err := fmt.Errorf("%w: %d sessions are open: close some", rlm.ErrBusy, maxSessions)
+		return "", errors.Join(err, e.close())
+	}
+	s.last++
+	e.id = fmt.Sprint(s.last)
+	s.sessions[e.id] = e
+	return e.id, nil
+}
+
+// openOne opens a session without a name, within the bounds of the client.
+func (s *server) openOne(open func() (*rlm.Session, error)) (*entry, error) {
+	e := &entry{}
+	var err error
+	if s.options.Reserve != nil {
+		if e.release, err = s.options.Reserve(); err != nil {
+			return nil, err
+		}
+	}
+	if e.session, err = open(); err != nil && e.release != nil {
+		e.release()
+	}
+	return e, err
+}
+
+func (s *server) find(id string) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.sessions[id]; ok {
+		return e, nil
+	}
+	return nil, jsonrpc.NewError(jsonrpc.CodeInvalidParams, details{Kind: kindUnknownSession},
+		"there is no session %.40q", id)
+}
+
+type (
+	openParams struct {
+		Name          string               `json:"name,omitempty" jsonschema:"keep the session beyond the connection"`
+		Contexts      list[contextParams]  `json:"contexts,omitempty"`
+		Functions     list[functionParams] `json:"functions,omitempty"`
+		Limits        terms.Limits         `json:"limits,omitzero"`
+		Policy        terms.Policy         `json:"policy,omitzero"`
+		Deterministic bool                 `json:"deterministic,omitempty"`
+		Out           bool                 `json:"out,omitempty" jsonschema:"give snippets the folder /out"`
+	}
+	openResult struct {
+		Session string   `json:"session"`
+		Notes   []string `json:"notes,omitempty" jsonschema:"what snippets do not see of the contexts as it is"`
+	}
+)
+
+func (s *server) open(ctx context.Context, p *openParams) (*openResult, error) {
+	if p.Name != "" {
+		return s.hold(ctx, p)
+	}
+	cfg, err := s.configure(p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.openOne(func() (*rlm.Session, error) { return s.engine.Open(ctx, cfg) })
+	if err != nil {
+		return nil, err
+	}
+
+	notes, err := e.session.CheckContexts(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	id, err := s.adopt(e)
+	return &openResult{id, notes}, err
+}
+
+// hold opens a session with a name.
+func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
+	if s.options.Keeper == nil {
+		return nil, invalid("this connection keeps no sessions: omit the name, or connect to rlm serve")
+	}
+	functions, err := s.makeFunctions(p.Functions)
+	if err != nil {
+		return nil, err
+	}
+	contexts, err := keptContexts(p.Contexts)
+	if err != nil {
+		return nil, err
+	}
+
+	kept, notes, err := s.options.Keeper.Hold(ctx, &KeptRequest{
+		Name: p.Name, Contexts: contexts, Functions: functions, Limits: p.Limits, Policy: p.Policy,
+		Deterministic: p.Deterministic, Out: p.Out,
+	})
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.adopt(&entry{kept: kept})
+	return &openResult{id, notes}, err
+}
+
+// configure checks what a client asks for.
+func (s *server) configure(p *openParams) (cfg rlm.SessionConfig, err error) {
+	cfg.Deterministic, cfg.Out = s.options.Deterministic || p.Deterministic, p.Out
+	cfg.Labels = s.options.Labels
+	if cfg.Contexts, err = s.makeContexts(p.Contexts); err != nil {
+		return cfg, err
+	}
+	if cfg.Functions, err = s.makeFunctions(p.Functions); err != nil {
+		return cfg, err
+	}
+	within := p.Limits.Within
+	if s.options.MayRaise {
+		within = p.Limits.Replace
+	}
+	if cfg.Limits, err = within(s.options.Limits); err == nil {
+		cfg.Policy, err = p.Policy.Narrow(s.options.Policy, s.engine.Tiers())
+	}
+	if err != nil {
+		return cfg, invalid("%v", err)
+	}
+	return cfg, nil
+}
+
+// close ends a session, and what it runs.
+func (s *server) close(_ context.Context, p *ofOne) (func() (*none, error), error) {
+	e, err := s.find(p.Session)
+	if err != nil {
+		return nil, err
+	}
+
+	s.mu.Lock()
+	delete(s.sessions, p.Session)
+	s.mu.Unlock()
+	e.stop()
+
+	return func() (*none, error) {
+		e.using.Lock() // after the request that was stopped
+		defer e.using.Unlock()
+		return &none{}, e.close()
+	}, nil
+}
+
+func (s *server) interrupt(_ context.Context, p *ofOne) (*none, error) {
+	e, err := s.find(p.Session)
+	if err != nil {
+		return nil, err
+	}
+	e.stop()
+	return &none{}, nil
+}
+
+type forkResult struct {
+	Session string `json:"session"`
+}
+
+func (s *server) fork(ctx context.Context, e *entry, _ ofOne) (*forkResult, error) {
+	fork, err := s.openOne(func() (*rlm.Session, error) { return e.session.Fork(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	fork.lost = e.lost
+	id, err := s.adopt(fork)
+	return &forkResult{id}, err
+}
+
+type addParams struct {
+	ofOne
+	Contexts  list[contextParams]  `json:"contexts,omitempty"`
+	Functions list[functionParams] `json:"functions,omitempty"`
+}
+
+// add adds functions and contexts for the next snippets.
+func (s *server) add(ctx context.Context, e *entry, p addParams) (*none, error) {
+	contexts, err := s.makeContexts(p.Contexts)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := s.makeFunctions(p.Functions)
+	if err != nil {
+		return nil, err
+	}
+
+	if len(functions) > 0 {
+		if err := e.session.AddFunctions(ctx, functions...); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(contexts) == 0:
+	case e.kept != nil:
+		list, err := keptContexts(p.Contexts)
+		if err != nil {
+			return nil, err
+		}
+		return &none{}, e.kept.Add(ctx, list)
+	default:
+		return &none{}, e.session.AddContext(ctx, contexts...)
+	}
+	return &none{}, nil
+}
+
+type (
+	variable struct {
+		Name string `json:"name"`
+		Kind string `json:"kind" jsonschema:"the type, with the length of a collection"`
+	}
+	variablesResult struct {
+		Variables []variable `json:"variables"`
+	}
+)
+
+func (s *server) variables(_ context.Context, e *entry, _ ofOne) (*variablesResult, error) {
+	result := &variablesResult{Variables: []variable{}}
+	for _, v := range e.session.Variables() {
+		result.Variables = append(result.Variables, variable(v))
+	}
+	return result, nil
+}

@@ -1,0 +1,36 @@
+// Package failures turns the errors of a server into the problems that its clients get.
+package failures
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+)
+
+// Of returns the error for a client. One that was not meant for clients is an internal error,
+// whose text stays in the log.
+func Of(err error) *problem.Error {
+	var known *problem.Error
+	if errors.As(err, &known) {
+		return known
+	}
+
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
+			"the body has more than %d bytes: send less, or upload a file", tooLarge.Limit)
+	}
+	if IsDamage(err) {
+		return problem.New(http.StatusInternalServerError, Damaged, "what the server has kept of this is damaged: "+
+			"its log says what, and its operator finds it with rlm store check")
+	}
+	if IsDisk(err) {
+		return problem.New(http.StatusInsufficientStorage, "disk_full",
+			"the server's disk is full or cannot be written, so this was not kept; what was kept before is intact")
+	}
+	return problem.New(http.StatusInternalServerError, "internal", "the server failed: its log has the reason")
+}
+
+// Write sends an error to a client, as RFC 9457 has it.
+func Write(w http.ResponseWriter, err error) { Of(err).Write(w) }

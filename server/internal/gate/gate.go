@@ -1,0 +1,326 @@
+// Package gate is what each request of a server passes first: the ID that names it in logs,
+// the checks of Host and Origin, the key, and the bound of its body.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/server/internal/access"
+	"github.com/rlmhq/rlm/server/internal/shares"
+)
+
+// Options configure a gate.
+type Options struct {
+	Door  access.Door
+	Audit *access.Audit
+	// Hosts are the names by which clients may call the server, without ports. Addresses of
+	// this machine's loopback are always allowed, unless Hosts are given.
+	Hosts []string
+	// Origins are the pages of browsers, such as https://chat.example.org, that may send
+	// requests, besides the server's own.
+	Origins []string
+	// MaxBody bounds the body of a request, in bytes. MaxLarge bounds the bodies of paths that
+	// begin with LargePath, which nobody keeps in memory.
+	MaxBody, MaxLarge int64
+	LargePath         string
+	// Requests bounds the requests under way. Zero means 3,000.
+	Requests int
+	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
+	Patience time.Duration
+	// Public are paths that need no key.
+	Public []string
+	Log    *slog.Logger
+	// Seen, if set, is called with each answered request.
+	Seen func(route string, status int, elapsed time.Duration)
+	// Fail writes an error in the words of the wire that a path belongs to.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// Mux is where the parts of a server add their routes. [http.ServeMux] is one.
+type Mux interface {
+	http.Handler
+	Handle(pattern string, handler http.Handler)
+	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
+}
+
+// New returns a handler that lets requests through to next. If next knows its routes, as
+// [http.ServeMux] does, refused requests count for their route, too.
+func New(o Options, next http.Handler) http.Handler {
+	o.Patience = cmp.Or(o.Patience, anyPatience)
+	return &gate{
+		Options: o, next: next, requests: shares.New(int64(cmp.Or(o.Requests, 3_000))),
+		bodies: shares.New(bodiesAtOnce * o.MaxBody), values: shares.New(valuesOf(o.MaxBody)),
+	}
+}
+
+type gate struct {
+	Options
+	next                     http.Handler
+	requests, bodies, values *shares.Pool
+}
+
+// ServeHTTP implements [http.Handler].
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	id := requestID(r)
+
+	seen := &answer{ResponseWriter: w, flow: http.NewResponseController(w), patience: g.Patience}
+	head := w.Header()
+	head.Set("X-Request-Id", id)
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cache-Control", "no-store")
+
+	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
+	r.Header.Set("X-Request-Id", id) // for handlers that know the headers alone
+	var caller access.Key
+	defer func() {
+		if reason := recover(); reason != nil {
+			g.failed(seen, r, reason)
+		}
+		g.note(r, seen, &caller, id, time.Since(begun))
+	}()
+
+	isLarge := g.LargePath != "" && strings.HasPrefix(r.URL.Path, g.LargePath)
+	body := newBody(seen, r.Body, isLarge)
+	defer body.leave()
+	if g.answerPreflight(seen, r) {
+		return
+	}
+	caller, err := g.check(r)
+	if err != nil {
+		g.Fail(seen, r, err)
+		return
+	}
+	place, err := g.admit(caller.Tenant)
+	if err != nil {
+		g.Fail(seen, r, err)
+		return
+	}
+	defer place.release()
+
+	held := &share{pool: g.bodies, tenant: caller.Tenant}
+	defer held.release()
+	values := &share{pool: g.values, tenant: caller.Tenant}
+	defer values.release()
+	if body.most = g.MaxLarge; !isLarge {
+		body.most, body.heaviest = g.MaxBody, valuesOf(g.MaxBody)/4
+		body.held, body.values = held, values
+	}
+	r = r.WithContext(access.With(context.WithValue(r.Context(), shareKey{}, held), caller))
+	body.refuse = func(err error) { g.refuse(seen, r, err) }
+	defer body.finish(seen, g.MaxBody)
+	if r.ContentLength > body.most {
+		g.refuse(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
+		return
+	}
+
+	r.Body = body
+	g.next.ServeHTTP(seen, r)
+	seen.route = r.Pattern
+}
+
+// refuse answers a request because of its body, unless the handler has begun an answer.
+func (g *gate) refuse(w *answer, r *http.Request, err error) {
+	if w.status != 0 {
+		return
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // the server need not read the rest first
+	}
+	g.Fail(w, r, err)
+	w.isWhole = true
+}
+
+// admit counts a request of a tenant among those under way, until its place is released.
+func (g *gate) admit(tenant string) (place *share, err error) {
+	place = &share{pool: g.requests, tenant: tenant}
+
+	if !place.add(1) {
+		all, mine := g.requests.Load(tenant)
+		return nil, problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+			"there are %d requests under way, %d of them of this tenant: try again", all, mine)
+	}
+	return place, nil
+}
+
+// failed answers a request whose handler has panicked.
+func (g *gate) failed(w *answer, r *http.Request, reason any) {
+	if reason == http.ErrAbortHandler { //nolint:errorlint,err113 // it is a panic's value, never wrapped
+		panic(reason)
+	}
+	g.Log.Error("a request broke the server's code", "path", r.URL.Path, "reason", fmt.Sprint(reason),
+		"stack", string(debug.Stack()))
+	if w.status == 0 {
+		g.Fail(w, r, fmt.Errorf("panic: %v", reason))
+	}
+}
+
+// check lets a request pass, or returns why not.
+func (g *gate) check(r *http.Request) (access.Key, error) {
+	if err := g.checkHost(r.Host); err != nil {
+		return access.Key{}, err
+	}
+
+	if err := g.checkOrigin(r); err != nil {
+		return access.Key{}, err
+	}
+	if slices.Contains(g.Public, r.URL.Path) {
+		return access.Key{}, nil
+	}
+	return g.Door.Enter(r)
+}
+
+// checkHost refuses requests for other names: a page of a stranger may let its own name lead to
+// this machine.
+func (g *gate) checkHost(host string) error {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	ip := net.ParseIP(name)
+	switch {
+	case slices.Contains(g.Hosts, name):
+		return nil
+	case len(g.Hosts) == 0 && (name == "localhost" || ip != nil && ip.IsLoopback()):
+		return nil
+	case len(g.Hosts) == 0 && !g.Door.Open: // a key cannot be sent by a page of a stranger
+		return nil
+	}
+	return problem.New(http.StatusMisdirectedRequest, "unknown_host",
+		"this server is not %.100q: start rlm serve with --host for each name that clients use", host)
+}
+
+// checkOrigin refuses requests of pages that are not allowed.
+func (g *gate) checkOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" && !isLoadedByOther(r) || slices.Contains(g.Origins, origin) || isOwn(origin, r) {
+		return nil
+	}
+	return problem.New(http.StatusForbidden, "unknown_origin",
+		"the page %.100q may not use this server: start rlm serve with --allow-origin", origin)
+}
+
+// isLoadedByOther reports whether a page of others loads something of this server, such as a
+// picture, for which a browser names no origin. A link may lead here.
+func isLoadedByOther(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return (site == "cross-site" || site == "same-site") && !isLink
+}
+
+// isOwn reports whether an origin is the server itself. A proxy in front of it may add TLS.
+func isOwn(origin string, r *http.Request) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host && (u.Scheme == "https" || u.Scheme == "http" && r.TLS == nil)
+}
+
+// answerPreflight sets the headers of CORS for allowed pages, and answers their questions.
+func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	w.Header().Add("Vary", "Origin")
+	if origin == "" || !slices.Contains(g.Origins, origin) || g.checkHost(r.Host) != nil {
+		return false
+	}
+	head := w.Header()
+	head.Set("Access-Control-Allow-Origin", origin)
+	head.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Mcp-Session-Id")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+
+	head.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+	head.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "+
+			"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, "+
+			"OpenAI-Organization, OpenAI-Project, "+ //nolint:misspell // a name
+			"X-Stainless-Arch, X-Stainless-Lang, X-Stainless-OS, X-Stainless-Package-Version, "+
+			"X-Stainless-Retry-Count, X-Stainless-Runtime, X-Stainless-Runtime-Version, X-Stainless-Timeout, "+
+			"X-Request-Id")
+	head.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// note writes what became of a request into the logs.
+func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapsed time.Duration) {
+	if g.Seen != nil {
+		g.Seen(g.routeOf(r, w), w.status, elapsed)
+	}
+	method := r.Method[:min(len(r.Method), 20)]
+	g.Log.Info("request", "id", id, "method", method, "path", shorten(r.URL.Path), "status", w.status,
+		"elapsed", elapsed, "key", k.Name)
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	isChange := !isRead || w.status == http.StatusSwitchingProtocols
+	if g.Audit == nil || !isChange && !isRefused(w.status) {
+		return
+	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	err := g.Audit.Add(access.Entry{
+		Request: id, Key: k.Name, KeyID: k.ID, Tenant: k.Tenant, From: from,
+		Action: method + " " + shorten(r.URL.Path), Object: w.Header().Get(ObjectHeader), Status: w.status,
+	})
+	if err != nil {
+		g.Log.Error("cannot write the audit log", "error", err)
+	}
+}
+
+// isRefused reports whether a status says that the caller may not do this, or not now.
+func isRefused(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// routeOf returns the pattern of a request's route, empty for none.
+func (g *gate) routeOf(r *http.Request, w *answer) string {
+	known, ok := g.next.(interface {
+		Handler(r *http.Request) (http.Handler, string)
+	})
+	if w.route != "" || !ok {
+		return w.route
+	}
+	_, route := known.Handler(r)
+	return route
+}
+
+// ObjectHeader is the header in which a handler names what it has made, for the audit log.
+const ObjectHeader = "X-Rlm-Object"
+
+func shorten(path string) string { return path[:min(len(path), 200)] }
+
+// idKey is where a context has the ID of its request.
+type idKey struct{}
+
+// ID returns the ID of a request.
+func ID(ctx context.Context) string {
+	id, _ := ctx.Value(idKey{}).(string)
+	return id
+}
+
+var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID is the client's, if it is one, or a new one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); validID.MatchString(id) {
+		return id
+	}
+	return "req_" + strings.ToLower(rand.Text()[:16])
+}

@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/server/internal/shares"
+)
+
+// bodiesAtOnce bounds the memory for all bodies together, in bodies of the largest size.
+const bodiesAtOnce = 16
+
+// share is what one request holds of a pool: of the memory for bodies, or of the requests under
+// way. It is safe for concurrent use.
+type share struct {
+	pool   *shares.Pool
+	tenant string
+
+	mu    sync.Mutex
+	taken int64
+}
+
+// add takes n more, unless it is too much; less than nothing gives some back.
+func (s *share) add(n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 0 {
+		s.pool.Give(s.tenant, -n)
+	} else if !s.pool.Take(s.tenant, n) {
+		return false
+	}
+
+	s.taken += n
+	return true
+}
+
+// release gives all of it back.
+func (s *share) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pool.Give(s.tenant, s.taken)
+	s.taken = 0
+}
+
+// hold counts further memory of a request, or refuses it: many clients who send large bodies
+// slowly must not fill the memory.
+func (s *share) hold(n int64) error {
+	if s.add(n) {
+		return nil
+	}
+
+	all, mine := s.pool.Load(s.tenant)
+	return problem.Later(http.StatusServiceUnavailable, "busy", time.Second,
+		"the requests under way take %d bytes, %d of them of this tenant: try again", all, mine)
+}
+
+// shareKey is where a context has the share of its request in the memory for bodies.
+type shareKey struct{}
+
+// Hold counts bytes that a request keeps in memory besides its body, such as messages of a
+// WebSocket, or refuses them. Less than nothing gives some back, and so does the end of the
+// request.
+func Hold(ctx context.Context, n int) error {
+	s, ok := ctx.Value(shareKey{}).(*share)
+	if !ok {
+		return nil // no request has passed a gate
+	}
+	return s.hold(int64(n))
+}

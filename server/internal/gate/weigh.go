@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+)
+
+// What a value of a body takes at most once it is decoded, besides its text, in bytes.
+const (
+	valueCost = 48  // an interface, and the header of the value behind it
+	listCost  = 300 // an object or a list, which may be a struct in a list that grows
+)
+
+// valuesOf returns what the values of all bodies may take together once they are decoded, in bytes.
+// Those of one body may take a quarter of it.
+func valuesOf(maxBody int64) int64 { return max(bodiesAtOnce*maxBody, 1<<30) }
+
+// scale weighs the values of a JSON text as it arrives, before anything decodes it: a short text such
+// as "[]," may become 40 bytes, or a struct.
+type scale struct {
+	weight            int64 // in bytes
+	isText, isEscaped bool
+}
+
+// add weighs a further part of the body. In JSON, a comma or an opening bracket stands before each
+// value but those of members.
+func (s *scale) add(part []byte) {
+	for i := 0; i < len(part); i++ {
+		if s.isText {
+			i += s.skipText(part[i:]) - 1
+			continue
+		}
+		switch part[i] {
+		case '"':
+			s.isText = true
+		case ',':
+			s.weight += valueCost
+		case '[', '{':
+			s.weight += valueCost + listCost
+		}
+	}
+}
+
+// skipText returns how many bytes of a part belong to the text in which it begins, with the quote
+// at its end.
+func (s *scale) skipText(part []byte) int {
+	for i := 0; i < len(part); i++ {
+		if s.isEscaped {
+			s.isEscaped = false
+			continue
+		}
+
+		stretch := part[i:]
+		quote := bytes.IndexByte(stretch, '"')
+		if quote >= 0 {
+			stretch = stretch[:quote]
+		}
+		escapes := len(stretch) - len(bytes.TrimRight(stretch, `\`))
+		s.isEscaped = escapes%2 == 1
+		switch i += len(stretch); {
+		case quote < 0:
+			return i
+		case !s.isEscaped:
+			s.isText = false
+			return i + 1
+		}
+		s.isEscaped = false // the quote
+	}
+	return len(part)
+}
+
+// weigh counts a further part of a body, and the values in it, or refuses it.
+func (b *body) weigh(part []byte) error {
+	if err := b.held.hold(int64(len(part))); err != nil {
+		return err
+	}
+
+	before := b.scale.weight
+	if b.scale.add(part); b.scale.weight <= b.heaviest {
+		return b.values.hold(b.scale.weight - before)
+	}
+	return problem.New(http.StatusRequestEntityTooLarge, "body_too_large",
+		"the body has too many values: decoded, they take more than %s of memory: send texts, or a file",
+		humanize.IBytes(uint64(b.heaviest))) //nolint:gosec // not negative
+}

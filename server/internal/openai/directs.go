@@ -1,0 +1,118 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rlmhq/rlm/server/internal/access"
+)
+
+// directs are the direct answers that are made now and stored: in the background, or for a client
+// that waits.
+type directs struct {
+	mu  sync.Mutex
+	all map[string]*direct
+}
+
+type direct struct {
+	end  context.CancelFunc
+	done chan struct{}
+}
+
+func (d *directs) get(id string) *direct {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all[id]
+}
+
+// add adds an answer. End interrupts it. Call remove at its end.
+func (d *directs) add(id string, end context.CancelFunc) (remove func()) {
+	one := &direct{end, make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all[id] = one
+
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.all, id)
+		close(one.done)
+	}
+}
+
+func (d *directs) has(id string) bool { return d.get(id) != nil }
+
+// wait waits for the end of an answer, if it goes on.
+func (d *directs) wait(ctx context.Context, id string) error {
+	one := d.get(id)
+	if one == nil {
+		return nil
+	}
+
+	select {
+	case <-one.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (d *directs) cancel(ctx context.Context, id string) error {
+	if one := d.get(id); one != nil {
+		one.end()
+	}
+	return d.wait(ctx, id)
+}
+
+// answerLater makes a direct answer in the background.
+func (a *API) answerLater(k access.Key, q *asked, row *stored) {
+	ctx, end := context.WithCancel(context.Background())
+	remove := a.directs.add(row.ID, end)
+	t := &teller{resource: row.resource}
+	go func() {
+		defer end()
+		err := a.answerNow(ctx, k, q, t)
+		if err != nil {
+			got := answered{}
+			if ctx.Err() != nil {
+				got.details.Status = "canceled"
+			}
+			err = t.end(&got, err, unixNow())
+		}
+		if err = errors.Join(err, a.update(context.Background(), &t.resource)); err != nil {
+			a.Log.Error("cannot keep a response", "response", row.ID, "error", err)
+		}
+		remove()
+	}()
+}
+
+// keepNow stores a response whose client waits, before the model is asked: what cannot be stored is
+// not paid for. Call forget at the end, which deletes the response if there is no answer.
+func (a *API) keepNow(
+	ctx context.Context, row *stored, t *teller,
+) (_ context.Context, forget func(), err error) {
+	row.resource = t.resource
+	row.Status = "in_progress"
+	if err := a.insert(ctx, row); err != nil {
+		return nil, nil, err
+	}
+
+	ctx, end := context.WithCancel(ctx)
+	remove := a.directs.add(row.ID, end)
+	isKept := false
+	t.keep = func(r *resource) error {
+		isKept = true
+		return a.update(context.WithoutCancel(ctx), r)
+	}
+	return ctx, func() {
+		defer remove()
+		defer end()
+		if isKept {
+			return
+		}
+		if err := a.remove(context.WithoutCancel(ctx), row.ID); err != nil {
+			a.Log.Error("cannot delete a response without an answer", "response", row.ID, "error", err)
+		}
+	}, nil
+}

@@ -1,0 +1,314 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/server/internal/runs"
+	"github.com/rlmhq/rlm/server/internal/sse"
+)
+
+// teller tells the course of a response: it makes the events of the stream in order, and the
+// resource as it is after them. The same course gives the same events, so that a client can
+// continue a stream behind any of them.
+type teller struct {
+	resource
+	seq  int64
+	send func(e sse.Event, n int64) error // nil without a stream
+	keep func(r *resource) error          // stores how the response ended, nil for one that is not stored
+}
+
+// fields are the members of an event.
+type fields map[string]any
+
+// tell makes an event.
+func (t *teller) tell(kind string, f fields) error {
+	n := t.seq
+	t.seq++
+	if t.send == nil {
+		return nil
+	}
+
+	f["type"], f["sequence_number"] = kind, n
+	data, err := marshal(f)
+	if err != nil {
+		return err
+	}
+	return t.send(sse.Event{Name: kind, Data: data}, n)
+}
+
+// begin tells that there is a response.
+func (t *teller) begin() error {
+	if err := t.tell("response.created", fields{"response": t.resource}); err != nil {
+		return err
+	}
+	t.Status = "in_progress"
+	return t.tell("response.in_progress", fields{"response": t.resource})
+}
+
+// addItem tells that an item begins, and returns the members that name it.
+func (t *teller) addItem(one item) (func(further ...any) fields, error) {
+	at := len(t.Output)
+	t.Output = append(t.Output, one)
+	named := func(further ...any) fields {
+		f := fields{"item_id": one.ID, "output_index": at}
+		for i := 0; i+1 < len(further); i += 2 {
+			f[further[i].(string)] = further[i+1] //nolint:forcetypeassert // names are constants
+		}
+		return f
+	}
+
+	return named, t.tell("response.output_item.added", fields{"output_index": at, "item": one})
+}
+
+// closeItem tells that the last item is done.
+func (t *teller) closeItem() error {
+	at := len(t.Output) - 1
+	t.Output[at].Status = "completed"
+	return t.tell("response.output_item.done", fields{"output_index": at, "item": t.Output[at]})
+}
+
+// code tells of a turn of the root that ran code.
+func (t *teller) code(e *runs.Event, run string) error {
+	one := item{
+		ID: fmt.Sprintf("ci_%s_%d", strings.TrimPrefix(run, "run_"), len(t.Output)), Type: kindCode,
+		Status: "in_progress", Run: run,
+	}
+
+	named, err := t.addItem(one)
+	const prefix = "response.code_interpreter_call"
+	for _, step := range []struct {
+		kind string
+		f    fields
+	}{
+		{prefix + ".in_progress", named()},
+		{prefix + "_code.delta", named("delta", e.Code)},
+		{prefix + "_code.done", named("code", e.Code)},
+		{prefix + ".interpreting", named()},
+		{prefix + ".completed", named()},
+	} {
+		if err == nil {
+			err = t.tell(step.kind, step.f)
+		}
+	}
+	if err != nil {
+		return err
+	}
+
+	last := &t.Output[len(t.Output)-1]
+	last.Code, last.Logs = e.Code, e.Stdout+e.Stderr
+	if e.Error != "" {
+		last.Logs += e.Error + "\n"
+	}
+	return t.closeItem()
+}
+
+// call tells of a call of a client's function.
+func (t *teller) call(c call) error {
+	one := item{
+		ID: "fc_" + strings.TrimPrefix(c.ID, "call_"), Type: kindCall, Status: "in_progress",
+		Call: call{ID: c.ID, Name: c.Name},
+	}
+
+	named, err := t.addItem(one)
+	if err == nil {
+		err = t.tell("response.function_call_arguments.delta", named("delta", c.Arguments))
+	}
+	if err == nil {
+		err = t.tell("response.function_call_arguments.done", named("name", c.Name, "arguments", c.Arguments))
+	}
+	if err != nil {
+		return err
+	}
+	t.Output[len(t.Output)-1].Call = c
+	return t.closeItem()
+}
+
+// beginText tells that the message of the answer begins, unless it has.
+func (t *teller) beginText() error {
+	if n := len(t.Output); n > 0 && t.Output[n-1].Type == kindMessage {
+		return nil
+	}
+
+	one := item{ID: "msg_" + strings.TrimPrefix(t.ID, "resp_"), Type: kindMessage, Status: "in_progress"}
+	named, err := t.addItem(one)
+	if err != nil {
+		return err
+	}
+	empty := ""
+	t.Output[len(t.Output)-1].Text = &empty
+	return t.tell("response.content_part.added", named("content_index", 0, "part", newText("")))
+}
+
+// add tells a piece of the answer's text.
+func (t *teller) add(text string) error {
+	if err := t.beginText(); err != nil {
+		return err
+	}
+	at := len(t.Output) - 1
+	whole := *t.Output[at].Text + text
+	t.Output[at].Text = &whole
+	return t.tell("response.output_text.delta", fields{
+		"item_id": t.Output[at].ID, "output_index": at, "content_index": 0, "delta": text, "logprobs": []struct{}{},
+	})
+}
+
+// end tells how the response ended.
+func (t *teller) end(got *answered, failed error, at int64) error {
+	t.finish(got, failed, at)
+	isWhole := t.Status == "completed"
+	if got.text != "" && (isWhole || t.Status == "incomplete") || isWhole && len(got.calls) == 0 {
+		if err := t.endText(got.text); err != nil {
+			return err
+		}
+	}
+	for _, c := range got.calls {
+		if err := t.call(c); err != nil {
+			return err
+		}
+	}
+
+	if t.keep != nil && t.keep(&t.resource) != nil {
+		t.Store = false // it is paid, so the client gets it
+	}
+	kind := "response." + t.Status
+	if t.Status == "cancelled" { // clients know no event for it
+		kind = "response.incomplete"
+	}
+	return t.tell(kind, fields{"response": t.resource})
+}
+
+// split takes the calls of the client's functions out of an answer.
+func (t *teller) split(got *answered) error {
+	f, err := t.functions()
+	if err == nil {
+		err = f.split(got)
+	}
+	t.nameCalls(got.calls)
+	return err
+}
+
+// endText tells that the text is whole.
+func (t *teller) endText(text string) error {
+	if n := len(t.Output); n == 0 || t.Output[n-1].Type != kindMessage {
+		if err := t.add(text); err != nil {
+			return err
+		}
+	}
+	at := len(t.Output) - 1
+	t.Output[at].Text = &text
+	place := func(further string, value any) fields {
+		return fields{"item_id": t.Output[at].ID, "output_index": at, "content_index": 0, further: value}
+	}
+
+	done := place("text", text)
+	done["logprobs"] = []struct{}{}
+	if err := t.tell("response.output_text.done", done); err != nil {
+		return err
+	}
+	if err := t.tell("response.content_part.done", place("part", newText(text))); err != nil {
+		return err
+	}
+	return t.closeItem()
+}
+
+// errNow ends a course that is told as far as it is known.
+var errNow = errors.New("that is all for now")
+
+// errPaused says that a course goes on with the next start of the server.
+var errPaused = errors.New("the server stops")
+
+// tellRun tells the course of a run. Idle is called while there is nothing new.
+func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle func() error) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	err := a.Runs.Follow(ctx, tenant, run, 0, func(_ int64, line []byte) error {
+		isDamaged := runs.IsDamaged(line)
+		if !isDamaged && !isRootSnippet(line) {
+			return nil
+		}
+		var e runs.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if isDamaged { // it may have been a snippet
+			return t.code(&runs.Event{Event: ledger.Event{Error: e.Text}}, run)
+		}
+		if e.Node != "0" || e.Kind != ledger.EventSnippet {
+			return nil
+		}
+		return t.code(&e, run)
+	}, idle)
+	if errors.Is(err, errNow) {
+		return a.describeNow(ctx, t, tenant, run)
+	}
+	if err != nil {
+		return err
+	}
+
+	record, err := a.Runs.Wait(ctx, tenant, run)
+	if err != nil {
+		return err
+	}
+
+	if record.Status == runs.StatusInterrupted && record.Background {
+		return errPaused
+	}
+	got, failed := outcome(&record)
+	if failed == nil {
+		failed = t.split(&got)
+	}
+	return t.end(&got, failed, record.Ended.Unix())
+}
+
+// isRootSnippet spares most lines their decoding.
+func isRootSnippet(line []byte) bool {
+	return strings.Contains(string(line[:min(len(line), 200)]), `"kind":"snippet","node":"0"`)
+}
+
+// describeNow sets the status of a run that goes on.
+func (a *API) describeNow(ctx context.Context, t *teller, tenant, run string) error {
+	record, err := a.Runs.Get(ctx, tenant, run)
+	if err != nil {
+		return err
+	}
+	if record.Status == runs.StatusQueued {
+		t.Status = "queued"
+	}
+	return nil
+}
+
+// tellWhole tells the course of a direct answer that is known.
+func (t *teller) tellWhole(known *resource) error {
+	t.resource = *known
+	t.Output, t.Usage, t.CompletedAt, t.Error, t.IncompleteDetails = []item{}, nil, nil, nil, nil
+	t.Status = "queued"
+	if err := t.begin(); err != nil {
+		return err
+	}
+
+	if text := known.text(); text != "" {
+		if err := t.endText(text); err != nil {
+			return err
+		}
+	}
+	for _, c := range known.calls() {
+		if err := t.call(c); err != nil {
+			return err
+		}
+	}
+	t.resource = *known
+	kind := known.Status
+	if kind == "cancelled" {
+		kind = "incomplete"
+	}
+	return t.tell("response."+kind, fields{"response": t.resource})
+}
+
+func unixNow() int64 { return time.Now().Unix() }

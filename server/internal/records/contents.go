@@ -1,0 +1,99 @@
+package records
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/server/internal/failures"
+)
+
+// ContentRow is what the database knows of a content. See package contents.
+type ContentRow struct {
+	Path string
+	// Digest is the SHA-256, empty if the file checks itself or is of an earlier version.
+	Digest []byte
+	// Bytes is the size, -1 if it is not known.
+	Bytes   int64
+	Created time.Time
+}
+
+func scanContent(row Row) (c ContentRow, err error) {
+	var created int64
+	err = row.Scan(&c.Path, &c.Digest, &c.Bytes, &created)
+	c.Created = ReadTime(created)
+	return c, err
+}
+
+const selectContents = `SELECT path, digest, bytes, created FROM contents WHERE `
+
+// below chooses a path and what is below it.
+const below = `(path = ?1 OR path > ?1 || '/' AND path < ?1 || '0')`
+
+// AddContent adds a content, which takes the place of an earlier one of the same path.
+func AddContent(ctx context.Context, tx *sql.Tx, path string, digest []byte, bytes int64) error {
+	return addContent(ctx, tx, path, digest, bytes, time.Now())
+}
+
+// RemoveContents removes a content, or those of a folder.
+func RemoveContents(ctx context.Context, tx *sql.Tx, path string) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM contents WHERE `+below, path)
+	return err
+}
+
+// Content returns a content, or [sql.ErrNoRows].
+func Content(ctx context.Context, db *sql.DB, path string) (ContentRow, error) {
+	return scanContent(db.QueryRowContext(ctx, selectContents+`path = ?`, path))
+}
+
+// Contents returns the contents of a folder in the order in which they were made; all of them for
+// an empty path.
+func Contents(ctx context.Context, db *sql.DB, path string) ([]ContentRow, error) {
+	return List(ctx, db, scanContent, selectContents+`(?1 = '' OR `+below+`) ORDER BY created, path`, path)
+}
+
+// HasContents reports whether there is a content, or one in a folder.
+func HasContents(ctx context.Context, db *sql.DB, path string) (has bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE `+below+`)`, path).Scan(&has)
+	return has, err
+}
+
+// SetDigest sets the digest of a content that has none.
+func SetDigest(ctx context.Context, db *sql.DB, path string, digest []byte) error {
+	_, err := db.ExecContext(ctx, `UPDATE contents SET digest = ? WHERE path = ? AND digest = x''`, digest, path)
+	return err
+}
+
+// AddLost notes that what has an ID, or a path, was lost by damage.
+func AddLost(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO lost (id, found) VALUES (?, ?)`, id, Time(time.Now()))
+	return err
+}
+
+// RemoveLost notes that something that was lost is there again.
+func RemoveLost(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM lost WHERE id = ?`, id)
+	return err
+}
+
+// IsLost reports whether what has an ID, or a path, was lost by damage.
+func IsLost(ctx context.Context, db *sql.DB, id string) (is bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM lost WHERE id = ?)`, id).Scan(&is)
+	return is, err
+}
+
+// NotFound returns the error for the client of something that is not there: it was lost by damage,
+// or there never was one, or not for this client.
+func NotFound(ctx context.Context, db *sql.DB, what, id string) error {
+	isLost, err := IsLost(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if isLost {
+		return problem.New(http.StatusGone, failures.Damaged,
+			"the %s %.80s was damaged on the server's disk, and is lost", what, id)
+	}
+	return problem.NotFound(what, id)
+}

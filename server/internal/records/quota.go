@@ -1,0 +1,145 @@
+package records
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/text/problem"
+)
+
+// Quota bounds the bytes of all files and sessions of a tenant, also of those that arrive at the
+// same time. A bound of 0 is none. It is safe for concurrent use.
+type Quota struct {
+	db *sql.DB
+
+	mu      sync.Mutex
+	tenants map[string]*arriving
+}
+
+// arriving are the bytes of a tenant that arrive now.
+type arriving struct {
+	users int // guarded by Quota.mu
+
+	mu    sync.Mutex // held while rows are added that count, so that no byte counts twice or never
+	bytes int64
+}
+
+// NewQuota returns the quota of a database.
+func NewQuota(db *sql.DB) *Quota { return &Quota{db: db, tenants: map[string]*arriving{}} }
+
+// lock returns what arrives for a tenant, locked.
+func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
+	q.mu.Lock()
+	a = q.tenants[tenant]
+	if a == nil {
+		a = &arriving{}
+		q.tenants[tenant] = a
+	}
+
+	a.users++
+	q.mu.Unlock()
+
+	a.mu.Lock()
+	return a, func() {
+		a.mu.Unlock()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if a.users--; a.users == 0 && a.bytes == 0 { // without users, nobody changes it
+			delete(q.tenants, tenant)
+		}
+	}
+}
+
+// check refuses further bytes. The caller has locked what arrives.
+func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, more int64) error {
+	if most == 0 {
+		return nil
+	}
+
+	used, err := Used(ctx, q.db, tenant)
+	if err == nil && used+a.bytes+more > most {
+		err = problem.New(http.StatusRequestEntityTooLarge, "quota_used_up",
+			"the key allows %d bytes for files and sessions, and %d are used: delete some", most, used+a.bytes)
+	}
+	return err
+}
+
+// Check refuses further bytes of a tenant beyond most.
+func (q *Quota) Check(ctx context.Context, tenant string, most, more int64) error {
+	if most == 0 {
+		return nil
+	}
+	a, unlock := q.lock(tenant)
+	defer unlock()
+	return q.check(ctx, a, tenant, most, more)
+}
+
+// Add calls commit, which adds rows of so many bytes, unless the tenant would have more than most.
+func (q *Quota) Add(ctx context.Context, tenant string, most, more int64, commit func() error) error {
+	if most == 0 {
+		return commit()
+	}
+	a, unlock := q.lock(tenant)
+	defer unlock()
+	if err := q.check(ctx, a, tenant, most, more); err != nil {
+		return err
+	}
+	return commit()
+}
+
+// Arrival is a stream of unknown size that arrives for a tenant.
+type Arrival struct {
+	quota  *Quota
+	tenant string
+	most   int64
+	bytes  int64 // that are set aside
+}
+
+// Arrive begins an arrival. Finish or Abort ends it.
+func (q *Quota) Arrive(tenant string, most int64) *Arrival {
+	return &Arrival{quota: q, tenant: tenant, most: most}
+}
+
+// arrivalStep is how many bytes are set aside at once.
+const arrivalStep = 1 << 20
+
+// Grow sets bytes aside, so that there are at least so many. Close to the bound it sets aside no
+// more than these.
+func (a *Arrival) Grow(ctx context.Context, bytes int64) error {
+	if a.most == 0 || bytes <= a.bytes {
+		return nil
+	}
+	all, unlock := a.quota.lock(a.tenant)
+	defer unlock()
+	for _, goal := range []int64{bytes + arrivalStep, bytes} {
+		err := a.quota.check(ctx, all, a.tenant, a.most, goal-a.bytes)
+		if err == nil {
+			all.bytes += goal - a.bytes
+			a.bytes = goal
+			return nil
+		}
+		if goal == bytes {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish calls commit, which adds a row of what has arrived.
+func (a *Arrival) Finish(commit func() error) error {
+	if a.most == 0 {
+		return commit()
+	}
+	all, unlock := a.quota.lock(a.tenant)
+	defer unlock()
+
+	err := commit()
+	all.bytes -= a.bytes
+	a.bytes = 0
+	return err
+}
+
+// Abort gives back what was set aside.
+func (a *Arrival) Abort() { _ = a.Finish(func() error { return nil }) }

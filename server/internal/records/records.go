@@ -1,0 +1,223 @@
+// Package records is the database of a server: keys, runs, files, responses and spending. The
+// packages that own these tables query it.
+//
+// It is one SQLite file in the data folder, which several processes may use at a time: rlm
+// keys works beside a running server.
+package records
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed" // the tables
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
+
+	"github.com/rlmhq/rlm/internal/keep/dbfile"
+)
+
+// The database has a folder of its own, which hides the files that SQLite makes beside it.
+const (
+	folder = "records"
+	file   = "serve.db"
+)
+
+//go:embed tables.sql
+var tables string
+
+// version is that of the tables. A newer program upgrades them, an older one refuses them.
+const version = 4
+
+// upgrades bring the tables of each version, the first at 1, to the next one.
+var upgrades = []string{
+	"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;",
+	"", // sessions, a table that is made if it is missing
+	"", // contents and lost, tables that are made, and checksums of pages
+}
+
+// Open opens the database of a data folder and makes both if necessary. Only the user can
+// read them.
+func Open(ctx context.Context, dir string) (*sql.DB, error) {
+	db, err := open(ctx, dir)
+	if err != nil {
+		err = fmt.Errorf("cannot open the data folder %s: %w", dir, err)
+		if dbfile.IsDamage(err) {
+			err = fmt.Errorf(
+				"%w: rlm store check --data %s says what is lost, and with --repair saves the rest",
+				err, dir,
+			)
+		}
+		return nil, err
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
+	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+		return nil, err
+	}
+	path := Path(dir)
+	hold, err := dbfile.Use(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, hold.Close())
+		}
+	}()
+	if err := prepare(dir, path); err != nil {
+		return nil, err
+	}
+
+	// What is deleted is overwritten, so that a page has either rows that count or none.
+	address := dbfile.Address(path, "_txlock", "immediate", "_pragma", "busy_timeout(10000)",
+		"_pragma", "journal_mode(wal)", "_pragma", "synchronous(full)", "_pragma", "foreign_keys(on)",
+		"_pragma", "secure_delete(on)")
+	connect, err := (&sqlitedriver.SQLite{}).OpenConnector(address)
+	if err != nil {
+		return nil, err
+	}
+
+	db := sql.OpenDB(&held{connect, hold})
+	db.SetMaxOpenConns(4)
+
+	if err := migrate(ctx, db, dir); err != nil {
+		_ = db.Close() // with the hold
+		hold = nil
+		return nil, err
+	}
+	return db, nil
+}
+
+// Path returns the file of the database in a data folder.
+func Path(dir string) string { return filepath.Join(dir, folder, file) }
+
+// held closes its hold with the database.
+type held struct {
+	driver.Connector
+	hold *dbfile.Hold
+}
+
+// Close implements [io.Closer].
+func (h *held) Close() error { return h.hold.Close() }
+
+// prepare makes the file of the database, with checksums.
+func prepare(dir, path string) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if IsMissing(dir) {
+		return fmt.Errorf("%w: %s is missing", dbfile.ErrDamaged, path)
+	}
+	if err := dbfile.Create(path); err != nil {
+		return err
+	}
+
+	c, err := sqlite3.OpenFlags(dbfile.Address(path), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	if err != nil {
+		return err
+	}
+	// One of an earlier version gets checksums as soon as possible.
+	if err = dbfile.Protect(c); errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.FULL) {
+		err = nil
+	}
+	return errors.Join(err, c.Close())
+}
+
+// IsMissing reports whether a data folder has lost its database: it has data, and a new database
+// would be empty.
+func IsMissing(dir string) bool {
+	if _, err := os.Lstat(Path(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	for _, name := range []string{"files/*", "runs/*", "sessions/*", "audit.jsonl"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))); len(found) > 0 { // a good pattern
+			return true
+		}
+	}
+	return false
+}
+
+func migrate(ctx context.Context, db *sql.DB, dir string) error {
+	var have int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return err
+	}
+	switch {
+	case have == version:
+		return nil
+	case have > version:
+		return fmt.Errorf("%s has version %d, this program knows %d: use a newer rlm", file, have, version)
+	}
+
+	return Within(ctx, db, func(tx *sql.Tx) error {
+		script := tables
+		if have > 0 {
+			script = strings.Join(upgrades[have-1:], "") + tables
+		}
+		if _, err := tx.ExecContext(ctx, script+fmt.Sprintf("PRAGMA user_version = %d;", version)); err != nil {
+			return err
+		}
+		if have > 0 && have < withContents {
+			return enter(ctx, tx, dir)
+		}
+		return nil
+	})
+}
+
+// CreateEmpty makes an empty database, for the rows of a damaged one.
+func CreateEmpty(path string) error {
+	if err := dbfile.Create(path); err != nil {
+		return err
+	}
+	c, err := sqlite3.OpenFlags(dbfile.Address(path), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Exec(tables+fmt.Sprintf("PRAGMA user_version = %d;", version)), c.Close())
+}
+
+// Within runs work in a transaction.
+func Within(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := work(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Time returns a time as the tables have it, in nanoseconds; 0 for none.
+func Time(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// ReadTime is the reverse of Time.
+func ReadTime(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// Used returns the bytes of all files and sessions of a tenant.
+func Used(ctx context.Context, db *sql.DB, tenant string) (bytes int64, err error) {
+	err = db.QueryRowContext(ctx, `SELECT
+		(SELECT coalesce(sum(bytes), 0) FROM files WHERE tenant = ?1) +
+		(SELECT coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1)`, tenant).Scan(&bytes)
+	return bytes, err
+}

@@ -1,0 +1,288 @@
+package runs
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/inputs"
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/server/internal/access"
+	"github.com/rlmhq/rlm/server/internal/contents"
+	"github.com/rlmhq/rlm/server/internal/records"
+)
+
+// Options configure a Manager.
+type Options struct {
+	Engine   *rlm.Engine // with a Store
+	Profiles []Profile
+	DB       *sql.DB
+	Keys     *access.Keys
+	Meter    *access.Meter
+	// Contents have the contexts and events of runs. Dir is their folder, the data folder.
+	Contents *contents.Contents
+	Dir      string
+	// AtOnce bounds the runs at the same time, and Queue those that wait. As many direct answers
+	// go on and wait beside them.
+	AtOnce, Queue int
+	// Inputs say how contexts are read, MaxContext bounds one of them, in bytes.
+	Inputs     inputs.Options
+	MaxContext int64
+	Log        *slog.Logger
+	// Charged, if set, is called with what was spent.
+	Charged func(profile string, s ledger.Spending)
+	// Ended, if set, is called with the status of each run that has ended.
+	Ended func(profile, status string, elapsed time.Duration)
+}
+
+// Manager starts and keeps runs. It is safe for concurrent use.
+type Manager struct {
+	Options
+	db       *sql.DB
+	profiles map[string]*Profile
+
+	runs, directs *lane
+
+	mu     sync.Mutex
+	closed error // why no run may begin, nil while it may
+	lives  map[string]*live
+	unkept []unkept // ends of runs, until the database takes them
+	unpaid []unpaid // costs of direct answers, as well
+	work   sync.WaitGroup
+
+	changing sync.Mutex // held while a run that has ended is changed
+
+	life context.Context //nolint:containedctx // of direct answers, ends with Drain
+	kill context.CancelCauseFunc
+}
+
+// live is a run that goes on.
+type live struct {
+	record Record // as it was at the beginning
+	events *eventLog
+	usd    float64 // what it may spend, 0 for the profile's budget
+	hold   *access.Hold
+	ctx    context.Context //nolint:containedctx // ends with Cancel, and with the server
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// The reasons for which a run is ended from outside.
+var (
+	errCanceled = errors.New("the client has canceled it")
+	errDrained  = errors.New("the server stops")
+)
+
+// New returns a manager. Recover starts the runs that an earlier process has left.
+func New(o Options) *Manager {
+	m := &Manager{
+		Options: o, db: o.DB, profiles: map[string]*Profile{}, lives: map[string]*live{},
+		runs: newLane("runs", o.AtOnce, o.Queue), directs: newLane("direct answers", o.AtOnce, o.Queue),
+	}
+	m.life, m.kill = context.WithCancelCause(context.Background())
+	for i := range o.Profiles {
+		m.profiles[o.Profiles[i].Name] = &o.Profiles[i]
+	}
+	return m
+}
+
+// NewID returns an ID that nobody guesses, with a prefix such as "run_".
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+// folder returns the folder of a run, below the data folder.
+func folder(id string) string { return "runs/" + id }
+
+func (m *Manager) eventsPath(id string) string { return folder(id) + "/" + records.EventsFile }
+
+func (m *Manager) eventsFile(id string) string {
+	return filepath.Join(m.Dir, filepath.FromSlash(m.eventsPath(id)))
+}
+
+// Start begins a run of a key and returns its record. The error is for the client.
+func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, error) {
+	profile, err := m.Profile(r.Profile)
+	if err != nil {
+		return Record{}, err
+	}
+	if err := r.check(); err != nil {
+		return Record{}, err
+	}
+	r.Profile = profile.Name
+	if known, err := m.repeated(ctx, k.Tenant, &r); err != nil || known != "" {
+		if err != nil {
+			return Record{}, err
+		}
+		return m.Get(ctx, k.Tenant, known)
+	}
+
+	record := Record{
+		ID: NewID("run_"), Tenant: k.Tenant, Key: k.ID, Spec: r.Spec, Background: r.Background,
+		Status: StatusQueued, Created: time.Now().UTC(),
+	}
+	err = m.admit(ctx, k, record, false, func() error { return m.save(ctx, &record, &r) })
+	return record, err
+}
+
+// admit begins to drive a run, which an earlier process may have left. Prepare makes what it needs
+// first.
+func (m *Manager) admit(
+	ctx context.Context, k access.Key, record Record, isLeft bool, prepare func() error,
+) error {
+	profile, err := m.Profile(record.Spec.Profile)
+	if err != nil {
+		return err
+	}
+	turn, err := m.enlist(m.runs, k.Tenant, isLeft)
+	if err != nil {
+		return err
+	}
+	wants := profile.budget(&record.Spec).USD
+	hold, err := m.Meter.Begin(ctx, &k, wants)
+	if err != nil {
+		turn.leave()
+		return err
+	}
+	usd := hold.USD
+	if usd != wants { // the rest of the key's budget
+		usd += m.kept(ctx, &record)
+	}
+
+	l, err := m.open(record, usd, prepare)
+	if err != nil {
+		hold.Release()
+		turn.leave()
+		return err
+	}
+	l.hold = hold
+	go m.drive(l, turn, profile)
+	return nil
+}
+
+// open makes a live run.
+func (m *Manager) open(record Record, usd float64, prepare func() error) (l *live, err error) {
+	if err := prepare(); err != nil {
+		return nil, err
+	}
+	l = &live{record: record, usd: usd, done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	if l.events, err = openEvents(m.eventsFile(record.ID)); err != nil {
+		return nil, err
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lives[record.ID] != nil {
+		busy := problem.New(http.StatusConflict, "running", "the run goes on already")
+		return nil, errors.Join(busy, l.events.close())
+	}
+	m.lives[record.ID] = l
+	return l, nil
+}
+
+// live returns a run that goes on, nil for none.
+func (m *Manager) live(id string) *live {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lives[id]
+}
+
+// Cancel ends a run of a tenant. One that has ended stays as it is.
+func (m *Manager) Cancel(ctx context.Context, tenant, id string) error {
+	r, err := m.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	l := m.live(id)
+	if l == nil {
+		if r.Status == string(ledger.StatusParked) || r.Status == StatusInterrupted {
+			return m.setEnd(ctx, id, string(ledger.StatusCanceled), errCanceled.Error())
+		}
+		return nil
+	}
+
+	l.stop(errCanceled)
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Wait waits until a run of a tenant is over, and returns its record.
+func (m *Manager) Wait(ctx context.Context, tenant, id string) (Record, error) {
+	if _, err := m.Get(ctx, tenant, id); err != nil {
+		return Record{}, err
+	}
+
+	if l := m.live(id); l != nil {
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return Record{}, context.Cause(ctx)
+		}
+	}
+	return m.Get(ctx, tenant, id)
+}
+
+// Follow calls take with the number and the JSON of each event of a tenant's run after a number,
+// until the run is over. It calls idle whenever there is no further event at the time.
+func (m *Manager) Follow(
+	ctx context.Context, tenant, id string, after int64,
+	take func(n int64, event []byte) error, idle func() error,
+) error {
+	if _, err := m.Get(ctx, tenant, id); err != nil {
+		return err
+	}
+	if l := m.live(id); l != nil {
+		return l.events.follow(ctx, after, take, idle)
+	}
+
+	isKept, err := records.HasContents(ctx, m.db, m.eventsPath(id))
+	if err != nil {
+		return err
+	}
+	events, err := pastEvents(m.eventsFile(id), isKept)
+	if err != nil {
+		return err
+	}
+	return events.follow(ctx, after, take, idle)
+}
+
+// Drain lets no further run begin, waits for those that go on, and interrupts the ones that
+// have not ended when the context does. Recover continues them in the next process.
+func (m *Manager) Drain(ctx context.Context) {
+	m.mu.Lock()
+	m.closed = errDrained
+	m.mu.Unlock()
+	defer func() {
+		if err := m.keepEnds(context.WithoutCancel(ctx)); err != nil {
+			m.Log.Error("cannot keep the ends of runs", "error", err)
+		}
+	}()
+
+	ended := make(chan struct{})
+	go func() { m.work.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+
+	m.mu.Lock()
+	for _, l := range m.lives {
+		l.stop(errDrained)
+	}
+	m.mu.Unlock()
+	m.kill(errDrained)
+	<-ended
+}

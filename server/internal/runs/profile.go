@@ -1,0 +1,134 @@
+// Package runs starts, keeps and ends the runs of a server, for all of its wires. A run is a
+// durable run of the engine, with a record that knows its tenant, a log of events, and a
+// folder for its contexts.
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/text/lazyregexp"
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+)
+
+// Profile is a name for models, budgets and tiers, which clients choose as rlm/NAME.
+type Profile struct {
+	Name string
+	// Task has the models, the budget, the policy and the tools. A run adds its question and
+	// contexts.
+	Task rlm.AnswerTask
+	// Observe, if set, returns a function that observes the events of a run before it passes them
+	// to next. Done sends what the observer has left, which may take a while.
+	Observe func(ctx context.Context, next func(ledger.Event)) (
+		progress func(ledger.Event), done func(), err error)
+}
+
+// DefaultProfile is the profile of a request that names none.
+const DefaultProfile = "default"
+
+var validProfile = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+
+// Check reports profiles that no run can use, before a client finds out.
+func (m *Manager) Check(ctx context.Context) error {
+	var errs []error
+	for i := range m.Profiles {
+		errs = append(errs, m.check(ctx, &m.Profiles[i]))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Manager) check(ctx context.Context, p *Profile) error {
+	cfg := p.Task.Config.WithDefaults()
+	cfg.Open = m.Engine.Opener(p.Task.Policy)
+	err := cfg.Check()
+	if !validProfile.MatchString(p.Name) {
+		err = errors.Join(err, fmt.Errorf(
+			"%.40q cannot name a profile: use up to 32 lower-case letters, digits, dots and hyphens", p.Name))
+	}
+
+	if err == nil {
+		err = ledger.CheckModels(ctx, cfg.Models, nil, p.models()...)
+	}
+	if err != nil {
+		return fmt.Errorf("profile %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// models returns the names of the profile's models.
+func (p *Profile) models() []string {
+	cfg := p.Task.Config.WithDefaults()
+	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.ByDepth, cfg.Allowed)
+	for _, agent := range cfg.Agents {
+		names = append(names, agent.Model)
+	}
+	return names
+}
+
+// root returns the model of the profile's root loop.
+func (p *Profile) root() (llm.Model, error) {
+	cfg := p.Task.Config.WithDefaults()
+	name := cfg.Model
+	if len(cfg.ByDepth) > 0 {
+		name = cmp.Or(cfg.ByDepth[0], name)
+	}
+
+	model, err := cfg.Models.Resolve(name)
+	if err != nil {
+		return model, fmt.Errorf("profile %s: %w", p.Name, err)
+	}
+	return model, nil
+}
+
+// Profile returns a profile by its name, the default one for none.
+func (m *Manager) Profile(name string) (*Profile, error) {
+	name = cmp.Or(name, DefaultProfile)
+	if p := m.profiles[name]; p != nil {
+		return p, nil
+	}
+	e := problem.New(http.StatusNotFound, "unknown_profile",
+		"there is no profile %.40q: this server has %v", name, m.Names())
+	e.Param = "model"
+	return nil, e
+}
+
+// Names returns the names of the profiles, in order.
+func (m *Manager) Names() (names []string) {
+	for name := range m.profiles {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// least returns the smaller of two bounds, of which 0 is none.
+func least[N int64 | float64 | time.Duration](a, b N) N {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// budget returns the budget of a run: that of the profile, and no more than was asked for. USD
+// stays 0 without a bound of either, so that models without a price can be used.
+func (p *Profile) budget(spec *Spec) ledger.Budget {
+	a, b := p.Task.Config.Budget.WithDefaults(), spec.Budget
+	tight := ledger.Budget{
+		Calls: least(a.Calls, b.Calls), ToolCalls: least(a.ToolCalls, b.ToolCalls), Tokens: least(a.Tokens, b.Tokens),
+		InputTokens: least(a.InputTokens, b.InputTokens), OutputTokens: least(a.OutputTokens, b.OutputTokens),
+		Wall: least(a.Wall, b.Wall),
+	}
+
+	if p.Task.Config.Budget.USD > 0 || b.USD > 0 {
+		tight.USD = least(a.USD, b.USD)
+	}
+	return tight
+}

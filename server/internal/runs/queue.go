@@ -1,0 +1,179 @@
+package runs
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/rlmhq/rlm/internal/snippet/fairqueue"
+	"github.com/rlmhq/rlm/internal/text/problem"
+	"github.com/rlmhq/rlm/server/internal/access"
+	"github.com/rlmhq/rlm/server/internal/shares"
+)
+
+// lane is where work goes on, and where it waits for its turn. Runs and the snippets of MCP have one,
+// direct answers another one: a short answer waits for no run.
+type lane struct {
+	what    string // that goes on, in words
+	places  int
+	queue   *fairqueue.Queue // of those that their tenants let go first
+	waiting *shares.Pool
+
+	// Guarded by the manager.
+	running int
+	tenants map[string]*lineOfTenant
+}
+
+// lineOfTenant lets no more work of a tenant go on than the tenant has places.
+type lineOfTenant struct {
+	queue   *fairqueue.Queue
+	tickets int
+}
+
+func newLane(what string, places, queue int) *lane {
+	return &lane{
+		what: what, places: places, queue: fairqueue.New(places, math.MaxInt), waiting: shares.New(int64(queue)),
+		tenants: map[string]*lineOfTenant{},
+	}
+}
+
+// ticket is the right of a tenant to go on, once its turn comes.
+type ticket struct {
+	manager *Manager
+	lane    *lane
+	tenant  string
+	own     *lineOfTenant
+
+	// Guarded by the manager.
+	isQueued, isRunning, isOver bool
+}
+
+// enlist gives a tenant a ticket, or refuses at once if there is no room in the queue, or no more of
+// it for this tenant. Work that an earlier process has left is never refused. Leave ends a ticket.
+func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
+	t := &ticket{manager: m, lane: l, tenant: tenant}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed != nil {
+		return nil, problem.Later(http.StatusServiceUnavailable, "draining", 10*time.Second,
+			"the server is stopping: try again")
+	}
+	t.join()
+	if !t.begin(isLeft) {
+		t.leaveLine()
+		all, mine := l.waiting.Load(tenant)
+		return nil, problem.Later(http.StatusServiceUnavailable, "queue_full", 2*time.Second,
+			"%d %s go on and %d wait, %d of them of this tenant: try again", l.running, l.what, all, mine)
+	}
+	m.work.Add(1)
+	return t, nil
+}
+
+// join joins the line of its tenant. The caller holds mu.
+func (t *ticket) join() {
+	l := t.lane
+	if t.own = l.tenants[t.tenant]; t.own == nil {
+		t.own = &lineOfTenant{queue: fairqueue.New(access.Share(t.tenant, l.places), math.MaxInt)}
+		l.tenants[t.tenant] = t.own
+	}
+	t.own.tickets++
+}
+
+// leaveLine is the reverse of join. The caller holds mu.
+func (t *ticket) leaveLine() {
+	if t.own.tickets--; t.own.tickets == 0 {
+		delete(t.lane.tenants, t.tenant)
+	}
+}
+
+// begin takes a place, or else room in the queue. The caller holds mu.
+func (t *ticket) begin(isLeft bool) bool {
+	l := t.lane
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // so that nothing waits
+	if t.takePlace(now) == nil {
+		t.isRunning = true
+		l.running++
+		return true
+	}
+
+	take := l.waiting.Take
+	switch {
+	case isLeft:
+		take = l.waiting.TakeAlways
+	case access.IsAlone(t.tenant):
+		take = l.waiting.TakeFree
+	}
+	t.isQueued = take(t.tenant, 1)
+	return t.isQueued
+}
+
+// enter waits for the turn. Tenants take turns.
+func (t *ticket) enter(ctx context.Context) error {
+	if t.isRunning { // only the holder of the ticket changes it
+		return nil
+	}
+	if err := t.takePlace(ctx); err != nil {
+		return err
+	}
+
+	t.manager.mu.Lock()
+	defer t.manager.mu.Unlock()
+	t.leaveQueue()
+	t.isRunning = true
+	t.lane.running++
+	return nil
+}
+
+// takePlace waits for a place of the tenant, and then for one of all.
+func (t *ticket) takePlace(ctx context.Context) error {
+	if err := t.own.queue.Enter(ctx, t.tenant); err != nil {
+		return err
+	}
+	err := t.lane.queue.Enter(ctx, t.tenant)
+	if err != nil {
+		t.own.queue.Leave()
+	}
+	return err
+}
+
+// leaveQueue gives the room in the queue back. The caller holds mu.
+func (t *ticket) leaveQueue() {
+	if t.isQueued {
+		t.isQueued = false
+		t.lane.waiting.Give(t.tenant, 1)
+	}
+}
+
+// leave ends a ticket. A second call does nothing.
+func (t *ticket) leave() {
+	m := t.manager
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.isOver {
+		return
+	}
+
+	t.isOver = true
+	t.leaveQueue()
+	if t.isRunning {
+		t.lane.running--
+		t.lane.queue.Leave()
+		t.own.queue.Leave()
+	}
+	t.leaveLine()
+	m.work.Done()
+}
+
+// Load says how many runs and direct answers go on and wait.
+func (m *Manager) Load() (running, waiting int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range []*lane{m.runs, m.directs} {
+		all, _ := l.waiting.Load("")
+		running, waiting = running+l.running, waiting+int(all)
+	}
+	return running, waiting
+}

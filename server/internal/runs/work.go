@@ -1,0 +1,34 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/rlmhq/rlm/server/internal/access"
+)
+
+// noMoney is what work sets aside that pays for nothing: 0 would set the whole budget aside.
+const noMoney = 1e-9
+
+// Work does work that asks no model as a run of a key: it counts among the runs that go on, waits
+// for its turn among the tenants, and the server waits for its end. The context that work gets
+// ends when the server stops. The error is for the client.
+func (m *Manager) Work(ctx context.Context, k access.Key, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.life, func() { cancel(errDrained) })()
+
+	turn, err := m.enlist(m.runs, k.Tenant, false)
+	if err != nil {
+		return err
+	}
+	defer turn.leave()
+	hold, err := m.Meter.Begin(ctx, &k, noMoney)
+	if err != nil {
+		return err
+	}
+	defer hold.Release()
+	if err := turn.enter(ctx); err != nil {
+		return err
+	}
+	return work(ctx)
+}

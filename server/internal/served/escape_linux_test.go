@@ -1,0 +1,69 @@
+//go:build amd64 || arm64
+
+package served
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/testing/escapes"
+	"github.com/rlmhq/rlm/internal/testing/skip"
+	"github.com/rlmhq/rlm/server/internal/workers"
+	"github.com/rlmhq/rlm/standard"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// TestEscapeThroughTheAPI attacks tier wasm as a client of a server whose sandboxes live in workers.
+// Each case opens sessions over HTTP and runs its snippets there. Those that call functions of
+// their host do so over a WebSocket. The verdicts are those of the tier without a server.
+//
+// It leaves out the class contexts, because a client cannot name files of the server. Of the
+// classes whose attacks go on until a limit ends them, it runs every fifth: the tier's own test
+// runs them all.
+func TestEscapeThroughTheAPI(t *testing.T) {
+	skip.Short(t, "it runs hundreds of attacks")
+	skip.UnderRace(t)
+	s := start(t, inWorkers(t))
+	way := &apiTier{served: s}
+	for i := range 4 {
+		way.keys = append(way.keys, s.newKey(fmt.Sprint("tenant-", i)))
+	}
+	for _, tier := range s.engine.Tiers() {
+		if tier.Info().Name == rlm.TierWasm {
+			way.Tier = tier
+		}
+	}
+
+	for name, socket := range map[string]bool{"HTTP": false, "WebSocket": true} {
+		t.Run(name, func(t *testing.T) {
+			way.socket = socket
+			long := 0
+			escapes.RunThrough(t, way, func(c escapes.Case) bool {
+				if c.Class == "contexts" || strings.Contains(c.Source, "ask") != socket {
+					return false
+				}
+				switch c.Class {
+				case "session", "time", "exhaustion", "restart":
+					long++
+					return long%5 == 1
+				}
+				return true
+			})
+		})
+	}
+}
+
+// inWorkers are options of an engine whose tier wasm lives in workers, as that of rlm serve.
+func inWorkers(t *testing.T) rlm.Options {
+	t.Helper()
+	skip.WithoutJail(t)
+	return rlm.Options{Tiers: func(wasm tiers.Tier) ([]tiers.Tier, error) {
+		inWorkers, err := workers.Start(t.Context(), wasm, workers.Options{AllowSampled: true})
+		if err != nil {
+			return nil, err
+		}
+		return standard.Tiers(standard.Options{})(inWorkers)
+	}}
+}

@@ -1,0 +1,257 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/machine/attached"
+	"github.com/rlmhq/rlm/internal/machine/watchdog"
+	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/internal/wall/jail"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// jailName names the worker's program to package jail.
+const jailName = "tier-worker"
+
+func init() { //nolint:gochecknoinits // a jail starts this program again, and ends up here
+	jail.Register(jailName, runWorker)
+}
+
+// The files that a worker gets first: the socket for further files, the scratch file, and the
+// prepared parts of tier wasm, if there are any.
+const (
+	fileSocket = iota
+	fileScratch
+	fileParts
+)
+
+// testHook is what a test runs in a worker in place of a snippet that has taken it over, and
+// testSnippet what it runs before a snippet.
+var (
+	testHook    func(order string) any
+	testSnippet func(source string)
+)
+
+// exitStuck is the exit code of a worker that the watchdog has ended, and stuckProcess says so.
+const (
+	exitStuck    = 4
+	stuckProcess = "a snippet held a processor, and no limit ended it"
+)
+
+// runWorker is the worker's program.
+func runWorker(conn *os.File) int {
+	// Guests may compute on all processors, and a message must not wait for one of them.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+	watchdog.EndProcess(exitStuck, stuckProcess+"\n")
+	w, err := newInside(conn)
+	if err == nil {
+		err = w.serve(conn)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 1
+	}
+
+	return 0
+}
+
+// inside is a worker, seen from inside.
+type inside struct {
+	engine  *rlm.Engine
+	tier    tiers.Tier
+	files   *receiver
+	scratch *os.File
+	conn    *jsonrpc.Conn
+	ballast []byte // which is never touched
+
+	mu    sync.Mutex
+	boxes map[int64]*box
+}
+
+func newInside(conn *os.File) (*inside, error) {
+	_, first, err := receiveFiles(conn)
+	if err != nil {
+		return nil, err
+	}
+	if len(first) < fileParts {
+		return nil, errors.New("the parent has sent no files")
+	}
+	if len(first) > fileParts {
+		parts := first[fileParts]
+		if err := attached.Use(parts, func() (*os.File, error) { return duplicate(parts) }); err != nil {
+			return nil, err
+		}
+	}
+
+	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
+		return nil, err
+	}
+	socket, err := duplicate(first[fileSocket]) // which the poller knows
+	if err != nil {
+		return nil, err
+	}
+	bigtext.KeepCopiesIn(memoryFile)
+
+	w := &inside{scratch: first[fileScratch], files: newReceiver(socket), boxes: map[int64]*box{}}
+	return w, nil
+}
+
+// hello prepares the tier that the parent names.
+func (w *inside) hello(ctx context.Context, p helloParams) (_ none, err error) {
+	// The collector counts it, and so runs seldom: beside snippets that compute, each of its runs
+	// delays those that are short.
+	w.ballast = make([]byte, min(p.Garbage, maxGarbage))
+	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: p.Engine})
+	if err != nil {
+		return none{}, err
+	}
+	for _, tier := range w.engine.Tiers() {
+		if tier.Info().Name == p.Tier {
+			w.tier = tier
+			return none{}, tier.Warm(ctx)
+		}
+	}
+
+	return none{}, failed("there is no tier %q", p.Tier)
+}
+
+func duplicate(file *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
+}
+
+// serve answers the parent until it is gone.
+func (w *inside) serve(conn *os.File) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	w.conn = jsonrpc.New(conn, conn, w, log)
+	return w.conn.Serve(context.Background())
+}
+
+// Notice implements jsonrpc.Handler.
+func (w *inside) Notice(method string, params jsonrpc.Raw) error {
+	var p pauseParams
+	switch method {
+	case methodStop, methodResume:
+		if err := jsonrpc.Decode(params, &p); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("unknown notification %q", method)
+	}
+
+	b := w.find(p.Session)
+	switch {
+	case b == nil: // it has ended
+	case method == methodStop:
+		b.stop()
+	default:
+		b.resume(p.Number)
+	}
+	return nil
+}
+
+// Begin implements jsonrpc.Handler.
+func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (jsonrpc.Answer, error) {
+	switch method {
+	case methodHello:
+		return answer(ctx, params, w.hello)
+	case methodPing:
+		return func() (any, error) { return none{}, nil }, nil
+	case methodOpen:
+		return answer(ctx, params, w.open)
+	case methodRun:
+		return w.beginRun(ctx, params)
+	case methodFork:
+		return answer(ctx, params, w.fork)
+	case methodExtend:
+		return answer(ctx, params, w.extend)
+	case methodPause:
+		return answer(ctx, params, w.pause)
+	case methodSave:
+		return answer(ctx, params, w.savePages)
+	case methodExport:
+		return answer(ctx, params, w.export)
+	case methodImport:
+		return answer(ctx, params, w.importState)
+	case methodCollect:
+		return answer(ctx, params, w.collect)
+	case methodClose:
+		return answer(ctx, params, w.close)
+	}
+
+	if testHook != nil {
+		return func() (any, error) { return testHook(method), nil }, nil
+	}
+	return nil, jsonrpc.NewError(jsonrpc.CodeUnknownMethod, nil, "unknown method %q", method)
+}
+
+// answer decodes parameters, and returns a function that answers.
+func answer[P, R any](
+	ctx context.Context, params jsonrpc.Raw, f func(context.Context, P) (R, error),
+) (jsonrpc.Answer, error) {
+	var p P
+	if err := jsonrpc.Decode(params, &p); err != nil {
+		return nil, err
+	}
+	return func() (any, error) {
+		r, err := f(ctx, p)
+		return r, describeError(err)
+	}, nil
+}
+
+// describeError returns an error of a tier as it crosses the connection.
+func describeError(err error) error {
+	var broken *tiers.BrokenError
+	var rejected *tiers.RejectedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &broken):
+		d := details{Kind: kindBroken, Tier: broken.Tier, Effects: broken.Effects, Lost: broken.Lost}
+		return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", broken.Err)
+	case errors.As(err, &rejected):
+		d := details{
+			Kind: kindRejected, Tier: rejected.Tier, Missing: rejected.Missing, Reason: rejected.Reason,
+			Effects: rejected.Effects,
+		}
+		return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", err)
+	}
+
+	return failed("%v", err)
+}
+
+func (w *inside) find(id int64) *box {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.boxes[id]
+}
+
+// use returns a session, and errors without one.
+func (w *inside) use(id int64) (*box, error) {
+	if b := w.find(id); b != nil {
+		return b, nil
+	}
+	return nil, failed("there is no session %d", id)
+}
+
+func (w *inside) adopt(id int64, b *box) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.id = id
+	w.boxes[id] = b
+}

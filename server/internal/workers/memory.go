@@ -1,0 +1,248 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/rlmhq/rlm/internal/snippet/slots"
+)
+
+// The memory of the workers has two bounds. A worker's own limit is what its sessions may use
+// together, so that no session below its limit ends the others; it grows with them. And a snippet
+// begins only if all workers together have room for what it may still take: idle sessions leave
+// for it, to which the limits would not matter.
+
+const (
+	// baseMemory is what a worker needs beside its sessions, in bytes.
+	baseMemory = 128 << 20
+	// maxGarbage bounds what a worker may hold of garbage, which is a small share of all memory.
+	maxGarbage   = 64 << 20
+	garbageShare = 128
+	// leastMemory is the least that a session can work with.
+	leastMemory = 40 << 20
+	// spareMemory is what a snippet needs beside the memory of its interpreter.
+	spareMemory = 16 << 20
+	// memoryStep rounds the limits of workers, which then change rarely.
+	memoryStep = 256 << 20
+	// measureEvery is how long a measurement of the workers' memory counts.
+	measureEvery = 100 * time.Millisecond
+)
+
+// needOf returns what a session may make its worker use, in bytes: its interpreter, a checkpoint
+// of that, and the pages that a save copies.
+func needOf(limit int64) int64 { return 2*limit + min(limit, maxPages) }
+
+// garbageOf returns how much garbage one of the workers may hold that have so much memory.
+func garbageOf(most int64) uint64 {
+	return uint64(min(most/garbageShare, maxGarbage)) //nolint:gosec // above 0
+}
+
+// mostLimit is the inverse of needOf.
+func mostLimit(need int64) int64 {
+	if limit := (need - maxPages) / 2; limit >= maxPages {
+		return limit
+	}
+	return need / 3
+}
+
+// ledger is the memory of all workers. pool.mu guards it.
+type ledger struct {
+	most     int64            // that all workers may use
+	share    int64            // that those of one tenant may use
+	measured time.Time        // when used was
+	used     map[string]int64 // by tenants
+	total    int64            // the sum of used
+	lent     map[string]int64 // to snippets that run, by tenants
+	lentAll  int64
+}
+
+func newLedger(most int64) ledger {
+	return ledger{most: most, share: most - most/4, used: map[string]int64{}, lent: map[string]int64{}}
+}
+
+// room returns what a snippet of a tenant may still take.
+func (l *ledger) room(tenant string) int64 {
+	return min(l.most-l.total-l.lentAll, l.share-l.used[tenant]-l.lent[tenant])
+}
+
+func (l *ledger) lend(tenant string, bytes int64) {
+	l.lentAll += bytes
+	if l.lent[tenant] += bytes; l.lent[tenant] == 0 {
+		delete(l.lent, tenant)
+	}
+}
+
+// growth returns by how much a snippet of the session may make its worker grow. using is held.
+func (s *sandbox) growth() int64 {
+	held := min(s.held, s.limits.Memory)
+	return s.limits.Memory - held + max(0, held-s.checkpointed) + spareMemory
+}
+
+// lend waits until there is memory for a snippet of the session, and lends it so many bytes. using
+// is held.
+func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
+	for begun := time.Now(); ; {
+		p.measure(measureEvery)
+		p.mu.Lock()
+		room, changed := p.memory.room(s.tenant), p.changed
+		if need <= room {
+			p.memory.lend(s.tenant, need)
+			p.mu.Unlock()
+			return nil
+		}
+		leave := p.findLargest(func(w *worker) bool {
+			return !p.memory.isShareUsed(s.tenant, need) || w.isTaken && w.tenant == s.tenant
+		})
+		if leave != nil && leave.memory.Load() < s.held/2 {
+			leave = nil // a large session is not worth many small ones
+		}
+		p.mu.Unlock()
+
+		switch {
+		case leave != nil && leave.evict(context.WithoutCancel(ctx)):
+			p.measure(0)
+			continue
+		case time.Since(begun) > p.patience:
+			return p.explainRoom(s, need)
+		}
+		if err := sleep(ctx, changed, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// giveBack takes back what was lent to a tenant, and notes that its sessions use so much more until
+// that is measured.
+func (p *pool) giveBack(tenant string, bytes, more int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory.lend(tenant, -bytes)
+	if more > 0 && p.memory.used[tenant] > 0 {
+		p.memory.used[tenant] += more
+		p.memory.total += more
+	}
+}
+
+// relend changes what is lent to a tenant, without waiting.
+func (p *pool) relend(tenant string, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory.lend(tenant, bytes)
+}
+
+// isShareUsed reports whether so many bytes are too much for the share of a tenant.
+func (l *ledger) isShareUsed(tenant string, need int64) bool {
+	return need > l.share-l.used[tenant]-l.lent[tenant]
+}
+
+// explainRoom returns the error of a snippet for which there is no memory.
+func (p *pool) explainRoom(s *sandbox, need int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := &p.memory
+	size := func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) } //nolint:gosec // not negative
+
+	if l.isShareUsed(s.tenant, need) {
+		return fmt.Errorf("%w: the snippet may take %s, and sessions of this tenant hold %s of the %s that a tenant "+
+			"may have: delete some, or some of their variables", slots.ErrBusy, size(need),
+			size(l.used[s.tenant]+l.lent[s.tenant]), size(l.share))
+	}
+	return fmt.Errorf("%w: the snippet may take %s, and sessions hold %s of the %s that all workers may have",
+		slots.ErrBusy, size(need), size(l.total+l.lentAll), size(l.most))
+}
+
+// measure reads what the workers use, unless that was done just now.
+func (p *pool) measure(every time.Duration) {
+	p.mu.Lock()
+	if time.Since(p.memory.measured) < every {
+		p.mu.Unlock()
+		return
+	}
+	p.memory.measured = time.Now()
+	owners := map[*worker]string{}
+	for w := range p.workers {
+		owners[w] = w.tenant
+	}
+	p.mu.Unlock()
+
+	used, total := map[string]int64{}, int64(0)
+	for w, tenant := range owners {
+		bytes := w.jail.Memory()
+		w.memory.Store(bytes)
+		used[tenant] += bytes
+		total += bytes
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory.used, p.memory.total = used, total
+}
+
+// watchMemory looks after the memory of the workers, until the pool is closed. If snippets have
+// outgrown what was lent, sessions that rest leave. If that is not enough, the worker that has
+// most ends: else the kernel would choose a process.
+func (p *pool) watchMemory() {
+	ticker := time.NewTicker(2 * measureEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.life.Done():
+			return
+		case <-ticker.C:
+		}
+		p.measure(measureEvery)
+		p.mu.Lock()
+		isOver := p.memory.total > p.memory.most
+		var leave *sandbox
+		var largest *worker
+		if isOver {
+			leave = p.findLargest(func(*worker) bool { return true })
+			for w := range p.workers {
+				if largest == nil || w.memory.Load() > largest.memory.Load() {
+					largest = w
+				}
+			}
+		}
+		p.mu.Unlock()
+
+		switch {
+		case !isOver:
+		case leave != nil && leave.evict(p.life):
+			p.measure(0)
+		case largest != nil:
+			largest.end(CauseMemory, fmt.Sprintf("all workers together use more than %s, and it used most",
+				humanize.IBytes(uint64(p.memory.most)))) //nolint:gosec // not negative
+		}
+	}
+}
+
+// limitMemory lets a worker have what its sessions may use, up to what all workers may. That is more
+// than the share of a tenant: a session that is saved takes more memory for a while.
+func (w *worker) limitMemory(ctx context.Context) error {
+	w.resizing.Lock()
+	defer w.resizing.Unlock()
+	w.pool.mu.Lock()
+	need := int64(baseMemory)
+	for _, s := range w.boxes {
+		need += needOf(s.limits.Memory)
+	}
+	need = min((need+memoryStep-1)/memoryStep*memoryStep, w.pool.memory.most)
+	w.pool.mu.Unlock()
+	if need <= w.limit.Load() {
+		return nil
+	}
+
+	if err := w.jail.SetMemory(context.WithoutCancel(ctx), need); err != nil { // a worker that lives has its cgroup
+		w.pool.options.Log.Debug("cannot give a worker more memory", "error", err)
+		w.lose(nil)
+		<-w.gone
+		return errGone
+	}
+	w.limit.Store(need)
+	return nil
+}

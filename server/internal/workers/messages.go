@@ -1,0 +1,252 @@
+package workers
+
+import (
+	"time"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// The methods that the parent calls, and those that the worker calls.
+const (
+	methodHello   = "hello"
+	methodPing    = "ping"
+	methodOpen    = "open"
+	methodRun     = "run"
+	methodStop    = "stop" // a notification
+	methodFork    = "fork"
+	methodExtend  = "extend"
+	methodPause   = "pause"
+	methodResume  = "resume" // a notification
+	methodSave    = "save"
+	methodExport  = "export"
+	methodImport  = "import"
+	methodCollect = "collect"
+	methodClose   = "close"
+
+	methodCall   = "call"
+	methodText   = "text"
+	methodOutput = "output" // a notification
+	methodPart   = "part"   // a notification
+)
+
+// token names files that were sent beside a message. Zero means none.
+type token uint64
+
+// none is an answer without fields.
+type none struct{}
+
+type ofSession struct {
+	Session int64 `json:"session"`
+}
+
+// helloParams come first, and once.
+type helloParams struct {
+	Tier   string `json:"tier"`
+	Engine string `json:"engine"`
+	// Garbage is about how much more of it than usual there may be, in bytes.
+	Garbage uint64 `json:"garbage"`
+}
+
+// limits are those of tiers.Limits, times in nanoseconds.
+type limits struct {
+	Wall            int64  `json:"wall"`
+	Active          int64  `json:"active"`
+	Memory          int64  `json:"memory"`
+	Output          int64  `json:"output"`
+	HostCalls       int    `json:"host_calls"`
+	HostCallsAtOnce int    `json:"host_calls_at_once"`
+	Fuel            uint64 `json:"fuel"`
+}
+
+func encodeLimits(l tiers.Limits) limits {
+	return limits{
+		int64(l.Wall), int64(l.Active), l.Memory, l.Output, l.HostCalls, l.HostCallsAtOnce, l.Fuel,
+	}
+}
+
+func (l limits) decode() tiers.Limits {
+	return tiers.Limits{
+		Wall: time.Duration(l.Wall), Active: time.Duration(l.Active), Memory: l.Memory, Output: l.Output,
+		HostCalls: l.HostCalls, HostCallsAtOnce: l.HostCallsAtOnce, Fuel: l.Fuel,
+	}
+}
+
+type openParams struct {
+	ofSession
+	Language      tiers.Language   `json:"language,omitempty"`
+	Limits        limits           `json:"limits"`
+	Functions     []functionParams `json:"functions"`
+	Inputs        []inputParams    `json:"inputs"`
+	Deterministic bool             `json:"deterministic,omitempty"`
+	Out           bool             `json:"out,omitempty"`
+	HasHost       bool             `json:"has_host,omitempty"`
+	// Packages are a zip archive.
+	Packages token `json:"packages,omitempty"`
+}
+
+// functionParams is a tiers.Function.
+type functionParams struct {
+	Name  string `json:"name"`
+	Doc   string `json:"doc,omitempty"`
+	Value []byte `json:"value,omitempty"`
+	Timed bool   `json:"timed,omitempty"`
+}
+
+func encodeFunctions(list []tiers.Function) []functionParams {
+	all := []functionParams{}
+	for _, f := range list {
+		all = append(all, functionParams{f.Name, f.Doc, f.Value, f.Timed})
+	}
+	return all
+}
+
+func decodeFunctions(list []functionParams) []tiers.Function {
+	var all []tiers.Function
+	for _, f := range list {
+		all = append(all, tiers.Function{Name: f.Name, Doc: f.Doc, Value: f.Value, Timed: f.Timed})
+	}
+	return all
+}
+
+// inputParams is a tiers.Input.
+type inputParams struct {
+	Name     string      `json:"name"`
+	Variable string      `json:"variable,omitempty"`
+	Text     *textParams `json:"text,omitempty"`
+	// Dir is a file with a listing in JSON.
+	Dir token `json:"dir,omitempty"`
+	// Value is a file with JSON.
+	Value token `json:"value,omitempty"`
+}
+
+// textParams is a text. Its file, and that of the original, come under the token.
+type textParams struct {
+	bigtext.Handed
+	Files    token           `json:"files"`
+	Original *bigtext.Handed `json:"original,omitempty"`
+}
+
+// listing is the list of a directory. Names are bytes: not all are UTF-8.
+type listing struct {
+	Names [][]byte
+	Sizes []int64
+}
+
+type extendParams struct {
+	ofSession
+	Functions []functionParams `json:"functions"`
+	Inputs    []inputParams    `json:"inputs"`
+}
+
+type runParams struct {
+	ofSession
+	Language   tiers.Language `json:"language"`
+	Source     []byte         `json:"source"`
+	Rejectable bool           `json:"rejectable,omitempty"`
+	Seed       []byte         `json:"seed,omitempty"`
+	Began      time.Time      `json:"began,omitzero"`
+	Stream     bool           `json:"stream,omitempty"`
+}
+
+// pauseParams name a pause of a snippet. The number goes up within a session.
+type pauseParams struct {
+	ofSession
+	Number int `json:"number"`
+}
+
+type forkParams struct {
+	ofSession
+	As int64 `json:"as"`
+}
+
+// stateParams is a tiers.State whose data is in a file: that of the token, or the scratch file.
+type stateParams struct {
+	ofSession
+	Language tiers.Language `json:"language"`
+	Format   string         `json:"format"`
+	From     string         `json:"from"`
+	Snippet  int            `json:"snippet"`
+	Left     []tiers.Left   `json:"left"`
+	Bytes    int64          `json:"bytes"`
+	Data     token          `json:"data,omitempty"`
+	// Pages are a file with the pages of an interpreter, whose values Data then lacks.
+	Pages token `json:"pages,omitempty"`
+}
+
+type reportResult struct {
+	Moved   int          `json:"moved"`
+	Left    []tiers.Left `json:"left"`
+	Exact   bool         `json:"exact,omitempty"`
+	Inexact string       `json:"inexact,omitempty"`
+}
+
+// saveParams ask for the pages of an interpreter, in a file.
+type saveParams struct {
+	ofSession
+	File token `json:"file"`
+}
+
+// saveResult has what belongs to the pages.
+type saveResult struct {
+	Head []byte `json:"head"`
+}
+
+type collectResult struct {
+	Bytes int64  `json:"bytes"` // of the tar stream in the scratch file
+	Lost  string `json:"lost"`
+}
+
+type callParams struct {
+	ofSession
+	Function string            `json:"function"`
+	Args     [][]byte          `json:"args"`
+	Named    map[string][]byte `json:"named"`
+	Snippet  int               `json:"snippet"`
+	Ordinal  int               `json:"ordinal"`
+}
+
+type callResult struct {
+	Value []byte `json:"value"`
+}
+
+// textRequest asks for a file of an input: the input itself, one of a directory, or the rows of a
+// table.
+type textRequest struct {
+	ofSession
+	Input int    `json:"input"`
+	File  []byte `json:"file,omitempty"`
+	Bytes bool   `json:"bytes,omitempty"`
+	Table *int   `json:"table,omitempty"`
+}
+
+type textResult struct {
+	Text textParams `json:"text"`
+}
+
+type outputParams struct {
+	ofSession
+	IsError bool   `json:"is_error,omitempty"`
+	Data    []byte `json:"data"`
+}
+
+// details are the data of an error.
+type details struct {
+	// Kind is "rejected", "broken" or empty.
+	Kind    string        `json:"kind,omitempty"`
+	Tier    string        `json:"tier,omitempty"`
+	Missing string        `json:"missing,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Effects tiers.Effects `json:"effects,omitempty"`
+	Lost    *tiers.Loss   `json:"lost,omitempty"`
+}
+
+const (
+	kindRejected = "rejected"
+	kindBroken   = "broken"
+)
+
+func failed(format string, args ...any) error {
+	return jsonrpc.NewError(jsonrpc.CodeServer, nil, format, args...)
+}

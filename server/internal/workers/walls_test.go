@@ -1,0 +1,145 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/data/bigtext"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// secret is what no worker must see.
+const secret = "sk-not-for-workers"
+
+// TestANativeAttackReachesNothing runs in the worker what an attacker could run who has broken out
+// of the WebAssembly: every call goes to the kernel as it is.
+func TestANativeAttackReachesNothing(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", secret)
+	folder := t.TempDir()
+	store := filepath.Join(folder, "store")
+	if err := os.WriteFile(store, []byte(secret), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+
+	text := bigtext.FromBytes("a", []byte("the context"))
+	box := open(t, openTier(t, Options{}), tiers.Config{Inputs: []tiers.Input{{Text: text}}}).(*sandbox)
+	mustPrint(t, box, "print(context)", "the context\n")
+
+	parent := os.Getpid()
+	denied := []string{"operation not permitted", "permission denied", "no such process", "function not implemented"}
+	for _, order := range []string{
+		"read " + store, "list " + folder, "list /", "write " + store, "read /proc/self/environ",
+		fmt.Sprintf("read /proc/%d/environ", parent), fmt.Sprintf("read /proc/%d/mem", parent),
+		"read /proc/1/environ", "read /etc/passwd", "read /proc/self/exe", "execute /bin/sh", "clone",
+		fmt.Sprint("signal ", parent), "signal 1", fmt.Sprint("trace ", parent), "trace 1",
+		fmt.Sprint("peek ", parent), "peek 1", "keyring",
+		fmt.Sprint("socket ", unix.AF_INET, unix.SOCK_STREAM), fmt.Sprint("socket ", unix.AF_INET6, unix.SOCK_DGRAM),
+		fmt.Sprint("socket ", unix.AF_UNIX, unix.SOCK_STREAM), fmt.Sprint("socket ", unix.AF_NETLINK, unix.SOCK_RAW),
+		fmt.Sprint("socket ", unix.AF_VSOCK, unix.SOCK_STREAM),
+	} {
+		said, err := box.Attack(order)
+		if err != nil {
+			t.Fatalf("%s: %v", order, err)
+		}
+		isDenied := false
+		for _, text := range denied {
+			isDenied = isDenied || strings.Contains(said, text)
+		}
+		if !isDenied {
+			t.Errorf("%s: %s", order, said)
+		}
+	}
+
+	for _, order := range []string{"environment", "arguments"} {
+		said, err := box.Attack(order)
+		if err != nil || strings.Contains(said, secret) || strings.Contains(said, "PATH=") {
+			t.Errorf("%s: %s, %v", order, said, err)
+		}
+	}
+	if said, err := box.Attack("writable"); err != nil || said != "" {
+		t.Errorf("the worker can write to files: %s, %v", said, err)
+	}
+
+	mustPrint(t, box, "print(1)", "1\n")
+}
+
+// TestAWorkerHasFewDescriptors compares what a worker has open with what it needs: nothing of the
+// parent, such as a listener, is among it.
+func TestAWorkerHasFewDescriptors(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
+	said, err := box.Attack("descriptors")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	sockets := 0
+	for _, one := range strings.Fields(said) {
+		if strings.Contains(one, fmt.Sprintf(":%o:", unix.S_IFSOCK)) {
+			sockets++
+		}
+	}
+	// The connection, and the socket for files with its first copy.
+	if sockets > 3 || len(strings.Fields(said)) > 16 {
+		t.Errorf("the worker has %d sockets: %s", sockets, said)
+	}
+}
+
+// TestTenantsDoNotShareWorkers puts sessions of two tenants side by side.
+func TestTenantsDoNotShareWorkers(t *testing.T) {
+	tier := openTier(t, Options{})
+	label := func(name string) tiers.Config {
+		return tiers.Config{Labels: map[string]string{"tenant": name}}
+	}
+	a, b := open(t, tier, label("a")).(*sandbox), open(t, tier, label("b")).(*sandbox)
+	again := open(t, tier, label("a")).(*sandbox)
+	if a.worker == b.worker || a.worker != again.worker {
+		t.Errorf("workers %p of a, %p of b, %p of a again", a.worker, b.worker, again.worker)
+	}
+
+	shared := openTier(t, Options{ShareWorkers: true})
+	a, b = open(t, shared, label("a")).(*sandbox), open(t, shared, label("b")).(*sandbox)
+	if a.worker != b.worker {
+		t.Error("with ShareWorkers, tenants have workers of their own")
+	}
+}
+
+// TestAWithheldAnswerEndsTheWorker: nobody waits for ever for the end of a request that was cancelled.
+func TestAWithheldAnswerEndsTheWorker(t *testing.T) {
+	t.Parallel()
+	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
+	runSnippet(t, box, "x = 1")
+	w := box.worker
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+
+	err := w.callToEnd(ctx, "withhold", nil, &attackResult{})
+	<-w.gone
+	if cause, why := w.why(); !errors.Is(err, context.DeadlineExceeded) || cause != CauseSilent {
+		t.Errorf("%v; the worker ended with %v, %s", err, cause, why)
+	}
+}

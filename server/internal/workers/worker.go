@@ -1,0 +1,394 @@
+//go:build linux && (amd64 || arm64)
+
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
+	"github.com/rlmhq/rlm/internal/wall/jail"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// worker is a worker, seen from the parent.
+type worker struct {
+	pool    *pool
+	jail    *jail.Process
+	conn    *jsonrpc.Conn
+	sender  *sender
+	scratch *os.File
+	begun   time.Time
+
+	scratching sync.Mutex // held while the scratch file is in use
+	lastID     atomic.Int64
+	memory     atomic.Int64 // that it used when that was measured last
+
+	resizing sync.Mutex   // held while limit changes
+	limit    atomic.Int64 // of its memory
+
+	gone   chan struct{} // closed when it has ended and its sessions know
+	ending sync.Once
+	served chan struct{} // closed when the connection has ended
+
+	mu      sync.Mutex // guards what follows
+	cause   Cause      // why it has ended
+	reason  string     // the same in words, from the parent if it has ended the worker
+	broke   string     // how its connection broke
+	exit    jail.Exit
+	running map[int64]*running // snippets
+
+	// Guarded by pool.mu.
+	tenant      string
+	isTaken     bool // it belongs to a tenant
+	company     company
+	isCondemned bool // it gets no further snippets
+	boxes       map[int64]*sandbox
+	emptied     time.Time // when its last session left
+	wasReady    bool
+	isClosed    bool
+}
+
+const (
+	// startTimeout bounds the start of a worker, endTimeout its end.
+	startTimeout = 60 * time.Second
+	endTimeout   = 10 * time.Second
+	// ownThreads and openFiles are limits of the process.
+	ownThreads = 256
+	openFiles  = 4096
+	// addressSpace is what a worker reserves: 8 GiB and more for each session, and most of it
+	// is never used.
+	addressSpace = 1 << 44
+	// maxFile bounds a file in memory.
+	maxFile = 8 << 30
+	// cpuSeconds bounds the processor time of a worker's life: ten years.
+	cpuSeconds = 10 * 365 * 24 * 3600
+)
+
+// jailFor configures the jail of a worker, which begins with so much memory.
+func (o Options) jailFor(memory int64) jail.Config {
+	class := jail.Full
+	if o.AllowNested {
+		class = jail.Nested
+	}
+	return jail.Config{
+		Worker: jailName, Profile: jail.Engine, MinClass: class, AllowSampled: o.AllowSampled,
+		Limits: jail.Limits{
+			Memory: memory, AddressSpace: addressSpace, Processes: ownThreads, OpenFiles: openFiles,
+			FileSize: maxFile, CPUSeconds: cpuSeconds,
+		},
+	}
+}
+
+// startWorker starts a worker and waits until it is ready.
+func (p *pool) startWorker(ctx context.Context) (*worker, error) {
+	parts, err := p.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := min(baseMemory+needOf(tiers.DefaultLimits().Memory), p.memory.most)
+	j, err := jail.Start(context.WithoutCancel(ctx), p.options.jailFor(limit))
+	if err != nil {
+		return nil, fmt.Errorf("cannot start a worker: %w", err)
+	}
+
+	w := &worker{
+		pool: p, jail: j, begun: time.Now(), gone: make(chan struct{}), served: make(chan struct{}),
+		boxes: map[int64]*sandbox{}, running: map[int64]*running{},
+	}
+	w.limit.Store(limit)
+	if err := w.greet(ctx, parts); err != nil {
+		err = fmt.Errorf("cannot start a worker: %w (it wrote %q)", err, jail.LastLine(j.Output()))
+		w.end(causeNone, "it did not start")
+		<-w.gone
+		return nil, err
+	}
+
+	go w.watch()
+	return w, nil
+}
+
+// greet sends the first files, and waits for the first answer.
+func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
+	conn := w.jail.Conn()
+	w.conn = jsonrpc.New(conn, conn, w, w.pool.options.Log)
+	if w.scratch, err = memoryFile(); err != nil {
+		return w.ungreeted(err)
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return w.ungreeted(err)
+	}
+	defer theirs.Close()
+	w.sender = &sender{conn: ours}
+
+	first := []*os.File{theirs, w.scratch}
+	if parts != nil {
+		first = append(first, parts)
+	}
+	stream, ok := conn.(*net.UnixConn)
+	if !ok {
+		return w.ungreeted(errors.New("its connection cannot carry files"))
+	}
+
+	if _, err := (&sender{conn: stream}).send(first...); err != nil {
+		return w.ungreeted(err)
+	}
+
+	go w.serve()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	hello := helloParams{w.pool.inner.Info().Name, w.pool.options.Engine, garbageOf(w.pool.memory.most)}
+	return w.conn.Call(ctx, methodHello, hello, nil)
+}
+
+// ungreeted ends the serving of a worker that was never served.
+func (w *worker) ungreeted(err error) error {
+	go w.serve()
+	return err
+}
+
+// serve reads what the worker sends until its end, and then tells its sessions.
+func (w *worker) serve() {
+	err := w.conn.Serve(context.Background())
+	close(w.served)
+	w.lose(err)
+}
+
+// lose ends the worker after an error of its connection, nil for the end of the stream. If the
+// connection broke, the reason is how the worker itself has ended.
+func (w *worker) lose(err error) {
+	if err != nil && !isBroken(err) {
+		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
+		return
+	}
+	w.mu.Lock()
+	if err != nil && w.broke == "" {
+		w.broke = "its connection broke: " + err.Error()
+	}
+	w.mu.Unlock()
+	w.end(causeNone, "")
+}
+
+// isBroken reports whether an error is of a connection whose other end is gone.
+func isBroken(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, jsonrpc.ErrClosed) || errors.Is(err, unix.EPIPE) ||
+		errors.Is(err, unix.ECONNRESET)
+}
+
+// end ends the worker. The reason is empty if it has ended by itself, and the cause if the parent
+// has no use for it any more.
+func (w *worker) end(cause Cause, reason string) {
+	w.ending.Do(func() {
+		w.mu.Lock()
+		w.cause, w.reason = cause, reason
+		w.mu.Unlock()
+		go w.finish()
+	})
+}
+
+// finish kills the worker, waits for its end, and tells its sessions.
+func (w *worker) finish() {
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if w.endedItself() {
+		patient, stop := context.WithTimeout(ctx, lastMoment)
+		_, _ = w.jail.Wait(patient) // only to learn how; what does not end is killed
+		stop()
+	}
+	isOut := w.jail.OOM()
+	err := w.jail.Kill()
+	exit, waited := w.jail.Wait(ctx)
+	if err = errors.Join(err, waited); err != nil {
+		w.pool.options.Log.Error("cannot end a worker", "error", err)
+	}
+
+	exit.OOM = exit.OOM || isOut
+	<-w.served
+
+	if w.sender != nil {
+		_ = w.sender.conn.Close() // nobody reads it
+	}
+	if w.scratch != nil {
+		_ = w.scratch.Close() // it is in memory
+	}
+	w.explain(exit)
+	w.pool.forget(w)
+	close(w.gone)
+}
+
+// explain settles why the worker has ended. Its memory comes first: the rest may follow from that.
+func (w *worker) explain(exit jail.Exit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.exit = exit
+	switch {
+	case exit.OOM && w.cause != CauseMemory:
+		w.cause, w.reason = CauseMemory, fmt.Sprintf("out of memory: it may use %s",
+			humanize.IBytes(uint64(w.limit.Load()))) //nolint:gosec // above 0
+	case w.reason != "":
+	case exit.Killed: // it had not ended
+		w.cause, w.reason = CauseProtocol, cmp.Or(w.broke, "it closed its connection")
+	case exit.Signal != 0:
+		w.cause, w.reason = CauseSignal, exit.String()
+	case exit.Code == exitStuck:
+		w.cause, w.reason = CauseStuck, stuckProcess
+	default:
+		w.cause, w.reason = CauseExit, exit.String()
+	}
+}
+
+// lastMoment is how long a worker that has closed its connection may take to end.
+const lastMoment = time.Second
+
+func (w *worker) endedItself() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reason == ""
+}
+
+// isGone reports whether the worker has ended.
+func (w *worker) isGone() bool {
+	select {
+	case <-w.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// why says why a worker has ended.
+func (w *worker) why() (Cause, string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cause, w.reason
+}
+
+// errGone is the error of a request to a worker that has ended.
+var errGone = errors.New("the worker has ended")
+
+// call asks the worker. A worker that has ended is errGone.
+func (w *worker) call(ctx context.Context, method string, params, result any) error {
+	return w.check(ctx, w.conn.Call(ctx, method, params, result), result)
+}
+
+// callToEnd is call, but it waits for the end of a cancelled request. A worker that does not end it in
+// time is ended.
+func (w *worker) callToEnd(ctx context.Context, method string, params, result any) error {
+	answered := make(chan struct{})
+	defer close(answered)
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-answered:
+		case <-time.After(endTimeout):
+			w.end(CauseSilent, "it did not end a request that was cancelled")
+		}
+	})()
+	return w.check(ctx, w.conn.CallToEnd(ctx, method, params, result), result)
+}
+
+// check returns the error of a call of the worker.
+func (w *worker) check(ctx context.Context, err error, result any) error {
+	var known *jsonrpc.Error
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.As(err, &known) && known.Code == jsonrpc.CodeInvalidParams && result != nil && len(known.Data) == 0:
+		// Its answer was not what it should be.
+		w.end(CauseProtocol, "it broke the protocol: "+known.Message)
+	case errors.As(err, &known):
+		return decodeError(known, w.pool.inner.Info().Name)
+	default:
+		w.lose(err)
+	}
+
+	<-w.gone
+	return errGone
+}
+
+// watch ends the worker when it does not answer.
+func (w *worker) watch() {
+	every := w.pool.options.Grace / silentPeriods
+	for {
+		if missed := w.ask(every); missed > 0 {
+			w.end(CauseSilent, fmt.Sprintf("it did not answer for %s", time.Duration(missed)*every))
+			return
+		}
+		select {
+		case <-w.gone:
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+const (
+	// silentPeriods are the parts in which the time without an answer is counted, busyPeriods those
+	// for a worker that computes: the kernel may hold it up while it gives memory to a snippet.
+	silentPeriods = 3
+	busyPeriods   = 10
+)
+
+// ask waits for an answer of the worker, and returns how many periods have passed without one, 0 if
+// there is one. A period for which this process is late does not count: the machine is busy then,
+// or was asleep.
+func (w *worker) ask(period time.Duration) (missed int) {
+	answered := make(chan struct{})
+	go func() {
+		_ = w.conn.Call(context.Background(), methodPing, nil, nil) // it fails if the worker is gone
+		close(answered)
+	}()
+	before := w.jail.Usage().CPUNanos
+	for missed < silentPeriods || missed < busyPeriods && w.jail.Usage().CPUNanos > before {
+		begun := time.Now()
+		select {
+		case <-w.gone:
+			return 0
+		case <-answered:
+			return 0
+		case <-time.After(period):
+			if time.Since(begun) < 2*period {
+				missed++
+			}
+		}
+	}
+	return missed
+}
+
+// withScratch lets a request use the scratch file, of which it then reads so many bytes. The request
+// is a callToEnd, or what it writes late could be taken for the next one's.
+func (w *worker) withScratch(most int64, ask func() (int64, error)) ([]byte, error) {
+	w.scratching.Lock()
+	defer w.scratching.Unlock()
+	n, err := ask()
+	if err != nil {
+		_ = w.scratch.Truncate(0) // only for its memory: the next request says how much it wrote
+		return nil, err
+	}
+	if n < 0 || n > most {
+		w.end(CauseProtocol, "it broke the protocol: a file has the wrong size")
+		<-w.gone
+		return nil, errGone
+	}
+
+	data := make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(w.scratch, 0, n), data); err != nil {
+		w.end(CauseProtocol, "it broke the protocol: a file is short")
+		<-w.gone
+		return nil, errGone
+	}
+	return data, w.scratch.Truncate(0)
+}

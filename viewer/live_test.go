@@ -1,0 +1,229 @@
+package viewer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/machine/filelock"
+	"github.com/rlmhq/rlm/internal/testing/browser"
+	"github.com/rlmhq/rlm/viewer"
+)
+
+// lock locks a file as a process does that writes a record.
+func lock(t *testing.T, name string) (unlock func()) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := filelock.Try(f); !got || err != nil {
+		t.Fatal(got, err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return func() { _ = f.Close() }
+}
+
+// traceOf is the entry of a journal with the record of a turn: some events, as JSON.
+func traceOf(t *testing.T, turn int, events ...string) string {
+	t.Helper()
+	kept := trajectory.KeptTurn{Lines: []trajectory.Kept{{
+		File: trajectory.File, Opens: true, Line: json.RawMessage(`{"type":"metadata"}`),
+	}}}
+	for i, e := range events {
+		kept.Lines = append(kept.Lines, trajectory.Kept{
+			File: trajectory.EventsFile, Opens: turn == 1 && i == 0, Line: json.RawMessage(e),
+		})
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"turn":%d,"kind":"trace","data":%s}`, turn, data)
+}
+
+const (
+	callBegun = `{"turn":%d,"kind":"begun","key":"/turn %[1]d/snippet 1/call 1/leaf 1","data":{"about":"a/m: is it?"}}`
+	callEnded = `{"turn":%d,"kind":"step","key":"/turn %[1]d/snippet 1/call 1/leaf 1",` +
+		`"data":{"about":"a/m: is it?","ending":{"response":{"Text":"yes"}}},"cost":{"calls":1}}`
+)
+
+// TestAJournalThatGrowsIsATree: the record has the turns that count, the steps have the others.
+func TestAJournalThatGrowsIsATree(t *testing.T) {
+	var j viewer.JournalReader
+	for _, c := range []struct {
+		add          []string
+		status, want string
+	}{
+		{
+			[]string{`{"turn":0,"kind":"pin","key":"question","text":"q"}`, fmt.Sprintf(callBegun, 1)}, "running", `
+loop "q" (running) question="q"
+ turn "Turn 1" (running)
+  snippet "Snippet 1" (running)
+   call "is it?" (running) request, shortened="a/m: is it?"`,
+		},
+		{nil, "interrupted", `
+loop "q" (interrupted) question="q"
+ turn "Turn 1" (interrupted)
+  snippet "Snippet 1" (interrupted)
+   call "is it?" (interrupted) request, shortened="a/m: is it?"`},
+		{
+			[]string{
+				fmt.Sprintf(callEnded, 1),
+				traceOf(t, 1, `{"kind":"run_started","node":"0","text":"q"}`,
+					`{"kind":"turn_started","node":"0","turn":1,"time":"2026-11-26T11:34:46Z"}`,
+					`{"kind":"snippet","node":"0","turn":1,"text":"1+1","tier":"wasm","time":"2026-11-26T11:34:47Z"}`),
+				`{"turn":1,"kind":"commit","data":{}}`, fmt.Sprintf(callBegun, 2),
+			}, "running", `
+loop "q" (running) question="q"
+ turn "Turn 1"
+  snippet "1+1" code="1+1"
+ turn "Turn 2" (running)
+  snippet "Snippet 1" (running)
+   call "is it?" (running) request, shortened="a/m: is it?"`,
+		},
+		{
+			[]string{`{"turn":2,"kind":"question","key":"x","data":{"call":1}}`}, "parked", `
+loop "q" (parked) question="q"
+ turn "Turn 1"
+  snippet "1+1" code="1+1"
+ turn "Turn 2" (parked)
+  snippet "Snippet 1" (parked)
+   call "is it?" (parked) request, shortened="a/m: is it?"
+ waiting "a call waits for a decision" call="{\"call\":1}"`,
+		},
+		{
+			[]string{
+				`{"turn":2,"kind":"decision","key":"x","data":{}}`, fmt.Sprintf(callEnded, 2),
+				traceOf(t, 2, `{"kind":"turn_started","node":"0","turn":2}`,
+					`{"kind":"run_ended","node":"0","status":"answered"}`),
+			}, "answered", `
+loop "q" (answered) question="q"
+ turn "Turn 1"
+  snippet "1+1" code="1+1"
+ turn "Turn 2"`,
+		},
+		{
+			[]string{fmt.Sprintf(callBegun, 2)}, "running", `
+loop "q" (running) question="q"
+ turn "Turn 1"
+  snippet "1+1" code="1+1"
+ turn "Turn 2" (running)
+  snippet "Snippet 1" (running)
+   call "is it?" (running) request, shortened="a/m: is it?" reply="yes"
+ decision "a person has decided" call="{\"call\":1}" decision="{}"`,
+		},
+	} {
+		if err := j.Add(strings.NewReader(strings.Join(c.add, "\n"))); err != nil {
+			t.Fatal(err)
+		}
+		run, err := j.Run(c.status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, outline(run), c.want)
+		if run.Status != c.status || len(run.Notes) > 0 {
+			t.Errorf("%s, %q", run.Status, run.Notes)
+		}
+	}
+}
+
+// changed is a source of a run that becomes another one, once.
+type changed struct {
+	from, to *viewer.Run
+	isOther  chan struct{} // closed when it does
+}
+
+func (c *changed) List(ctx context.Context) ([]viewer.Item, error) {
+	run, err := c.Open(ctx, "a")
+	return []viewer.Item{{ID: "a", Status: run.Status}}, err
+}
+
+func (c *changed) Open(context.Context, string) (*viewer.Run, error) {
+	run := *c.from
+	select {
+	case <-c.isOther:
+		run = *c.to
+	default:
+	}
+	return &run, nil
+}
+
+func (c *changed) Wait(ctx context.Context, _ string, run *viewer.Run) error {
+	if run.Status != viewer.StatusRunning {
+		return viewer.ErrEnded
+	}
+	select {
+	case <-c.isOther:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestAChosenRowMayGo: the record of a turn has other parts than its steps had.
+func TestAChosenRowMayGo(t *testing.T) {
+	t.Parallel()
+	all := largeRun(10)
+	all.Nodes, all.Texts, all.Status = all.Nodes[:8], all.Texts[:8], viewer.StatusRunning
+	fewer := *all
+	fewer.Nodes, fewer.Texts, fewer.Status = all.Nodes[:3], all.Texts[:3], "answered"
+	s := &changed{all, &fewer, make(chan struct{})}
+	b := browser.Open(t)
+	open(b, serve(t, s).URL+"/secret/")
+	b.Do(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
+	b.Wait(`document.querySelector('.row.chosen').row === 7`)
+	close(s.isOther)
+	b.Wait(`document.getElementById('status').textContent === 'answered'`)
+	b.Wait(rows + `.length === 3`)
+	b.Wait(`document.querySelector('.row.chosen').row === 2`)
+	b.Wait(`location.hash.endsWith('node=2')`)
+}
+
+func TestAListShowsThatARunHasEnded(t *testing.T) {
+	t.Parallel()
+	run := largeRun(10)
+	other := *run
+	run.Status, other.Status = viewer.StatusRunning, "answered"
+	s := &changed{run, &other, make(chan struct{})}
+	b := browser.Open(t)
+	open(b, serve(t, s).URL+"/secret/")
+	b.Do(chromedp.Click("#all"), chromedp.WaitVisible(".runlink"), chromedp.Focus(".runlink"))
+	b.Wait(`document.querySelector('#items .status').textContent === 'running'`)
+	close(s.isOther)
+	b.Wait(`document.querySelector('#items .status').textContent === 'answered'`)
+	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
+}
+
+// TestAJournalHasFewNotes adds damaged lines one after another, as a run that goes on does.
+func TestAJournalHasFewNotes(t *testing.T) {
+	t.Parallel()
+	var j viewer.JournalReader
+	add := func(lines string) {
+		if err := j.Add(strings.NewReader(lines)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(`{"kind":"pin","key":"question","text":"why?"}` + "\n")
+	for range 100 {
+		add("damaged\n")
+	}
+	run, err := j.Run("running")
+	if err != nil || len(run.Notes) != 1 {
+		t.Fatalf("%+v, %v", run, err)
+	}
+
+	for i := range 100 {
+		add(strings.Repeat("\n", i) + "damaged\n")
+	}
+	if run, err = j.Run("running"); err != nil || len(run.Notes) != 40 {
+		t.Errorf("%d notes, %v", len(run.Notes), err)
+	}
+}

@@ -1,0 +1,166 @@
+package viewer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/store"
+)
+
+// Bounds of the runs of a store.
+const (
+	maxStored = 10_000 // runs in the list
+	maxKept   = 4      // runs that stay in memory, so that only what is new has to be read
+)
+
+// Store is a store of runs.
+type Store = store.Store
+
+// Stored is the source of the runs in a store: of those with Names, or of all. Other processes may
+// work on them.
+type Stored struct {
+	Store store.Store
+	Names []string
+
+	mu     sync.Mutex
+	opened []*storedRun // the latest last
+}
+
+// storedRun is a run as far as it was read.
+type storedRun struct {
+	name string
+
+	mu      sync.Mutex
+	journal *runlog.Reader
+	tree    JournalReader
+	// latest is what all viewers of the run share until there is news: each keeps the run that
+	// it has seen last.
+	latest *Run
+}
+
+// List implements [Source].
+func (s *Stored) List(ctx context.Context) (items []Item, err error) {
+	var logs []store.Log
+	if len(s.Names) == 0 {
+		logs, err = runlog.List(ctx, s.Store, store.Filter{Kind: store.Run, Limit: maxStored})
+	}
+	for _, name := range s.Names {
+		log, err := runlog.Look(ctx, s.Store, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s is neither a stored run nor a file or folder: %w", name, err)
+		}
+		logs = append(logs, log)
+	}
+
+	for i := range logs {
+		r := &logs[i]
+		items = append(items, Item{
+			ID: r.Name, Title: r.Title, Status: r.Status, Calls: r.Spent.Calls, USD: r.Spent.USD, Changed: r.Updated,
+		})
+	}
+	return items, err
+}
+
+// look returns a run that is in the list.
+func (s *Stored) look(ctx context.Context, name string) (log store.Log, err error) {
+	if len(s.Names) > 0 && !slices.Contains(s.Names, name) {
+		return log, fmt.Errorf("%w: %s", ErrNotFound, name)
+	}
+	if log, err = runlog.Look(ctx, s.Store, name); errors.Is(err, store.ErrNotFound) {
+		err = errors.Join(ErrNotFound, err)
+	}
+	return log, err
+}
+
+// Open implements [Source].
+func (s *Stored) Open(ctx context.Context, name string) (*Run, error) {
+	if _, err := s.look(ctx, name); err != nil {
+		return nil, err
+	}
+
+	opened := s.open(name)
+	run, err := opened.read(ctx)
+	if err != nil {
+		s.forget(opened) // what it has may be incomplete
+	}
+	return run, err
+}
+
+// open returns an opened run, in place of the one that was used least recently.
+func (s *Stored) open(name string) *storedRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.opened, func(o *storedRun) bool { return o.name == name })
+	one := &storedRun{name: name, journal: runlog.NewReader(s.Store, name)}
+	if i >= 0 {
+		one = s.opened[i]
+		s.opened = slices.Delete(s.opened, i, i+1)
+	}
+
+	s.opened = append(s.opened, one)
+	s.opened = s.opened[max(len(s.opened)-maxKept, 0):]
+	return one
+}
+
+func (s *Stored) forget(one *storedRun) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = slices.DeleteFunc(s.opened, func(o *storedRun) bool { return o == one })
+}
+
+// read reads what is new, and returns the run.
+func (o *storedRun) read(ctx context.Context) (*Run, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	news, err := o.journal.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	if o.latest != nil && o.latest.Stamp == stampOfLog(&news.Run) && news.IsNone() {
+		return o.latest, nil
+	}
+	if news.IsAnew {
+		o.tree = JournalReader{}
+	}
+
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(news.Write(w)) }()
+	err = o.tree.Add(r)
+	_ = r.Close() // frees the writer
+	if err != nil {
+		return nil, err
+	}
+
+	log := &news.Run
+	run, err := o.tree.Run(log.Status)
+	if err != nil {
+		return nil, err
+	}
+
+	run.Title, run.Status, run.Stamp = cmp.Or(log.Title, o.name), log.Status, stampOfLog(log)
+	run.Nodes[0].Status = log.Status
+	if log.Reason != "" {
+		run.Notes = append(run.Notes, log.Reason)
+	}
+	o.latest = run
+	return run, nil
+}
+
+func stampOfLog(log *store.Log) string {
+	return fmt.Sprint(log.Updated.UnixNano(), log.Epoch, log.Status)
+}
+
+// Wait implements [Source].
+func (s *Stored) Wait(ctx context.Context, name string, run *Run) error {
+	return Poll(ctx, run, func() (bool, error) {
+		now, err := s.look(ctx, name)
+		return err == nil && stampOfLog(&now) != run.Stamp, err
+	})
+}

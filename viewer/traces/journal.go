@@ -1,0 +1,65 @@
+package traces
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+)
+
+// OpenJournal reads the record in the journal of a named run, as rlm runs export writes it. Close
+// deletes what it needs for that in the folder for temporary files.
+func OpenJournal(journal io.Reader) (_ *Folder, err error) {
+	record, notes, err := ReadJournal(journal)
+	if err != nil {
+		return nil, err
+	}
+	return OpenRebuilt(record, notes)
+}
+
+// ReadJournal returns the record in the journal of a named run. Notes say what is left out.
+func ReadJournal(journal io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
+	record = &trajectory.Rebuilt{}
+	isJournal := false
+	notes, err = (&Lines{}).Each(journal, func(line []byte) error {
+		var e struct {
+			Turn int             `json:"turn"`
+			Kind string          `json:"kind"`
+			Data json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		isJournal = isJournal || e.Kind != ""
+		if e.Kind != "trace" {
+			return nil
+		}
+		return record.Add(e.Turn, e.Data)
+	})
+	if err == nil && !isJournal {
+		err = errors.New("it is not the journal of a run: name a folder that --trace wrote, " +
+			"a file of rlm runs export, or a named run")
+	}
+	return record, notes, err
+}
+
+// OpenRebuilt opens the record of a journal, with notes about what it lacks.
+func OpenRebuilt(record *trajectory.Rebuilt, notes []string) (_ *Folder, err error) {
+	dir, err := os.MkdirTemp("", "rlm-record-")
+	if err != nil {
+		return nil, err
+	}
+	further, err := record.Write(dir)
+	var f *Folder
+	if err == nil {
+		f, err = Open(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	f.temporary = dir
+	f.Root.Notes = append(f.Root.Notes, append(notes, further...)...)
+	return f, nil
+}
