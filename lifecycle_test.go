@@ -372,8 +372,11 @@ func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
 	}
 }
 
-// silentModels never say whether they serve a model.
-type silentModels struct{ llm.Provider }
+// silentModels never say whether they serve a model. The caller leaves when they are asked.
+type silentModels struct {
+	llm.Provider
+	leave func()
+}
 
 // Resolve implements repl.Models.
 func (s silentModels) Resolve(name string) (llm.Model, error) {
@@ -381,43 +384,46 @@ func (s silentModels) Resolve(name string) (llm.Model, error) {
 }
 
 // Check waits for the end of the context.
-func (silentModels) Check(ctx context.Context, _ string) error {
+func (s silentModels) Check(ctx context.Context, _ string) error {
+	s.leave()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
 func TestALoopThatEndsWhileItPreparesHasTheCause(t *testing.T) {
 	engine := engineOf(t, newFakeTier("mine"), nil)
-	models := silentModels{}
-	asked := run.Config{Question: "q", Models: models, Model: "m"}
-	for name, loop := range map[string]func(context.Context) error{
-		"Answer": func(ctx context.Context) error {
-			_, err := engine.Answer(ctx, rlm.AnswerTask{Config: asked})
+	for name, loop := range map[string]func(context.Context, silentModels) error{
+		"Answer": func(ctx context.Context, models silentModels) error {
+			cfg := run.Config{Question: "q", Models: models, Model: "m"}
+			_, err := engine.Answer(ctx, rlm.AnswerTask{Config: cfg})
 			return err
 		},
-		"Reflect": func(ctx context.Context) error {
+		"Reflect": func(ctx context.Context, models silentModels) error {
 			cfg := reflect.Config{Models: models, Model: "m"}
 			_, err := reflect.RunOn(ctx, engine, reflect.Task{Config: cfg})
 			return err
 		},
-		"Reflexion": func(ctx context.Context) error {
+		"Reflexion": func(ctx context.Context, models silentModels) error {
 			cfg := reflexion.Config{Models: models, Model: "m"}
 			_, err := reflexion.RunOn(ctx, engine, reflexion.Task{Config: cfg})
 			return err
 		},
-		"Distill": func(ctx context.Context) error {
-			cfg := distill.Config{Run: asked}
+		"Distill": func(ctx context.Context, models silentModels) error {
+			cfg := distill.Config{Run: run.Config{Question: "q", Models: models, Model: "m"}}
 			_, err := distill.RunOn(ctx, engine, distill.Task{Config: cfg})
 			return err
 		},
 	} {
-		cause := errors.New("enough")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
-		var setup *rlm.SetupError
-		if err := loop(ctx); !errors.Is(err, cause) || errors.As(err, &setup) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			cause := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			models := silentModels{leave: func() { cancel(cause) }}
+
+			var setup *rlm.SetupError
+			if err := loop(ctx, models); !errors.Is(err, cause) || errors.As(err, &setup) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

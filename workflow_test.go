@@ -21,10 +21,6 @@ nodes:
 // TestAnActionIsDoneOnce: of two actions, the first is not done again when the run goes on, and the
 // second waits for a person.
 func TestAnActionIsDoneOnce(t *testing.T) {
-	file, err := workflow.Parse("acted.yaml", []byte(actedFile))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, sent := t.TempDir(), map[string]int{}
 	isKnown, isBroken := false, true
 	send := workflow.Action{
@@ -40,6 +36,10 @@ func TestAnActionIsDoneOnce(t *testing.T) {
 			sent[to]++
 			return map[string]any{"to": to, "n": 1}, nil
 		},
+	}
+	file, err := workflow.Parse("acted.yaml", []byte(actedFile), send)
+	if err != nil {
+		t.Fatal(err)
 	}
 	process := func() (workflow.Outcome, error) {
 		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: dir})
@@ -57,7 +57,7 @@ func TestAnActionIsDoneOnce(t *testing.T) {
 			}
 		}
 		return workflow.RunOn(t.Context(), engine, workflow.Task{
-			Task: repl.Task{Name: "acted"}, File: file, Config: workflow.Config{Actions: []workflow.Action{send}},
+			Task: repl.Task{Name: "acted"}, File: file,
 		})
 	}
 

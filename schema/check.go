@@ -3,9 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Check coerces a value, guided by the contract, and validates the result.
@@ -47,17 +44,17 @@ func violationOf(err error) []Violation {
 // check is Check for a decoded value, and subtracts the work from what is left. If the value does
 // not meet the contract even after coercion, it reports what is wrong with the coerced value.
 func (c *Contract) check(n *node, left *int) (checked *node, wrong []Violation, err error) {
-	found, err := c.validate(c.root, n, left)
+	found, err := validate(c.root, n, left)
 	if err != nil || found == nil && !n.hasIntegerFraction() {
 		return n, nil, err
 	}
 
 	most := min(maxWork, *left)
-	k := coercer{c: c, left: most}
+	k := coercer{left: most}
 	coerced := k.coerce(n, c.root)
 	*left -= most - k.left
 	if coerced != n {
-		better, err := c.validate(c.root, coerced, left)
+		better, err := validate(c.root, coerced, left)
 		if err != nil || better == nil {
 			return coerced, nil, err
 		}
@@ -86,27 +83,13 @@ func (n *node) hasIntegerFraction() bool {
 	return false
 }
 
-// validate applies one schema and subtracts the work from what is left. It returns what
-// the library found, nil if the value is valid.
-func (c *Contract) validate(
-	s *jsonschema.Schema, n *node, left *int,
-) (found *jsonschema.ValidationError, err error) {
-	work := c.boundWork(s, n)
+// validate applies one schema and subtracts the work from what is left. It returns what is
+// wrong, nil if the value is valid.
+func validate(s *subschema, n *node, left *int) (*fault, error) {
+	work := s.boundWork(n)
 	if *left -= work; work >= maxWork || *left <= 0 {
 		return nil, errWork
 	}
-	defer func() {
-		if r := recover(); r != nil { // the library panics if its invariants break
-			err = fmt.Errorf("cannot check the value: the schema broke the validator: %v", r)
-		}
-	}()
-
-	invalid := s.Validate(n.plain)
-	if invalid == nil {
-		return nil, nil
-	}
-	if errors.As(invalid, &found) {
-		return found, nil
-	}
-	return nil, fmt.Errorf("cannot check the value: %w", invalid)
+	v := validator{path: make([]step, 0, 8)}
+	return v.apply(s, n, nil), nil
 }

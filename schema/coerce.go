@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"slices"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-)
+import "slices"
 
 // coercer turns a value into what its schema asks for, if exactly one thing can be meant
 // and no information is lost. It leaves other values alone; the validation that follows
@@ -13,7 +9,6 @@ import (
 // It follows references, allOf, alternatives, properties and items. It does not follow
 // conditions (not, if, then, else), because a coercion may change how they turn out.
 type coercer struct {
-	c    *Contract
 	left int // work; without any left, values stay as they are
 }
 
@@ -21,27 +16,24 @@ type coercer struct {
 func (k *coercer) isSpent() bool { return k.left <= 0 }
 
 // coerce returns the value as a schema asks for it.
-func (k *coercer) coerce(n *node, s *jsonschema.Schema) *node {
-	f := k.c.facts[s]
-	if k.left -= f.workOn(n); k.isSpent() || s.Bool != nil {
+func (k *coercer) coerce(n *node, s *subschema) *node {
+	if k.left -= s.workOn(n); k.isSpent() || s.always != nil {
 		return n
 	}
 
-	for _, sub := range []*jsonschema.Schema{s.Ref, dynamicTarget(s)} {
-		if sub != nil {
-			n = k.coerce(n, sub)
-		}
-	}
-	for _, sub := range s.AllOf {
+	for _, sub := range s.refs {
 		n = k.coerce(n, sub)
 	}
-	n = k.coerceToAlternative(n, s.AnyOf)
-	n = k.coerceToAlternative(n, s.OneOf)
+	for _, sub := range s.allOf {
+		n = k.coerce(n, sub)
+	}
+	n = k.coerceToAlternative(n, s.anyOf)
+	n = k.coerceToAlternative(n, s.oneOf)
 
-	n = k.coerceWhole(n, s, f)
+	n = k.coerceWhole(n, s)
 	switch n.kind {
 	case objectKind:
-		return k.coerceMembers(n, s, f)
+		return k.coerceMembers(n, s)
 	case arrayKind:
 		return k.coerceItems(n, s)
 	default:
@@ -50,20 +42,20 @@ func (k *coercer) coerce(n *node, s *jsonschema.Schema) *node {
 }
 
 // fits reports whether a value is valid as it is.
-func (k *coercer) fits(n *node, s *jsonschema.Schema) bool {
+func (k *coercer) fits(n *node, s *subschema) bool {
 	k.left -= callWork
-	found, err := k.c.validate(s, n, &k.left)
+	found, err := validate(s, n, &k.left)
 	return err == nil && found == nil
 }
 
 // coerceToAlternative coerces by the one alternative that the value fits. If it fits
 // none, it is coerced if all alternatives that it can be coerced to agree on the result.
-func (k *coercer) coerceToAlternative(n *node, subs []*jsonschema.Schema) *node {
+func (k *coercer) coerceToAlternative(n *node, subs []*subschema) *node {
 	if len(subs) == 0 {
 		return n
 	}
 
-	fitting := slices.DeleteFunc(slices.Clone(subs), func(sub *jsonschema.Schema) bool {
+	fitting := slices.DeleteFunc(slices.Clone(subs), func(sub *subschema) bool {
 		return !k.fits(n, sub)
 	})
 	switch len(fitting) {
@@ -78,7 +70,7 @@ func (k *coercer) coerceToAlternative(n *node, subs []*jsonschema.Schema) *node 
 
 // coerceIfAgreed returns what all alternatives make of a value, if they agree. An
 // alternative that the value cannot be coerced to does not count.
-func (k *coercer) coerceIfAgreed(n *node, subs []*jsonschema.Schema) *node {
+func (k *coercer) coerceIfAgreed(n *node, subs []*subschema) *node {
 	var agreed *node
 	var agreedText string
 	for _, sub := range subs {
@@ -101,34 +93,34 @@ func (k *coercer) coerceIfAgreed(n *node, subs []*jsonschema.Schema) *node {
 }
 
 // coerceWhole coerces a value by the schema's own const, enum and type.
-func (k *coercer) coerceWhole(n *node, s *jsonschema.Schema, f *facts) *node {
+func (k *coercer) coerceWhole(n *node, s *subschema) *node {
 	switch {
-	case s.Const != nil:
-		return findMember(n, []any{*s.Const})
-	case s.Enum != nil:
-		return findMember(n, s.Enum.Values)
-	case f.types == 0:
+	case s.constant != nil:
+		return findMember(n, []*node{s.constant})
+	case s.enum != nil:
+		return findMember(n, s.enum)
+	case s.types == 0:
 		return n
 	}
 
-	if n.kind == numberKind && f.types.wantsOnlyIntegers() {
+	if n.kind == numberKind && s.types.wantsOnlyIntegers() {
 		if literal, ok := parseInteger(n.text); ok && literal != n.text {
 			return newNumber(literal)
 		}
 	}
-	if f.types.admits(n) {
+	if s.types.admits(n) {
 		return n
 	}
 
 	switch n.kind {
 	case textKind:
-		return k.coerceText(n, f.types)
+		return k.coerceText(n, s.types)
 	case numberKind:
-		if f.types.has(wantsString) {
+		if s.types.has(wantsString) {
 			return newText(n.text)
 		}
 	case objectKind:
-		return k.wrapInList(n, s, f)
+		return k.wrapInList(n, s)
 	default:
 	}
 	return n
@@ -136,8 +128,8 @@ func (k *coercer) coerceWhole(n *node, s *jsonschema.Schema, f *facts) *node {
 
 // wrapInList turns a lone object into a list of one, if the list is valid. Texts and
 // numbers stay: "a, b" may mean two.
-func (k *coercer) wrapInList(n *node, s *jsonschema.Schema, f *facts) *node {
-	if !f.types.has(wantsArray) || itemSchema(s, 0) == nil {
+func (k *coercer) wrapInList(n *node, s *subschema) *node {
+	if !s.types.has(wantsArray) || s.itemSchema(0) == nil {
 		return n
 	}
 	if list := k.coerceItems(newArray([]*node{n}), s); k.fits(list, s) {
@@ -148,8 +140,8 @@ func (k *coercer) wrapInList(n *node, s *jsonschema.Schema, f *facts) *node {
 
 // coerceMembers coerces the members of an object. It leaves out a null that stands for a
 // missing optional member.
-func (k *coercer) coerceMembers(n *node, s *jsonschema.Schema, f *facts) *node {
-	if len(s.Properties) == 0 && len(f.patterns) == 0 && s.AdditionalProperties == nil {
+func (k *coercer) coerceMembers(n *node, s *subschema) *node {
+	if len(s.properties) == 0 && len(s.patternProperties) == 0 && s.additionalProperties == nil {
 		return n
 	}
 
@@ -157,10 +149,10 @@ func (k *coercer) coerceMembers(n *node, s *jsonschema.Schema, f *facts) *node {
 	hasChanged := false
 	for i, key := range n.keys {
 		kid := n.kids[i]
-		for _, sub := range k.c.partSchemas(s, f, n, i) {
+		for _, sub := range s.partSchemas(n, i) {
 			kid = k.coerce(kid, sub)
 		}
-		if kid.kind == nullKind && k.isOmitted(key, s, f) {
+		if kid.kind == nullKind && k.isOmitted(key, s) {
 			hasChanged = true
 			continue
 		}
@@ -176,22 +168,22 @@ func (k *coercer) coerceMembers(n *node, s *jsonschema.Schema, f *facts) *node {
 
 // isOmitted reports whether a member that is null should be left out: it is optional and
 // may not be null.
-func (k *coercer) isOmitted(key string, s *jsonschema.Schema, f *facts) bool {
-	own := s.Properties[key]
-	return own != nil && !f.required[key] && !k.fits(null, own) && !k.isSpent()
+func (k *coercer) isOmitted(key string, s *subschema) bool {
+	own := s.properties[key]
+	return own != nil && !s.requires[key] && !k.fits(null, own) && !k.isSpent()
 }
 
 // coerceItems coerces the items of an array. If items have to be unique, it drops exact
 // repetitions, which add nothing to a set.
-func (k *coercer) coerceItems(n *node, s *jsonschema.Schema) *node {
+func (k *coercer) coerceItems(n *node, s *subschema) *node {
 	kids := make([]*node, 0, len(n.kids))
 	hasChanged := false
 	seen := map[string]bool{}
 	for i, kid := range n.kids {
-		if sub := itemSchema(s, i); sub != nil {
+		if sub := s.itemSchema(i); sub != nil {
 			kid = k.coerce(kid, sub)
 		}
-		if s.UniqueItems {
+		if s.uniqueItems {
 			text := string(kid.appendJSON(nil))
 			if seen[text] {
 				hasChanged = true

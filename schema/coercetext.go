@@ -47,11 +47,10 @@ func (k *coercer) decodeText(n *node, text string, types typeSet) *node {
 
 // findMember returns the member of an enumeration that a value means: the value itself,
 // or the only member that it spells in another case or as a text.
-func findMember(n *node, members []any) *node {
+func findMember(n *node, members []*node) *node {
 	var found *node
-	for _, value := range members {
-		member := scalarOf(value)
-		if member == nil {
+	for _, member := range members {
+		if member.kind == arrayKind || member.kind == objectKind {
 			continue
 		}
 		if member.kind == n.kind && member.text == n.text && len(n.kids) == 0 {

@@ -1,151 +1,404 @@
 package schema
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"math"
+	"math/big"
+	"strconv"
 )
 
-// baseURL is the address of every contract's document. Nothing is ever loaded from it.
-const baseURL = "contract://document/schema"
+// maxSubschemas bounds the schemas in one document, references followed.
+const maxSubschemas = 2_000
 
-// compile compiles the document with the library.
-func (c *Contract) compile() (root *jsonschema.Schema, err error) {
-	defer func() {
-		if r := recover(); r != nil { // the library panics if its invariants break
-			err = fmt.Errorf("the schema broke the compiler: %v", r)
-		}
-	}()
+// compiler compiles the schemas of one document that its root leads to.
+type compiler struct {
+	document *node
+	isOld    bool // draft-07
+	// homes has the objects of the document that may be schemas, by where they are.
+	homes     map[*node]home
+	resources map[string]*resource
+	subs      map[*node]*subschema
+	order     []*subschema // the same
+	links     []link       // references that are not followed yet
+	patterns  map[string]*pattern
+	size      int // instructions of all patterns
+}
 
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.AssertFormat()
-	for _, format := range formats {
-		compiler.RegisterFormat(format)
-	}
-	compiler.UseLoader(noLoader{})
-	patterns := &patternEngine{contract: c, known: map[string]jsonschema.Regexp{}}
-	compiler.UseRegexpEngine(patterns.compile)
+// link is a reference from a schema to another one.
+type link struct {
+	from *subschema
+	to   string
+}
 
-	if err := compiler.AddResource(baseURL, c.document.plain); err != nil {
+// compile compiles a document that [checkDocument] has let through.
+func compile(document *node) (*subschema, error) {
+	if err := checkByMetaschema(document, document); err != nil {
 		return nil, err
 	}
-	root, err = compiler.Compile(baseURL)
+	root, err := compileUnchecked(document)
 	if err != nil {
-		return nil, rewordCompileError(err)
+		return nil, err
 	}
-	patterns.isSealed = true
 	return root, nil
 }
 
-// rewordCompileError reports what the library found in the words of this package: without
-// the internal address, and not longer than a model reads.
-func rewordCompileError(err error) error {
-	var wrong *jsonschema.SchemaValidationError
-	var found *jsonschema.ValidationError
-	if errors.As(err, &wrong) && errors.As(wrong.Err, &found) {
-		if all := listViolations(found); len(all) > 0 {
-			return fmt.Errorf("it is not a JSON Schema: %s", all[0])
+// compileUnchecked is compile for a document that is known to be a schema.
+func compileUnchecked(document *node) (*subschema, error) {
+	c := &compiler{
+		document: document, isOld: isOldDraft(document),
+		homes: map[*node]home{}, resources: map[string]*resource{},
+		subs: map[*node]*subschema{}, patterns: map[string]*pattern{},
+	}
+	if err := c.findResources(); err != nil {
+		return nil, err
+	}
+	root, err := c.compile(document, "")
+	if err != nil {
+		return nil, err
+	}
+	for len(c.links) > 0 {
+		next := c.links[0]
+		c.links = c.links[1:]
+		if err := c.follow(next); err != nil {
+			return nil, err
 		}
 	}
 
-	text := strings.ReplaceAll(err.Error(), baseURL, "")
-	return errors.New(clip(text, 600))
-}
-
-// noLoader refuses to load documents.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	name := clip(strings.TrimPrefix(url, "contract://document"), 200)
-	return nil, fmt.Errorf(
-		"it refers to another document, %s: copy that schema into \"$defs\"", name)
-}
-
-// drafts are the dialects that "$schema" may name.
-var drafts = []string{
-	"json-schema.org/draft/2020-12/schema", "json-schema.org/draft-07/schema",
-}
-
-// checkDocument rejects schemas that constrain nothing, and references that the library
-// would follow out of the document.
-func checkDocument(document *node) error {
-	if document.kind == boolKind {
-		return nil
+	if err := c.collectFacts(); err != nil {
+		return nil, err
 	}
-	if document.kind != objectKind {
-		return fmt.Errorf("a schema must be an object, true or false, not %s",
-			clip(string(document.appendJSON(nil)), 40))
+	return root, nil
+}
+
+// collectFacts computes what checks need to know about the schemas.
+func (c *compiler) collectFacts() error {
+	for _, s := range c.order {
+		s.collectHere()
+		s.collectBelow()
+		s.weigh()
 	}
-	if err := checkDialect(document); err != nil {
+	if err := c.rejectLoops(); err != nil {
 		return err
 	}
-
-	if len(document.keys) > 0 && !slices.ContainsFunc(document.keys, isKeyword) {
-		return fmt.Errorf("none of %s is a keyword of JSON Schema: write "+
-			"{\"type\": \"object\", \"properties\": {…}} for an object with these members",
-			clip(strings.Join(document.keys, ", "), 100))
-	}
-	return checkAnchors(document, map[string]bool{}, true)
-}
-
-// checkDialect rejects a "$schema" that this package does not understand.
-func checkDialect(document *node) error {
-	dialect := document.member("$schema")
-	if dialect == nil {
-		return nil
-	}
-
-	name := strings.TrimPrefix(strings.TrimPrefix(dialect.text, "http://"), "https://")
-	name = strings.TrimSuffix(name, "#")
-	if dialect.kind != textKind || !slices.Contains(drafts, name) {
-		return fmt.Errorf("\"$schema\" is %s: remove it, or name https://%s",
-			clip(string(dialect.appendJSON(nil)), 100), strings.Join(drafts, " or http://"))
+	for _, s := range c.order {
+		s.sumWork(map[*subschema]bool{})
+		s.admitTypes(map[*subschema]bool{})
 	}
 	return nil
 }
 
-// checkAnchors rejects dialects below the top, and two dynamic anchors of one name. With
-// a single anchor a "$dynamicRef" is a "$ref", whose work can be computed.
-func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
-	for i, key := range n.keys {
-		kid := n.kids[i]
-		if kid.kind == textKind && key == "$schema" && !isTop {
-			return errors.New("\"$schema\" is allowed only at the top level")
-		}
-		if kid.kind == textKind && key == "$dynamicAnchor" {
-			if seen[kid.text] {
-				return fmt.Errorf(
-					"two \"$dynamicAnchor\" have the name %q: use \"$ref\" and \"$defs\"",
-					clip(kid.text, 60),
-				)
-			}
-			seen[kid.text] = true
+// weigh computes the work of the schema alone.
+func (s *subschema) weigh() {
+	s.weight, s.more = 1+s.countNames(), newExtraWork(s)
+	if s.pattern != nil {
+		s.weight += s.pattern.size
+	}
+	if s.format != "" {
+		s.weight += formatWork
+		if s.format == regexFormat { // a check compiles the value
+			s.weight += maxProgram / 2
 		}
 	}
+	for _, rule := range s.patternProperties {
+		s.weight += rule.pattern.size
+	}
+}
 
-	for _, kid := range n.kids {
-		if err := checkAnchors(kid, seen, false); err != nil {
+// compile compiles a schema and all schemas in it.
+func (c *compiler) compile(n *node, at string) (*subschema, error) {
+	if known := c.subs[n]; known != nil {
+		return known, nil
+	}
+	if len(c.order) == maxSubschemas {
+		return nil, fmt.Errorf("it contains more than %d schemas", maxSubschemas)
+	}
+	s := &subschema{node: n, at: at}
+	c.subs[n] = s
+	c.order = append(c.order, s)
+
+	switch n.kind {
+	case boolKind:
+		always := n == isTrue
+		s.always = &always
+		return s, nil
+	case objectKind:
+	default:
+		return nil, fmt.Errorf("#%s is not a schema", clip(at, 200))
+	}
+
+	k := &keywords{c: c, s: s}
+	k.readLinks()
+	if c.isOld && len(n.keys) > 0 && n.member("$ref") != nil {
+		return s, k.err // it hides all other keywords
+	}
+	k.readValueRules()
+	k.readTextRules()
+	k.readArrayRules()
+	k.readObjectRules()
+	k.readCombinations()
+	return s, k.err
+}
+
+// keywords reads the keywords of one schema. After an error, its methods do nothing of use.
+type keywords struct {
+	c   *compiler
+	s   *subschema
+	err error
+}
+
+// member returns the value of a keyword that has a kind, nil if there is none.
+func (k *keywords) member(name string, want kind) *node {
+	if n := k.s.node.member(name); n != nil && n.kind == want {
+		return n
+	}
+	return nil
+}
+
+// schema compiles the schema of a keyword, nil if there is none.
+func (k *keywords) schema(names ...string) *subschema {
+	n, at := k.s.node, k.s.at
+	for _, name := range names {
+		if n = n.child(name); n == nil {
+			return nil
+		}
+		at += "/" + escapeToken(name)
+	}
+	if k.err != nil {
+		return nil
+	}
+	s, err := k.c.compile(n, at)
+	k.err = err
+	return s
+}
+
+// schemas compiles the schemas of a keyword that has a list of them.
+func (k *keywords) schemas(name string) []*subschema {
+	list := k.member(name, arrayKind)
+	if list == nil {
+		return nil
+	}
+	all := make([]*subschema, 0, len(list.kids))
+	for i := range list.kids {
+		all = appendPresent(all, k.schema(name, strconv.Itoa(i)))
+	}
+	return all
+}
+
+// number returns the value of a keyword that has a number, nil if there is none.
+func (k *keywords) number(name string) *big.Rat {
+	if n := k.member(name, numberKind); n != nil {
+		return n.rational()
+	}
+	return nil
+}
+
+// count returns the value of a keyword that has a whole number, nil if there is none.
+func (k *keywords) count(name string) *int {
+	r := k.number(name)
+	if r == nil || !r.IsInt() {
+		return nil
+	}
+	count := math.MaxInt
+	if r.Num().IsInt64() {
+		count = int(r.Num().Int64())
+	}
+	return &count
+}
+
+// textsIn returns the texts in a list.
+func textsIn(list *node) []string {
+	if list == nil || list.kind != arrayKind {
+		return nil
+	}
+	var all []string
+	for _, kid := range list.kids {
+		if kid.kind == textKind {
+			all = append(all, kid.text)
+		}
+	}
+	return all
+}
+
+// readLinks reads the references, which are followed when all else is compiled.
+func (k *keywords) readLinks() {
+	names := []string{"$ref", "$dynamicRef"}
+	if k.c.isOld {
+		names = names[:1]
+	}
+	for _, name := range names {
+		if ref := k.member(name, textKind); ref != nil {
+			k.c.links = append(k.c.links, link{k.s, ref.text})
+		}
+	}
+}
+
+// readValueRules reads the rules for all values and for numbers.
+func (k *keywords) readValueRules() {
+	s := k.s
+	if one := k.member("type", textKind); one != nil {
+		s.types = typeNames[one.text]
+	}
+	for _, name := range textsIn(s.node.member("type")) {
+		s.types |= typeNames[name]
+	}
+	s.constant = s.node.member("const")
+	if list := k.member("enum", arrayKind); list != nil {
+		s.enum = append([]*node{}, list.kids...)
+	}
+	if format := k.member("format", textKind); format != nil && formats[format.text] != nil {
+		s.format = format.text
+	}
+
+	s.multipleOf = k.number("multipleOf")
+	s.minimum, s.exclusiveMinimum = k.number("minimum"), k.number("exclusiveMinimum")
+	s.maximum, s.exclusiveMaximum = k.number("maximum"), k.number("exclusiveMaximum")
+}
+
+// readTextRules reads the rules for strings.
+func (k *keywords) readTextRules() {
+	k.s.minLength, k.s.maxLength = k.count("minLength"), k.count("maxLength")
+	if text := k.member("pattern", textKind); text != nil {
+		k.s.pattern = k.pattern(text.text)
+	}
+}
+
+// pattern compiles a pattern, once in a document.
+func (k *keywords) pattern(text string) *pattern {
+	if known := k.c.patterns[text]; known != nil || k.err != nil {
+		return known
+	}
+	p, err := compilePattern(text)
+	if err != nil {
+		k.err = err
+		return nil
+	}
+	if k.c.size += p.size; k.c.size > maxPrograms {
+		k.err = fmt.Errorf(
+			"the patterns of the schema expand to more than %d instructions", maxPrograms)
+	}
+	k.c.patterns[text] = p
+	return p
+}
+
+// readArrayRules reads the rules for arrays. In draft-07, the keywords items and
+// additionalItems say what prefixItems and items say in 2020-12.
+func (k *keywords) readArrayRules() {
+	s := k.s
+	s.minItems, s.maxItems = k.count("minItems"), k.count("maxItems")
+	if unique := k.member("uniqueItems", boolKind); unique != nil {
+		s.uniqueItems = unique == isTrue
+	}
+	s.contains = k.schema("contains")
+
+	switch {
+	case !k.c.isOld:
+		s.prefixItems, s.items = k.schemas("prefixItems"), k.schema("items")
+		s.minContains, s.maxContains = k.count("minContains"), k.count("maxContains")
+		s.unevaluatedItems = k.schema("unevaluatedItems")
+	case k.member("items", arrayKind) != nil:
+		s.prefixItems, s.items = k.schemas("items"), k.schema("additionalItems")
+	default:
+		s.items = k.schema("items")
+	}
+}
+
+// readObjectRules reads the rules for objects.
+func (k *keywords) readObjectRules() {
+	s := k.s
+	s.minProperties, s.maxProperties = k.count("minProperties"), k.count("maxProperties")
+	s.required = textsIn(s.node.member("required"))
+	s.requires = make(map[string]bool, len(s.required))
+	for _, name := range s.required {
+		s.requires[name] = true
+	}
+
+	if members := k.member("properties", objectKind); members != nil {
+		s.properties = make(map[string]*subschema, len(members.keys))
+		for _, name := range members.keys {
+			s.properties[name] = k.schema("properties", name)
+		}
+	}
+	if members := k.member("patternProperties", objectKind); members != nil {
+		for _, text := range members.keys {
+			rule := patternRule{k.pattern(text), k.schema("patternProperties", text)}
+			s.patternProperties = append(s.patternProperties, rule)
+		}
+	}
+	s.additionalProperties = k.schema("additionalProperties")
+	s.propertyNames = k.schema("propertyNames")
+
+	k.readDependents("dependencies")
+	if !k.c.isOld {
+		k.readDependents("dependentSchemas")
+		k.readDependents("dependentRequired")
+		s.unevaluatedProperties = k.schema("unevaluatedProperties")
+	}
+}
+
+// readDependents reads a keyword that maps members to names or schemas.
+func (k *keywords) readDependents(keyword string) {
+	members := k.member(keyword, objectKind)
+	if members == nil {
+		return
+	}
+	for i, name := range members.keys {
+		d := dependent{name: name}
+		if members.kids[i].kind == arrayKind {
+			d.needs = textsIn(members.kids[i])
+		} else {
+			d.sub = k.schema(keyword, name)
+		}
+		k.s.dependents = append(k.s.dependents, d)
+	}
+}
+
+// readCombinations reads the rules that combine other schemas.
+func (k *keywords) readCombinations() {
+	s := k.s
+	s.allOf, s.anyOf, s.oneOf = k.schemas("allOf"), k.schemas("anyOf"), k.schemas("oneOf")
+	s.not = k.schema("not")
+	if s.ifs = k.schema("if"); s.ifs != nil {
+		s.then, s.otherwise = k.schema("then"), k.schema("else")
+	}
+}
+
+// mark is the state of a schema in the search for loops.
+type mark int
+
+const (
+	unseen mark = iota
+	open
+	done
+)
+
+// rejectLoops rejects schemas that apply themselves to the same value. They constrain
+// nothing, and following them would never end.
+func (c *compiler) rejectLoops() error {
+	marks := map[*subschema]mark{}
+	for _, s := range c.order {
+		if err := s.rejectLoop(marks); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keywords are those of 2020-12 and draft-07. A document without any is a mistake.
-var keywords = strings.Fields(`
-	$id $schema $ref $anchor $dynamicRef $dynamicAnchor $vocabulary $comment $defs definitions
-	allOf anyOf oneOf not if then else dependentSchemas dependencies
-	prefixItems items additionalItems unevaluatedItems contains
-	properties patternProperties additionalProperties unevaluatedProperties propertyNames
-	type enum const required dependentRequired pattern format uniqueItems
-	multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength
-	maxItems minItems maxContains minContains maxProperties minProperties
-	title description default deprecated readOnly writeOnly examples
-	contentEncoding contentMediaType contentSchema`)
+// rejectLoop rejects a schema that leads back to itself.
+func (s *subschema) rejectLoop(marks map[*subschema]mark) error {
+	switch marks[s] {
+	case done:
+		return nil
+	case open:
+		return fmt.Errorf("the schema at #%s refers to itself in an endless loop", clip(s.at, 200))
+	case unseen:
+	}
 
-// isKeyword reports whether JSON Schema defines a word.
-func isKeyword(word string) bool { return slices.Contains(keywords, word) }
+	marks[s] = open
+	for _, sub := range s.here {
+		if err := sub.rejectLoop(marks); err != nil {
+			return err
+		}
+	}
+	marks[s] = done
+	return nil
+}

@@ -5,17 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Contract is a compiled schema that a value must meet. It never changes and is safe for
 // concurrent use.
 type Contract struct {
-	root     *jsonschema.Schema
+	root     *subschema
 	document *node // the schema as it was given, its members in order
-	facts    map[*jsonschema.Schema]*facts
-	programs map[string]int // the number of instructions of each pattern
 }
 
 // Parse makes a contract from what a caller or a snippet gives: a JSON Schema, or a JSON
@@ -63,14 +59,11 @@ func Compile(jsonSchema json.RawMessage) (*Contract, error) {
 		return nil, fmt.Errorf("cannot use the schema: %w", err)
 	}
 
-	c := &Contract{document: document, programs: map[string]int{}}
-	if c.root, err = c.compile(); err != nil {
+	root, err := compile(document)
+	if err != nil {
 		return nil, fmt.Errorf("cannot compile the schema: %w", err)
 	}
-	if err := c.collectFacts(); err != nil {
-		return nil, fmt.Errorf("cannot use the schema: %w", err)
-	}
-	return c, nil
+	return &Contract{root, document}, nil
 }
 
 // JSONSchema returns the contract's document as it was given, without white space. The

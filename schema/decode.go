@@ -235,12 +235,11 @@ func (d *decoder) readArray() (*node, error) {
 func (d *decoder) readObject() (*node, error) {
 	d.at++
 	n := &node{kind: objectKind, keys: make([]string, 0, 8), kids: make([]*node, 0, 8)}
-	plain := map[string]any{}
 	for d.hasNext('}', len(n.keys) == 0) {
 		d.skipSpace()
 		key := d.readKey()
 		d.path = append(d.path, key)
-		if _, isKnown := plain[key]; isKnown {
+		if n.member(key) != nil {
 			return nil, d.reject("this key appears twice")
 		}
 
@@ -252,11 +251,9 @@ func (d *decoder) readObject() (*node, error) {
 		}
 
 		d.path = d.path[:len(d.path)-1]
-		n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
-		plain[key] = kid.plain
+		n.add(key, kid)
 	}
 
-	n.plain = plain
 	n.measure()
 	return n, nil
 }

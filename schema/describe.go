@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -27,9 +25,8 @@ const (
 // and ends in "…".
 func (c *Contract) Describe() string {
 	d := describer{
-		c:     c,
-		named: map[*jsonschema.Schema]string{},
-		under: map[*jsonschema.Schema]bool{},
+		named: map[*subschema]string{},
+		under: map[*subschema]bool{},
 	}
 	d.writeSchema(c.root, "")
 
@@ -42,11 +39,10 @@ func (c *Contract) Describe() string {
 
 // describer writes the description of a contract.
 type describer struct {
-	c     *Contract
 	out   strings.Builder
-	named map[*jsonschema.Schema]string // definitions that are described by name
-	later []*jsonschema.Schema          // the same, in the order in which they follow
-	under map[*jsonschema.Schema]bool   // schemas that are being described
+	named map[*subschema]string // definitions that are described by name
+	later []*subschema          // the same, in the order in which they follow
+	under map[*subschema]bool   // schemas that are being described
 }
 
 // isFull reports whether the description is complete or too long.
@@ -60,11 +56,11 @@ func (d *describer) write(format string, args ...any) {
 }
 
 // writeSchema describes a schema: by its name if it is the definition of an object.
-func (d *describer) writeSchema(s *jsonschema.Schema, indent string) {
+func (d *describer) writeSchema(s *subschema, indent string) {
 	if d.isFull() {
 		return
 	}
-	if name := definitionName(s); name != "" && len(s.Properties) > 0 {
+	if name := definitionName(s); name != "" && len(s.properties) > 0 {
 		d.write("%s", d.nameDefinition(s, name))
 		return
 	}
@@ -73,7 +69,7 @@ func (d *describer) writeSchema(s *jsonschema.Schema, indent string) {
 }
 
 // nameDefinition returns the name under which a definition is described.
-func (d *describer) nameDefinition(s *jsonschema.Schema, name string) string {
+func (d *describer) nameDefinition(s *subschema, name string) string {
 	if d.named[s] != "" {
 		return d.named[s]
 	}
@@ -90,9 +86,9 @@ func (d *describer) nameDefinition(s *jsonschema.Schema, name string) string {
 }
 
 // definitionName returns the name of a schema in the definitions, empty if it is not one.
-func definitionName(s *jsonschema.Schema) string {
-	for _, folder := range []string{"#/$defs/", "#/definitions/"} {
-		if _, name, found := strings.Cut(s.Location, folder); found && isIdentifier(name) {
+func definitionName(s *subschema) string {
+	for _, folder := range []string{"/$defs/", "/definitions/"} {
+		if name, found := strings.CutPrefix(s.at, folder); found && isIdentifier(name) {
 			return name
 		}
 	}
@@ -100,7 +96,7 @@ func definitionName(s *jsonschema.Schema) string {
 }
 
 // writeBody describes what a schema says itself.
-func (d *describer) writeBody(s *jsonschema.Schema, indent string) {
+func (d *describer) writeBody(s *subschema, indent string) {
 	if d.under[s] {
 		d.write("the same again")
 		return
@@ -109,8 +105,8 @@ func (d *describer) writeBody(s *jsonschema.Schema, indent string) {
 	d.under[s] = true
 	defer delete(d.under, s)
 
-	if s.Bool != nil {
-		d.write("%s", map[bool]string{true: "anything", false: "nothing"}[*s.Bool])
+	if s.always != nil {
+		d.write("%s", map[bool]string{true: "anything", false: "nothing"}[*s.always])
 		return
 	}
 
@@ -128,25 +124,23 @@ func (d *describer) writeBody(s *jsonschema.Schema, indent string) {
 }
 
 // clauses returns functions that each write one thing that a schema requires.
-func (d *describer) clauses(s *jsonschema.Schema, indent string) []func() {
+func (d *describer) clauses(s *subschema, indent string) []func() {
 	var all []func()
-	if s.Const != nil {
-		all = append(all, func() { d.write("%s", formatLiteral(*s.Const)) })
+	if s.constant != nil {
+		all = append(all, func() { d.write("%s", formatLiteral(s.constant)) })
 	}
-	if s.Enum != nil {
-		all = append(all, func() { d.writeChoices(s.Enum.Values) })
+	if s.enum != nil {
+		all = append(all, func() { d.writeChoices(s.enum) })
 	}
-	if len(all) == 0 && (d.c.facts[s].types != 0 || len(s.Properties) > 0) {
+	if len(all) == 0 && (s.types != 0 || len(s.properties) > 0) {
 		all = append(all, func() { d.writeTypes(s, indent) })
 	}
 
-	for _, sub := range slices.Concat([]*jsonschema.Schema{s.Ref, dynamicTarget(s)}, s.AllOf) {
-		if sub != nil {
-			all = append(all, func() { d.writeSchema(sub, indent) })
-		}
+	for _, sub := range slices.Concat(s.refs, s.allOf) {
+		all = append(all, func() { d.writeSchema(sub, indent) })
 	}
 
-	for _, subs := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+	for _, subs := range [][]*subschema{s.anyOf, s.oneOf} {
 		if len(subs) > 0 {
 			all = append(all, func() { d.writeJoined(subs, " or ", indent) })
 		}
@@ -155,7 +149,7 @@ func (d *describer) clauses(s *jsonschema.Schema, indent string) []func() {
 }
 
 // writeJoined describes several schemas with a word between them.
-func (d *describer) writeJoined(subs []*jsonschema.Schema, word, indent string) {
+func (d *describer) writeJoined(subs []*subschema, word, indent string) {
 	for i, sub := range subs {
 		if i > 0 {
 			d.write("%s", word)
@@ -165,7 +159,7 @@ func (d *describer) writeJoined(subs []*jsonschema.Schema, word, indent string) 
 }
 
 // writeChoices writes the members of an enumeration.
-func (d *describer) writeChoices(values []any) {
+func (d *describer) writeChoices(values []*node) {
 	for i, value := range values {
 		if d.isFull() {
 			return
@@ -178,16 +172,16 @@ func (d *describer) writeChoices(values []any) {
 }
 
 // formatLiteral formats a value as JSON, arrays and objects in short.
-func formatLiteral(value any) string {
-	if n := scalarOf(value); n != nil {
-		return clip(string(n.appendJSON(nil)), maxNote)
+func formatLiteral(n *node) string {
+	if n.kind == arrayKind || n.kind == objectKind {
+		return formatValue(n)
 	}
-	return formatValue(value)
+	return clip(string(n.appendJSON(nil)), maxNote)
 }
 
 // writeTypes describes the schema's own type and the keywords beside it.
-func (d *describer) writeTypes(s *jsonschema.Schema, indent string) {
-	types := d.c.facts[s].types
+func (d *describer) writeTypes(s *subschema, indent string) {
+	types := s.types
 	if types == 0 {
 		types = wantsObject
 	}
@@ -217,11 +211,11 @@ func (d *describer) writeTypes(s *jsonschema.Schema, indent string) {
 }
 
 // writeArray describes a schema of arrays.
-func (d *describer) writeArray(s *jsonschema.Schema, indent string) {
-	if len(s.PrefixItems) > 0 {
+func (d *describer) writeArray(s *subschema, indent string) {
+	if len(s.prefixItems) > 0 {
 		d.write("[")
-		d.writeJoined(s.PrefixItems, ", ", indent)
-		if rest := s.Items2020; rest == nil || rest.Bool == nil || *rest.Bool {
+		d.writeJoined(s.prefixItems, ", ", indent)
+		if rest := s.items; rest == nil || rest.always == nil || *rest.always {
 			d.write(", …")
 		}
 		d.write("]")
@@ -229,18 +223,18 @@ func (d *describer) writeArray(s *jsonschema.Schema, indent string) {
 		return
 	}
 
-	d.write("%s", map[bool]string{true: "list without repetitions", false: "list"}[s.UniqueItems])
-	if sub := itemSchema(s, 0); sub != nil {
+	d.write("%s", map[bool]string{true: "list without repetitions", false: "list"}[s.uniqueItems])
+	if sub := s.itemSchema(0); sub != nil {
 		d.write(" of ")
 		d.writeSchema(sub, indent)
 	}
 
-	d.write("%s", formatCountNote(s.MinItems, s.MaxItems, "items"))
+	d.write("%s", formatCountNote(s.minItems, s.maxItems, "items"))
 }
 
 // writeObject describes a schema of objects.
-func (d *describer) writeObject(s *jsonschema.Schema, indent string) {
-	properties := d.c.facts[s].node.member("properties")
+func (d *describer) writeObject(s *subschema, indent string) {
+	properties := s.node.member("properties")
 	if properties == nil || len(properties.keys) == 0 {
 		d.writeMap(s, indent)
 		return
@@ -254,7 +248,7 @@ func (d *describer) writeObject(s *jsonschema.Schema, indent string) {
 		d.writeProperty(s, name, indent+"  ")
 	}
 
-	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+	if rest := s.furtherMembers(); rest != nil {
 		d.write("%s  and further members: ", indent)
 		d.writeSchema(rest, indent+"  ")
 		d.write("\n")
@@ -264,33 +258,33 @@ func (d *describer) writeObject(s *jsonschema.Schema, indent string) {
 }
 
 // writeMap describes a schema of objects without known members.
-func (d *describer) writeMap(s *jsonschema.Schema, indent string) {
+func (d *describer) writeMap(s *subschema, indent string) {
 	d.write("an object")
-	if s.PropertyNames != nil {
+	if s.propertyNames != nil {
 		d.write(" with names that are ")
-		d.writeSchema(s.PropertyNames, indent)
+		d.writeSchema(s.propertyNames, indent)
 	}
 
-	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+	if rest := s.furtherMembers(); rest != nil {
 		d.write(" of name to ")
 		d.writeSchema(rest, indent)
 	}
 
-	d.write("%s", formatCountNote(s.MinProperties, s.MaxProperties, "members"))
+	d.write("%s", formatCountNote(s.minProperties, s.maxProperties, "members"))
 }
 
 // writeProperty describes one member on a line.
-func (d *describer) writeProperty(s *jsonschema.Schema, name, indent string) {
+func (d *describer) writeProperty(s *subschema, name, indent string) {
 	optional := ""
-	if !slices.Contains(s.Required, name) {
+	if !slices.Contains(s.required, name) {
 		optional = " (optional)"
 	}
 	d.write("%s%s%s: ", indent, strconv.Quote(clip(name, maxNote)), optional)
 
-	sub := s.Properties[name]
+	sub := s.properties[name]
 	d.writeSchema(sub, indent)
-	if sub.Description != "" {
-		d.write(" — %s", formatNote(sub.Description))
+	if text := sub.description(); text != "" {
+		d.write(" — %s", formatNote(text))
 	}
 	d.write("\n")
 }
@@ -301,13 +295,13 @@ func formatNote(text string) string {
 }
 
 // formatString describes a schema of strings.
-func formatString(s *jsonschema.Schema) string {
-	text := "str" + formatCountNote(s.MinLength, s.MaxLength, "characters")
-	if s.Format != nil {
-		text += " (a " + s.Format.Name + ")"
+func formatString(s *subschema) string {
+	text := "str" + formatCountNote(s.minLength, s.maxLength, "characters")
+	if s.format != "" {
+		text += " (a " + s.format + ")"
 	}
-	if s.Pattern != nil {
-		text += " (matching " + clip(s.Pattern.String(), maxNote) + ")"
+	if s.pattern != nil {
+		text += " (matching " + clip(s.pattern.text, maxNote) + ")"
 	}
 	return text
 }
@@ -328,17 +322,17 @@ func formatCountNote(least, most *int, what string) string {
 }
 
 // formatNumberNote says in brackets what bounds a number.
-func formatNumberNote(s *jsonschema.Schema) string {
+func formatNumberNote(s *subschema) string {
 	var parts []string
 	for _, bound := range []struct {
 		word  string
 		value *big.Rat
 	}{
-		{"at least ", s.Minimum},
-		{"greater than ", s.ExclusiveMinimum},
-		{"at most ", s.Maximum},
-		{"less than ", s.ExclusiveMaximum},
-		{"a multiple of ", s.MultipleOf},
+		{"at least ", s.minimum},
+		{"greater than ", s.exclusiveMinimum},
+		{"at most ", s.maximum},
+		{"less than ", s.exclusiveMaximum},
+		{"a multiple of ", s.multipleOf},
 	} {
 		if bound.value != nil {
 			parts = append(parts, bound.word+formatBound(bound.value))

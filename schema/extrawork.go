@@ -1,22 +1,16 @@
 package schema
 
-import (
-	"encoding/json"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-)
-
-// Some work of the library, in applications of a schema.
+// Some work, in applications of a schema.
 const (
-	numberWork   = 3  // to read a number, as it does again for each rule
+	numberWork   = 3  // to read a number
 	multipleWork = 12 // to divide it, too
 	compareWork  = 5  // to compare two numbers
-	callWork     = 4  // to call it for a value alone
+	callWork     = 4  // to check a value alone
 	formatWork   = 2  // to check the format of 64 bytes
 	// workDepth is the depth of a value at which the error of an application takes as much memory
 	// again: it has the path.
 	workDepth = 8
-	// maxPairs is the length of an array up to which the library compares each pair of its items.
+	// maxPairs is the length of an array up to which each pair is compared of its items.
 	maxPairs = 20
 )
 
@@ -28,59 +22,48 @@ type extraWork struct {
 	unique  bool // the items of an array must differ
 }
 
-func newExtraWork(s *jsonschema.Schema) extraWork {
+func newExtraWork(s *subschema) extraWork {
 	var w extraWork
-	if s.Types != nil {
-		for _, name := range s.Types.ToStrings() {
-			if name == "integer" {
-				w.numbers += numberWork
-			}
-		}
-	}
-	if s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil {
+	if s.types.has(wantsInteger) {
 		w.numbers += numberWork
 	}
-	if s.MultipleOf != nil {
+	if s.minimum != nil || s.maximum != nil || s.exclusiveMinimum != nil || s.exclusiveMaximum != nil {
+		w.numbers += numberWork
+	}
+	if s.multipleOf != nil {
 		w.numbers += multipleWork
 	}
 
-	if s.Const != nil {
-		w.addMember(*s.Const)
+	if s.constant != nil {
+		w.addMember(s.constant)
 	}
-	if s.Enum != nil {
-		for _, value := range s.Enum.Values {
-			w.addMember(value)
-		}
-		w.members = len(s.Enum.Values) / 3
+	for _, value := range s.enum {
+		w.addMember(value)
 	}
-	w.unique = s.UniqueItems
+	w.members = len(s.enum) / 3
+	w.unique = s.uniqueItems
 	return w
 }
 
 // addMember adds the work of comparing a value with a const or a member of an enum.
-func (w *extraWork) addMember(value any) {
-	switch value.(type) {
-	case []any, map[string]any:
-		w.nested += workToCompare(value)
-	case json.Number:
-		w.numbers += workToCompare(value)
+func (w *extraWork) addMember(n *node) {
+	switch n.kind {
+	case arrayKind, objectKind:
+		w.nested += n.workToCompare()
+	case numberKind:
+		w.numbers += n.workToCompare()
+	default:
 	}
 }
 
 // workToCompare returns the work of comparing a value of the schema with another one.
-func workToCompare(value any) int {
+func (n *node) workToCompare() int {
+	if n.kind == numberKind {
+		return compareWork * n.own
+	}
 	work := 1
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			work += workToCompare(item)
-		}
-	case map[string]any:
-		for _, member := range v {
-			work += workToCompare(member)
-		}
-	case json.Number:
-		work = compareWork * sizeOfNumber(v.String())
+	for _, kid := range n.kids {
+		work += kid.workToCompare()
 	}
 	return work
 }
@@ -95,17 +78,17 @@ func (w extraWork) sum() int {
 }
 
 // workOn returns the work of applying a schema alone to a value.
-func (f *facts) workOn(n *node) int {
-	work := f.weight*n.own + f.more.members + len(n.kids)/4
+func (s *subschema) workOn(n *node) int {
+	work := s.weight*n.own + s.more.members + len(n.kids)/4
 	switch n.kind {
 	case numberKind:
-		return work + f.more.numbers*n.own
+		return work + s.more.numbers*n.own
 	case arrayKind, objectKind:
-		work += f.more.nested
+		work += s.more.nested
 	default:
 	}
 
-	if f.more.unique && n.kind == arrayKind {
+	if s.more.unique && n.kind == arrayKind {
 		each := numberWork // for the hash
 		if len(n.kids) <= maxPairs {
 			each = compareWork * len(n.kids) / 2
@@ -116,15 +99,10 @@ func (f *facts) workOn(n *node) int {
 }
 
 // countNames returns how many names of members a schema looks for in each object.
-func countNames(s *jsonschema.Schema) int {
-	names := len(s.Required)
-	for _, list := range s.DependentRequired {
-		names += len(list)
-	}
-	for _, value := range s.Dependencies { // draft-07
-		if list, isList := value.([]string); isList {
-			names += len(list)
-		}
+func (s *subschema) countNames() int {
+	names := len(s.required)
+	for _, d := range s.dependents {
+		names += len(d.needs)
 	}
 	return names
 }

@@ -145,7 +145,7 @@ func patterns(n int) string {
 	return b.String()
 }
 
-// A recursive union costs the library time exponential in the depth of a value: it looks
+// A recursive union costs a check time exponential in the depth of a value: it looks
 // at each level once for each alternative.
 const recursiveUnion = `{"$ref":"#/$defs/e","$defs":{"e":{"anyOf":[` +
 	`{"type":"object","properties":{"op":{"const":"add"},"l":{"$ref":"#/$defs/e"},` +

@@ -34,7 +34,7 @@ func TestKeywords(t *testing.T) {
 				t.Fatalf("line %d: %v", i+1, err)
 			}
 			left := maxWork
-			found, err := c.validate(c.root, n, &left)
+			found, err := validate(c.root, n, &left)
 			if err != nil {
 				t.Fatalf("line %d: %v", i+1, err)
 			}

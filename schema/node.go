@@ -18,15 +18,19 @@ const (
 	objectKind
 )
 
+// String returns the name of the type, as JSON Schema has it.
+func (k kind) String() string {
+	return []string{"null", "boolean", "number", "string", "array", "object"}[k]
+}
+
 // node is a JSON value that keeps the order of its members. It never changes, so the
 // values before and after a coercion can share parts.
 type node struct {
-	kind kind
-	text string // a string, or the literal of a number, true, false or null
-	keys []string
-	kids []*node
-	// plain is the same value in the form that the JSON Schema library takes.
-	plain any
+	kind   kind
+	text   string // a string, or the literal of a number, true, false or null
+	keys   []string
+	kids   []*node
+	places map[string]int // the index of each key; nil if the keys are few
 	// own is 1, plus 1 for each 64 bytes of the text or the keys, or for each 64 digits of a
 	// number if it were written out. size is the sum of that over this value and all values in it.
 	own, size int
@@ -35,8 +39,8 @@ type node struct {
 
 var (
 	null    = &node{kind: nullKind, text: "null", own: 1, size: 1}
-	isTrue  = &node{kind: boolKind, text: "true", plain: true, own: 1, size: 1}
-	isFalse = &node{kind: boolKind, text: "false", plain: false, own: 1, size: 1}
+	isTrue  = &node{kind: boolKind, text: "true", own: 1, size: 1}
+	isFalse = &node{kind: boolKind, text: "false", own: 1, size: 1}
 )
 
 // newBool returns true or false.
@@ -56,7 +60,7 @@ func newNumber(literal string) *node {
 // numberNode returns a number by value.
 func numberNode(literal string) node {
 	size := sizeOfNumber(literal)
-	return node{kind: numberKind, text: literal, plain: json.Number(literal), own: size, size: size}
+	return node{kind: numberKind, text: literal, own: size, size: size}
 }
 
 // newText returns a string.
@@ -68,16 +72,12 @@ func newText(text string) *node {
 // textNode returns a string by value.
 func textNode(text string) node {
 	size := 1 + len(text)/64
-	return node{kind: textKind, text: text, plain: text, own: size, size: size}
+	return node{kind: textKind, text: text, own: size, size: size}
 }
 
 // newArray returns an array.
 func newArray(kids []*node) *node {
-	plain := make([]any, len(kids))
-	for i, kid := range kids {
-		plain[i] = kid.plain
-	}
-	n := &node{kind: arrayKind, kids: kids, plain: plain}
+	n := &node{kind: arrayKind, kids: kids}
 	n.measure()
 
 	return n
@@ -85,29 +85,35 @@ func newArray(kids []*node) *node {
 
 // newObject returns an object whose member keys[i] is kids[i].
 func newObject(keys []string, kids []*node) *node {
-	plain := make(map[string]any, len(keys))
-	for i, key := range keys {
-		plain[key] = kids[i].plain
-	}
-	n := &node{kind: objectKind, keys: keys, kids: kids, plain: plain}
+	n := &node{kind: objectKind, keys: keys, kids: kids}
+	n.index()
 	n.measure()
 
 	return n
 }
 
-// scalarOf returns a scalar of the library as a node, nil for arrays and objects.
-func scalarOf(value any) *node {
-	switch v := value.(type) {
-	case nil:
-		return null
-	case bool:
-		return newBool(v)
-	case string:
-		return newText(v)
-	case interface{ String() string }: // json.Number
-		return newNumber(v.String())
+// fewKeys is how many keys of an object are compared one by one to find a member.
+const fewKeys = 8
+
+// add appends a member to an object that is being read.
+func (n *node) add(key string, kid *node) {
+	n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
+	if n.places != nil {
+		n.places[key] = len(n.keys) - 1
+		return
 	}
-	return nil
+	n.index()
+}
+
+// index sets places, if the keys are many.
+func (n *node) index() {
+	if len(n.keys) <= fewKeys {
+		return
+	}
+	n.places = make(map[string]int, len(n.keys))
+	for i, key := range n.keys {
+		n.places[key] = i
+	}
 }
 
 // measure sets own and size from the keys and kids.
@@ -125,6 +131,12 @@ func (n *node) measure() {
 
 // member returns the value of a key, nil if there is none.
 func (n *node) member(key string) *node {
+	if n.places != nil {
+		if i, ok := n.places[key]; ok {
+			return n.kids[i]
+		}
+		return nil
+	}
 	for i, name := range n.keys {
 		if name == key {
 			return n.kids[i]

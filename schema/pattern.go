@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -15,74 +13,44 @@ const (
 	maxPrograms = 50_000 // instructions of all in a document
 )
 
-// patternEngine compiles the patterns of one document with Go's engine, which is linear
-// in the text, and bounds what they unfold to.
-//
-// The library also calls it, from concurrent checks, to validate values of the format
-// "regex". Once sealed, it therefore remembers and counts nothing.
-type patternEngine struct {
-	contract *Contract
-	known    map[string]jsonschema.Regexp
-	total    int // instructions
-	isSealed bool
-}
-
-// compile returns the regular expression of a pattern.
-func (e *patternEngine) compile(pattern string) (jsonschema.Regexp, error) {
-	if e.isSealed {
-		re, _, err := compilePattern(pattern)
-		return re, err
-	}
-	if re, ok := e.known[pattern]; ok {
-		return re, nil
-	}
-
-	re, size, err := compilePattern(pattern)
-	if err != nil {
-		return nil, err
-	}
-	if e.total += size; e.total > maxPrograms {
-		return nil, fmt.Errorf(
-			"the patterns of the schema expand to more than %d instructions", maxPrograms)
-	}
-	e.known[pattern], e.contract.programs[pattern] = re, size
-	return re, nil
-}
-
-// compiledPattern is a regular expression under the name that the schema gives it.
-type compiledPattern struct {
+// pattern is a regular expression, compiled by Go's engine, which is linear in the text.
+type pattern struct {
 	*regexp.Regexp
-	name string
+
+	text string // as the schema has it
+	size int    // instructions
 }
 
 // String returns the pattern as the schema has it.
-func (c compiledPattern) String() string { return c.name }
+func (p *pattern) String() string { return p.text }
 
-// compilePattern compiles a regular expression and returns the number of its
-// instructions.
-func compilePattern(pattern string) (jsonschema.Regexp, int, error) {
-	if len(pattern) > maxPattern {
-		return nil, 0, fmt.Errorf("the pattern %q has %d characters, more than %d",
-			clip(pattern, 40), len(pattern), maxPattern)
+// compilePattern compiles a regular expression and bounds what it unfolds to.
+func compilePattern(text string) (*pattern, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("the pattern %q has %d characters, more than %d",
+			clip(text, 40), len(text), maxPattern)
 	}
 
-	name, translated := clip(pattern, 100), translatePattern(pattern)
+	name, translated := clip(text, 100), translatePattern(text)
 	parsed, err := syntax.Parse(translated, syntax.Perl)
 	if err != nil {
-		return nil, 0, fmt.Errorf(
+		return nil, fmt.Errorf(
 			"invalid pattern %q: %w (look-around and back-references are not supported)", name, err)
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, 0, fmt.Errorf("invalid pattern %q: %w", name, err)
+		return nil, fmt.Errorf("invalid pattern %q: %w", name, err)
 	}
 	if len(program.Inst) > maxProgram {
-		return nil, 0, fmt.Errorf("the pattern %q expands to %d instructions, more than %d",
+		return nil, fmt.Errorf("the pattern %q expands to %d instructions, more than %d",
 			name, len(program.Inst), maxProgram)
 	}
 
 	re, err := regexp.Compile(translated)
-	return compiledPattern{re, pattern}, len(program.Inst), err
+	if err != nil {
+		return nil, fmt.Errorf("invalid pattern %q: %w", name, err)
+	}
+	return &pattern{re, text, len(program.Inst)}, nil
 }
 
 // translatePattern writes the escapes of ECMA-262 and Python that Go spells differently

@@ -2,13 +2,10 @@ package schema
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	fault "github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"unicode/utf8"
 )
 
 // problem is a violation in parts.
@@ -21,56 +18,50 @@ type problem struct {
 }
 
 // newProblem returns a problem of a value as a whole.
-func newProblem(e *jsonschema.ValidationError, format string, args ...any) problem {
-	return problem{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)}
+func newProblem(e *fault, format string, args ...any) problem {
+	return problem{path: e.path, message: fmt.Sprintf(format, args...)}
 }
 
 // newTypeProblem returns the problem of a value of the wrong type.
-func newTypeProblem(e *jsonschema.ValidationError, want []string, got string) problem {
+func newTypeProblem(e *fault, want []string, got string) problem {
 	p := newProblem(e, "must be %s, is %s", strings.Join(want, " or "), got)
 	p.got, p.want = got, want
 	return p
 }
 
 // newFixedProblem returns the problem of a value that differs from a const or an enum.
-func newFixedProblem(e *jsonschema.ValidationError, want string, got any) problem {
-	p := newProblem(e, "%s, is %s", want, formatValue(got))
+func newFixedProblem(e *fault, want string) problem {
+	p := newProblem(e, "%s, is %s", want, formatValue(e.n))
 	p.isFixed = true
 	return p
 }
 
-// flattener makes problems of the library's errors. There may be millions, of which nobody reads
-// more than the first.
+// flattener makes problems of faults. There may be millions, of which the reader sees only the
+// first.
 type flattener struct {
 	left    int  // problems that may still be made
-	isShort bool // errors were left out
+	isShort bool // faults were left out
 }
 
 const (
 	// maxProblems is how many problems a flattener makes.
 	maxProblems = 20_000
-	// maxCauses is how many causes of an error count, the first ones by their paths.
+	// maxCauses is how many causes of a fault count, the first ones by their paths.
 	maxCauses = 50 * maxViolations
 )
 
-// flatten returns the problems that one error of the library stands for.
-func (f *flattener) flatten(e *jsonschema.ValidationError) []problem {
+// flatten returns the problems that one fault stands for.
+func (f *flattener) flatten(e *fault) []problem {
 	if f.left == 0 {
 		f.isShort = true
 		return nil
 	}
-	switch k := e.ErrorKind.(type) {
-	case *fault.Schema, *fault.Group, *fault.Reference, *fault.AllOf:
-		return f.flattenAll(e.Causes)
-	case *fault.AnyOf:
+	switch e.kind {
+	case allCauses:
+		return f.flattenAll(e.causes)
+	case noneFits:
 		return f.flattenAlternatives(e)
-	case *fault.OneOf:
-		if len(k.Subschemas) > 1 {
-			return []problem{newProblem(e,
-				"fits more than one alternative (%d and %d), must fit exactly one",
-				k.Subschemas[0]+1, k.Subschemas[1]+1)}
-		}
-		return f.flattenAlternatives(e)
+	default:
 	}
 
 	problems := f.explain(e)
@@ -78,29 +69,30 @@ func (f *flattener) flatten(e *jsonschema.ValidationError) []problem {
 	return problems
 }
 
-// explain returns the problems of an error that has no others below it, or only those of names.
-func (f *flattener) explain(e *jsonschema.ValidationError) []problem {
-	switch k := e.ErrorKind.(type) {
-	case *fault.Type:
-		return []problem{newTypeProblem(e, k.Want, k.Got)}
-	case *fault.Enum:
-		return []problem{newFixedProblem(e, "must be one of "+formatValues(k.Want), k.Got)}
-	case *fault.Const:
-		return []problem{newFixedProblem(e, "must be "+formatValue(k.Want), k.Got)}
+// explain returns the problems of a fault that has no others below it, or only those of names.
+func (f *flattener) explain(e *fault) []problem {
+	switch e.kind {
+	case typeFault:
+		return []problem{newTypeProblem(e, e.s.types.names(), e.n.kind.String())}
+	case enumFault:
+		return []problem{newFixedProblem(e, "must be one of "+formatValues(e.s.enum))}
+	case constFault:
+		return []problem{newFixedProblem(e, "must be "+formatValue(e.s.constant))}
+	default:
 	}
 
-	if names, message := f.explainMembers(e); message != "" {
-		return f.memberProblems(e, names, message)
+	if message := f.explainMembers(e); message != "" {
+		return f.memberProblems(e, message)
 	}
-	return []problem{newProblem(e, "%s", explainValue(e.ErrorKind))}
+	return []problem{newProblem(e, "%s", explainValue(e))}
 }
 
-// flattenAll returns the problems of several errors.
-func (f *flattener) flattenAll(errors []*jsonschema.ValidationError) []problem {
-	some := firstOf(errors, maxCauses, func(a, b *jsonschema.ValidationError) int {
-		return comparePaths(a.InstanceLocation, b.InstanceLocation)
+// flattenAll returns the problems of several faults.
+func (f *flattener) flattenAll(faults []*fault) []problem {
+	some := firstOf(faults, maxCauses, func(a, b *fault) int {
+		return comparePaths(a.path, b.path)
 	})
-	f.isShort = f.isShort || len(some) < len(errors)
+	f.isShort = f.isShort || len(some) < len(faults)
 
 	var all []problem
 	for _, e := range some {
@@ -134,113 +126,117 @@ func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
 	return kept
 }
 
-// explainMembers returns what is wrong with members of an object, and with which ones. The
-// message is empty if the error is not about members.
-func (f *flattener) explainMembers(e *jsonschema.ValidationError) (names []string, message string) {
-	switch k := e.ErrorKind.(type) {
-	case *fault.Required:
-		return k.Missing, "is missing"
-	case *fault.DependentRequired:
-		return k.Missing, fmt.Sprintf("is missing, but %q needs it", clip(k.Prop, 60))
-	case *fault.Dependency:
-		return k.Missing, fmt.Sprintf("is missing, but %q needs it", clip(k.Prop, 60))
-	case *fault.AdditionalProperties:
-		return k.Properties, "is not an allowed member: remove it"
-	case *fault.PropertyNames:
-		message = "is not a valid name"
-		if problems := f.flattenAll(e.Causes); len(problems) > 0 {
-			message += ": " + problems[0].message
+// explainMembers returns what is wrong with the members that a fault names. It is empty if the
+// fault is not about members.
+func (f *flattener) explainMembers(e *fault) string {
+	switch e.kind {
+	case requiredFault:
+		return "is missing"
+	case dependentFault:
+		return fmt.Sprintf("is missing, but %q needs it", clip(e.reason, 60))
+	case additionalFault:
+		return "is not an allowed member: remove it"
+	case nameFault:
+		if problems := f.flattenAll(e.causes); len(problems) > 0 {
+			return "is not a valid name: " + problems[0].message
 		}
-		return []string{k.Property}, message
+		return "is not a valid name"
+	default:
+		return ""
 	}
-	return nil, ""
 }
 
 // memberProblems returns the same problem for several members of an object.
-func (f *flattener) memberProblems(
-	e *jsonschema.ValidationError, names []string, message string,
-) []problem {
-	some := firstOf(names, maxCauses, compareSteps)
-	f.isShort = f.isShort || len(some) < len(names)
+func (f *flattener) memberProblems(e *fault, message string) []problem {
+	some := firstOf(e.names, maxCauses, compareSteps)
+	f.isShort = f.isShort || len(some) < len(e.names)
 
 	problems := make([]problem, len(some))
 	for i, name := range some {
-		problems[i] = problem{
-			path:    append(slices.Clone(e.InstanceLocation), name),
-			message: message,
-		}
+		problems[i] = problem{path: append(slices.Clone(e.path), name), message: message}
 	}
 	return problems
 }
 
 // explainValue returns what is wrong with a value as a whole.
-func explainValue(k jsonschema.ErrorKind) string {
-	switch k := k.(type) {
-	case *fault.FalseSchema:
+func explainValue(e *fault) string {
+	s, got := e.s, formatValue(e.n)
+	switch e.kind {
+	case falseFault:
 		return "must not be here"
-	case *fault.Format:
-		if k.Want == "regex" {
-			return fmt.Sprint(k.Err)
+	case formatFault:
+		if s.format == regexFormat {
+			_, err := compilePattern(e.n.text)
+			return fmt.Sprint(err)
 		}
-		return fmt.Sprintf("must be a valid %s, is %s", k.Want, formatValue(k.Got))
+		return fmt.Sprintf("must be a valid %s, is %s", s.format, got)
 
-	case *fault.Pattern:
-		return fmt.Sprintf("must match the pattern %s, is %s", k.Want, formatValue(k.Got))
-	case *fault.UniqueItems:
+	case patternFault:
+		return fmt.Sprintf("must match the pattern %s, is %s", s.pattern, got)
+	case uniqueItemsFault:
 		return fmt.Sprintf("the items %d and %d are the same, but each item may appear only once",
-			k.Duplicates[0], k.Duplicates[1])
-	case *fault.Not:
+			e.pair[0], e.pair[1])
+	case notFault:
 		return "must not be what the schema excludes by \"not\""
+	case twoFit:
+		return fmt.Sprintf("fits more than one alternative (%d and %d), must fit exactly one",
+			e.pair[0]+1, e.pair[1]+1)
+	default:
 	}
 
-	if text := explainCount(k); text != "" {
+	if text := explainCount(e); text != "" {
 		return text
 	}
-	if text := explainBound(k); text != "" {
-		return text
-	}
-	return k.LocalizedString(english)
+	return explainBound(e)
 }
 
-var english = message.NewPrinter(language.English)
-
 // explainCount returns which bound on a count a value breaks, empty if it is another.
-func explainCount(k jsonschema.ErrorKind) string {
+func explainCount(e *fault) string {
+	s, n := e.s, e.n
 	explain := func(word string, want, got int, what string) string {
 		return fmt.Sprintf("must have %s %d %s, has %d", word, want, what, got)
 	}
-	switch k := k.(type) {
-	case *fault.MinItems:
-		return explain("at least", k.Want, k.Got, "items")
-	case *fault.MaxItems:
-		return explain("at most", k.Want, k.Got, "items")
-	case *fault.MinLength:
-		return explain("at least", k.Want, k.Got, "characters")
-	case *fault.MaxLength:
-		return explain("at most", k.Want, k.Got, "characters")
-	case *fault.MinProperties:
-		return explain("at least", k.Want, k.Got, "members")
-	case *fault.MaxProperties:
-		return explain("at most", k.Want, k.Got, "members")
+	switch e.kind {
+	case minItemsFault:
+		return explain("at least", *s.minItems, len(n.kids), "items")
+	case maxItemsFault:
+		return explain("at most", *s.maxItems, len(n.kids), "items")
+	case minContainsFault:
+		return explain("at least", e.pair[0], e.pair[1], "items that fit \"contains\"")
+	case maxContainsFault:
+		return explain("at most", e.pair[0], e.pair[1], "items that fit \"contains\"")
+	case minLengthFault:
+		return explain("at least", *s.minLength, utf8.RuneCountInString(n.text), "characters")
+	case maxLengthFault:
+		return explain("at most", *s.maxLength, utf8.RuneCountInString(n.text), "characters")
+	case minPropertiesFault:
+		return explain("at least", *s.minProperties, len(n.keys), "members")
+	case maxPropertiesFault:
+		return explain("at most", *s.maxProperties, len(n.keys), "members")
+	default:
+		return ""
 	}
-	return ""
 }
 
-// explainBound returns which bound a number breaks, empty if it is another.
-func explainBound(k jsonschema.ErrorKind) string {
-	switch k := k.(type) {
-	case *fault.Minimum:
-		return "must be at least " + formatBound(k.Want) + ", is " + formatBound(k.Got)
-	case *fault.Maximum:
-		return "must be at most " + formatBound(k.Want) + ", is " + formatBound(k.Got)
-	case *fault.ExclusiveMinimum:
-		return "must be greater than " + formatBound(k.Want) + ", is " + formatBound(k.Got)
-	case *fault.ExclusiveMaximum:
-		return "must be less than " + formatBound(k.Want) + ", is " + formatBound(k.Got)
-	case *fault.MultipleOf:
-		return "must be a multiple of " + formatBound(k.Want) + ", is " + formatBound(k.Got)
+// explainBound returns which bound a number breaks.
+func explainBound(e *fault) string {
+	explain := func(word string, bound *big.Rat) string {
+		return "must be " + word + " " + formatBound(bound) + ", is " + formatBound(e.n.rational())
 	}
-	return ""
+	switch e.kind {
+	case minimumFault:
+		return explain("at least", e.s.minimum)
+	case maximumFault:
+		return explain("at most", e.s.maximum)
+	case exclusiveMinimumFault:
+		return explain("greater than", e.s.exclusiveMinimum)
+	case exclusiveMaximumFault:
+		return explain("less than", e.s.exclusiveMaximum)
+	case multipleOfFault:
+		return explain("a multiple of", e.s.multipleOf)
+	default:
+		return "must meet the schema"
+	}
 }
 
 // alternatives sorts the alternatives that a value does not fit.
@@ -255,9 +251,9 @@ type alternatives struct {
 // flattenAlternatives returns the problems of a value that fits none of several schemas.
 // An alternative of another type, or with another tag, was not meant. If a single one is
 // left, its problems are returned.
-func (f *flattener) flattenAlternatives(e *jsonschema.ValidationError) []problem {
-	a := alternatives{depth: len(e.InstanceLocation)}
-	for _, cause := range e.Causes {
+func (f *flattener) flattenAlternatives(e *fault) []problem {
+	a := alternatives{depth: len(e.path)}
+	for _, cause := range e.causes {
 		if branch := f.flatten(cause); len(branch) > 0 {
 			a.add(branch)
 		}

@@ -143,7 +143,7 @@ type candidates struct {
 
 // findCandidates returns the values that a reply may mean.
 func (c *Contract) findCandidates(text string) candidates {
-	k := candidates{wants: c.facts[c.root].admitted}
+	k := candidates{wants: c.root.admitted}
 	k.addJSON(text)
 	isWhole := len(k.found) > 0
 	if k.wants == wantsString && len(k.found) == 0 {
@@ -170,7 +170,7 @@ func (c *Contract) findCandidates(text string) candidates {
 		for _, words := range findPlainWords(text) {
 			k.add(newText(words))
 		}
-		if k.wants.has(wantsString) && c.root.Enum == nil && c.root.Const == nil {
+		if k.wants.has(wantsString) && c.root.enum == nil && c.root.constant == nil {
 			k.add(newText(text))
 		}
 	}

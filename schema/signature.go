@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Field is an input or output of a signature, or a property of a contract of objects.
@@ -134,35 +132,35 @@ func parseField(p *typeParser) (field signatureField, err error) {
 // Fields returns the properties of a contract of objects in the order of the document,
 // and none for any other contract. The contract of a field checks its value alone.
 func (c *Contract) Fields() []Field {
-	s := c.followToObject(c.root)
-	properties := c.facts[s].node.member("properties")
+	s := c.root.followToObject()
+	properties := s.node.member("properties")
 	if properties == nil {
 		return nil
 	}
 
 	var fields []Field
 	for _, name := range properties.keys {
-		sub := s.Properties[name]
+		sub := s.properties[name]
 		fields = append(fields, Field{
-			Name: name, Contract: c.extract(sub), Required: slices.Contains(s.Required, name),
-			Description: cmp.Or(sub.Description, c.followToObject(sub).Description),
+			Name: name, Contract: c.extract(sub), Required: slices.Contains(s.required, name),
+			Description: cmp.Or(sub.description(), sub.followToObject().description()),
 		})
 	}
 	return fields
 }
 
 // followToObject follows references to where a schema's properties are.
-func (c *Contract) followToObject(s *jsonschema.Schema) *jsonschema.Schema {
-	for len(s.Properties) == 0 && s.Ref != nil {
-		s = s.Ref
+func (s *subschema) followToObject() *subschema {
+	for len(s.properties) == 0 && len(s.refs) > 0 {
+		s = s.refs[0]
 	}
 	return s
 }
 
 // extract returns the contract of one schema in the document. It shares what has been
 // compiled; its document takes the definitions along.
-func (c *Contract) extract(s *jsonschema.Schema) *Contract {
-	document := c.facts[s].node
+func (c *Contract) extract(s *subschema) *Contract {
+	document := s.node
 	if document.kind == objectKind {
 		made := objectBuilder{slices.Clone(document.keys), slices.Clone(document.kids)}
 		for _, name := range []string{"$schema", "$defs", "definitions"} {
@@ -172,7 +170,7 @@ func (c *Contract) extract(s *jsonschema.Schema) *Contract {
 		}
 		document = made.build()
 	}
-	return &Contract{root: s, document: document, facts: c.facts, programs: c.programs}
+	return &Contract{root: s, document: document}
 }
 
 // Parameters shows the fields of an object as the parameters of a Python function:

@@ -27,8 +27,8 @@ func (c *Contract) Strict() (json.RawMessage, error) {
 // makeStrict returns the strict form of the document.
 func (c *Contract) makeStrict() (*node, error) {
 	body := c.document
-	if ref := body.member("$ref"); ref != nil && c.root.Ref != nil {
-		body = c.facts[c.followToObject(c.root)].node
+	if ref := body.member("$ref"); ref != nil && len(c.root.refs) > 0 {
+		body = c.root.followToObject().node
 	}
 	top, err := makeStrict(body)
 	if err != nil {

@@ -1,7 +1,5 @@
 package schema
 
-import "github.com/santhosh-tekuri/jsonschema/v6"
-
 // typeSet is a set of the types of JSON Schema. The empty set means all types.
 type typeSet uint8
 
@@ -55,48 +53,59 @@ func (t typeSet) admits(n *node) bool {
 	}
 }
 
-// admittedTypes returns the types that a valid value of a schema can have, as far as
-// types, enumerations, references and alternatives determine them. It ignores the
-// schemas in under, which are being computed.
-func (c *Contract) admittedTypes(s *jsonschema.Schema, under map[*jsonschema.Schema]bool) typeSet {
-	f := c.facts[s]
-	if f.admitted != 0 || under[s] {
-		return f.admitted
+// names returns the names of the types, as messages have them.
+func (t typeSet) names() []string {
+	var names []string
+	for _, name := range []string{
+		"null", "boolean", "number", "integer", "string", "array", "object",
+	} {
+		if t.has(typeNames[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// admitTypes sets the types that a valid value of a schema can have, as far as types,
+// enumerations, references and alternatives determine them. It ignores the schemas in under,
+// which are being computed.
+func (s *subschema) admitTypes(under map[*subschema]bool) typeSet {
+	if s.admitted != 0 || under[s] {
+		return s.admitted
 	}
 	under[s] = true
-	inner := func(sub *jsonschema.Schema) typeSet { return c.admittedTypes(sub, under) }
+	inner := func(sub *subschema) typeSet { return sub.admitTypes(under) }
 
-	set := ownTypes(s, f.types)
-	if s.Ref != nil {
-		set &= inner(s.Ref)
+	set := s.ownTypes()
+	for _, subs := range [][]*subschema{s.refs, s.allOf} {
+		for _, sub := range subs {
+			set &= inner(sub)
+		}
 	}
-	for _, sub := range s.AllOf {
-		set &= inner(sub)
-	}
-	for _, subs := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+	for _, subs := range [][]*subschema{s.anyOf, s.oneOf} {
 		if len(subs) > 0 {
 			set &= unite(subs, inner)
 		}
 	}
 
-	f.admitted = set
+	s.admitted = set
 	return set
 }
 
 // ownTypes returns the types that the schema's own type, const and enum allow.
-func ownTypes(s *jsonschema.Schema, types typeSet) typeSet {
+func (s *subschema) ownTypes() typeSet {
 	set := everyType
-	if types != 0 {
-		set = types
+	if s.types != 0 {
+		set = s.types
 		if set.has(wantsNumber) {
 			set |= wantsInteger
 		}
 	}
-	if s.Const != nil {
-		set &= typesOf(*s.Const)
+	if s.constant != nil {
+		set &= typesOf(s.constant)
 	}
-	if s.Enum != nil {
-		set &= unite(s.Enum.Values, typesOf)
+	if s.enum != nil {
+		set &= unite(s.enum, typesOf)
 	}
 	return set
 }
@@ -111,12 +120,7 @@ func unite[T any](all []T, typesOf func(T) typeSet) typeSet {
 }
 
 // typesOf returns the types of a member of an enumeration.
-func typesOf(value any) typeSet {
-	n := scalarOf(value)
-	if n == nil {
-		return wantsObject | wantsArray
-	}
-
+func typesOf(n *node) typeSet {
 	switch n.kind {
 	case nullKind:
 		return wantsNull
@@ -124,7 +128,9 @@ func typesOf(value any) typeSet {
 		return wantsBoolean
 	case numberKind:
 		return wantsNumber | wantsInteger
-	default:
+	case textKind:
 		return wantsString
+	default:
+		return wantsObject | wantsArray
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Violation is one mistake in a value.
@@ -29,8 +27,8 @@ const (
 	maxMessage    = 300 // bytes
 )
 
-// listViolations returns what the library found, in order and bounded.
-func listViolations(found *jsonschema.ValidationError) []Violation {
+// listViolations returns what is wrong, in order and bounded.
+func listViolations(found *fault) []Violation {
 	f := flattener{left: maxProblems}
 	problems := f.flatten(found)
 	slices.SortStableFunc(problems, compareProblems)
@@ -122,7 +120,7 @@ func isLetterOrDigit(c rune) bool {
 }
 
 // formatValues formats several values in a row.
-func formatValues(values []any) string {
+func formatValues(values []*node) string {
 	const limit = 12
 	var parts []string
 	for i, value := range values {
@@ -136,16 +134,15 @@ func formatValues(values []any) string {
 }
 
 // formatValue formats a value for a message: short, on one line.
-func formatValue(value any) string {
-	switch v := value.(type) {
-	case string:
-		return strconv.Quote(clip(v, 60))
-	case nil:
-		return "null"
-	case map[string]any:
+func formatValue(n *node) string {
+	switch n.kind {
+	case textKind:
+		return strconv.Quote(clip(n.text, 60))
+	case objectKind:
 		return "an object"
-	case []any:
+	case arrayKind:
 		return "an array"
+	default:
+		return clip(n.text, 60)
 	}
-	return clip(fmt.Sprint(value), 60)
 }

@@ -347,10 +347,7 @@ func TestAFullQueueRefusesAtOnce(t *testing.T) {
 	s.want(s.do("POST", "/v1/responses", "", background), 200, "queued")
 	<-model.asked // one is asked
 	s.want(s.do("POST", "/v1/responses", "", background), 200, "queued")
-	for range 1_000 { // until the second one waits
-		if _, waiting := s.server.manager.Load(); waiting == 1 {
-			break
-		}
+	for waiting := 0; waiting != 1; _, waiting = s.server.manager.Load() { // until the second one waits
 		time.Sleep(time.Millisecond)
 	}
 

@@ -44,7 +44,7 @@ const smollmCalls = 3 + 2*2 + 1
 
 func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 	server := startSmolLM(t, skip.WithoutSmolLM(t))
-	whole, _ := runWithSmolLM(t, server, func(int) {})
+	whole, _ := runWithSmolLM(t, t.TempDir(), server, func(int) {})
 	checkSmolLM(t, whole.Answer)
 	if whole.Spent.Calls != smollmCalls {
 		t.Errorf("%d calls, want %d: an answer did not fit at once", whole.Spent.Calls, smollmCalls)
@@ -52,17 +52,20 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 
 	// The server stops during the second turn. The third begins while it is away, unless a
 	// call of the second has waited for it.
-	stopped := make(chan struct{})
+	dir, stopped := t.TempDir(), make(chan struct{})
 	var restart sync.WaitGroup
 	defer restart.Wait()
 	stop := func() {
 		defer restart.Done()
 		server.kill()
 		close(stopped)
+		for begun := time.Now(); !hasWaited(dir) && time.Since(begun) < patience; {
+			time.Sleep(10 * time.Millisecond)
+		}
 		time.Sleep(smollmPause(t))
 		server.start()
 	}
-	broken, events := runWithSmolLM(t, server, func(turn int) {
+	broken, events := runWithSmolLM(t, dir, server, func(turn int) {
 		switch turn {
 		case 1:
 			restart.Add(1)
@@ -82,7 +85,15 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 	}
 }
 
-// smollmPause is how long the server is away.
+// hasWaited reports whether a call of a run has waited for its server.
+func hasWaited(dir string) bool {
+	events, _ := os.ReadFile(smollmEvents(dir)) // the run makes it
+	return bytes.Contains(events, []byte(`"kind":"waiting"`))
+}
+
+func smollmEvents(dir string) string { return filepath.Join(dir, "trace", "events.jsonl") }
+
+// smollmPause is how long the server is away while a call waits for it.
 func smollmPause(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("RLM_SMOLLM_PAUSE")
@@ -96,9 +107,11 @@ func smollmPause(t *testing.T) time.Duration {
 	return pause
 }
 
-// runWithSmolLM runs rlm with SmolLM2 as the sub-model. Begin is called before each reply of
-// the root, with its turn from 0. It returns the outcome and the run's events.
-func runWithSmolLM(t *testing.T, server *smollm, begin func(turn int)) (rlm.AnswerOutcome, string) {
+// runWithSmolLM runs rlm in a folder, with SmolLM2 as the sub-model. Begin is called before each
+// reply of the root, with its turn from 0. It returns the outcome and the run's events.
+func runWithSmolLM(
+	t *testing.T, dir string, server *smollm, begin func(turn int),
+) (rlm.AnswerOutcome, string) {
 	t.Helper()
 	root := llmtest.Start(func(r llm.Request) (llm.Response, error) {
 		turn := 0
@@ -112,7 +125,6 @@ func runWithSmolLM(t *testing.T, server *smollm, begin func(turn int)) (rlm.Answ
 	})
 	defer root.Close()
 
-	dir := t.TempDir()
 	messages := write(t, "messages.txt", []byte(smollmMessages))
 	cmd := command(t, dir, "run", "Sort the messages.", "--context", messages, "--bypass", "0",
 		"--model", "anthropic/any", "--sub-model", "openai/smollm2", "--json", "--trace", "trace",
@@ -131,7 +143,7 @@ func runWithSmolLM(t *testing.T, server *smollm, begin func(turn int)) (rlm.Answ
 	if err := json.Unmarshal(out, &outcome); err != nil || outcome.Status != ledger.StatusAnswered {
 		t.Fatalf("%v: %s", err, out)
 	}
-	events, err := os.ReadFile(filepath.Join(dir, "trace", "events.jsonl"))
+	events, err := os.ReadFile(smollmEvents(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

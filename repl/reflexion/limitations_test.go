@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rlmhq/rlm/repl/ledger"
@@ -277,15 +278,17 @@ func TestTheBudgetLeavesTheLastDraft(t *testing.T) {
 			t.Errorf("with %d calls it is %+v", c.calls, r)
 		}
 	}
-	cfg := config(&model{judge: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-		<-ctx.Done()
-		return llm.Response{}, context.Cause(ctx)
-	}})
-	cfg.Budget.Wall = 100 * time.Millisecond
-	r := ended(t, cfg, ledger.StatusPartial, 1)
-	if !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
-		t.Errorf("got %+v", r)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(&model{judge: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			<-ctx.Done()
+			return llm.Response{}, context.Cause(ctx)
+		}})
+		cfg.Budget.Wall = time.Minute
+		r := ended(t, cfg, ledger.StatusPartial, 1)
+		if !strings.Contains(r.Reason, "seconds") || r.FinalDraft != "draft 1" {
+			t.Errorf("got %+v", r)
+		}
+	})
 }
 
 func TestTheCallerCanEndIt(t *testing.T) {

@@ -5,7 +5,7 @@
 // or runs Python, the body of a function of the state. Text parameters are templates over
 // the state. [File.Check] reports problems by line and column before anything runs;
 // [File.Run] runs the file. Every file can use llm.call and the actions reflection.loop,
-// reflection.evaluate and reflection.correct; [Config] adds more.
+// reflection.evaluate and reflection.correct; [Parse] adds more.
 //
 // # Trust
 //

@@ -19,11 +19,9 @@ const (
 	StatusBroken = flow.StatusBroken // a failure ended the run
 )
 
-// Config describes a run of a file: actions, models and bounds. A zero field means its
+// Config describes a run of a file: models and bounds. A zero field means its
 // default, never "no limit".
 type Config struct {
-	// Actions are further actions that nodes can use.
-	Actions []Action
 	// Models resolves the names of models.
 	Models ledger.Models
 	// Model is the model of steps that name none. The state's member "model" replaces it
@@ -61,17 +59,6 @@ type Config struct {
 	Progress func(ledger.Event)
 }
 
-// flow returns the configuration for package flow.
-func (c *Config) flow() (flow.Config, error) {
-	actions, err := actionsOf(c.Actions)
-	return flow.Config{
-		Actions: actions, Models: c.Models, Model: c.Model, Allowed: c.Allowed,
-		ModelFor: c.ModelFor, MaxReply: c.MaxReply, Retries: c.Retries, CallsAtOnce: c.CallsAtOnce,
-		Open: c.Open, Limits: c.Limits, Deterministic: c.Deterministic, Budget: c.Budget,
-		Trace: c.Trace, Progress: c.Progress,
-	}, err
-}
-
 // Action is an operation that nodes can use, beside llm.call and reflection.*.
 type Action struct {
 	// Name is the name in files, such as "mail.send"; Doc describes the action in a
@@ -106,19 +93,6 @@ type Param struct {
 var paramTypes = map[string]flow.Type{
 	"any": flow.AnyType, "text": flow.TextType, "model": flow.ModelType, "int": flow.WholeType,
 	"number": flow.NumberType, "list": flow.ListType, "object": flow.ObjectType,
-}
-
-// actionsOf returns the actions of every file and further ones.
-func actionsOf(further []Action) (flow.Actions, error) {
-	all := correct.Actions()
-	for i := range further {
-		action, err := actionOf(&further[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, action)
-	}
-	return flow.NewActions(all...)
 }
 
 // actionOf returns an embedder's action in the form of package flow.
@@ -159,31 +133,32 @@ type File struct {
 // Title is the name that the file gives itself, or else the name under which it was read.
 func (f *File) Title() string { return cmp.Or(f.file.Title, f.file.Name) }
 
-// Parse reads a file and reports its problems under a name. The error is a [*FileError]
-// with everything that is wrong with the structure. [File.Check] finds wrong actions,
+// Parse reads a file and reports its problems under a name. Its nodes can use further
+// actions. The error is a [*FileError] with everything that is wrong with the structure, or
+// names an action that cannot be added. [File.Check] finds unknown actions, and wrong
 // parameters, contracts and templates.
-func Parse(name string, source []byte) (*File, error) {
-	file, err := flow.Parse(name, source)
+func Parse(name string, source []byte, further ...Action) (*File, error) {
+	actions := correct.Actions()
+	for i := range further {
+		action, err := actionOf(&further[i])
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, action)
+	}
+
+	file, err := flow.Parse(name, source, actions...)
 	if err != nil {
 		return nil, publish(err)
 	}
-	actions, err := actionsOf(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &File{file: file, Notes: publishProblems(file.Notes(actions))}, nil
+	return &File{file: file, Notes: publishProblems(file.Notes())}, nil
 }
 
 // Check finds problems that Run would refuse before any work: unknown actions and
-// parameters, contracts that do not compile, unreadable templates. Further are the
-// actions of [Config]. The error is a [*FileError], the context's, or says that this
-// machine cannot read templates.
-func (f *File) Check(ctx context.Context, further ...Action) error {
-	actions, err := actionsOf(further)
-	if err != nil {
-		return err
-	}
-	return publish(f.inFolder().Check(ctx, actions))
+// parameters, contracts that do not compile, unreadable templates. The error is a
+// [*FileError], the context's, or says that this machine cannot read templates.
+func (f *File) Check(ctx context.Context) error {
+	return publish(f.inFolder().Check(ctx))
 }
 
 // Outcome is the result of a run.
@@ -211,14 +186,7 @@ type Outcome struct {
 // describes another failure. A used-up budget is not an error. The Outcome says how far
 // the run came.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
-	below, err := cfg.flow()
-	if err != nil {
-		return Outcome{
-			Status: ledger.StatusFailed, State: input, Reason: err.Error(),
-		}, &repl.SetupError{Err: err}
-	}
-
-	outcome, err := f.inFolder().Run(ctx, below, input)
+	outcome, err := f.inFolder().Run(ctx, flow.Config(cfg), input)
 	return Outcome(outcome), publish(err)
 }
 

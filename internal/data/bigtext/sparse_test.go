@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 )
 
 // sparseFile returns a file of size bytes that has s at each of the positions at.
@@ -32,8 +31,7 @@ func TestSparse(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("holes are looked for on linux only")
 	}
-	const size = 10 << 30
-	begin := time.Now()
+	const size = 64 << 30 // to read the holes would take many minutes
 	s := " é needle needle\n\n\n"
 	text := open(t, sparseFile(t, size, s, 5, 1<<30+4095, 7<<30, size-int64(len(s))))
 	n, err := text.Len(bg)
@@ -74,10 +72,5 @@ func TestSparse(t *testing.T) {
 		if c, err := countRegexp(text, re, n); c != want || err != nil {
 			t.Errorf("%q: %d %v", expr, c, err)
 		}
-	}
-	if d := time.Since(begin); d > 10*time.Second {
-		t.Errorf("took %v", d)
-	} else {
-		t.Log(d)
 	}
 }

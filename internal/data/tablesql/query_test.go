@@ -121,13 +121,16 @@ func TestParameters(t *testing.T) {
 
 // TestAttacks has queries that must end with an error, in bounded time and memory.
 func TestAttacks(t *testing.T) {
-	limits := Limits{Time: 300 * time.Millisecond, Memory: 64 << 20, Rows: 1000, Bytes: 1 << 20}
+	patient := Limits{Time: 5 * time.Minute, Memory: 64 << 20, Rows: 1000, Bytes: 1 << 20}
+	hasty := patient
+	hasty.Time = 300 * time.Millisecond
 	var big strings.Builder
 	big.WriteString("id,name\n")
 	for i := range 20_000 {
 		fmt.Fprintf(&big, "%d,name %d\n", i, i)
 	}
-	tables := open(t, limits, map[string]string{"orders.csv": orders, "big.csv": big.String()})
+	files := map[string]string{"orders.csv": orders, "big.csv": big.String()}
+	tables, soon := open(t, patient, files), open(t, hasty, files)
 	const endless = "with recursive c(x) as (select 1 union all select x+1 from c) "
 	for _, c := range [][2]string{
 		{"attach '/tmp/x' as y", "only SELECT"},
@@ -179,12 +182,18 @@ func TestAttacks(t *testing.T) {
 		},
 	} {
 		query, says := c[0], c[1]
-		begin := time.Now()
-		rows, err := tables.Query(t.Context(), query, nil)
-		if err == nil && says != "" || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("%.80s: want an error that says %q, got %.100s %v", query, says, rows, err)
-		}
-		t.Logf("%8s %.60s: %.100v", time.Since(begin).Round(time.Millisecond), query, err)
+		t.Run(fmt.Sprintf("%.60s", query), func(t *testing.T) {
+			asked := tables
+			if says == "" || strings.Contains(says, "takes more than 300ms") {
+				asked = soon // the time may be what ends it
+			}
+
+			rows, err := asked.Query(t.Context(), query, nil)
+			if err == nil && says != "" || err != nil && !strings.Contains(err.Error(), says) {
+				t.Errorf("%.80s: want an error that says %q, got %.100s %v", query, says, rows, err)
+			}
+			t.Logf("%.100v", err)
+		})
 	}
 
 	if rows, err := tables.Query(t.Context(), "select count(*) n from big", nil); err != nil {

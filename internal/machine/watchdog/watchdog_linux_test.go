@@ -133,7 +133,7 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 
 	begun, times := time.Now(), int64(0)
-	for time.Since(begun) < 20*moreLooks*lookEvery {
+	for times < 10 { // whenever a busy machine looks
 		if atomic.SwapUint64(&limit, 0) != 0 {
 			times++
 		}
@@ -141,8 +141,8 @@ func TestAGuestThatRestsLeavesSeldom(t *testing.T) {
 	}
 	s.Leave()
 	Unwatch(uintptr(unsafe.Pointer(&limit)))
-	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times < 2 || times > most {
-		t.Errorf("it had to leave %d times, not 2 to %d times", times, most)
+	if most := int64(time.Since(begun))/(moreLooks*lookEvery) + 2; times > most {
+		t.Errorf("it had to leave %d times, more than %d", times, most)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The attempts below hold memory that belongs to no process, long enough for a sample.
+// The attempts below hold memory that belongs to no process, until a sample sees it.
 
 // queues fills the buffers of so many pairs of sockets, in both directions, and keeps them.
 func queues(argument string) string {
@@ -30,7 +30,7 @@ func queues(argument string) string {
 		}
 	}
 
-	time.Sleep(20 * samplePause)
+	time.Sleep(time.Minute) // it is killed before
 	return "done"
 }
 
@@ -52,7 +52,7 @@ func sharedMemory(argument string) string {
 		}
 	}
 
-	time.Sleep(20 * samplePause)
+	time.Sleep(time.Minute) // it is killed before
 	return "done"
 }
 
@@ -73,6 +73,6 @@ func keepFile(dir string) string {
 			return outcome(err)
 		}
 	}
-	time.Sleep(20 * samplePause)
+	time.Sleep(time.Minute) // it is killed before
 	return "done"
 }

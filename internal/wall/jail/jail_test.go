@@ -115,7 +115,7 @@ func noTrace(t *testing.T, p *Process) {
 
 	// The launcher that had the slot before may have died just now, and its jail after it.
 	n := countTasks(s.uid)
-	for end := time.Now().Add(10 * time.Second); n != 0 && time.Now().Before(end); n = countTasks(s.uid) {
+	for end := time.Now().Add(time.Minute); n != 0 && time.Now().Before(end); n = countTasks(s.uid) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if n != 0 {

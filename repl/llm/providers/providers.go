@@ -10,12 +10,9 @@ package providers
 import (
 	"cmp"
 	"io"
-	"net/http"
 	"sync"
-	"time"
 
 	"github.com/rlmhq/rlm/repl/llm"
-	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
 	"github.com/rlmhq/rlm/repl/llm/internal/record"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
@@ -29,7 +26,7 @@ type Options struct {
 	Keys     map[string]llm.Secret // by provider; they take precedence over Env
 	BaseURLs map[string]string     // by provider; they take precedence over Env
 	Default  string                // the provider of names without one; "openai" if empty
-	HTTP     HTTP                  // for all providers
+	HTTP     llm.HTTP              // for all providers
 	Prices   string                // a price table that takes precedence over servers and the built-in one
 	// Windows and Rates take precedence over Prices. Their keys are full names of models,
 	// in which * stands for any text. A window is in tokens, and only the price of tokens
@@ -46,29 +43,6 @@ type Options struct {
 	// Unasked says that models are only looked up and never asked. Then an address or a
 	// key may be missing.
 	Unasked bool
-}
-
-// HTTP says how to talk to a server. Zero values mean the defaults.
-type HTTP struct {
-	Timeout time.Duration // for one attempt, until the last byte of the reply; 10 minutes
-	// Attempts bounds the attempts whose replies are late, broken or malformed; 5. Such
-	// replies may have cost their tokens.
-	Attempts int
-	// Outage is how long a call is made again after its first failure; 5 minutes, negative
-	// for never. A server that has never answered gets 10 seconds at most.
-	Outage      time.Duration
-	FirstWait   time.Duration // the mean pause before the second attempt, then doubled; 0.5 s
-	MaxWait     time.Duration // the longest pause that the server has not asked for; 15 s
-	MaxResponse int64         // bytes of a reply; 16 MiB
-	// AtOnce bounds the requests in flight to each server; 16 for ollama, else no bound. An
-	// answer 429 lowers the bound, and successes raise it again.
-	AtOnce int
-	// AllowHTTP lets a key go to another host over a connection that is not encrypted.
-	AllowHTTP bool
-	Headers   map[string]string // sent with every request, such as HTTP-Referer for OpenRouter
-	Transport http.RoundTripper // nil for one that each provider makes
-	// Wait is called before the pause that precedes a further attempt; nil for no call.
-	Wait func(err *llm.Error, pause time.Duration)
 }
 
 // New returns the registry of all providers. Close it after use.
@@ -182,6 +156,3 @@ func (b *builder) wrap(name string, p llm.Provider) llm.Provider {
 	}
 	return b.log.Wrap(name, p)
 }
-
-// policy returns the caller's choices for all connections.
-func (b *builder) policy() httpclient.Policy { return httpclient.Policy(b.HTTP) }

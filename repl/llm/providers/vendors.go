@@ -81,20 +81,20 @@ func (b *builder) connect(v vendor) (server, error) {
 		return nil, err
 	}
 
-	policy := b.policy()
+	policy := b.HTTP
 	policy.AtOnce = cmp.Or(policy.AtOnce, v.atOnce)
 	if v.format == anthropicFormat {
 		// Some addresses include the version, though the vendor's own clients add it.
 		base = strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1")
 		return anthropic.New(anthropic.Options{
-			Name: v.name, BaseURL: base, Key: key, Policy: policy,
+			Name: v.name, BaseURL: base, Key: key, HTTP: policy,
 		})
 	}
 
 	o := openai.Options{
 		Name: v.name, BaseURL: base, Key: key,
 		OldTokenLimit: v.oldLimit, Unlisted: v.unlisted, Describes: v.describes,
-		Policy: policy,
+		HTTP: policy,
 	}
 	if v.format == azureFormat {
 		o.Azure = true

@@ -25,7 +25,7 @@ type Options struct {
 	Name    string     // of the provider
 	BaseURL string     // without the version: https://api.anthropic.com
 	Key     llm.Secret // may be empty
-	Policy  httpclient.Policy
+	HTTP    llm.HTTP
 }
 
 // Provider asks one server.
@@ -34,13 +34,13 @@ type Provider struct{ chat.Provider }
 // New returns a provider. The error is of the kind "bad configuration".
 func New(o Options) (*Provider, error) {
 	headers := map[string]string{}
-	maps.Copy(headers, o.Policy.Headers)
+	maps.Copy(headers, o.HTTP.Headers)
 	headers["Anthropic-Version"] = version
-	o.Policy.Headers = headers
+	o.HTTP.Headers = headers
 
 	client, err := httpclient.New(httpclient.Options{
 		Name: o.Name, BaseURL: o.BaseURL,
-		Key: o.Key, KeyHeader: "X-Api-Key", Policy: o.Policy,
+		Key: o.Key, KeyHeader: "X-Api-Key", HTTP: o.HTTP,
 	})
 	if err != nil {
 		return nil, err

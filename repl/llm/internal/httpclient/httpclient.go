@@ -24,22 +24,7 @@ type Options struct {
 	Key       llm.Secret
 	KeyHeader string // the header that carries the key
 	KeyPrefix string // what stands before the key, such as "Bearer "
-	Policy    Policy
-}
-
-// Policy sets timeouts, retries and limits. Zero values mean the defaults.
-type Policy struct {
-	Timeout     time.Duration
-	Attempts    int
-	Outage      time.Duration
-	FirstWait   time.Duration
-	MaxWait     time.Duration
-	MaxResponse int64
-	AtOnce      int // requests in flight; zero: no bound until the server answers 429
-	AllowHTTP   bool
-	Headers     map[string]string
-	Transport   http.RoundTripper
-	Wait        func(err *llm.Error, pause time.Duration)
+	HTTP      llm.HTTP
 }
 
 const (
@@ -60,7 +45,7 @@ const (
 )
 
 // setDefaults replaces what is not positive.
-func (p *Policy) setDefaults() {
+func setDefaults(p *llm.HTTP) {
 	setDefault(&p.Timeout, defaultTimeout)
 	setDefault(&p.Attempts, defaultAttempts)
 	if p.Outage == 0 { // a negative one means no retries
@@ -117,9 +102,9 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, &llm.Error{Kind: kind.ErrMisconfigured, Provider: o.Name, Err: err}
 	}
-	o.Policy.setDefaults()
-	client := &http.Client{Transport: o.Policy.Transport, CheckRedirect: checkRedirect}
-	return &Client{options: o, base: base, host: host, client: client, pace: newPace(o.Policy.AtOnce)}, nil
+	setDefaults(&o.HTTP)
+	client := &http.Client{Transport: o.HTTP.Transport, CheckRedirect: checkRedirect}
+	return &Client{options: o, base: base, host: host, client: client, pace: newPace(o.HTTP.AtOnce)}, nil
 }
 
 // Host returns the name or the address of the server's host.
@@ -161,9 +146,9 @@ func checkServer(o Options) (base string, err error) {
 			"the base URL %q must start with http:// or https:// and name a host", o.BaseURL)
 	case strings.ContainsFunc(o.Key.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", errors.New("the key contains a character that is not allowed in a key")
-	case !areHeadersValid(o.Policy.Headers):
+	case !areHeadersValid(o.HTTP.Headers):
 		return "", errors.New("a header contains a character that is not allowed in headers")
-	case isPlain && o.Key.Reveal() != "" && !o.Policy.AllowHTTP:
+	case isPlain && o.Key.Reveal() != "" && !o.HTTP.AllowHTTP:
 		return "", fmt.Errorf(
 			"the key would go to %q unencrypted: use https, or set allow_http",
 			u.Host,

@@ -51,7 +51,7 @@ func TestRetryAfterIsReadInEveryForm(t *testing.T) {
 func TestPausesGrowWithinBounds(t *testing.T) {
 	c, err := New(Options{
 		BaseURL: "http://localhost",
-		Policy:  Policy{FirstWait: time.Second, MaxWait: 10 * time.Second},
+		HTTP:    llm.HTTP{FirstWait: time.Second, MaxWait: 10 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

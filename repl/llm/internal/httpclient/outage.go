@@ -47,7 +47,7 @@ func (p *patience) next(
 		return 0, false
 	}
 	if !p.isAway(failure) {
-		if p.costly++; p.costly >= p.client.options.Policy.Attempts {
+		if p.costly++; p.costly >= p.client.options.HTTP.Attempts {
 			return 0, false
 		}
 	}
@@ -96,7 +96,7 @@ const firstContact = 10 * time.Second
 
 // limit returns the limit after a failure.
 func (p *patience) limit(failure *llm.Error) timeLimit {
-	outage := p.client.options.Policy.Outage
+	outage := p.client.options.HTTP.Outage
 	if failure.Status == 0 && outage > firstContact && !p.client.contact.answered.Load() {
 		return timeLimit{firstContact, "check the address of the server, or start it first"}
 	}
@@ -140,7 +140,7 @@ const leastPause = 100 * time.Millisecond
 // asks, else twice as long as before, within the time that is left. Half of the pause is
 // random, so that calls which failed together do not return together.
 func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Duration {
-	policy := c.options.Policy
+	policy := c.options.HTTP
 	if asked := failure.RetryAfter; asked > 0 {
 		asked = max(asked, min(leastPause, policy.FirstWait))
 		return asked + rand.N(min(asked/10, time.Second)+1)
@@ -155,8 +155,8 @@ func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Durati
 
 // sendWait notes a pause. The note's reason follows that of the failure.
 func (c *Client) sendWait(ctx context.Context, failure *llm.Error, w callnotes.Wait) {
-	if c.options.Policy.Wait != nil {
-		c.options.Policy.Wait(failure, w.Pause)
+	if c.options.HTTP.Wait != nil {
+		c.options.HTTP.Wait(failure, w.Pause)
 	}
 
 	var b strings.Builder

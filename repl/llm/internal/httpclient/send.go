@@ -64,7 +64,7 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 		return retryHint(response.Header.Get("X-Should-Retry")), c.readStatusError(ctx, response)
 	}
 
-	body := &boundedReader{r: response.Body, left: c.options.Policy.MaxResponse}
+	body := &boundedReader{r: response.Body, left: c.options.HTTP.MaxResponse}
 	if err := c.readBody(ctx, attempt, call, body); err != nil {
 		c.nameReply(err, response, body)
 		return "", err
@@ -76,9 +76,9 @@ func (c *Client) send(ctx context.Context, call Call) (retryHint, error) {
 // timeout returns the time limit of an attempt.
 func (c *Client) timeout(call Call) time.Duration {
 	if call.Timeout > 0 {
-		return min(call.Timeout, c.options.Policy.Timeout)
+		return min(call.Timeout, c.options.HTTP.Timeout)
 	}
-	return c.options.Policy.Timeout
+	return c.options.HTTP.Timeout
 }
 
 // locate returns the address of a path.
@@ -91,7 +91,7 @@ func (c *Client) locate(path string) string {
 
 // setHeaders adds what every request carries.
 func (c *Client) setHeaders(req *http.Request, call Call) {
-	for name, value := range c.options.Policy.Headers {
+	for name, value := range c.options.HTTP.Headers {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("User-Agent", "rlm")
@@ -106,7 +106,7 @@ func (c *Client) setHeaders(req *http.Request, call Call) {
 // readBody reads a successful reply. If the body itself failed, that error replaces the
 // decoder's complaint about the missing rest, and keeps its usage.
 func (c *Client) readBody(ctx, attempt context.Context, call Call, body *boundedReader) error {
-	limit := c.options.Policy.MaxResponse
+	limit := c.options.HTTP.MaxResponse
 	err := call.Read(body)
 	switch {
 	case errors.Is(body.err, errTooLarge):

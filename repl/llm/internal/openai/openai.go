@@ -34,7 +34,7 @@ type Options struct {
 	Unlisted bool
 	// Describes says where else the server describes its models.
 	Describes Description
-	Policy    httpclient.Policy
+	HTTP      llm.HTTP
 }
 
 // Provider asks one server.
@@ -53,7 +53,7 @@ func New(o Options) (*Provider, error) {
 
 	client, err := httpclient.New(httpclient.Options{
 		Name: o.Name, BaseURL: o.BaseURL,
-		Key: o.Key, KeyHeader: header, KeyPrefix: prefix, Policy: o.Policy,
+		Key: o.Key, KeyHeader: header, KeyPrefix: prefix, HTTP: o.HTTP,
 	})
 	if err != nil {
 		return nil, err

@@ -46,17 +46,12 @@ func (s *script) prompt(i int) string {
 	return m[len(m)-1].Content
 }
 
-// config is a configuration with an engine, the actions of this package, and models
-// that give these replies.
+// config is a configuration with an engine, and models that give these replies.
 func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	t.Helper()
-	actions, err := flow.NewActions(append(correct.Actions(), echo)...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	models := &script{replies: replies}
 	return flow.Config{
-		Actions: actions, Models: models, Model: "test/model", Allowed: []string{"test/judge"},
+		Models: models, Model: "test/model", Allowed: []string{"test/judge"},
 		Open: shared.Opener(router.Policy{}),
 	}, models
 }
@@ -64,7 +59,7 @@ func config(t *testing.T, replies ...string) (flow.Config, *script) {
 // run runs a file over an input. The files of these tests are right.
 func run(t *testing.T, source string, cfg flow.Config, input string) (flow.Outcome, error) {
 	t.Helper()
-	file, err := flow.Parse("w.yaml", []byte(source))
+	file, err := flow.Parse("w.yaml", []byte(source), append(correct.Actions(), echo)...)
 	if err != nil {
 		t.Fatal(err)
 	}

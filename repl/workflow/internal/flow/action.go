@@ -73,12 +73,12 @@ type Param struct {
 	Doc string
 }
 
-// Actions are the actions that a file can use, by their names.
-type Actions map[string]Action
+// actionTable has the actions that a file can use, by their names.
+type actionTable map[string]Action
 
-// NewActions returns the actions of this package and more. Names must be unique.
-func NewActions(more ...Action) (Actions, error) {
-	all := Actions{}
+// newActionTable returns the actions of this package and more. Names must be unique.
+func newActionTable(more []Action) (actionTable, error) {
+	all := actionTable{}
 	for _, a := range append([]Action{llmCall}, more...) {
 		if a.Name == "" || a.Do == nil {
 			return nil, errors.New("cannot add an action without a name or without Do")
@@ -92,8 +92,8 @@ func NewActions(more ...Action) (Actions, error) {
 	return all, nil
 }
 
-// Names returns the names of the actions, sorted.
-func (a Actions) Names() []string { return slices.Sorted(maps.Keys(a)) }
+// names returns the names of the actions, sorted.
+func (a actionTable) names() []string { return slices.Sorted(maps.Keys(a)) }
 
 // verbatim reports whether a parameter is never a template.
 func (p *Param) verbatim() bool { return p.Type == SchemaType || p.Type == CodeType }

@@ -18,8 +18,8 @@ func nodeNumber(i int) string { return "node " + strconv.Itoa(i+1) }
 // Check finds unknown actions and parameters, missing parameters and wrong types,
 // contracts that do not compile, and unreadable templates. The error is a [*FileError],
 // the context's, or says that the jail for templates is missing.
-func (f *File) Check(ctx context.Context, actions Actions) error {
-	c := f.checked(actions)
+func (f *File) Check(ctx context.Context) error {
+	c := f.checked()
 	if err := c.readTemplates(ctx); err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (f *File) Check(ctx context.Context, actions Actions) error {
 }
 
 // checked is Check without the templates.
-func (f *File) checked(actions Actions) *checker {
-	c := &checker{actions: actions, folder: f.Folder}
+func (f *File) checked() *checker {
+	c := &checker{actions: f.actions, folder: f.Folder}
 	for _, n := range f.Nodes {
 		if n.Uses == "" {
 			continue
@@ -45,9 +45,9 @@ func (f *File) checked(actions Actions) *checker {
 }
 
 // Models returns the names of models in the file, without templates. Names may repeat.
-func (f *File) Models(actions Actions) []string {
+func (f *File) Models() []string {
 	var names []string
-	for _, at := range f.checked(actions).models {
+	for _, at := range f.checked().models {
 		names = append(names, at.Text)
 	}
 	return names
@@ -55,8 +55,8 @@ func (f *File) Models(actions Actions) []string {
 
 // Notes returns what a run does otherwise than the file seems to say: keys without effect,
 // and the notes of actions. It is empty for most files.
-func (f *File) Notes(actions Actions) []*Problem {
-	notes := append(slices.Clone(f.ignored), f.checked(actions).notes...)
+func (f *File) Notes() []*Problem {
+	notes := append(slices.Clone(f.ignored), f.checked().notes...)
 	for _, note := range notes {
 		note.File, note.Message = f.Name, "note: "+strings.TrimPrefix(note.Message, "note: ")
 	}
@@ -65,7 +65,7 @@ func (f *File) Notes(actions Actions) []*Problem {
 
 // checker collects the problems of a file, its templates and its models.
 type checker struct {
-	actions   Actions
+	actions   actionTable
 	folder    string
 	found     []*Problem
 	notes     []*Problem
@@ -84,7 +84,7 @@ func (c *checker) fail(at *Tree, format string, args ...any) {
 func (c *checker) use(name, with *Tree) {
 	action, known := c.actions[name.Text]
 	if !known {
-		c.fail(name, "%s", describeUnknown("action", name.Text, c.actions.Names()))
+		c.fail(name, "%s", describeUnknown("action", name.Text, c.actions.names()))
 		return
 	}
 	if action.Asks {
@@ -137,7 +137,7 @@ func (c *checker) value(v *Tree, p *Param) {
 		c.models = append(c.models, v)
 	case ActionType:
 		if _, known := c.actions[v.Text]; !known {
-			c.fail(v, "%s", describeUnknown("action", v.Text, c.actions.Names()))
+			c.fail(v, "%s", describeUnknown("action", v.Text, c.actions.names()))
 		}
 	case SchemaType:
 		c.schema(v)

@@ -12,45 +12,22 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config describes a run of a file: actions, models and bounds. A zero field means its
-// default, never "no limit".
+// Config is converted from workflow.Config, which describes the fields: a public type keeps
+// its documentation outside of internal packages, and a difference does not compile.
 type Config struct {
-	// Actions are the actions of the file; nil means those of this package.
-	Actions Actions
-	// Models resolves the names of models.
-	Models ledger.Models
-	// Model is the model of steps that name none. The state's member "model" replaces it
-	// if it names an allowed model.
-	Model string
-	// Allowed are further models that the file may name.
-	Allowed []string
-	// ModelFor replaces models that the file names with others.
-	ModelFor map[string]string
-	// MaxReply bounds the tokens of one reply; by default 8192.
-	MaxReply int
-	// Retries bounds how often a model is asked again after a reply that breaks its
-	// contract, by default 2. A negative number means none.
-	Retries int
-	// CallsAtOnce bounds model calls in flight, by default 64.
-	CallsAtOnce int
-
-	// Open makes the runner of the session that runs Python. It is needed only if the
-	// file has any.
-	Open repl.Opener
-	// Limits bound each piece of code. Of Lua, Prolog and templates they bound time and
-	// memory, by default 10 s and 128 MiB.
-	Limits tiers.Limits
-	// Deterministic makes clocks and randomness in Python repeatable.
+	Models        ledger.Models
+	Model         string
+	Allowed       []string
+	ModelFor      map[string]string
+	MaxReply      int
+	Retries       int
+	CallsAtOnce   int
+	Open          repl.Opener
+	Limits        tiers.Limits
 	Deterministic bool
-
-	// Budget is for the whole run.
-	Budget ledger.Budget
-	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
-	// Each node is a sub-loop in it.
-	Trace string
-	// Progress receives events as they happen. It must return quickly. The run is node
-	// "0" of the events, the first node of the file "0.1"; what a loop is at is its turn.
-	Progress func(ledger.Event)
+	Budget        ledger.Budget
+	Trace         string
+	Progress      func(ledger.Event)
 }
 
 // DefaultCallsAtOnce bounds model calls in flight.
@@ -58,14 +35,6 @@ const DefaultCallsAtOnce = 64
 
 // withDefaults returns c with every zero field replaced by its default.
 func (c Config) withDefaults() (Config, error) {
-	if c.Actions == nil {
-		actions, err := NewActions()
-		if err != nil {
-			return c, err
-		}
-		c.Actions = actions
-	}
-
 	if c.Retries == 0 {
 		c.Retries = calls.DefaultRetries
 	}

@@ -55,12 +55,8 @@ func TestOtherEdgesAreRefused(t *testing.T) {
 // TestIgnoredKeysAreNoted: files of other programs load, and the reader is told.
 func TestIgnoredKeysAreNoted(t *testing.T) {
 	file := parse(t, "name: x\nversion: 1\nstate_schema: {a: str}\nsettings: {ltm: {}}\nnodes:\n  - run: return {}\n")
-	actions, err := flow.NewActions()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var notes []string
-	for _, note := range file.Notes(actions) {
+	for _, note := range file.Notes() {
 		notes = append(notes, note.String())
 	}
 	want := `w.yaml:2:1: note: "version" has no effect

@@ -20,6 +20,7 @@ type File struct {
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
 
+	actions actionTable
 	ignored []*Problem // notes on the keys that have no effect
 }
 
@@ -48,14 +49,19 @@ var (
 	nodeKeys    = []string{"name", "description", "uses", "run", "with", "output"}
 )
 
-// Parse reads a file. The error is a [*FileError] with everything that is wrong with the
-// structure. [File.Check] finds wrong actions, parameters, contracts and templates.
-func Parse(name string, source []byte) (*File, error) {
+// Parse reads a file whose nodes can use the actions of this package and more. The error is
+// a [*FileError] with everything that is wrong with the structure, or names a wrong action.
+// [File.Check] finds wrong uses, parameters, contracts and templates.
+func Parse(name string, source []byte, more ...Action) (*File, error) {
+	actions, err := newActionTable(more)
+	if err != nil {
+		return nil, err
+	}
 	tree, wrong := parseTree(source)
 	if wrong != nil {
 		return nil, fileError(name, []*Problem{wrong})
 	}
-	p := &parsing{file: &File{Name: name}}
+	p := &parsing{file: &File{Name: name, actions: actions}}
 	p.whole(tree)
 	if err := fileError(name, p.found); err != nil {
 		return nil, err

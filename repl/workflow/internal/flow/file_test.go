@@ -99,11 +99,7 @@ func problems(t *testing.T, source string) error {
 	t.Helper()
 	file, err := flow.Parse("w.yaml", []byte(source))
 	if err == nil {
-		var actions flow.Actions
-		if actions, err = flow.NewActions(); err != nil {
-			t.Fatal(err)
-		}
-		err = file.Check(t.Context(), actions)
+		err = file.Check(t.Context())
 	}
 	var found *flow.FileError
 	if err != nil && !errors.As(err, &found) {
@@ -169,10 +165,6 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [1, *a]\nnodes: *a\n"))
 	f.Add([]byte("nodes: [{run: x, <<: {a: b}}]"))
 	f.Add([]byte("? [a]\n: !!binary x\n--- 2026-01-01\n"))
-	actions, err := flow.NewActions()
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, source []byte) {
 		file, err := flow.Parse("w", source)
 		var found *flow.FileError
@@ -197,7 +189,7 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		if len(file.Models(actions)) > 20_000 {
+		if len(file.Models()) > 20_000 {
 			t.Error("a file without bounds")
 		}
 	})
@@ -255,11 +247,7 @@ func TestSchemasOfOtherFilesAreFollowed(t *testing.T) {
 			),
 		)
 		file.Folder = folder
-		actions, err := flow.NewActions()
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = file.Check(t.Context(), actions)
+		err := file.Check(t.Context())
 		if want == "" && err != nil || want != "" &&
 			(err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "w.yaml:5:15: ")) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)

@@ -54,9 +54,9 @@ func config(models *asked) flow.Config {
 	return cfg
 }
 
-func parse(t *testing.T, source string) *flow.File {
+func parse(t *testing.T, source string, more ...flow.Action) *flow.File {
 	t.Helper()
-	file, err := flow.Parse("w.yaml", []byte(source))
+	file, err := flow.Parse("w.yaml", []byte(source), more...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,10 +101,11 @@ type Run struct {
 	// encoding/json.
 	State map[string]any
 
-	cfg    Config
-	folder string
-	caller *calls.Caller
-	python *loopsession.Session // nil before the first code
+	cfg     Config
+	actions actionTable
+	folder  string
+	caller  *calls.Caller
+	python  *loopsession.Session // nil before the first code
 
 	node   *Node
 	at     place
@@ -115,13 +116,22 @@ type Run struct {
 }
 
 // NewRun returns a run without a file, for actions used from Go. Input is its first
-// State. The caller closes it.
-func NewRun(cfg Config, state map[string]any) (*Run, error) {
+// State. It can use the actions of this package and more. The caller closes it.
+func NewRun(cfg Config, state map[string]any, more ...Action) (*Run, error) {
+	actions, err := newActionTable(more)
+	if err != nil {
+		return nil, &repl.SetupError{Err: err}
+	}
+	return newRun(cfg, state, actions)
+}
+
+// newRun is NewRun for the actions of a file.
+func newRun(cfg Config, state map[string]any, actions actionTable) (*Run, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, &repl.SetupError{Err: err}
 	}
-	r := &Run{State: map[string]any{}, cfg: cfg, at: place{node: root}}
+	r := &Run{State: map[string]any{}, cfg: cfg, actions: actions, at: place{node: root}}
 	r.caller, err = calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
 		Emit: cfg.Progress,
@@ -138,12 +148,12 @@ func NewRun(cfg Config, state map[string]any) (*Run, error) {
 
 // prepare makes every check that needs no work of a model or a sandbox.
 func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
-	r, err := NewRun(cfg, input)
+	r, err := newRun(cfg, input, f.actions)
 	if err != nil {
 		return nil, err
 	}
 	r.folder = f.Folder
-	if err := f.Check(ctx, r.cfg.Actions); err != nil {
+	if err := f.Check(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.checkModels(ctx, f, cfg.Budget.USD != 0); err != nil {
@@ -158,7 +168,7 @@ func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*R
 func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error {
 	var wrong []*Problem
 	names := map[string]bool{}
-	checked := f.checked(r.cfg.Actions)
+	checked := f.checked()
 	for _, at := range checked.models {
 		name, err := r.cfg.resolve(at.Text)
 		if err != nil {

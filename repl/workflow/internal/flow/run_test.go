@@ -307,16 +307,11 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 			)
 		},
 	}
-	actions, err := flow.NewActions(add)
-	if err != nil {
-		t.Fatal(err)
-	}
 	cfg := config(nil)
-	cfg.Actions = actions
 	var events []string
 	cfg.Progress = func(e ledger.Event) { events = append(events, fmt.Sprint(e.Kind, " ", e.Node, " ", e.Text)) }
 	outcome, err := parse(
-		t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n",
+		t, "nodes:\n  - name: sum\n    uses: math.add\n    with: {a: \"{{ state.n * 2 }}\"}\n", add,
 	).Run(t.Context(), cfg, map[string]any{"n": 3})
 	if err != nil || asJSON(t, outcome.State) != `{"added":true,"n":3,"sum":7}` {
 		t.Errorf("got %+v, %v", outcome, err)
@@ -325,10 +320,10 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	if got != `[run_started 0 w.yaml loop_started 0.1 sum: math.add loop_ended 0.1 {"sum":7} run_ended 0 {"sum":7}]` {
 		t.Errorf("told %s", got)
 	}
-	if _, err := flow.NewActions(add, add); err == nil {
+	if _, err := flow.Parse("w.yaml", nil, add, add); err == nil || !strings.Contains(err.Error(), "is taken") {
 		t.Error("an action was added twice")
 	}
-	r, err := flow.NewRun(cfg, map[string]any{"n": 1})
+	r, err := flow.NewRun(cfg, map[string]any{"n": 1}, add)
 	if err != nil {
 		t.Fatal(err)
 	}

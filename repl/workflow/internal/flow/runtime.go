@@ -18,9 +18,9 @@ import (
 // Act runs an action by its name, with parameters as in a file: it renders templates over
 // the state, fills in defaults and checks types.
 func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
-	action, known := r.cfg.Actions[name]
+	action, known := r.actions[name]
 	if !known {
-		return nil, errors.New(describeUnknown("action", name, r.cfg.Actions.Names()))
+		return nil, errors.New(describeUnknown("action", name, r.actions.names()))
 	}
 	ready, err := r.ready(ctx, &action, with)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Run) ready(
 	for name, value := range members {
 		all[name] = value
 	}
-	c := &checker{actions: r.cfg.Actions, folder: r.folder}
+	c := &checker{actions: r.actions, folder: r.folder}
 	tree := treeOf(all)
 	c.members(tree, action.Params, action.Open, "parameter of "+action.Name)
 	if action.Verify != nil && len(c.found) == 0 {
