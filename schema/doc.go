@@ -13,5 +13,5 @@
 //
 // Schemas and values may be hostile. Both are bounded in size, depth and number of parts.
 // The work of a check is computed before it is done. References never leave their
-// document. docs/schema.md has the rules and the limits.
+// document. docs/reference/schema.md has the rules and the limits.
 package schema

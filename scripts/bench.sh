@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures: every Go benchmark, then the tables of docs/performance.md.
+# Measures: every Go benchmark, then the tables of docs/reference/performance.md.
 #   BENCH=table scripts/bench.sh    the tables alone
 #   BENCH=docker scripts/bench.sh   the table of tier docker alone
 #   BENCH=engine scripts/bench.sh   the table of sessions through rlm.New alone

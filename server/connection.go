@@ -12,7 +12,7 @@ import (
 )
 
 // Connection is what a program may have that speaks the session protocol over a stream, such as stdin
-// and stdout: see docs/session-protocol.md.
+// and stdout: see docs/reference/session-protocol.md.
 type Connection struct {
 	// Version is that of the program that serves.
 	Version string

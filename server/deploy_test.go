@@ -19,7 +19,7 @@ import (
 var metricName = regexp.MustCompile(`\b(?:rlm|process|go)_[a-z0-9_]+`)
 
 // TestTheAlertsAndTheDashboardNameMetricsOfTheServer reads deploy/ and the table of
-// docs/operations.md.
+// docs/how-to/operations.md.
 func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	m := newMetrics("test")
@@ -48,7 +48,7 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 		"alerts": alertExpressions(t, filepath.Join(root, "deploy/compose/prometheus/alerts.yaml")),
 		"dashboard": dashboardExpressions(t,
 			filepath.Join(root, "deploy/compose/grafana/dashboards/rlm.json")),
-		"operations": {metricsTable(t, filepath.Join(root, "docs/operations.md"))},
+		"operations": {metricsTable(t, filepath.Join(root, "docs/how-to/operations.md"))},
 	} {
 		if len(expressions) == 0 {
 			t.Errorf("%s has no expressions", path)
@@ -70,7 +70,7 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 	}
 	for _, family := range families {
 		if name := family.GetName(); strings.HasPrefix(name, "rlm_") && !named[name] && name != "rlm_build_info" {
-			t.Errorf("docs/operations.md does not name the metric %s", name)
+			t.Errorf("docs/how-to/operations.md does not name the metric %s", name)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-var update = flag.Bool("update", false, "write docs/openapi.json")
+var update = flag.Bool("update", false, "write docs/generated/openapi.json")
 
 func TestTheDocumentOfTheAPIIsCommitted(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
@@ -32,7 +32,7 @@ func TestTheDocumentOfTheAPIIsCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	path := filepath.Join("..", "docs", "openapi.json")
+	path := filepath.Join("..", "docs", "generated", "openapi.json")
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -41,7 +41,8 @@ func TestTheDocumentOfTheAPIIsCommitted(t *testing.T) {
 
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/openapi.json is stale: go test ./server -run TestTheDocument -update (%v)", err)
+		t.Errorf("docs/generated/openapi.json is stale: "+
+			"go test ./server -run TestTheDocument -update (%v)", err)
 	}
 }
 

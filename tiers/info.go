@@ -110,7 +110,7 @@ func (i Isolation) String() string {
 	return "unknown"
 }
 
-// Cost is the time that a tier takes, as measured in docs/performance.md. The router
+// Cost is the time that a tier takes, as measured in docs/reference/performance.md. The router
 // compares tiers by it.
 type Cost struct {
 	// Start is the time from opening a sandbox to its first result. Snippet is the time of

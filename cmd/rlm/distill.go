@@ -36,10 +36,10 @@ const distillLong = `Reduce many traces of failed runs to clusters of failures w
 With a model, also propose edits that would fix the failures, the most promising first.
 
 TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
-a format of rlm reflect (see docs/traces.md), one JSON object per line, a list of
+a format of rlm reflect (see docs/reference/traces.md), one JSON object per line, a list of
 objects, or one object. With a model, one call clusters the failures. If there are more
 failures than trace_threshold, a run reads them instead (see rlm run). Without a model,
-rlm clusters the failures by the words of their errors. docs/distill.md defines a failure.
+rlm clusters the failures by the words of their errors. docs/how-to/distill.md defines a failure.
 
 Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or
 unavailable server; 3 no tier may run snippets; 5 a failure during the run; 6 the

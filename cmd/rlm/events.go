@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// jsonEvent is a line of --events. Its names are part of the interface: see docs/cli.md.
+// jsonEvent is a line of --events. Its names are part of the interface: see docs/reference/cli.md.
 type jsonEvent struct {
 	ledger.Event
 	// Code is the whole code of a snippet. Stdout and Stderr are its output.

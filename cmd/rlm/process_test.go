@@ -231,8 +231,8 @@ func TestTheDocumentsShowWhatCommandsPrint(t *testing.T) {
 	needCache(t)
 
 	for _, page := range []string{
-		"README.md", "docs/cli.md", "docs/context.md", "docs/reflect.md", "docs/reflexion.md",
-		"docs/routing.md",
+		"README.md", "docs/reference/cli.md", "docs/reference/context.md", "docs/how-to/reflect.md",
+		"docs/how-to/reflexion.md", "docs/why/routing.md",
 	} {
 		examples := examplesOf(t, page)
 		if len(examples) == 0 {
@@ -266,7 +266,7 @@ func TestTheTourRunsAsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	examples := examplesOf(t, "docs/tour-reflect.md")
+	examples := examplesOf(t, "docs/start/tour-reflect.md")
 	if len(examples) == 0 {
 		t.Fatal("the tour has no commands")
 	}

@@ -40,7 +40,7 @@ helped.
 TRACE is a file, a folder with traces, or - for stdin; give one or several. A trace can
 have messages of model APIs, logs of agents, spans of observability tools,
 trajectories of benchmarks, or plain text. rlm detects its format and names it on
-stderr; docs/traces.md lists all formats. The analysis goes to stdout as Markdown.
+stderr; docs/reference/traces.md lists all formats. The analysis goes to stdout as Markdown.
 
 Exit codes are those of rlm run.`
 
@@ -81,7 +81,7 @@ func newReflect(e *env) *cobra.Command {
 	flags.StringVar(&f.format, "format", reflect.TraceFormats()[0],
 		"format of the trace: "+strings.Join(reflect.TraceFormats(), ", "))
 	flags.StringVar(&f.template, "prompt-template", "",
-		"`file` with the first message in place of the built-in one; see docs/reflect.md")
+		"`file` with the first message in place of the built-in one; see docs/how-to/reflect.md")
 	flags.BoolVar(&f.json, "json", false,
 		"print one JSON object: the analysis, the ending, the usage")
 	flags.BoolVar(&f.quiet, "quiet", false, "print only errors on stderr")

@@ -44,7 +44,7 @@ Evidence is the content of --facts, and passages from the files and folders of
 --evidence. The search runs again for each draft. --model names the model that
 writes, --sub-model the model that judges (default: the same model). Code, not a
 model, decides whether a draft passes, by the severity of its issues: see
-docs/reflexion.md.
+docs/how-to/reflexion.md.
 
 Only the last draft goes to stdout, even if it did not pass. Its issues and the progress
 go to stderr; --stream adds the drafts as they are written.

@@ -40,7 +40,7 @@ var version = sync.OnceValue(func() string {
 	return info.Main.Version
 })
 
-// The exit codes are part of the interface: see docs/cli.md.
+// The exit codes are part of the interface: see docs/reference/cli.md.
 const (
 	exitOK          = 0
 	exitRaised      = 1   // the snippet raised, or broke its interpreter

@@ -28,9 +28,9 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTheContainerImageServes makes the image, starts it as docs/operations.md does but in the
-// network of the machine, and lets it answer a request that needs its key, its model, its data
-// folder and a worker.
+// TestTheContainerImageServes makes the image, starts it as docs/how-to/operations.md does but
+// in the network of the machine, and lets it answer a request that needs its key, its model,
+// its data folder and a worker.
 func TestTheContainerImageServes(t *testing.T) {
 	skip.Short(t, "it makes a container image")
 	skip.WithoutTier(t, "docker", exec.Command("docker", "info").Run())

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Kinds of failure that callers handle. Test for them with errors.Is. docs/models.md
+// Kinds of failure that callers handle. Test for them with errors.Is. docs/reference/models.md
 // lists all kinds; the text of a kind never changes.
 var (
 	ErrContextLength error = kind.ErrContextLength // the prompt exceeds the model's window

@@ -33,8 +33,11 @@ that ` + "`rlm`" + ` behaves like the other library. ` + "`go test ./repl/run -r
 generates this page from ` + "`repl/run/testdata/compat.txt`" + `.
 `
 
-// TestTheCompatibilityPage generates docs/compat.md and checks that the tests that it names
-// are there.
+// compatPage is generated.
+const compatPage = "../../docs/generated/compat.md"
+
+// TestTheCompatibilityPage generates docs/generated/compat.md and checks that the tests that
+// it names are there.
 func TestTheCompatibilityPage(t *testing.T) {
 	text, err := os.ReadFile("testdata/compat.txt")
 	if err != nil {
@@ -77,12 +80,12 @@ func TestTheCompatibilityPage(t *testing.T) {
 		t.Errorf("rows of unknown libraries: %v", tables)
 	}
 	if *update {
-		if err := os.WriteFile("../../docs/compat.md", page.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(compatPage, page.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if written, err := os.ReadFile("../../docs/compat.md"); err != nil || !bytes.Equal(written, page.Bytes()) {
-		t.Errorf("docs/compat.md is out of date: run with -update (%v)", err)
+	if written, err := os.ReadFile(compatPage); err != nil || !bytes.Equal(written, page.Bytes()) {
+		t.Errorf("docs/generated/compat.md is out of date: run with -update (%v)", err)
 	}
 }
 
@@ -122,5 +125,5 @@ func linkTest(t *testing.T, test string) string {
 	if strings.HasSuffix(path, ".go") && !bytes.Contains(data, []byte("func "+function+"(t *testing.T)")) {
 		t.Errorf("%s has no %s", path, function)
 	}
-	return fmt.Sprintf("[%s](../%s)", function, path)
+	return fmt.Sprintf("[%s](../../%s)", function, path)
 }

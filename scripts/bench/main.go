@@ -1,4 +1,4 @@
-// Command bench measures what docs/performance.md states: this project against
+// Command bench measures what docs/reference/performance.md states: this project against
 // native CPython, grep and itself, in one run, so that the ratios mean something
 // on a noisy machine.
 //

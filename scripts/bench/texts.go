@@ -142,7 +142,7 @@ func (r textRow) cells() []string {
 	}
 }
 
-// print prints the table, as docs/performance.md has it.
+// print prints the table, as docs/reference/performance.md has it.
 func (t *textTable) print(ctx context.Context, text *bigtext.Text) error {
 	c, err := text.Characters(ctx, math.MaxInt64)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command corpustable counts where the router sends the snippets of
 // internal/plan/analyser/testdata/corpus, and where it is wrong: the table in
-// docs/performance.md.
+// docs/reference/performance.md.
 //
 //	go run ./scripts/corpustable
 //
@@ -157,7 +157,7 @@ func (t *table) add(s corpus.Snippet, to string) {
 	}
 }
 
-// String is the table as docs/performance.md has it.
+// String is the table as docs/reference/performance.md has it.
 func (t table) String() string {
 	var b strings.Builder
 	b.WriteString("| sent to | snippets | share |\n| --- | --- | --- |\n")

@@ -9,18 +9,18 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
-// TestTheDocumentHasTheTable keeps docs/performance.md true.
+// TestTheDocumentHasTheTable keeps docs/reference/performance.md true.
 func TestTheDocumentHasTheTable(t *testing.T) {
 	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile(filepath.FromSlash("../../docs/performance.md"))
+	document, err := os.ReadFile(filepath.FromSlash("../../docs/reference/performance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(document), counted.String()) {
-		t.Errorf("docs/performance.md does not have the table that"+
+		t.Errorf("docs/reference/performance.md does not have the table that"+
 			" go run ./scripts/corpustable prints:\n%s", counted)
 	}
 }

@@ -29,12 +29,12 @@ cp "$here/client.mjs" "$here/socket.mjs" "$modules" # modules are found from whe
 node "$modules/client.mjs" "$address"
 node "$modules/socket.mjs" "$address"
 
-# The lines of docs/serve.md that use curl.
+# The lines of docs/how-to/serve.md that use curl.
 echo 'curl() { command curl -sS "$@"; echo; }' >"$work/lines.sh"
-lines "$here/../../docs/serve.md" sh | sed -n '/^curl/,/^```$/p' |
+lines "$here/../../docs/how-to/serve.md" sh | sed -n '/^curl/,/^```$/p' |
 	grep -v '^```' | sed "s#http://127.0.0.1:7070/v1#$address#" >>"$work/lines.sh"
 bash -euo pipefail "$work/lines.sh" | tee "$work/answers"
 for want in 'Hello from the model' '"name":"triage"' '"echo":"1"' '"status":"queued"'; do
-	grep -q -- "$want" "$work/answers" || { echo "no line of docs/serve.md answers $want"; exit 1; }
+	grep -q -- "$want" "$work/answers" || { echo "no line of docs/how-to/serve.md answers $want"; exit 1; }
 done
-echo "the lines of docs/serve.md work with curl"
+echo "the lines of docs/how-to/serve.md work with curl"

@@ -52,7 +52,7 @@ type Options struct {
 	// whole processor.
 	CPUs int64
 	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
-	// do not see them: see docs/egress.md.
+	// do not see them: see docs/why/egress.md.
 	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
@@ -112,7 +112,7 @@ func New(options Options) tiers.Tier {
 }
 
 // Info describes the tier. Cost is measured by `make bench`, see
-// docs/performance.md.
+// docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	info := tiers.Info{
 		Name:      Name,

@@ -7,7 +7,7 @@
 // earlier snippets again in the new one.
 //
 // The tier checks the syntax tree of each snippet before it runs, and rejects code that an
-// interpreter runs incorrectly: see docs/limitations/interp.md.
+// interpreter runs incorrectly: see docs/reference/limitations/interp.md.
 package interp
 
 import (

@@ -53,7 +53,7 @@ type Options struct {
 	// is then sampled, and the samples miss some of what the kernel keeps for it.
 	AllowSampled bool
 	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
-	// do not see them: see docs/egress.md.
+	// do not see them: see docs/why/egress.md.
 	Inject map[string]http.Header
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
@@ -110,7 +110,7 @@ func (o Options) minClass() jail.Class {
 }
 
 // Info describes the tier. Version and Modules are known after Probe. Cost is measured by
-// `make bench`, see docs/performance.md.
+// `make bench`, see docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	t.mu.Lock()
 	defer t.mu.Unlock()

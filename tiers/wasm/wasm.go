@@ -3,7 +3,7 @@
 //
 // The program contains the interpreter, so nothing must be installed. A sandbox is a
 // copy-on-write view of the memory of an interpreter that has already started, which makes a
-// new one cheap: docs/performance.md has the figures. The guest has no system calls. It
+// new one cheap: docs/reference/performance.md has the figures. The guest has no system calls. It
 // reaches the host through one function, which accepts only the requests of package session.
 //
 // Each loop and each tree of calls of the guest's machine code counts fuel. After a slice of fuel, a
@@ -69,7 +69,7 @@ func New(options Options) tiers.Tier {
 }
 
 // Info describes the tier. Cost is measured by `make bench`, see
-// docs/performance.md.
+// docs/reference/performance.md.
 func (t *tier) Info() tiers.Info {
 	engine, why := t.options.engine()
 	version := "CPython " + cpython.Manifest().Python + ", built in, engine " + engine

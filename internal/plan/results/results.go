@@ -13,7 +13,7 @@ import (
 )
 
 // Result is how a snippet ended, as `rlm exec --json` prints it. Its names are part of the
-// interface: see docs/cli.md.
+// interface: see docs/reference/cli.md.
 type Result struct {
 	Status    tiers.Status        `json:"status"`
 	Tier      string              `json:"tier"`

@@ -9,19 +9,19 @@ import (
 )
 
 func TestEveryDirectModuleIsListedWithItsLicence(t *testing.T) {
-	listed, err := os.ReadFile(filepath.Join(top, "docs/third-party.md"))
+	listed, err := os.ReadFile(filepath.Join(top, "docs/reference/third-party.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	required := requirements(t)
 	for name, direct := range required {
 		if direct && !strings.Contains(string(listed), "| "+name+" |") {
-			t.Errorf("docs/third-party.md has no line for %s", name)
+			t.Errorf("docs/reference/third-party.md has no line for %s", name)
 		}
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \|`).FindAllStringSubmatch(string(listed), -1) {
 		if _, ok := required[row[1]]; !ok {
-			t.Errorf("docs/third-party.md lists %s, which go.mod does not require", row[1])
+			t.Errorf("docs/reference/third-party.md lists %s, which go.mod does not require", row[1])
 		}
 	}
 }

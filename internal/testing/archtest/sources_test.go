@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/seeds-*.md")
+var update = flag.Bool("update", false, "write docs/generated/seeds-*.md")
 
 // sources are the documents that the loops were made from, by their numbers.
 var sources = map[string]string{
@@ -49,7 +49,7 @@ func TestPagesOfSourcesAreFresh(t *testing.T) {
 		if len(found[number]) == 0 {
 			t.Errorf("no test names a sentence of source %s", number)
 		}
-		name := filepath.Join(top, "docs", "seeds-"+number+".md")
+		name := filepath.Join(top, "docs/generated", "seeds-"+number+".md")
 		want := pageOf(number, title, found[number])
 		if *update {
 			if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
@@ -99,7 +99,7 @@ func pageOf(number, title string, rows []covered) string {
 	slices.SortStableFunc(rows, func(a, b covered) int { return strings.Compare(a.code, b.code) })
 	for _, row := range rows {
 		file, test, _ := strings.Cut(row.test, "#")
-		fmt.Fprintf(&page, "| %s | [%s](../%s) | [%s](../%s) |\n", escape(row.sentence),
+		fmt.Fprintf(&page, "| %s | [%s](../../%s) | [%s](../../%s) |\n", escape(row.sentence),
 			path.Base(row.code), row.code, test, file)
 	}
 	return page.String()

@@ -1,5 +1,5 @@
 // Package escapes runs a corpus of attempts to get out of a tier, and keeps the verdicts in
-// docs/security-matrix.md. The attempts are Python files below testdata.
+// docs/generated/security-matrix.md. The attempts are Python files below testdata.
 package escapes
 
 import (
@@ -43,7 +43,7 @@ const (
 )
 
 // Run runs the corpus on a tier and compares the verdicts with the tier's
-// column of docs/security-matrix.md. With RLM_ESCAPE_UPDATE set it writes the
+// column of docs/generated/security-matrix.md. With RLM_ESCAPE_UPDATE set it writes the
 // column instead; an escape fails the test in any case.
 func Run(t *testing.T, tier tiers.Tier) {
 	settleColumn(t, tier.Info().Name, run(t, tier, func(Case) bool { return true }))

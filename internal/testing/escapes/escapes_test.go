@@ -170,7 +170,7 @@ func TestTheCorpusIsWhole(t *testing.T) {
 
 // TestTheTestsBeyondTheCorpusExist looks for each test that the matrix names.
 func TestTheTestsBeyondTheCorpusExist(t *testing.T) {
-	root := filepath.Dir(filepath.Dir(matrixPath(t)))
+	root := findTop(t)
 	for _, a := range beyondTheCorpus {
 		dir, name, _ := strings.Cut(a.test, " ")
 		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
@@ -196,7 +196,7 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != m.render(cases) {
-		t.Error("docs/security-matrix.md is not as make escape writes it")
+		t.Error("docs/generated/security-matrix.md is not as make escape writes it")
 	}
 
 	for _, c := range cases {
@@ -210,7 +210,7 @@ func TestTheMatrixHasAllCases(t *testing.T) {
 
 // TestTheReadmeCountsTheAttacks compares its numbers with the corpus.
 func TestTheReadmeCountsTheAttacks(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(matrixPath(t))), "README.md"))
+	text, err := os.ReadFile(filepath.Join(findTop(t), "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

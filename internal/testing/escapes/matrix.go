@@ -26,7 +26,7 @@ type matrix struct {
 	columns     map[string]map[string]string // tier, case
 }
 
-// readMatrix reads docs/security-matrix.md.
+// readMatrix reads docs/generated/security-matrix.md.
 func readMatrix(t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{path: matrixPath(t), columns: map[string]map[string]string{}}
@@ -60,8 +60,14 @@ func readMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// matrixPath finds the document from the folder of any package.
+// matrixPath returns the path of the document.
 func matrixPath(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(findTop(t), "docs", "generated", "security-matrix.md")
+}
+
+// findTop finds the top of the tree from the folder of any package.
+func findTop(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -69,7 +75,7 @@ func matrixPath(t *testing.T) string {
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "docs", "security-matrix.md")
+			return dir
 		}
 		if dir == filepath.Dir(dir) {
 			t.Fatal("there is no go.mod above this folder")
@@ -91,7 +97,7 @@ func settleColumn(t *testing.T, tier string, column map[string]string) {
 
 	for _, id := range slices.Sorted(maps.Keys(column)) {
 		if want := m.columns[tier][id]; column[id] != want {
-			t.Errorf("%s in tier %s: %s, and docs/security-matrix.md says %q: make escape writes it anew",
+			t.Errorf("%s in tier %s: %s, and docs/generated/security-matrix.md says %q: make escape writes it anew",
 				id, tier, column[id], want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	suitesUpdate = "RLM_SUITES_UPDATE" // a run with this variable writes suitesDoc
-	suitesDoc    = "../../../docs/graph-suites.md"
+	suitesDoc    = "../../../docs/generated/graph-suites.md"
 	suitesBegin  = "## Tally\n" // the line of suitesDoc after which a test writes
 )
 

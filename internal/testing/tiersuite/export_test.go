@@ -29,8 +29,8 @@ func TextExpressions(kind string, isHuge bool) []string {
 // otherwiseShort differs from CPython over a short text: a slice of all is an equal str.
 const otherwiseShort = "t is t[:]"
 
-// otherwiseHuge differ from CPython over a huge text, as docs/context.md says: a short form, and
-// the type of a list that does not fit.
+// otherwiseHuge differ from CPython over a huge text, as docs/reference/context.md says: a
+// short form, and the type of a list that does not fit.
 var otherwiseHuge = []string{"hash(repr(t))", "hash(ascii(t))", "type(t.split()), type(t.splitlines())"}
 
 func textExpressions(kind, kinds int) []string {

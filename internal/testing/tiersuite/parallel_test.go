@@ -17,7 +17,7 @@ import (
 
 const (
 	parallelUpdate = "RLM_PARALLEL_UPDATE" // a run with this variable measures, and writes parallelDoc
-	parallelDoc    = "../../../docs/parallel.md"
+	parallelDoc    = "../../../docs/reference/parallel.md"
 	parallelBegin  = "## All styles\n" // the line of parallelDoc after which a test writes
 	leastStyles    = 30
 )

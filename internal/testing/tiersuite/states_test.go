@@ -22,7 +22,7 @@ import (
 const (
 	statesFile   = "testdata/states.py"
 	statesUpdate = "RLM_STATES_UPDATE" // a run with this variable writes statesDoc
-	statesDoc    = "../../../docs/moves.md"
+	statesDoc    = "../../../docs/generated/moves.md"
 	statesBegin  = "## Kinds by class\n" // the line of statesDoc after which a test writes
 	leastStates  = 300
 	statesPython = "/usr/bin/python3" // of tier local in the documented journey

@@ -11,8 +11,8 @@ import (
 	"github.com/docker/go-units"
 )
 
-// The container of a Spec: docs/docker.md gives the reason for each value. Fields that are
-// not set here have their zero value on purpose.
+// The container of a Spec: docs/reference/docker.md gives the reason for each value. Fields
+// that are not set here have their zero value on purpose.
 
 // workDir is the working folder of a container.
 const workDir = "/sandbox"

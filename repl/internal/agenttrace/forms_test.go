@@ -111,13 +111,13 @@ func TestFormsAreRead(t *testing.T) {
 
 // TestFormsAreDocumented compares the table in the documentation with the forms.
 func TestFormsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/traces.md")
+	text, err := os.ReadFile("../../../docs/reference/traces.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, source := range agenttrace.Sources() {
 		if row := "| `" + name + "` | " + source + " |"; !strings.Contains(string(text), row) {
-			t.Errorf("docs/traces.md has no row\n%s", row)
+			t.Errorf("docs/reference/traces.md has no row\n%s", row)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 // addresses come from the environment or from the caller.
 //
 // [New] returns a [Registry], which turns the name of a model, such as
-// "anthropic/claude-sonnet-4-5", into a model that can be called. docs/models.md lists
+// "anthropic/claude-sonnet-4-5", into a model that can be called. docs/reference/models.md lists
 // the providers and their variables.
 package providers
 

@@ -3,7 +3,7 @@
 //
 // The first rule that matches a request answers it. The answer depends on the request
 // alone and not on the order of requests, so a run over a script is the same however
-// many calls are in flight. docs/models.md describes the format of the file.
+// many calls are in flight. docs/reference/models.md describes the format of the file.
 package scripted
 
 import (

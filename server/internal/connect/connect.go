@@ -1,5 +1,5 @@
 // Package connect is the Go half of the session protocol: a program in any language holds
-// sessions over a stream. docs/session-protocol.md describes the methods.
+// sessions over a stream. docs/reference/session-protocol.md describes the methods.
 package connect
 
 import (

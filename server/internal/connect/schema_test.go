@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the schema of the protocol")
 
 // schemaFile has the types of all messages, for the authors of clients.
-const schemaFile = "../../docs/session-protocol.schema.json"
+const schemaFile = "../../../docs/generated/session-protocol.schema.json"
 
 // ofServerSide are the methods that the server calls.
 var ofServerSide = map[string]method{

@@ -38,8 +38,9 @@ func (a *api) addConnect(h huma.API, mux gate.Mux) {
 	mux.HandleFunc("GET "+connectPath, a.connect)
 	h.OpenAPI().AddOperation(&huma.Operation{
 		OperationID: "connect", Method: http.MethodGet, Path: connectPath,
-		Summary:     "Hold sessions over a WebSocket, in the session protocol",
-		Description: "Needs a key with the scope run. Each text message is one message of docs/session-protocol.md.",
+		Summary: "Hold sessions over a WebSocket, in the session protocol",
+		Description: "Needs a key with the scope run. " +
+			"Each text message is one message of docs/reference/session-protocol.md.",
 		Parameters: []*huma.Param{{
 			Name: "profile", In: "query", Description: "default if it is not given",
 			Schema: &huma.Schema{Type: huma.TypeString},

@@ -1,5 +1,5 @@
 // Package native is the server's own API: runs, their events and approvals, sessions, keys, and spending. Its
-// document of OpenAPI 3.1 is docs/openapi.json.
+// document of OpenAPI 3.1 is docs/generated/openapi.json.
 package native
 
 import (

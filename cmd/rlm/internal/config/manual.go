@@ -7,7 +7,7 @@ import (
 
 const manualHead = "| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n"
 
-// Manual is the reference of all settings in Markdown, as docs/configuration.md has
+// Manual is the reference of all settings in Markdown, as docs/reference/configuration.md has
 // it between its marks.
 func Manual() string {
 	var b strings.Builder

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the reference into docs/configuration.md")
+var update = flag.Bool("update", false, "write the reference into docs/reference/configuration.md")
 
 func TestTheManualHasEverySetting(t *testing.T) {
 	const begin, end = "<!-- settings: begin -->\n", "\n<!-- settings: end -->"
-	path := filepath.FromSlash("../../../../docs/configuration.md")
+	path := filepath.FromSlash("../../../../docs/reference/configuration.md")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

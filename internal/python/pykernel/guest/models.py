@@ -2,7 +2,7 @@
 
 It has what models write: BaseModel with annotations and defaults, Field with
 bounds, validators, model_dump and its relatives, and the names of pydantic 1
-for them. What it has not is named in docs/schema.md; asking for it is asking
+for them. What it has not is named in docs/reference/schema.md; asking for it is asking
 for a module that is missing, so that another tier may take over.
 
 Snippets know this module as rlm_models, and as pydantic where there is none.

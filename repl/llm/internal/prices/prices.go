@@ -1,6 +1,6 @@
 // Package prices knows what models cost and how much they take.
 //
-// [Default] is the table that is built into the program. docs/models.md describes the
+// [Default] is the table that is built into the program. docs/reference/models.md describes the
 // format of the file.
 package prices
 

@@ -2,7 +2,7 @@
 //
 // A record is a file of JSON Lines: a header, then one line for each call, written when
 // the call ends. Requests contain no keys, so a record contains none. It does contain
-// every prompt. docs/models.md describes the format.
+// every prompt. docs/reference/models.md describes the format.
 package record
 
 import (

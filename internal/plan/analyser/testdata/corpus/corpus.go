@@ -1,6 +1,6 @@
 // Package corpus holds snippets as models write them, each with what it needs
 // and where it runs, as a person judged it. It is for tests and for the table in
-// docs/performance.md.
+// docs/reference/performance.md.
 //
 // A file has snippets one after another, each under a line
 //
