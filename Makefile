@@ -31,7 +31,7 @@ PACKAGES ?= ./cmd/rlm ./tiers/wasm ./repl/run . ./...
 # Packages at once, and tests of each at once: tests wait more than they compute.
 ATONCE ?= 4
 # Below these folders make race skips some tests, see internal/testing/skip. The longest come first.
-UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/... ./internal/text/texts ./scripts/wasm/...
+UNRACED := ./tiers/docker ./tiers/local ./tiers/wasm ./cmd/rlm ./inputs ./tiers/... ./repl/run ./repl/internal/turns ./schema/... ./internal/wall/jail/... ./server/internal/served ./server/internal/workers ./internal/snippet/session/... ./internal/testing/... ./internal/text/texts ./scripts/prepare ./scripts/wasm/...
 XDG_CACHE_HOME ?= $(HOME)/.cache
 PYTHON_PREFIX ?= $(XDG_CACHE_HOME)/rlm/python
 # make eval MODEL=openai/gpt-5-mini EVALFLAGS='-records 50,200,800'
@@ -47,7 +47,7 @@ export CGO_ENABLED := 0
 GOFLAGS ?=
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
+.PHONY: help goldens build images server-image images-relock demo test race unraced arm64 smollm otelcol mcp-clients mcp-servers mcp-tasks serve-clients serve-openapi graph-native graph-tally documents-native eval check escape huge kinds parallel lint govulncheck sbom bench-once bench soak kills damage fuzz wasm wasm-aot wasm-verify image image-verify conform cpython-tests wasm-check graph graph-verify documents documents-verify tables tables-verify zones prices python clean
 
 # A line "##@ Heading" begins a group of the list.
 help: ## Show this list
@@ -182,6 +182,12 @@ damage: ## Damage a file of a server's data folder DAMAGES times, print a table 
 
 huge: ## Compare snippets and operations over 1 GiB with CPython; needs an hour, 14 GiB of memory, 5 GiB of disk
 	RLM_HUGE_TEXTS=1 go test -count=1 -timeout 5h -run '^(TestTheNotebook|TestEveryOperation)$$' -v ./internal/testing/tiersuite
+
+image: ## Renew the prepared image of Python that programs have, if guest/*.py changed
+	go run ./scripts/prepare
+
+image-verify: ## Prepare the image anew and compare with the committed files
+	go run ./scripts/prepare -check
 
 conform: ## Compare WebAssembly's own tests, compiled ahead of time, with wazero; takes half an hour
 	scripts/wasm/conform.sh spec

@@ -27,7 +27,7 @@ type AnswerTask struct {
 	// itself.
 	Signal run.Signal
 	// Config has the question, the models and the bounds. Answer sets its Inputs and Open
-	// from the fields above.
+	// from the fields above, and its SQL from Options.SQL.
 	Config run.Config
 }
 
@@ -96,6 +96,7 @@ func (e *Engine) withTask(
 	}
 	cfg.Inputs = in.list
 	cfg.Open = e.opener(task.Policy, task.Labels)
+	cfg.SQL = e.sql
 
 	return use(ctx, cfg)
 }

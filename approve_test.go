@@ -13,6 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/store"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -63,7 +64,7 @@ func (a *approvedRun) answer(t *testing.T, name string) (rlm.AnswerOutcome, erro
 // withEngine calls use with an engine of its own, which has the store.
 func (a *approvedRun) withEngine(t *testing.T, use func(*rlm.Engine)) {
 	t.Helper()
-	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: a.dir})
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(a.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

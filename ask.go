@@ -21,6 +21,7 @@ type modelTools func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, erro
 func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	ask := cfg.Ask
 	ask.Open = e.opener(cfg.Policy, cfg.Labels)
+	ask.SQL = e.sql
 	ask.Limits, ask.Deterministic = cfg.Limits, cfg.Deterministic
 	ask.Progress = ledger.AddLabels(ask.Progress, cfg.Labels)
 
@@ -63,6 +64,7 @@ func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, erro
 
 	asked := &askedHost{}
 	cfg.Open = s.openAsked(asked)
+	cfg.SQL = s.engine.sql
 	outcome, err := answer(context.WithValue(ctx, hostKey{}, tiers.Host(asked)), cfg, s.cfg.Labels)
 	if s.cfg.Keep && err == nil {
 		err = s.addHistory(ctx, outcome.Messages)

@@ -13,10 +13,12 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/keep/snapshot"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
+	runstore "github.com/rlmhq/rlm/store"
 )
 
 // changed is a session with 10 MiB of changes that do not compress.
@@ -42,7 +44,7 @@ func openSession(b *testing.B, engine *rlm.Engine) *rlm.Session {
 
 func newBenchEngine(b *testing.B, dir string) *rlm.Engine {
 	b.Helper()
-	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: dir})
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: runstore.Folder(dir)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func BenchmarkRestore10MiB(b *testing.B) {
 
 func BenchmarkListRuns(b *testing.B) {
 	dir := b.TempDir()
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func BenchmarkResume100(b *testing.B) {
 	dir := b.TempDir()
 	resume := func() (took time.Duration) {
 		begun := time.Now()
-		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: dir})
+		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: runstore.Folder(dir)})
 		if err != nil {
 			b.Fatal(err)
 		}

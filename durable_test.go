@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
+	"github.com/rlmhq/rlm/store"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -86,7 +87,7 @@ type durableRun struct {
 // process answers the question in an engine of its own, which breaks off after most calls.
 func (d *durableRun) process(t *testing.T, most int, change func(*rlm.AnswerTask)) (rlm.AnswerOutcome, error) {
 	t.Helper()
-	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: d.dir})
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestARunIsRewoundAndForked(t *testing.T) {
 	if _, err := d.process(t, 1000, nil); err != nil {
 		t.Fatal(err)
 	}
-	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: d.dir})
+	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,12 @@
 // The engine also runs loops, in which models write the snippets: [Engine.Answer], and those of
 // packages reflect, reflexion, workflow and distill below repl.
 //
-// The zero Options have the tier wasm alone, which links few modules. The other tiers are values of
-// package standard:
+// The zero Options have the tier wasm alone, which links few modules. What a program adds is a value
+// of another package: the other tiers, a store for runs with a name, SQL over tables.
 //
-//	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
+//	engine, err := rlm.New(rlm.Options{
+//		Tiers: standard.Tiers(standard.Options{}), Store: store.Folder("runs"), SQL: tables.SQL,
+//	})
 package rlm
 
 import (
@@ -81,9 +83,12 @@ type Options struct {
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
 	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
 	Memory int64
-	// Store is the folder that keeps runs with a name: see AnswerTask.Name. Several processes
-	// may share it. Empty means none.
-	Store string
+	// Store keeps runs with a name: see AnswerTask.Name. [github.com/rlmhq/rlm/store.Folder] is one.
+	// Nil means none.
+	Store Store
+	// SQL makes the function sql, with which snippets query contexts that are tables:
+	// [github.com/rlmhq/rlm/tables.SQL]. Nil means that there is no such function.
+	SQL repl.SQL
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
 	// Log receives the engine's messages. Nil writes nothing.
@@ -106,6 +111,7 @@ type Engine struct {
 	slots  *slots.Pool
 	budget *budget
 	store  *runStore
+	sql    repl.SQL
 
 	life context.Context //nolint:containedctx // ends with Close, and ends all runs
 	end  context.CancelCauseFunc
@@ -127,6 +133,10 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	runs, err := newRunStore(options.Store)
+	if err != nil {
+		return nil, err
+	}
 
 	e := &Engine{
 		probes: &runner.Probes{}, log: options.Log, sessions: map[*Session]struct{}{},
@@ -134,7 +144,8 @@ func New(options Options) (*Engine, error) {
 			cmp.Or(options.Processors, runtime.GOMAXPROCS(0)), cmp.Or(options.Queue, defaultQueue),
 		),
 		budget: &budget{most: options.Memory},
-		store:  &runStore{setting: options.Store},
+		store:  runs,
+		sql:    options.SQL,
 		wasm: wasm.New(wasm.Options{
 			CacheDir: dir, Engine: options.WasmEngine, Preload: python.Preload(),
 			Progress: options.Progress, Log: options.Log,
@@ -167,16 +178,10 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// cacheDir returns the directory for compiled code, "" for none. A directory that the caller
-// named must work. An unusable default directory only makes the start slower.
+// cacheDir returns the directory for compiled code, "none" for none.
 func cacheDir(options Options) (string, error) {
-	dir, err := codecache.Find(options.CacheDir)
-	if err != nil && options.CacheDir == "" {
-		options.Log.Warn("cannot use the default cache directory, so each process takes "+
-			"seconds to start: name another cache directory", "error", err)
-		return "", nil
-	}
-	return dir, err
+	dir, err := codecache.Choose(options.CacheDir, options.Log)
+	return cmp.Or(dir, "none"), err
 }
 
 // Tiers returns every tier that the engine may choose, weak and strong. The engine owns

@@ -17,6 +17,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/store"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -279,7 +280,7 @@ func ExampleEngine_Runs() {
 		return
 	}
 	defer os.RemoveAll(folder)
-	engine, err := rlm.New(rlm.Options{Store: folder})
+	engine, err := rlm.New(rlm.Options{Store: store.Folder(folder)})
 	if err != nil {
 		fmt.Println(err)
 		return

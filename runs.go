@@ -202,45 +202,59 @@ func (e *Engine) RemoveRun(ctx context.Context, name string) error {
 	return runlog.Remove(ctx, s, name)
 }
 
+// Store says where an engine keeps runs with a name. Package [github.com/rlmhq/rlm/store] makes
+// stores. Several engines and processes may use one at the same time.
+type Store interface {
+	// String names the store in messages.
+	String() string
+}
+
 // runStore is the store of an engine, which its first use opens.
 type runStore struct {
-	setting string
+	opener store.Opener // nil for none
 
 	mu     sync.Mutex
-	folder *store.Folder // to write and to read
-	reader *store.Folder // in a folder that cannot be written
+	writer store.Store // to write and to read
+	reader store.Store // one that cannot be written
 	closed bool
 }
 
+func newRunStore(s Store) (*runStore, error) {
+	if s == nil {
+		return &runStore{}, nil
+	}
+	opener, ok := s.(store.Opener)
+	if !ok {
+		return nil, fmt.Errorf("cannot use the store %s: pass one of package store", s)
+	}
+	return &runStore{opener: opener}, nil
+}
+
 // open returns the store. One that is only read may be on a disk that cannot be written.
-func (r *runStore) open(reads bool) (*store.Folder, error) {
+func (r *runStore) open(reads bool) (store.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
 		return nil, errEngineClosed
-	case r.folder != nil:
-		return r.folder, nil
+	case r.writer != nil:
+		return r.writer, nil
 	case r.reader != nil && reads:
 		return r.reader, nil
-	case r.setting == "":
-		return nil, errors.New("there is no store: set Options.Store to a folder")
+	case r.opener == nil:
+		return nil, errors.New("there is no store: set Options.Store, for example to store.Folder")
 	}
 
-	open := store.Open
-	if reads {
-		open = store.OpenToRead
-	}
-	folder, err := open(r.setting)
+	s, err := r.opener.Open(reads)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot use the durable runs: %w", err)
-	case folder.IsReadOnly():
-		r.reader = folder
+	case s.IsReadOnly():
+		r.reader = s
 	default:
-		r.folder = folder
+		r.writer = s
 	}
-	return folder, nil
+	return s, nil
 }
 
 func (r *runStore) close() error {
@@ -248,9 +262,9 @@ func (r *runStore) close() error {
 	defer r.mu.Unlock()
 	r.closed = true
 	var errs []error
-	for _, f := range []*store.Folder{r.folder, r.reader} {
-		if f != nil {
-			errs = append(errs, f.Close())
+	for _, s := range []store.Store{r.writer, r.reader} {
+		if s != nil {
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(errs...)

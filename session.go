@@ -119,7 +119,7 @@ func (s *Session) prepare() error {
 	if s.host.own, err = addFunctions(s.cfg.Ask.Tools, s.cfg.Functions); err != nil {
 		return err
 	}
-	if s.host.own, err = s.host.own.WithTables(s.allInputs()); err != nil {
+	if s.host.own, err = s.host.own.WithTables(s.engine.sql, s.allInputs()); err != nil {
 		return err
 	}
 	if s.models, err = s.engine.modelTools(s.cfg); err != nil {
@@ -257,7 +257,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	defer leave()
 
 	more := s.host.clone() // its calls know the new contexts
-	more.own, err = more.own.WithTables(slices.Concat(s.allInputs(), in.list))
+	more.own, err = more.own.WithTables(s.engine.sql, slices.Concat(s.allInputs(), in.list))
 	if err != nil {
 		return errors.Join(err, in.close())
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/standard"
+	"github.com/rlmhq/rlm/tables"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // sharedEngine serves all tests: it compiles once.
 var sharedEngine = sync.OnceValues(func() (*rlm.Engine, error) {
-	return rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
+	return rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{}), SQL: tables.SQL})
 })
 
 // open starts a session that is closed when the test ends.

@@ -10,6 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/workflow"
+	"github.com/rlmhq/rlm/store"
 )
 
 const actedFile = `name: acted
@@ -42,7 +43,7 @@ func TestAnActionIsDoneOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := func() (workflow.Outcome, error) {
-		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: dir})
+		engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(dir)})
 		if err != nil {
 			t.Fatal(err)
 		}

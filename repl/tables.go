@@ -8,18 +8,32 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/rlmhq/rlm/internal/data/bigtext"
-	"github.com/rlmhq/rlm/internal/data/tablesql"
 	"github.com/rlmhq/rlm/internal/snippet/protocol"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// WithTables returns a copy of t in which the function sql queries the inputs that are tables:
-// texts in CSV and JSON Lines. It replaces the function for the inputs of before, but no other
-// tool of that name. A nil t has no tools.
-func (t *Tools) WithTables(inputs []tiers.Input) (*Tools, error) {
+// SQL finds the inputs that are tables, so that the function sql can query them. It returns nil if
+// none is. [github.com/rlmhq/rlm/tables.SQL] is one.
+type SQL func(inputs []tiers.Input) Tables
+
+// Tables answer the queries of one session. They are safe for concurrent use.
+type Tables interface {
+	// Describe lists the tables for a prompt, each with its columns and their types.
+	Describe() string
+	// Query runs one query and returns its rows, a list of dicts. Params is a list for ? or a dict
+	// for :name. Both are hostile: a query that takes too long or returns too much is an error.
+	Query(ctx context.Context, query string, params tiers.Value) (tiers.Value, error)
+}
+
+// WithTables returns a copy of t in which the function sql queries the inputs that are tables. It
+// replaces the function for the inputs of before, but no other tool of that name. Without sql, there
+// is no such function. A nil t has no tools.
+func (t *Tools) WithTables(sql SQL, inputs []tiers.Input) (*Tools, error) {
 	t = t.withoutTables()
-	tables := tablesql.New(listSources(inputs), tablesql.DefaultLimits())
+	if sql == nil {
+		return t, nil
+	}
+	tables := sql(inputs)
 	if tables == nil {
 		return t, nil
 	}
@@ -74,24 +88,4 @@ func (t *Tools) withoutTables() *Tools {
 		}
 	}
 	return t.Only(names)
-}
-
-// listSources returns the texts among the inputs, by the names that snippets know.
-func listSources(inputs []tiers.Input) []tablesql.Source {
-	var sources []tablesql.Source
-	for i, in := range inputs {
-		text, isMapped := in.Text.(*bigtext.Text)
-		if !isMapped {
-			continue
-		}
-		names := []string{fmt.Sprintf("context_%d", i)}
-		if i == 0 {
-			names = []string{"context", "context_0"}
-		}
-		if in.Variable != "" {
-			names = append([]string{in.Variable}, names...)
-		}
-		sources = append(sources, tablesql.Source{Names: names, Text: text})
-	}
-	return sources
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlmhq/rlm/internal/text/texts"
-	"github.com/rlmhq/rlm/internal/wall/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -53,7 +53,7 @@ func (p Policy) Validate() error {
 		return errors.New("the policy allows a module without a name")
 	}
 
-	if err := egress.CheckHosts(p.Hosts); err != nil {
+	if err := endpoints.Check(p.Hosts); err != nil {
 		return fmt.Errorf("cannot use a host of the policy: %w", err)
 	}
 	if p.Pin != "" && len(p.Tiers) > 0 && !slices.Contains(p.Tiers, p.Pin) {

@@ -25,7 +25,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${BENCH:-all} in
-docker | loops | durable | serve | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
+docker | embed | loops | durable | serve | viewer) exec go run ./scripts/bench -only "$BENCH" ;;
 serve-peers) exec "$(scripts/venv.sh serve-peers | tail -n 1)" scripts/serve-peers/measure.py bin/rlm ;;
 mcp) exec go test ./mcp/tools -run '^$' -bench . -benchtime 300x ;;
 graph | documents) exec go run ./scripts/bench -only "$BENCH" -python "$(scripts/venv.sh "$BENCH" | tail -n 1)" ;;

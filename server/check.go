@@ -14,7 +14,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
-	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/contents"
 	"github.com/rlmhq/rlm/server/internal/records"
@@ -71,8 +71,8 @@ type check struct {
 }
 
 func (c *check) all() error {
-	if store.IsFolder(Folder(c.dir).Store()) {
-		report, err := store.Check(c.ctx, Folder(c.dir).Store(), c.q.Below("store"))
+	if sqlitestore.IsStore(Folder(c.dir).Store()) {
+		report, err := sqlitestore.Check(c.ctx, Folder(c.dir).Store(), c.q.Below("store"))
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ const healWait = 5 * time.Second
 func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) error {
 	isMissing := records.IsMissing(dir)
 	isDamaged := isMissing
-	for _, path := range []string{filepath.Join(Folder(dir).Store(), store.DatabaseName), records.Path(dir)} {
+	for _, path := range []string{filepath.Join(Folder(dir).Store(), sqlitestore.DatabaseName), records.Path(dir)} {
 		err := verify(ctx, path, log)
 		if err != nil && !dbfile.IsDamage(err) {
 			return err
@@ -234,7 +234,7 @@ func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) e
 			isDamaged = true
 		}
 	}
-	if err := store.CheckMissing(Folder(dir).Store()); err != nil {
+	if err := sqlitestore.CheckMissing(Folder(dir).Store()); err != nil {
 		isDamaged = true
 	}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/server/internal/access"
+	runstore "github.com/rlmhq/rlm/store"
 )
 
 // runToEnd starts a run of two turns and returns its path when it has ended.
@@ -178,7 +179,7 @@ func TestADecisionOfAnotherProcessWakesTheRun(t *testing.T) {
 	s.want(parked, http.StatusOK, `"status":"parked"`)
 	s.want(s.do("POST", path+"/continue", "", object{}), 409, "wait for a decision")
 
-	other, err := rlm.New(rlm.Options{Store: Folder(dir).Store()})
+	other, err := rlm.New(rlm.Options{Store: runstore.Folder(Folder(dir).Store())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
@@ -197,7 +198,7 @@ func (f *filled) probeSession(s *tested, session *filledSession, all map[string]
 
 // probeJournals reads the journals of runs.
 func (s *tested) probeJournals(dir string, runs []string, all map[string]string) {
-	journals, err := store.OpenReadOnly(Folder(dir).Store())
+	journals, err := sqlitestore.OpenReadOnly(Folder(dir).Store())
 	if err != nil {
 		s.Error(err)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/server"
+	"github.com/rlmhq/rlm/store"
 )
 
 func Example() {
@@ -20,7 +21,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 
 	folder := server.Folder(dir)
-	engine, err := rlm.New(rlm.Options{Store: folder.Store()})
+	engine, err := rlm.New(rlm.Options{Store: store.Folder(folder.Store())})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 	"github.com/rlmhq/rlm/server/internal/runs"
 	"github.com/rlmhq/rlm/standard"
+	runstore "github.com/rlmhq/rlm/store"
 )
 
 func TestMain(m *testing.M) {
@@ -102,7 +103,7 @@ func startWith(
 	tb testing.TB, dir string, options rlm.Options, model llm.Provider, change func(*Options),
 ) *tested {
 	tb.Helper()
-	options.Store = Folder(dir).Store()
+	options.Store = runstore.Folder(Folder(dir).Store())
 	if options.Tiers == nil {
 		options.Tiers = standard.Tiers(standard.Options{})
 	}

@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/rlmhq/rlm/internal/wall/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 	"github.com/rlmhq/rlm/tiers"
 	"github.com/rlmhq/rlm/tiers/docker"
 	"github.com/rlmhq/rlm/tiers/interp"
@@ -58,7 +58,7 @@ type Options struct {
 func Tiers(o Options) func(wasm tiers.Tier) ([]tiers.Tier, error) {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return func(wasm tiers.Tier) ([]tiers.Tier, error) {
-		if err := egress.CheckHosts(slices.Collect(maps.Keys(o.Inject))); err != nil {
+		if err := endpoints.Check(slices.Collect(maps.Keys(o.Inject))); err != nil {
 			return nil, fmt.Errorf("cannot add headers: %w", err)
 		}
 

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
 // writing is a process that works on a run.
 type writing struct {
 	testing.TB
-	store *store.Folder
+	store *sqlitestore.Store
 	lease store.Lease
 }
 
 // begin begins a run in the store of a folder.
 func begin(tb testing.TB, dir string) *writing {
 	tb.Helper()
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func (w *writing) call(from, calls int) {
 // source is the source of another process.
 func source(tb testing.TB, dir string, names ...string) *Stored {
 	tb.Helper()
-	s, err := store.OpenToRead(dir)
+	s, err := sqlitestore.OpenToRead(dir)
 	if err != nil {
 		tb.Fatal(err)
 	}

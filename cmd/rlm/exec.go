@@ -16,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	mcptools "github.com/rlmhq/rlm/mcp/tools"
 	"github.com/rlmhq/rlm/standard"
+	"github.com/rlmhq/rlm/tables"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -209,13 +210,13 @@ func (e *env) newEngine(
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	folder, _ := e.storeFolder() // without it, named runs fail before this
 	progress := func(what string) { note("%s", what) }
 	kinds := e.tierOptions()
 	kinds.Inject, kinds.Progress = headers, progress
 	options := rlm.Options{
 		Tiers:      standard.Tiers(kinds),
-		Store:      folder,
+		Store:      e.runStore(),
+		SQL:        tables.SQL,
 		CacheDir:   e.settings.CacheDir,
 		WasmEngine: e.settings.Engine,
 		Packages:   packages,

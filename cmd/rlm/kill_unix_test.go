@@ -23,6 +23,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/viewer/traces"
@@ -43,7 +44,7 @@ func rlmKilled() {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 	}
-	store.Watch.Store(&kill)
+	sqlitestore.Watch.Store(&kill)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -138,9 +139,9 @@ func (d *killedRun) begin(server *llmtest.Server, at int) *exec.Cmd {
 }
 
 // withStore calls use with the store of the run.
-func (d *killedRun) withStore(use func(s *store.Folder)) {
+func (d *killedRun) withStore(use func(s *sqlitestore.Store)) {
 	d.t.Helper()
-	s, err := store.Open(filepath.Join(d.dir, "store"))
+	s, err := sqlitestore.Open(filepath.Join(d.dir, "store"))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func (d *killedRun) withStore(use func(s *store.Folder)) {
 // waiting returns the IDs of the calls that wait for a person.
 func (d *killedRun) waiting() (ids []string) {
 	d.t.Helper()
-	d.withStore(func(s *store.Folder) {
+	d.withStore(func(s *sqlitestore.Store) {
 		questions, err := runlog.Questions(d.t.Context(), s, "")
 		if err != nil {
 			d.t.Fatal(err)
@@ -264,7 +265,7 @@ func (d *killedRun) goOn(server *llmtest.Server) string {
 func (d *killedRun) export() *bytes.Buffer {
 	d.t.Helper()
 	lines := &bytes.Buffer{}
-	d.withStore(func(s *store.Folder) {
+	d.withStore(func(s *sqlitestore.Store) {
 		_ = runlog.Export(d.t.Context(), s, store.ID{Kind: store.Run, Name: "killed"}, lines)
 	})
 	return lines

@@ -18,7 +18,9 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/repl/ledger"
+	runstore "github.com/rlmhq/rlm/store"
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
@@ -50,6 +52,15 @@ func (e *env) storeFolder() (string, error) {
 	return filepath.Abs(e.settings.Store)
 }
 
+// runStore returns the store for an engine, nil for none: named runs then fail before they begin.
+func (e *env) runStore() rlm.Store {
+	dir, err := e.storeFolder()
+	if err != nil || dir == "" {
+		return nil
+	}
+	return runstore.Folder(dir)
+}
+
 // needStore returns the folder of the store.
 func (e *env) needStore() (string, error) {
 	dir, err := e.storeFolder()
@@ -66,7 +77,7 @@ func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	engine, err := rlm.New(rlm.Options{Store: dir, CacheDir: e.settings.CacheDir, Log: e.log})
+	engine, err := rlm.New(rlm.Options{Store: runstore.Folder(dir), CacheDir: e.settings.CacheDir, Log: e.log})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -84,7 +95,7 @@ func (e *env) withStore(use func(store.Store) error) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	s, err := store.OpenToRead(dir)
+	s, err := sqlitestore.OpenToRead(dir)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

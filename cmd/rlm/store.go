@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/internal/keep/damage"
-	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/server"
 )
 
@@ -104,7 +104,7 @@ func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
 			return nil, err
 		}
 		isData := server.Folder(dir).IsUsed()
-		if !isData && !store.IsFolder(dir) {
+		if !isData && !sqlitestore.IsStore(dir) {
 			return nil, fmt.Errorf("%s is neither a store nor the data folder of a server: give another folder", path)
 		}
 		folders = append(folders, checkedFolder{dir: dir, isData: isData})
@@ -117,7 +117,7 @@ func (e *env) findFolders(given []string) (folders []checkedFolder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if dir != "" && store.IsFolder(dir) {
+	if dir != "" && sqlitestore.IsStore(dir) {
 		folders = append(folders, checkedFolder{dir: dir, isUser: true})
 	}
 	if dir, err = (&dataFlag{}).find(); err == nil && server.Folder(dir).IsUsed() {
@@ -138,7 +138,7 @@ func (e *env) checkFolder(ctx context.Context, folder checkedFolder, repair bool
 	if repair {
 		q = damage.NewQuarantine(folder.dir)
 	}
-	report, err := store.Check(ctx, folder.dir, q)
+	report, err := sqlitestore.Check(ctx, folder.dir, q)
 	if err == nil && folder.isUser {
 		var files *damage.Report
 		if files, err = sessions.CheckFiles(q); err == nil {

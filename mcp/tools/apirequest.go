@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlmhq/rlm/internal/text/texts"
-	"github.com/rlmhq/rlm/internal/wall/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -347,7 +347,7 @@ func Headers(inject []string) (map[string]http.Header, error) {
 		if !strings.Contains(at, ":") {
 			at += ":443"
 		}
-		if egress.CheckHosts([]string{at}) != nil {
+		if endpoints.Check([]string{at}) != nil {
 			continue
 		}
 		if all[at] == nil {

@@ -54,6 +54,8 @@ type Config struct {
 
 	// Open makes the runner of each loop's session.
 	Open repl.Opener
+	// SQL makes the function sql, with which snippets query inputs that are tables. Nil means none.
+	SQL repl.SQL
 	// Out, if set, is a folder of the host that gets the files which the root's snippets write
 	// below [tiers.OutFolder], when the run ends. It is made if necessary; its files stay.
 	Out string

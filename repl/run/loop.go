@@ -122,7 +122,7 @@ func (l *loop) begin(ctx context.Context) error {
 	}
 
 	own, files := l.chooseTools()
-	own, err := own.WithTables(l.inputs)
+	own, err := own.WithTables(l.cfg.SQL, l.inputs)
 	if err != nil {
 		return err
 	}

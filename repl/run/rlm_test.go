@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/repl/run"
 	"github.com/rlmhq/rlm/router"
+	"github.com/rlmhq/rlm/tables"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -90,6 +91,7 @@ func config(m *models, inputs ...tiers.Input) run.Config {
 	return run.Config{
 		Question: "What is it?", Inputs: inputs, Models: m, Model: "root", SubModel: "sub",
 		Open:   shared.Opener(router.Policy{Pin: "wasm"}),
+		SQL:    tables.SQL,
 		Bypass: -1, // the inputs of these tests are small, and the loop is what they test
 	}
 }

@@ -47,7 +47,7 @@ func attach(ctx context.Context, path string) error {
 		fmt.Fprintf(os.Stderr, "attach: nothing is attached: %v\n", err)
 		return nil
 	}
-	tier := wasm.New(wasm.Options{Engine: "aot", Preload: python.Preload()})
+	tier := wasm.New(wasm.Options{CacheDir: "none", Engine: "aot", Preload: python.Preload()})
 	defer func() { _ = tier.Close() }() // the program is what counts
 	parts, err := tier.(interface {
 		Parts(ctx context.Context) ([]attached.New, error)

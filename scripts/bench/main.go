@@ -5,6 +5,7 @@
 //	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
 //	go run ./scripts/bench -only engine -python python3.13 -texts long.txt
+//	go run ./scripts/bench -only embed
 //	go run ./scripts/bench -only wasm -python python3.13 -rlm bin/rlm
 //	go run ./scripts/bench -only loops
 //	go run ./scripts/bench -only durable
@@ -93,10 +94,26 @@ func main() {
 	}
 }
 
+// alone returns the part that -only names, if it is one.
+func (b *bench) alone(only string) (p part, ok bool) {
+	p, ok = map[string]part{
+		"docker":    {"tiers/docker", b.containers},
+		"embed":     {"rlm.New", b.embed},
+		"serve":     {"rlm serve", b.serve},
+		"viewer":    {"viewer", b.viewer},
+		"graph":     {"graph", b.measureGraphs},
+		"documents": {"internal/data/documents", b.measureDocuments},
+		"tables":    {"the command", b.measureTables},
+	}[only]
+	return p, ok
+}
+
 func (b *bench) run(only string) error {
+	if p, ok := b.alone(only); ok {
+		return b.runAll(p)
+	}
+
 	switch only {
-	case "docker":
-		return b.runAll(part{"tiers/docker", b.containers})
 	case "engine":
 		if b.python == "" || b.texts == "" {
 			return fmt.Errorf("give -python and -texts")
@@ -106,16 +123,6 @@ func (b *bench) run(only string) error {
 		return b.runAll(b.durableParts()...)
 	case "loops":
 		return b.runAll(b.loopParts()...)
-	case "serve":
-		return b.runAll(part{"rlm serve", b.serve})
-	case "viewer":
-		return b.runAll(part{"viewer", b.viewer})
-	case "graph":
-		return b.runAll(part{"graph", b.measureGraphs})
-	case "documents":
-		return b.runAll(part{"internal/data/documents", b.measureDocuments})
-	case "tables":
-		return b.runAll(part{"the command", b.measureTables})
 	case "wasm":
 		return b.measureEngines()
 	case "hashes":
@@ -124,8 +131,8 @@ func (b *bench) run(only string) error {
 		return serveGraph(b.ctx, b.graph, b.folder, os.Stdin, os.Stdout)
 	case "", "peers", "texts":
 	default:
-		return fmt.Errorf("-only %s: there are docker, documents, durable, engine, graph, hashes, loops, peers, "+
-			"serve, tables, texts, viewer and wasm", only)
+		return fmt.Errorf("-only %s: there are docker, documents, durable, embed, engine, graph, hashes, loops, "+
+			"peers, serve, tables, texts, viewer and wasm", only)
 	}
 
 	switch {
@@ -161,6 +168,7 @@ func (b *bench) run(only string) error {
 		{"tiers/wasm", b.compute},
 		{"tiers/wasm", b.scan},
 		{"the command", b.command},
+		{"rlm.New", b.embed},
 		{"internal/plan/analyser/python", b.analysis},
 		{"tiers", b.warmTiers},
 		{"rlm.New", b.sessions},

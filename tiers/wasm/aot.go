@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,10 +25,15 @@ type aotProgram struct {
 	stackPointer uint64 // the place of the global
 }
 
-// loadCode maps the machine code and tests it.
-func loadCode() (*aot.Program, error) {
-	code, err := attachedCode(cpython.MachineCode().Code[runtime.GOARCH].SHA256)
+// loadCode maps the machine code and tests it. It lies behind the program or in the cache, or it is
+// unpacked.
+func loadCode(o Options) (*aot.Program, error) {
+	code, err := attachedCode(codeSum())
 	if err != nil {
+		code, err = o.cachedCode()
+	}
+	if err != nil {
+		o.unpackAhead() // where no code is cached, the image is not cached either
 		blob, err := cpython.Code()
 		if err != nil {
 			return nil, err

@@ -4,6 +4,6 @@ package wasm
 
 import "github.com/rlmhq/rlm/internal/machine/aot"
 
-func loadCode() (*aot.Program, error) { return nil, aot.ErrUnsupported }
+func loadCode(Options) (*aot.Program, error) { return nil, aot.ErrUnsupported }
 
 func newAOTProgram(*aot.Program) (program, error) { return nil, aot.ErrUnsupported }

@@ -72,8 +72,7 @@ func (t *tier) Parts(ctx context.Context) ([]attached.New, error) {
 	}
 
 	view := e.image.view
-	runs := dirtyRuns(view)
-	start, end := runs[0].Start, runs[len(runs)-1].End
+	shown := nonzero(view)
 	cached, err := json.Marshal(cachedImage{Size: e.image.size, Layout: e.layout})
 	if err != nil {
 		return nil, err
@@ -84,8 +83,8 @@ func (t *tier) Parts(ctx context.Context) ([]attached.New, error) {
 			About: attached.Code{SHA256: cpython.MachineCode().Code[runtime.GOARCH].SHA256, Header: head},
 		},
 		{
-			Name: attached.ImagePart, Data: view[start:end],
-			About: attached.Image{Key: e.imageKey(), Start: start, Cached: cached},
+			Name: attached.ImagePart, Data: view[shown.Start:shown.End],
+			About: attached.Image{Key: e.imageKey(), Start: shown.Start, Cached: cached},
 		},
 	}, nil
 }

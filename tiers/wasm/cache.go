@@ -2,22 +2,92 @@ package wasm
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 
+	"github.com/rlmhq/rlm/internal/machine/aot"
 	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
 // cachedImage describes the image in a file of the cache.
 type cachedImage struct {
-	// Size is the image's, Runs are its nonzero parts, one after another in the file.
+	// Size is the image's. Shown is the part of it that the file has; the rest is zeros.
 	Size   uint64
-	Runs   []span
+	Shown  span
 	Layout layout
 }
 
 func (e *engine) imagePath(key string) string {
 	return filepath.Join(e.options.CacheDir, codecache.ImageDir, key[:32])
+}
+
+// codeSum identifies the machine code of this program.
+func codeSum() string { return cpython.MachineCode().Code[runtime.GOARCH].SHA256 }
+
+// codePath is where the machine code is in the cache. wazero's code has other names.
+func (o Options) codePath() string {
+	return filepath.Join(o.CacheDir, codecache.CodeDir, "aot-"+codeSum()[:min(32, len(codeSum()))])
+}
+
+var errNotCached = errors.New("the machine code is not in the cache")
+
+// cachedCode maps the machine code in the cache, and then verifies it.
+func (o Options) cachedCode() (code *aot.Program, err error) {
+	cache, err := codecache.Look(o.CacheDir, o.Log)
+	if err != nil {
+		return nil, err
+	}
+
+	isFound := cache.Fetch(o.codePath(), codeSum(), func(f *codecache.File) error {
+		file, offset := f.Take()
+		defer file.Close()
+		program, err := aot.LoadFile(f.Head.About, file, offset, f.Head.Length)
+		if err != nil {
+			return err
+		}
+		_, data, err := program.Parts()
+		if err == nil {
+			err = f.Verify(data)
+		}
+		if err != nil {
+			return errors.Join(err, program.Close())
+		}
+		code = program
+		return nil
+	})
+	if !isFound {
+		_ = os.Remove(o.codePath()) // keepCode writes it anew, if it is damaged
+		return nil, errNotCached
+	}
+	return code, nil
+}
+
+// keepCode caches the machine code for the next process, if it was unpacked.
+func (e *engine) keepCode() {
+	if e.name != engineAOT || e.cache.Has(e.options.codePath()) {
+		return
+	}
+	code, err := machineCode(e.options)
+	var head, data []byte
+	if err == nil {
+		head, data, err = code.Parts()
+	}
+	if err != nil {
+		return // loadProgram has reported it
+	}
+	e.cache.Store(e.options.codePath(), codecache.Head{Key: codeSum(), About: head}, data)
+}
+
+// nonzero is the part of an image between its first and its last page that is not zeros.
+func nonzero(image []byte) span {
+	runs := dirtyRuns(image)
+	if len(runs) == 0 {
+		return span{}
+	}
+	return span{runs[0].Start, runs[len(runs)-1].End}
 }
 
 // codeID identifies the interpreter's code.
@@ -30,7 +100,10 @@ func (e *engine) adopt(key string) {
 		if err := json.Unmarshal(f.Head.About, &about); err != nil {
 			return err
 		}
-		img, err := newImage(about.Size, about.Runs, f)
+		if about.Shown.Start%pageSize != 0 || about.Shown.Start > about.Shown.End || about.Shown.End > about.Size {
+			return errors.New("its image is of another version")
+		}
+		img, err := imageInCache(about.Size, about.Shown, f)
 		if err != nil {
 			return err
 		}
@@ -41,13 +114,14 @@ func (e *engine) adopt(key string) {
 	})
 }
 
-// keep caches the image for the next process.
-func (e *engine) keep(key string, prepared []byte) error {
-	runs := dirtyRuns(prepared)
-	about, err := json.Marshal(cachedImage{uint64(len(prepared)), runs, e.layout})
+// keepImage caches the image for the next process.
+func (e *engine) keepImage(key string) {
+	view := e.image.view
+	shown := nonzero(view)
+	about, err := json.Marshal(cachedImage{e.image.size, shown, e.layout})
 	if err != nil {
-		return err
+		e.options.Log.Warn("cannot cache the image", "error", err)
+		return
 	}
-	e.cache.Store(e.imagePath(key), codecache.Head{Key: key, About: about}, packed(prepared, runs))
-	return nil
+	e.cache.Store(e.imagePath(key), codecache.Head{Key: key, About: about}, view[shown.Start:shown.End])
 }

@@ -39,13 +39,14 @@ func check(t *testing.T, dir string) (prepared bool, logged string) {
 		CacheDir: dir, Engine: "wazero", Progress: func(string) { prepared = true },
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	defer tier.Close()
 	s, err := tier.Open(context.Background(), tiers.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
 	runOK(t, s, "print(1+1)")
+	if err := errors.Join(s.Close(), tier.Close()); err != nil { // Close waits for the cache
+		t.Error(err)
+	}
 
 	return prepared, log.String()
 }
@@ -268,7 +269,32 @@ func TestUnusableCacheDirectory(t *testing.T) {
 func TestNoCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
-	check(t, "")
+	check(t, "none")
+}
+
+// TestZeroOptionsKeepTheCache gives two processes' worth of tiers the user's cache.
+func TestZeroOptionsKeepTheCache(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, home)
+	}
+	var prepared bool
+	for _, want := range []bool{true, false} {
+		prepared = false
+		tier := wasm.New(wasm.Options{Progress: func(string) { prepared = true }})
+		if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if prepared != want {
+			t.Errorf("prepared: %v, want %v", prepared, want)
+		}
+	}
+
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cachedFile(t, filepath.Join(dir, "rlm"), "image")
 }
 
 // TestOneOfManyPrepares: what starts at the same time with an empty cache waits for

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 	"time"
@@ -23,7 +22,7 @@ import (
 )
 
 // imageFormat changes with the way in which the image is prepared, also with pykernel.Boot.
-const imageFormat = "5"
+const imageFormat = "6"
 
 // engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
 // image of an interpreter with the Python runtime loaded.
@@ -35,6 +34,9 @@ type engine struct {
 	image   *image
 	layout  layout
 	idle    *idleList
+
+	// saving is the work on the cache, which goes on while the first snippets run.
+	saving sync.WaitGroup
 
 	isAnnounced bool
 	imageDigest func() string
@@ -73,36 +75,58 @@ func (e *engine) start(ctx context.Context) error {
 		return err
 	}
 	cache, release, err := codecache.Open(ctx, e.options.CacheDir, e.options.Log,
-		func(c *codecache.Cache) bool { return c.Has(e.imagePath(key)) })
+		func(c *codecache.Cache) bool {
+			return c.Has(e.imagePath(key)) && (e.name != engineAOT || c.Has(e.options.codePath()))
+		})
 	if err != nil {
 		return err
 	}
-	defer release()
 	e.cache = cache
 
-	var group sync.WaitGroup
-	group.Go(func() { e.adopt(key) })
-	e.program, err = e.loadProgram(ctx)
-	group.Wait()
+	isCached, err := e.load(ctx, key)
 	if err != nil {
-		return fmt.Errorf("cannot prepare the interpreter: %w", err)
-	}
-
-	isCached := e.image != nil
-	if !isCached {
-		if err := e.derive(ctx, key); err != nil {
-			return err
-		}
+		release()
+		return err
 	}
 	e.options.Log.Debug("wasm tier prepared", "took", time.Since(begun), "cached", isCached)
 
+	e.saving.Go(func() {
+		defer release()
+		e.keepCode()
+		if !isCached {
+			e.keepImage(key)
+		}
+	})
 	return nil
+}
+
+// load makes code and image ready at the same time. It reports whether the image comes from the
+// cache.
+func (e *engine) load(ctx context.Context, key string) (isCached bool, err error) {
+	var group sync.WaitGroup
+	group.Go(func() {
+		if e.adopt(key); e.image != nil {
+			isCached = true
+		} else if err := e.adoptPrepared(); err != nil {
+			e.options.Log.Debug("the image is not part of the program", "error", err)
+		}
+	})
+	e.program, err = e.loadProgram(ctx)
+	group.Wait()
+	if err != nil {
+		return false, fmt.Errorf("cannot prepare the interpreter: %w", err)
+	}
+
+	if e.image == nil {
+		err = e.derive(ctx)
+	}
+	return isCached, err
 }
 
 // loadProgram makes the interpreter's code ready with the engine of the options.
 func (e *engine) loadProgram(ctx context.Context) (program, error) {
 	if e.name == engineAOT {
-		code, err := machineCode()
+		code, err := machineCode(e.options)
 		if err != nil {
 			return nil, err
 		}
@@ -126,15 +150,8 @@ func (e *engine) announce() {
 
 // imageKey hashes everything that the prepared image depends on.
 func (e *engine) imageKey() string {
-	m := cpython.Manifest()
-	h := sha256.New()
-	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256+runtime.GOARCH)
-	pykernel.HashSources(h)
-	_, _ = io.WriteString(h, "\x00"+e.options.Preload)
-	if e.options.isCounted {
-		_, _ = io.WriteString(h, "\x00counted")
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256([]byte(runtime.GOARCH + e.options.sourcesKey()))
+	return hex.EncodeToString(sum[:])
 }
 
 // digestImage identifies the image and its bytes. The pages of a session fit no other image.
@@ -144,7 +161,7 @@ func (e *engine) digestImage() string {
 
 // derive makes the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
-func (e *engine) derive(ctx context.Context, key string) error {
+func (e *engine) derive(ctx context.Context) error {
 	e.announce()
 	data, err := cpython.Image()
 	if err != nil {
@@ -186,11 +203,7 @@ func (e *engine) derive(ctx context.Context, key string) error {
 	if err := e.replaceImage(prepared); err != nil {
 		return err
 	}
-	if err := e.learnHot(ctx); err != nil {
-		return err
-	}
-
-	return e.keep(key, prepared)
+	return e.learnHot(ctx)
 }
 
 func imageOf(data []byte) (*image, error) {
@@ -248,6 +261,7 @@ func (e *engine) learnHot(ctx context.Context) error {
 
 func (e *engine) close() error {
 	var errs []error
+	e.saving.Wait()
 	e.idle.close()
 	if e.program != nil {
 		errs = append(errs, e.program.close())

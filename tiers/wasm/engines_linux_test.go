@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -59,7 +60,7 @@ func TestTheDefaultEngine(t *testing.T) {
 
 	working := machineCode
 	defer func() { machineCode = working }()
-	machineCode = func() (*aot.Program, error) { return nil, errors.New("the processor is too old") }
+	machineCode = func(Options) (*aot.Program, error) { return nil, errors.New("the processor is too old") }
 	if text := version(engineAuto); !strings.HasSuffix(text, ", engine wazero (the processor is too old)") {
 		t.Error(text)
 	}
@@ -70,6 +71,40 @@ func TestTheDefaultEngine(t *testing.T) {
 	e := readyEngineWith(t, engineAuto)
 	if _, isWazero := e.program.(wazeroProgram); !isWazero || e.name != engineWazero {
 		t.Errorf("auto runs %T, named %s", e.program, e.name)
+	}
+}
+
+// TestMachineCodeIsCached maps the code of an earlier process. Code that is damaged is not used, and
+// the next tier caches it again.
+func TestMachineCodeIsCached(t *testing.T) {
+	o := Options{Engine: engineAOT, CacheDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
+	if _, err := o.cachedCode(); err == nil {
+		t.Fatal("an empty cache has code")
+	}
+	for range 2 {
+		tier := New(o)
+		if err := errors.Join(tier.Warm(t.Context()), tier.Close()); err != nil {
+			t.Fatal(err)
+		}
+		code, err := o.cachedCode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(testCode(code), code.Close()); err != nil {
+			t.Error(err)
+		}
+
+		whole, err := os.ReadFile(o.codePath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[len(whole)/2] ^= 1
+		if err := os.WriteFile(o.codePath(), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.cachedCode(); err == nil {
+			t.Error("damaged code is used")
+		}
 	}
 }
 

@@ -10,10 +10,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 )
 
 // image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it.
-// It lies in a sealed memfd or in this program's file, so its shared pages cannot change.
+// It lies in a sealed memfd, in this program's file, or in a file of the cache that was verified and
+// that only this user can change.
 type image struct {
 	file *os.File
 	size uint64
@@ -59,6 +62,37 @@ func memoryFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// fillImage makes an image of size bytes, which fill writes into memory of zeros.
+func fillImage(size uint64, fill func(memory []byte) error) (img *image, err error) {
+	file, err := memoryFile("rlm-image")
+	if err != nil {
+		return nil, err
+	}
+	img = &image{file: file, size: size, shown: span{0, size}, free: map[mappingKind][][]byte{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("cannot fill the image's memory: %w", err), img.close())
+		}
+	}()
+	if err := file.Truncate(int64(size)); err != nil {
+		return img, err
+	}
+	memory, err := unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return img, err
+	}
+
+	_ = unix.Madvise(memory, unix.MADV_POPULATE_WRITE) // an older kernel makes the pages one by one
+	err = fill(memory)
+	if err = errors.Join(err, unix.Munmap(memory)); err == nil {
+		err = seal(file)
+	}
+	if err == nil {
+		err = img.open()
+	}
+	return img, err
+}
+
 func (img *image) fill(runs []span, source io.WriterTo) error {
 	if err := img.file.Truncate(int64(img.size)); err != nil {
 		return err
@@ -79,6 +113,26 @@ func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, 
 		file: file, size: size, shown: shown, offset: offset, free: map[mappingKind][][]byte{},
 	}
 	if err := img.open(); err != nil {
+		return nil, errors.Join(err, img.close())
+	}
+	return img, nil
+}
+
+// imageInCache makes an image of a file of the cache. It maps the file, and then verifies it. If the
+// pages of this machine are larger than those of the file, it copies the file instead.
+func imageInCache(size uint64, shown span, f *codecache.File) (*image, error) {
+	if os.Getpagesize() > pageSize {
+		return newImage(size, []span{shown}, f)
+	}
+	file, offset := f.Take()
+	img, err := imageInFile(file, offset, shown, size)
+	if err != nil {
+		return nil, err
+	}
+	data := img.view[shown.Start:shown.End]
+	_ = unix.Madvise(data, unix.MADV_POPULATE_READ) // an older kernel reads the pages one by one
+
+	if err := f.Verify(data); err != nil {
 		return nil, errors.Join(err, img.close())
 	}
 	return img, nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
 // The engines by their names.
@@ -25,7 +27,7 @@ func (o Options) checkEngine() error {
 	case "", engineAuto, engineWazero:
 		return nil
 	case engineAOT:
-		if err := checkCode(); err != nil {
+		if err := o.checkCode(); err != nil {
 			return fmt.Errorf("tier wasm cannot use engine aot: %w", err)
 		}
 		return nil
@@ -40,15 +42,15 @@ func (o Options) engine() (name string, why error) {
 	if o.Engine != "" && o.Engine != engineAuto {
 		return o.Engine, nil
 	}
-	if err := checkCode(); err != nil {
+	if err := o.checkCode(); err != nil {
 		return engineWazero, err
 	}
 	return engineAOT, nil
 }
 
 // checkCode returns an error if the machine code cannot run now.
-func checkCode() error {
-	code, err := machineCode()
+func (o Options) checkCode() error {
+	code, err := machineCode(o)
 	if err != nil {
 		return err
 	}
@@ -56,8 +58,18 @@ func checkCode() error {
 }
 
 // machineCode maps the machine code that is part of this program, and tests it here. All tiers
-// of the process share it.
-var machineCode = sync.OnceValues(loadCode)
+// of the process share it; the options of the first one name the cache.
+var machineCode = func(o Options) (*aot.Program, error) {
+	shared.once.Do(func() { shared.code, shared.err = loadCode(o) })
+	return shared.code, shared.err
+}
+
+// shared is the machine code of this process.
+var shared struct {
+	once sync.Once
+	code *aot.Program
+	err  error
+}
 
 // program is the interpreter's code, which an engine for WebAssembly can run.
 type program interface {

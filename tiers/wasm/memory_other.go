@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 )
 
 const pageSize = 4096
@@ -32,8 +34,21 @@ func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	return img, nil
 }
 
+// fillImage makes an image of size bytes, which fill writes into memory of zeros.
+func fillImage(size uint64, fill func(memory []byte) error) (*image, error) {
+	img := &image{view: make([]byte, size), size: size}
+	if err := fill(img.view); err != nil {
+		return nil, fmt.Errorf("cannot fill the image's memory: %w", err)
+	}
+	return img, nil
+}
+
 func imageInFile(*os.File, int64, span, uint64) (*image, error) {
 	return nil, errors.ErrUnsupported
+}
+
+func imageInCache(size uint64, shown span, f *codecache.File) (*image, error) {
+	return newImage(size, []span{shown}, f)
 }
 
 func (img *image) close() error { return nil }

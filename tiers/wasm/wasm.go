@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/machine/codecache"
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 	"github.com/rlmhq/rlm/internal/python/pykernel"
 	"github.com/rlmhq/rlm/internal/snippet/session"
@@ -32,9 +33,9 @@ const Name = "wasm"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// CacheDir keeps compiled code and the prepared image between processes. Its code is
-	// executed, so it must belong to the user alone. Empty means no cache: each process then
-	// prepares for about two seconds.
+	// CacheDir keeps machine code and the prepared image between processes. Its code is
+	// executed, so it must belong to the user alone. Empty means the user's cache directory, if it
+	// can be used; "none" keeps nothing, so that each process prepares.
 	CacheDir string
 	// Engine runs the interpreter's WebAssembly. "aot" runs machine code that is part of the
 	// program; it exists for Linux on amd64 and arm64. "wazero" compiles the WebAssembly on this
@@ -65,6 +66,12 @@ type tier struct {
 // New returns the tier. It prepares nothing: see Warm.
 func New(options Options) tiers.Tier {
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
+	switch options.CacheDir {
+	case "none":
+		options.CacheDir = ""
+	case "":
+		options.CacheDir, _ = codecache.Choose("", options.Log) // it has logged an error
+	}
 	return &tier{options: options}
 }
 

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlmhq/rlm/internal/wall/egress"
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
 // IsAddress reports whether a path is the address of a file on a server.
@@ -145,7 +145,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if !c.isAllowed(host, port) && !isProxy(address) {
 		dialer.Control = func(_, resolved string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(resolved)
-			if err != nil || !egress.IsPublic(at.Addr()) {
+			if err != nil || !endpoints.IsPublic(at.Addr()) {
 				return fmt.Errorf("%w: allow it with %s %s", errPrivate, c.flag, address)
 			}
 			return nil

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,13 +23,13 @@ var runA = store.ID{Kind: store.Run, Name: "a"}
 type process struct {
 	t *testing.T
 	j *Journal
-	s *store.Folder
+	s *sqlitestore.Store
 }
 
 // inProcess opens the run in a folder, calls use, and ends it as a kill does.
 func inProcess(t *testing.T, dir string, use func(ctx context.Context, p *process)) {
 	t.Helper()
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestAResultThatCannotBeKeptStopsTheRun(t *testing.T) {
 func TestStatusKnowsWhichProcessHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	var got []string
-	status := func(s *store.Folder) {
+	status := func(s *sqlitestore.Store) {
 		t.Helper()
 		log, _, err := Show(t.Context(), s, runA.Name)
 		if err != nil {
@@ -304,7 +305,7 @@ func TestStatusKnowsWhichProcessHasEnded(t *testing.T) {
 		}
 		status(p.s)
 	})
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func FuzzDecodeContent(f *testing.F) {
 
 // BenchmarkCommit commits turns with messages of 16 KiB and a state of 64 KiB.
 func BenchmarkCommit(b *testing.B) {
-	s, err := store.Open(b.TempDir())
+	s, err := sqlitestore.Open(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}

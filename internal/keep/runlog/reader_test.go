@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
 // openStores opens a store twice, as two processes do.
-func openStores(t *testing.T) (writes, reads *store.Folder) {
+func openStores(t *testing.T) (writes, reads *sqlitestore.Store) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, s := range []**store.Folder{&writes, &reads} {
-		f, err := store.Open(dir)
+	for _, s := range []**sqlitestore.Store{&writes, &reads} {
+		f, err := sqlitestore.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

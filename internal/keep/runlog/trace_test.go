@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
@@ -37,7 +38,7 @@ func (p *process) traces(text string) {
 // expectRecord checks the record of the run.
 func expectRecord(t *testing.T, dir, want string) {
 	t.Helper()
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

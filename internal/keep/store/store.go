@@ -5,8 +5,8 @@
 // entries belong to turns, so that a log can be cut behind a turn or copied up to one. The
 // store knows bytes and names; package journal gives them a meaning.
 //
-// [Open] returns the store of a folder: a SQLite database, and large contents in files
-// beside it. Package internal/testing/storetest is the suite for any other store.
+// This package is the contract. Package sqlitestore has the store of a folder. Package
+// internal/testing/storetest is the suite for any other store.
 package store
 
 import (
@@ -60,12 +60,19 @@ type Store interface {
 	Remove(ctx context.Context, lease Lease) error
 	// Collect deletes the contents that no entry refers to any more.
 	Collect(ctx context.Context) (Collected, error)
+	// IsReadOnly reports whether every change fails with [ErrReadOnly].
+	IsReadOnly() bool
 	// Close ends the use of the store. What was noted is durable then.
 	Close() error
 }
 
-// now is the clock. Its times are for people: no decision depends on it.
-var now = time.Now
+// Opener knows where a store is. Package github.com/rlmhq/rlm/store makes openers, which an engine
+// gets as a value.
+type Opener interface {
+	// Open opens the store, and makes it if necessary. If the caller only reads, the store may be on
+	// a disk that cannot be written: see IsReadOnly.
+	Open(reads bool) (Store, error)
+}
 
 // Kind says what a log is of.
 type Kind string
@@ -120,6 +127,16 @@ type Log struct {
 	Updated time.Time
 }
 
+// Lease is the right to change a log. Each owner has a higher epoch than the one before it,
+// and a change under an older epoch fails.
+//
+// In a folder, the end of a process ends its leases, because they are locks of the operating
+// system. So no clock decides who owns a log.
+type Lease struct {
+	ID    ID
+	Epoch int64
+}
+
 // State is the part of a log that changes.
 type State struct {
 	// Status is a word, empty at the beginning.
@@ -138,6 +155,16 @@ type Cost struct {
 	USD          float64 `json:"usd"`
 	Unpriced     int64   `json:"unpriced_calls,omitempty"`
 	ToolCalls    int64   `json:"tool_calls,omitempty"`
+}
+
+// Add adds another cost.
+func (c *Cost) Add(other Cost) {
+	c.Calls += other.Calls
+	c.InputTokens += other.InputTokens
+	c.OutputTokens += other.OutputTokens
+	c.USD += other.USD
+	c.Unpriced += other.Unpriced
+	c.ToolCalls += other.ToolCalls
 }
 
 // Entry is one fact of a log.
@@ -162,13 +189,13 @@ const (
 	MaxKey  = 4 << 10
 	MaxData = 64 << 20
 	MaxBlob = 512 << 20
-	maxSpec = 1 << 20
-	// maxTitle bounds a title, a reason and a status; the rest is cut off.
-	maxTitle = 2_000
+	MaxSpec = 1 << 20
+	// MaxTitle bounds a title, a reason and a status; the rest is cut off.
+	MaxTitle = 2_000
 )
 
-// check refuses an entry that is too large.
-func (e *Entry) check() error {
+// Check refuses an entry that is too large.
+func (e *Entry) Check() error {
 	switch {
 	case len(e.Key) > MaxKey:
 		return fmt.Errorf("the key of an entry has %d bytes, more than %d", len(e.Key), MaxKey)

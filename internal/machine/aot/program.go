@@ -1,6 +1,7 @@
 package aot
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -92,6 +93,12 @@ func (p *Program) Export(name string) (Export, bool) {
 func (p *Program) Global(name string) (offset uint64, ok bool) {
 	offset, ok = p.header.Globals[name]
 	return offset, ok
+}
+
+// Parts returns what [LoadFile] takes: the header, and the code, which is valid until Close.
+func (p *Program) Parts() (head, code []byte, err error) {
+	head, err = json.Marshal(p.header)
+	return head, p.code, err
 }
 
 // Close unmaps the code. No guest may run it any more.

@@ -56,8 +56,24 @@ func (a Artefact) Check(compressed []byte) error {
 }
 
 // Decompress decompresses the bytes of an artefact's file. It returns an error if the result
-// does not have the size and hash of the manifest, and never allocates more than that size.
+// does not have the size of the manifest, and never allocates more than that size.
 func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
+	return a.decompress(compressed, make([]byte, 0, a.Size))
+}
+
+// DecompressInto is Decompress into memory that has room for the content.
+func (a Artefact) DecompressInto(memory, compressed []byte) error {
+	if len(memory) < a.Size {
+		return fmt.Errorf("%s has %d bytes, more than %d", a.File, a.Size, len(memory))
+	}
+	data, err := a.decompress(compressed, memory[:0:a.Size])
+	if err == nil && a.Size > 0 && &data[0] != &memory[0] {
+		copy(memory, data) // the library took memory of its own
+	}
+	return err
+}
+
+func (a Artefact) decompress(compressed, into []byte) ([]byte, error) {
 	dec, err := zstd.NewReader(
 		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(a.Size)),
 	)
@@ -65,7 +81,7 @@ func (a Artefact) Decompress(compressed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", a.File, err)
 	}
 	defer dec.Close()
-	data, err := dec.DecodeAll(compressed, make([]byte, 0, a.Size))
+	data, err := dec.DecodeAll(compressed, into)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.File, err)
 	}

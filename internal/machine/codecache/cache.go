@@ -15,7 +15,8 @@ import (
 
 // The folders in the cache directory.
 const (
-	codeDir = "code"
+	// CodeDir has machine code.
+	CodeDir = "code"
 	// ImageDir has images of prepared memory.
 	ImageDir = "image"
 )
@@ -33,17 +34,10 @@ type Cache struct {
 func Open(
 	ctx context.Context, dir string, log *slog.Logger, isComplete func(*Cache) bool,
 ) (c *Cache, release func(), err error) {
-	c = &Cache{Dir: dir, Log: log}
-	if dir == "" {
-		return c, func() {}, nil
-	}
-	if err := checkPrivate(dir); err != nil {
+	if c, err = Look(dir, log); err != nil {
 		return nil, nil, err
 	}
-	if c.seal, err = readSeal(dir); err != nil {
-		return nil, nil, err
-	}
-	if isComplete(c) {
+	if dir == "" || isComplete(c) {
 		return c, func() {}, nil
 	}
 
@@ -60,6 +54,20 @@ func Open(
 		return nil, nil, err
 	}
 	return c, release, nil
+}
+
+// Look opens a cache that is only read. Without a directory, or without a key in it, it is empty.
+func Look(dir string, log *slog.Logger) (*Cache, error) {
+	c := &Cache{Dir: dir, Log: log}
+	if dir == "" {
+		return c, nil
+	}
+	if err := checkPrivate(dir); err != nil {
+		return nil, err
+	}
+	var err error
+	c.seal, err = readSeal(dir)
+	return c, err
 }
 
 // Check creates a missing directory for its owner alone. It returns an error if the
@@ -100,6 +108,18 @@ func Find(setting string) (string, error) {
 	return setting, Check(setting)
 }
 
+// Choose is Find for a program that works without a cache: an unusable default directory is only
+// logged, and is "none". A directory that the caller has named must work.
+func Choose(setting string, log *slog.Logger) (string, error) {
+	dir, err := Find(setting)
+	if err != nil && setting == "" {
+		log.Warn("cannot use the default cache directory, so each process takes "+
+			"seconds to start: name another cache directory", "error", err)
+		return "", nil
+	}
+	return dir, err
+}
+
 // Has reports whether the cache has a file. Only Fetch verifies it.
 func (c *Cache) Has(path string) bool {
 	if c.seal == nil {
@@ -119,7 +139,7 @@ func (c *Cache) Fetch(path, key string, use func(*File) error) bool {
 	f, err := c.seal.open(path, key)
 	if err == nil {
 		err = use(f)
-		err = errors.Join(err, f.file.Close())
+		err = errors.Join(err, f.close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.Log.Warn("a cached file is not used", "path", path, "error", err)

@@ -194,7 +194,7 @@ func (d *desk) remove() {
 // codeKey identifies code for a module, wazero, system and processor.
 func (d *desk) codeKey(module string) string {
 	h := sha256.New()
-	_, _ = io.WriteString(h, "hollow module and code"+module)
+	_, _ = io.WriteString(h, "hollow module and code, on a page"+module)
 	_, _ = fmt.Fprint(h, filepath.Base(d.folder), cpu.X86, cpu.ARM64)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -209,7 +209,7 @@ func (c *Cache) HasCode(id string) bool {
 	return c.Has(c.codePath(desk.codeKey(id)))
 }
 
-func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, codeDir, key[:32]) }
+func (c *Cache) codePath(key string) string { return filepath.Join(c.Dir, CodeDir, key[:32]) }
 
 // load copies the cached code to the desk, and reports whether there is some that is unchanged.
 func (c *Cache) load(d *desk, key string) bool {
@@ -303,13 +303,17 @@ func (c *Cache) keep(ctx context.Context, d *desk, key string, hollow []byte, r 
 	c.Store(c.codePath(key), head, append(hollow, code...))
 }
 
+// newPrefix is that of the names of unfinished files.
+const newPrefix = "new-"
+
 // deskAge is the age from which a desk belongs to a process that was killed.
 const deskAge = time.Hour
 
-// sweep removes the desks of processes that were killed.
+// sweep removes the desks and the unfinished files of processes that were killed.
 func (c *Cache) sweep() {
 	desks, _ := filepath.Glob(filepath.Join(c.Dir, deskPrefix+"*"))
-	for _, dir := range desks {
+	files, _ := filepath.Glob(filepath.Join(c.Dir, "*", newPrefix+"*"))
+	for _, dir := range append(desks, files...) {
 		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > deskAge {
 			_ = os.RemoveAll(dir) // the next process tries again
 		}

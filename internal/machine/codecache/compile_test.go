@@ -50,7 +50,7 @@ func TestPlantedCode(t *testing.T) {
 	if isNew, logged := compiled(t, dir); isNew || logged != "" {
 		t.Fatalf("then compiled: %v, log: %s", isNew, logged)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, codeDir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, CodeDir, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("the cache has %v (%v)", files, err)
 	}

@@ -31,7 +31,7 @@ func checkPrivate(dir string) error {
 		return untrusted(dir, dir, reason)
 	}
 
-	for _, name := range []string{codeDir, ImageDir} {
+	for _, name := range []string{CodeDir, ImageDir} {
 		if err := checkTree(dir, filepath.Join(dir, name)); err != nil {
 			return err
 		}

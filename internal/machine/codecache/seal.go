@@ -1,6 +1,7 @@
 package codecache
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -13,17 +14,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // A file of the cache consists of a nonce, the tag of its head, the length of its head, its
-// head, and its data in chunks, whose tags are in the head. A tag is a GMAC under the cache's
+// head, zeros up to a page, and its data in chunks, whose tags are in the head. So the data can be
+// mapped. A tag is a GMAC under the cache's
 // key: AES-GCM without a text to encrypt. The last bytes of its nonce count the tags of a file.
 const (
 	nonceSize  = 8
 	tagSize    = 16
 	prefixSize = nonceSize + tagSize + 4
 	chunkSize  = 256 << 10
+	pageSize   = 4096
 	maxHead    = 1 << 20
 )
 
@@ -58,7 +64,22 @@ type File struct {
 	Head  Head
 	seal  *seal
 	nonce []byte
-	file  *os.File // at its data
+	file  *os.File // nil once it was taken
+	at    int64    // of the data
+}
+
+// Take returns the file and the offset of its data, a multiple of 4,096. The caller closes the file.
+// Nothing in it is to be used before Verify.
+func (c *File) Take() (file *os.File, offset int64) {
+	file, c.file = c.file, nil
+	return file, c.at
+}
+
+func (c *File) close() error {
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
 }
 
 // readSeal reads the cache's key. It returns nil if there is none, or if writing it was
@@ -161,30 +182,76 @@ func (c *File) readHead(key string) error {
 	if err := json.Unmarshal(head, &c.Head); err != nil {
 		return err
 	}
+	if chunks := (c.Head.Length + chunkSize - 1) / chunkSize; int64(len(c.Head.Tags)) != chunks*tagSize {
+		return errChanged
+	}
 	if key != "" && c.Head.Key != key {
 		return errors.New("it was made for another version of the program")
 	}
 
+	c.at = int64(prefixSize+len(head)) + int64(padding(len(head)))
+	zeros := make([]byte, padding(len(head)))
+	if _, err := io.ReadFull(c.file, zeros); err != nil || !isZero(zeros) {
+		return errors.Join(errChanged, err)
+	}
+
 	info, err := c.file.Stat()
-	if err == nil && info.Size() != int64(prefixSize+len(head))+c.Head.Length {
+	if err == nil && info.Size() != c.at+c.Head.Length {
 		err = errChanged
 	}
 	return err
 }
 
+// padding is the number of zeros behind a head of n bytes.
+func padding(n int) int { return -(prefixSize + n) & (pageSize - 1) }
+
+func isZero(data []byte) bool { return len(bytes.Trim(data, "\x00")) == 0 }
+
 func (c *File) verify(tag []byte, part int, data []byte) bool {
 	return subtle.ConstantTimeCompare(tag, c.seal.tag(nil, c.nonce, part, data)) == 1
+}
+
+// verifyChunk verifies a chunk of the data, from 0 on.
+func (c *File) verifyChunk(i int, chunk []byte) bool {
+	return c.verify(c.Head.Tags[i*tagSize:(i+1)*tagSize], i+1, chunk)
+}
+
+// Verify checks the data of a file that was mapped, on all processors.
+func (c *File) Verify(data []byte) error {
+	if int64(len(data)) != c.Head.Length {
+		return errChanged
+	}
+	count := (len(data) + chunkSize - 1) / chunkSize
+	var next atomic.Int64
+	var isChanged atomic.Bool
+
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), count) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < count; i = int(next.Add(1)) - 1 {
+				if !c.verifyChunk(i, data[i*chunkSize:min((i+1)*chunkSize, len(data))]) {
+					isChanged.Store(true)
+				}
+			}
+		})
+	}
+	group.Wait()
+
+	if isChanged.Load() {
+		return errChanged
+	}
+	return nil
 }
 
 // WriteTo writes the data. It verifies each chunk in memory, and writes what it has verified.
 func (c *File) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := make([]byte, chunkSize)
-	for part := 1; written < c.Head.Length; part++ {
+	for i := 0; written < c.Head.Length; i++ {
 		chunk := buffer[:min(chunkSize, c.Head.Length-written)]
 		if _, err := io.ReadFull(c.file, chunk); err != nil {
 			return written, err
 		}
-		if !c.verify(c.Head.Tags[(part-1)*tagSize:part*tagSize], part, chunk) {
+		if !c.verifyChunk(i, chunk) {
 			return written, errChanged
 		}
 
@@ -212,11 +279,11 @@ func (s *seal) write(path string, head Head, data []byte) error {
 	prefix := s.tag(nonce, nonce, 0, encoded)
 	prefix = binary.LittleEndian.AppendUint32(prefix, uint32(len(encoded)))
 
-	f, err := os.CreateTemp(filepath.Dir(path), "new-")
+	f, err := os.CreateTemp(filepath.Dir(path), newPrefix)
 	if err != nil {
 		return err
 	}
-	for _, part := range [][]byte{prefix, encoded, data} {
+	for _, part := range [][]byte{prefix, encoded, make([]byte, padding(len(encoded))), data} {
 		if err == nil {
 			_, err = f.Write(part)
 		}

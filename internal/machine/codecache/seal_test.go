@@ -31,7 +31,7 @@ func unsealed(s *seal, path, key string) ([]byte, error) {
 	}
 	var data bytes.Buffer
 	_, err = c.WriteTo(&data)
-	return data.Bytes(), errors.Join(err, c.file.Close())
+	return data.Bytes(), errors.Join(err, c.close())
 }
 
 func reversed(data []byte) []byte {
@@ -90,12 +90,44 @@ func TestOnlyWhatWasWrittenIsRead(t *testing.T) {
 		"a tag and a nonce of zeroes": slices.Concat(make([]byte, prefixSize-4), whole[prefixSize-4:]),
 	}
 	for at := range whole {
-		if at < start || at%4001 == 0 || at == len(whole)-1 {
+		isHead := at < start && whole[at] != 0
+		if isHead || at%61 == 0 && at < start || at%4001 == 0 || at == len(whole)-1 {
 			checkRefused(t, s, path, key, flipped(whole, at), data)
 		}
 	}
 	for name, file := range damaged {
 		t.Run(name, func(t *testing.T) { checkRefused(t, s, path, key, file, data) })
+	}
+}
+
+// TestMappedDataIsVerified changes each chunk of data that was mapped.
+func TestMappedDataIsVerified(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	s := testSeal(t, t.TempDir())
+	data := make([]byte, 2*chunkSize+4096)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+	sealed(t, s, path, "key", data)
+	f, err := s.open(path, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, offset := f.Take()
+	defer file.Close()
+
+	mapped := make([]byte, len(data))
+	if _, err := file.ReadAt(mapped, offset); err != nil || offset%pageSize != 0 || !bytes.Equal(mapped, data) {
+		t.Errorf("the data at %d is not what was written: %v", offset, err)
+	}
+	if err := errors.Join(f.Verify(mapped), f.close()); err != nil {
+		t.Error(err)
+	}
+	for _, at := range []int{0, chunkSize, 2 * chunkSize, len(data) - 1} {
+		if f.Verify(flipped(mapped, at)) == nil {
+			t.Errorf("a change at %d is not found", at)
+		}
+	}
+	if f.Verify(mapped[:chunkSize]) == nil || f.Verify(nil) == nil || f.Verify(make([]byte, len(data)+1)) == nil {
+		t.Error("another length is not found")
 	}
 }
 

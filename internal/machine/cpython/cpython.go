@@ -42,6 +42,14 @@ func Module() ([]byte, error) { return open(decoded.Module, moduleFile) }
 // Image returns the memory image, a whole number of WebAssembly pages.
 func Image() ([]byte, error) { return open(decoded.Image, imageFile) }
 
+// ImageInto writes the memory image to the beginning of memory.
+func ImageInto(memory []byte) error {
+	if err := decoded.Image.DecompressInto(memory, imageFile); err != nil {
+		return fmt.Errorf("cpython: %w", err)
+	}
+	return nil
+}
+
 func open(a artefact.Artefact, file []byte) ([]byte, error) {
 	data, err := a.Decompress(file)
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/http"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/rlmhq/rlm/internal/data/mediatype"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -95,12 +94,5 @@ func artefactType(given string, data []byte) string {
 		return given
 	}
 
-	shown, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	if shown == "application/x-gzip" {
-		return "application/gzip"
-	}
-	if strings.HasPrefix(shown, "text/") || artefactTypes[shown] == "" {
-		return "application/octet-stream"
-	}
-	return shown
+	return mediatype.Detect(data)
 }

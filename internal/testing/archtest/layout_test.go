@@ -13,7 +13,7 @@ import (
 // topLevel are the patterns of what may lie at the top of the tree.
 var topLevel = []string{
 	"go.mod", "go.sum", "cmd", "router", "tiers", "repl", "graph", "schema", "images", "inputs",
-	"standard", "hook", "server", "mcp", "viewer",
+	"standard", "store", "tables", "hook", "server", "mcp", "viewer",
 	"scripts", "deploy",
 	"Makefile", "internal", "docs", "examples", "bin", "*.md", "LICENSE", "NOTICE",
 	"*.go", ".?*",

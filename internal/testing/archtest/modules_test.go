@@ -1,9 +1,12 @@
 package archtest
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,4 +44,45 @@ func requirements(t *testing.T) map[string]bool {
 		}
 	}
 	return all
+}
+
+// TestTheZeroOptionsLinkLittle looks at the smallest program with an engine. A package that finds
+// methods by their names, as text/template does, makes the linker keep all methods of all types.
+func TestTheZeroOptionsLinkLittle(t *testing.T) {
+	const mostModules = 20
+	packages := listDependencies(t, "./examples/embed")
+	modules := map[string]bool{}
+	for path, name := range packages {
+		if name != "" && name != module {
+			modules[name] = true
+		}
+		switch {
+		case path == "text/template", path == "html/template", path == "net/http", strings.Contains(path, "sqlite"):
+			t.Errorf("the zero options link %s: hand it over as a value, see docs/embedding.md", path)
+		}
+	}
+	if len(modules) > mostModules || len(modules) == 0 {
+		t.Errorf("the zero options link %d modules, %d are allowed: %v", len(modules), mostModules,
+			slices.Sorted(maps.Keys(modules)))
+	}
+}
+
+// listDependencies returns what a program links: the modules of its packages, empty for a package of
+// the standard library.
+func listDependencies(t *testing.T, program string) map[string]string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		"{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", program)
+	list.Dir, list.Stderr = top, os.Stderr
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("cannot list what %s links: %v", program, err)
+	}
+	packages := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		packages[path] = name
+	}
+	return packages
 }

@@ -366,7 +366,7 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"damaged store", "damages a store of runs",
-		"internal/keep/store TestDamageOfAStoreIsFoundAndRepaired", "the store before",
+		"internal/keep/store/sqlitestore TestDamageOfAStoreIsFoundAndRepaired", "the store before",
 	},
 	{
 		"damaged store", "forges a snapshot of a session",

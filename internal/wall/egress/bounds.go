@@ -5,10 +5,12 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
 // spend takes bytes off the session's allowance.
-func (p *Proxy) spend(n int, target endpoint) error {
+func (p *Proxy) spend(n int, target endpoints.Endpoint) error {
 	p.mu.Lock()
 	before := p.left
 	p.left -= int64(n)
@@ -38,7 +40,7 @@ func closeWrite(c net.Conn) error {
 type countedConn struct {
 	net.Conn
 	proxy  *Proxy
-	target endpoint
+	target endpoints.Endpoint
 }
 
 // Read reads what the endpoint sends.

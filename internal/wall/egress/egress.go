@@ -22,6 +22,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
 // Options configure a Proxy.
@@ -59,7 +61,7 @@ func (o Options) withDefaults() Options {
 // New returns the proxy of a session that may reach hosts, each as HOST:PORT. Without
 // hosts it is nil. The proxy serves nothing until Serve is called.
 func New(hosts []string, options Options) (*Proxy, error) {
-	allow, err := parseEndpoints(hosts)
+	allow, err := endpoints.ParseAll(hosts)
 	if err != nil || len(allow) == 0 {
 		return nil, err
 	}
@@ -67,14 +69,8 @@ func New(hosts []string, options Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(known, func(e endpoint, _ *credentials) bool { return !slices.Contains(allow, e) })
+	maps.DeleteFunc(known, func(e endpoints.Endpoint, _ *credentials) bool { return !slices.Contains(allow, e) })
 	return newProxy(allow, known, options.withDefaults()), nil
-}
-
-// CheckHosts reports a host that New would refuse.
-func CheckHosts(hosts []string) error {
-	_, err := parseEndpoints(hosts)
-	return err
 }
 
 // Certificates is where a guest finds the certificates of authorities.

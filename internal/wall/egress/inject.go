@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 )
 
 // minHidden is the length of the shortest text that is hidden, in bytes. A shorter one may be a
@@ -24,10 +26,10 @@ type credentials struct {
 }
 
 // newCredentials reads headers by HOST:PORT.
-func newCredentials(given map[string]http.Header) (map[endpoint]*credentials, error) {
-	all := map[endpoint]*credentials{}
+func newCredentials(given map[string]http.Header) (map[endpoints.Endpoint]*credentials, error) {
+	all := map[endpoints.Endpoint]*credentials{}
 	for text, headers := range given {
-		list, err := parseEndpoints([]string{text})
+		list, err := endpoints.ParseAll([]string{text})
 		if err != nil {
 			return nil, err
 		}
@@ -55,22 +57,22 @@ func (c *credentials) hide(value string) {
 
 // credentialsFor returns the credentials for an http:// address, and the endpoint to connect to by
 // TLS. Without a port, or with that of http, this is port 443.
-func (p *Proxy) credentialsFor(u *url.URL) (endpoint, *credentials) {
+func (p *Proxy) credentialsFor(u *url.URL) (endpoints.Endpoint, *credentials) {
 	port := u.Port()
 	if port == "" || port == "80" {
 		port = "443"
 	}
 
-	e, err := parseEndpoint(u.Hostname() + ":" + port)
+	e, err := endpoints.Parse(u.Hostname() + ":" + port)
 	if err != nil {
-		return endpoint{}, nil
+		return endpoints.Endpoint{}, nil
 	}
 	return e, p.credentials[e]
 }
 
 // credentialsOf returns the credentials for HOST:PORT.
 func (p *Proxy) credentialsOf(text string) *credentials {
-	e, err := parseEndpoint(text)
+	e, err := endpoints.Parse(text)
 	if err != nil {
 		return nil
 	}
@@ -78,7 +80,7 @@ func (p *Proxy) credentialsOf(text string) *credentials {
 }
 
 // addTo adds the headers to a request, which goes to the endpoint by TLS.
-func (c *credentials) addTo(r *http.Request, e endpoint) {
+func (c *credentials) addTo(r *http.Request, e endpoints.Endpoint) {
 	r.URL.Scheme, r.URL.Host, r.Host = "https", e.String(), strings.TrimSuffix(e.String(), ":443")
 	for name, values := range c.headers {
 		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)

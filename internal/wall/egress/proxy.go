@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlmhq/rlm/internal/wall/egress/endpoints"
 	"github.com/rlmhq/rlm/tiers"
 )
 
@@ -31,8 +32,8 @@ const (
 
 // Proxy serves one session.
 type Proxy struct {
-	allow       []endpoint
-	credentials map[endpoint]*credentials
+	allow       []endpoints.Endpoint
+	credentials map[endpoints.Endpoint]*credentials
 	options     Options
 	server      *http.Server
 	forward     *httputil.ReverseProxy
@@ -48,7 +49,7 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-func newProxy(allow []endpoint, known map[endpoint]*credentials, options Options) *Proxy {
+func newProxy(allow []endpoints.Endpoint, known map[endpoints.Endpoint]*credentials, options Options) *Proxy {
 	p := &Proxy{
 		allow:       allow,
 		credentials: known,
@@ -231,7 +232,7 @@ const unreachable = "rlm: the host cannot be reached"
 
 // dial checks an endpoint and connects to the very address that was checked.
 func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
-	want, err := parseEndpoint(target)
+	want, err := endpoints.Parse(target)
 	if err != nil {
 		return nil, p.refuse(target, "%v", err)
 	}
@@ -241,18 +242,18 @@ func (p *Proxy) dial(ctx context.Context, _, target string) (net.Conn, error) {
 
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	addresses, err := p.options.Resolve(ctx, want.host+".")
+	addresses, err := p.options.Resolve(ctx, want.Host+".")
 	if err != nil {
-		return nil, fmt.Errorf("cannot resolve %s: %w", want.host, err)
+		return nil, fmt.Errorf("cannot resolve %s: %w", want.Host, err)
 	}
 	for _, a := range addresses {
-		if !IsPublic(a) {
+		if !endpoints.IsPublic(a) {
 			return nil, p.refuse(want.String(), "the host's address %s is not public", a)
 		}
 	}
 
 	failures := fmt.Errorf("cannot connect to %s", want)
-	port := strconv.Itoa(int(want.port))
+	port := strconv.Itoa(int(want.Port))
 	for _, a := range addresses[:min(len(addresses), 4)] {
 		conn, err := p.options.Dial(ctx, "tcp", net.JoinHostPort(a.Unmap().String(), port))
 		if err == nil {

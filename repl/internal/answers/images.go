@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/rlmhq/rlm/internal/data/mediatype"
 	"github.com/rlmhq/rlm/repl/llm"
 	"github.com/rlmhq/rlm/tiers"
 )
@@ -70,7 +70,7 @@ func readImage(text string, most int) (llm.Image, error) {
 	if len(data) > most {
 		return llm.Image{}, tooLarge(len(data), most)
 	}
-	kind := http.DetectContentType(data)
+	kind := mediatype.Detect(data)
 	if !seenTypes[kind] {
 		return llm.Image{}, fmt.Errorf("it is not a picture that models take (%s): "+
 			"give PNG, JPEG, GIF or WebP", kind)

@@ -3,29 +3,49 @@ package prompts
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"strings"
-	"text/template"
+	"text/template/parse"
 )
 
-// Templates are the prompts of a loop: templates in the files prompts/*.md beside it.
-// In them {{fence .Text}} shows a foreign text as a block that it cannot leave.
-type Templates struct{ templates *template.Template }
+// Templates are the prompts of a loop: templates in the files prompts/*.md beside it, in the
+// language of the library's text/template. {{fence .Text}} shows a foreign text as a block that it
+// cannot leave.
+type Templates struct{ trees map[string]*parse.Tree }
 
 // New reads the prompts that a loop embeds. It panics if one of them is no
 // template.
 func New(files fs.FS) Templates {
-	base := template.New("").Funcs(template.FuncMap{"fence": Fence})
-	return Templates{template.Must(base.ParseFS(files, "prompts/*.md"))}
+	all := map[string]*parse.Tree{}
+	names, err := fs.Glob(files, "prompts/*.md")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			panic(fmt.Sprintf("prompts: cannot read %s: %v", name, err))
+		}
+
+		trees, err := parse.Parse(path.Base(name), string(text), "", "", functions)
+		if err != nil {
+			panic(fmt.Sprintf("prompts: cannot parse %s: %v", name, err))
+		}
+		maps.Copy(all, trees)
+	}
+	return Templates{all}
 }
 
 // Fill fills the prompt of a name, without its ending. The error is a mistake of the
 // loop's: data lacks what the template asks for.
 func (p Templates) Fill(name string, data any) (string, error) {
-	var b strings.Builder
-	if err := p.templates.ExecuteTemplate(&b, name+".md", data); err != nil {
+	x := &execution{trees: p.trees}
+	if err := x.template(name+".md", data); err != nil {
 		return "", fmt.Errorf("cannot write the prompt %s: %w", name, err)
 	}
-	return strings.TrimSpace(b.String()), nil
+	return strings.TrimSpace(x.out.String()), nil
 }
 
 // Fence puts a text between two lines of backticks, more than stand anywhere in the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -16,7 +17,7 @@ import (
 // tracing is a process of a run with a journal, which writes its record into a folder.
 func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Journal, *Trace)) error {
 	t.Helper()
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 	"github.com/rlmhq/rlm/server/internal/runs"
 	"github.com/rlmhq/rlm/standard"
+	"github.com/rlmhq/rlm/store"
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +45,7 @@ type served struct {
 func start(t *testing.T, options rlm.Options) *served {
 	t.Helper()
 	dir := t.TempDir()
-	options.Store = server.Folder(dir).Store()
+	options.Store = store.Folder(server.Folder(dir).Store())
 	if options.Tiers == nil {
 		options.Tiers = standard.Tiers(standard.Options{})
 	}

@@ -9,18 +9,19 @@ import (
 	"path/filepath"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
 // Keeper keeps conversations in a store. It also has those of earlier versions, which are files
 // beside it. The first Save of such a session moves it into the store.
 type Keeper struct {
-	store *store.Folder // nil if there is none yet
-	files string        // the folder of the files
+	store *sqlitestore.Store // nil if there is none yet
+	files string             // the folder of the files
 }
 
 // Use opens the keeper of a store's folder, and makes the folder if necessary.
 func Use(dir string) (*Keeper, error) {
-	s, err := store.Open(dir)
+	s, err := sqlitestore.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func Use(dir string) (*Keeper, error) {
 // Look opens a keeper that is only read. Its folder may be missing, or one that cannot be
 // written.
 func Look(dir string) (*Keeper, error) {
-	s, err := store.OpenReadOnly(dir)
+	s, err := sqlitestore.OpenReadOnly(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newKeeper(nil)
 	}
@@ -40,7 +41,7 @@ func Look(dir string) (*Keeper, error) {
 	return newKeeper(s)
 }
 
-func newKeeper(s *store.Folder) (*Keeper, error) {
+func newKeeper(s *sqlitestore.Store) (*Keeper, error) {
 	k := &Keeper{store: s}
 	dir, err := UserFolder()
 	if err != nil {

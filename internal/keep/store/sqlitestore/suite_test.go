@@ -1,9 +1,10 @@
-package store_test
+package sqlitestore_test
 
 import (
 	"testing"
 
 	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 	"github.com/rlmhq/rlm/internal/testing/storetest"
 )
 
@@ -12,7 +13,7 @@ func TestSuite(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		return func() store.Store {
-			f, err := store.Open(dir)
+			f, err := sqlitestore.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

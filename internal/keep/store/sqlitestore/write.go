@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // write is a change on its way to the disk.
@@ -34,12 +36,12 @@ func watched() {
 var errClosed = errors.New("the store is closed")
 
 // write makes a change and waits until it is on the disk.
-func (f *Folder) write(ctx context.Context, do func(*conn) error) error {
+func (f *Store) write(ctx context.Context, do func(*conn) error) error {
 	return f.change(ctx, write{do: do})
 }
 
 // change is write for a change that may delete files, too.
-func (f *Folder) change(ctx context.Context, w write) error {
+func (f *Store) change(ctx context.Context, w write) error {
 	w.done = make(chan error, 1)
 	if err := f.send(ctx, w); err != nil {
 		return err
@@ -48,9 +50,9 @@ func (f *Folder) change(ctx context.Context, w write) error {
 }
 
 // send gives a change to the writer.
-func (f *Folder) send(ctx context.Context, w write) error {
+func (f *Store) send(ctx context.Context, w write) error {
 	if f.readOnly {
-		return ErrReadOnly
+		return store.ErrReadOnly
 	}
 	f.mu.Lock()
 	if f.closed {
@@ -71,7 +73,7 @@ func (f *Folder) send(ctx context.Context, w write) error {
 
 // serveWrites makes changes until Close. Those that wait at the same time share a
 // transaction, and so the wait for the disk.
-func (f *Folder) serveWrites(c *conn) {
+func (f *Store) serveWrites(c *conn) {
 	defer close(f.ended)
 	var noted error // what became of changes for which nobody waits
 

@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // conn is a connection to the database. It has one user at a time.
@@ -118,10 +119,10 @@ func explain(err error) error {
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("another process has been writing to the store for %v: try again: %w",
 			busyWait, err)
-	case dbfile.IsDamage(err) && !errors.Is(err, ErrDamaged):
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case dbfile.IsDamage(err) && !errors.Is(err, store.ErrDamaged):
+		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	case errors.Is(err, sqlite3.READONLY):
-		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+		return fmt.Errorf("%w: %w", store.ErrReadOnly, err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"cmp"
@@ -9,10 +9,12 @@ import (
 	"slices"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Append implements [Store].
-func (f *Folder) Append(ctx context.Context, lease Lease, entries ...Entry) error {
+// Append implements [store.Store].
+func (f *Store) Append(ctx context.Context, lease store.Lease, entries ...store.Entry) error {
 	for i := range entries {
 		if err := f.setAside(&entries[i]); err != nil {
 			return err
@@ -21,8 +23,8 @@ func (f *Folder) Append(ctx context.Context, lease Lease, entries ...Entry) erro
 	return f.write(ctx, func(c *conn) error { return f.append(c, lease, entries) })
 }
 
-// Replace implements [Store].
-func (f *Folder) Replace(ctx context.Context, lease Lease, entries ...Entry) error {
+// Replace implements [store.Store].
+func (f *Store) Replace(ctx context.Context, lease store.Lease, entries ...store.Entry) error {
 	for i := range entries {
 		if err := f.setAside(&entries[i]); err != nil {
 			return err
@@ -32,7 +34,7 @@ func (f *Folder) Replace(ctx context.Context, lease Lease, entries ...Entry) err
 	var old []string
 	return f.change(ctx, write{
 		do: func(c *conn) error {
-			log, err := lease.check(c)
+			log, err := checkLease(c, lease)
 			if err != nil {
 				return err
 			}
@@ -61,9 +63,9 @@ func readDigests(c *conn, sql string, args ...any) (digests []string, err error)
 	return digests, err
 }
 
-// Note implements [Store].
-func (f *Folder) Note(lease Lease, entry Entry) {
-	do := func(c *conn) error { return f.append(c, lease, []Entry{entry}) }
+// Note implements [store.Store].
+func (f *Store) Note(lease store.Lease, entry store.Entry) {
+	do := func(c *conn) error { return f.append(c, lease, []store.Entry{entry}) }
 	if err := f.setAside(&entry); err != nil {
 		do = func(*conn) error { return err } // the next Append tells it
 	}
@@ -71,8 +73,8 @@ func (f *Folder) Note(lease Lease, entry Entry) {
 }
 
 // setAside checks an entry, and writes its blob to a file.
-func (f *Folder) setAside(e *Entry) error {
-	err := e.check()
+func (f *Store) setAside(e *store.Entry) error {
+	err := e.Check()
 	if err == nil && e.Digest != "" && !validDigest.MatchString(e.Digest) {
 		err = fmt.Errorf("%.80q is not the SHA-256 of a content", e.Digest)
 	}
@@ -84,13 +86,13 @@ func (f *Folder) setAside(e *Entry) error {
 	return explain(err)
 }
 
-func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
-	log, err := lease.check(c)
+func (f *Store) append(c *conn, lease store.Lease, entries []store.Entry) error {
+	log, err := checkLease(c, lease)
 	if err != nil {
 		return err
 	}
 
-	var sum Cost
+	var sum store.Cost
 	for i := range entries {
 		e := &entries[i]
 		if e.Digest != "" {
@@ -101,7 +103,7 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 		err := c.do(`INSERT INTO entries (log, turn, kind, key, digest, data, sum,
 			calls, input_tokens, output_tokens, usd, unpriced, tool_calls)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			log, e.Turn, e.Kind, e.Key, e.Digest, notNil(e.Data), e.sum(),
+			log, e.Turn, e.Kind, e.Key, e.Digest, notNil(e.Data), sumEntry(e),
 			e.Cost.Calls, e.Cost.InputTokens, e.Cost.OutputTokens, e.Cost.USD, e.Cost.Unpriced,
 			e.Cost.ToolCalls)
 		if err != nil {
@@ -116,27 +118,17 @@ func (f *Folder) append(c *conn, lease Lease, entries []Entry) error {
 		now().UnixNano(), sum.Calls, sum.InputTokens, sum.OutputTokens, sum.USD, sum.Unpriced, sum.ToolCalls, log)
 }
 
-// sum finds accidental damage of an entry. The database has checksums for its unfinished
+// sumEntry finds accidental damage of an entry. The database has checksums for its unfinished
 // writes only.
-func (e *Entry) sum() uint32 {
+func sumEntry(e *store.Entry) uint32 {
 	text := fmt.Appendf(nil, "%d %q %q %q ", e.Turn, e.Kind, e.Key, e.Digest)
 	return crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, e.Data)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Add adds another cost.
-func (c *Cost) Add(other Cost) {
-	c.Calls += other.Calls
-	c.InputTokens += other.InputTokens
-	c.OutputTokens += other.OutputTokens
-	c.USD += other.USD
-	c.Unpriced += other.Unpriced
-	c.ToolCalls += other.ToolCalls
-}
-
-// Entries implements [Store].
-func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, err error) {
+// Entries implements [store.Store].
+func (f *Store) Entries(ctx context.Context, id store.ID, q store.Query) (entries []store.Entry, err error) {
 	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return nil, err
 	}
@@ -160,7 +152,7 @@ func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, 
 		return nil
 	})
 
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(entries, func(a, b store.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	if q.Last && len(entries) > 1 {
 		entries = entries[len(entries)-1:]
 	}
@@ -168,7 +160,7 @@ func (f *Folder) Entries(ctx context.Context, id ID, q Query) (entries []Entry, 
 }
 
 // readEntries returns the entries of one kind, or of all.
-func readEntries(c *conn, log int64, kind string, q Query) (entries []Entry, err error) {
+func readEntries(c *conn, log int64, kind string, q store.Query) (entries []store.Entry, err error) {
 	column, order := "log", "seq"
 	if q.AfterSeq > 0 {
 		column = "+log" // few entries of all logs come later, so SQLite uses no index of the log
@@ -180,12 +172,12 @@ func readEntries(c *conn, log int64, kind string, q Query) (entries []Entry, err
 		tool_calls, sum FROM entries
 		WHERE `+column+` = ?1 AND turn >= ?2 AND seq > ?3 AND (?4 = '' OR kind = ?4) ORDER BY `+order,
 		[]any{log, q.From, q.AfterSeq, kind}, func(row *sqlite3.Stmt) error {
-			e := Entry{
+			e := store.Entry{
 				Seq: row.ColumnInt64(0), Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3),
 				Digest: row.ColumnText(4), Data: row.ColumnBlob(5, nil), Cost: scanCost(row, 6),
 			}
-			if int64(e.sum()) != row.ColumnInt64(12) {
-				return fmt.Errorf("%w: entry %d is not what was written", ErrDamaged, e.Seq)
+			if int64(sumEntry(&e)) != row.ColumnInt64(12) {
+				return fmt.Errorf("%w: entry %d is not what was written", store.ErrDamaged, e.Seq)
 			}
 			entries = append(entries, e)
 			return nil

@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"bytes"
@@ -17,6 +17,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
+)
+
+// Logs of the tests.
+var (
+	runA = store.ID{Kind: store.Run, Name: "a"}
+	runB = store.ID{Kind: store.Run, Name: "b"}
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +38,7 @@ func TestMain(m *testing.M) {
 func own(dir string) {
 	f, err := Open(dir)
 	if err == nil {
-		_, err = f.Acquire(context.Background(), ID{Run, "a"})
+		_, err = f.Acquire(context.Background(), runA)
 	}
 	if err != nil {
 		fmt.Println(err)
@@ -42,7 +49,7 @@ func own(dir string) {
 	os.Exit(3) // as a kill: nothing is closed
 }
 
-func openTest(t *testing.T, dir string) *Folder {
+func openTest(t *testing.T, dir string) *Store {
 	t.Helper()
 	f, err := Open(dir)
 	if err != nil {
@@ -61,19 +68,19 @@ func fill(t *testing.T) (dir, digest string) {
 	t.Helper()
 	dir = t.TempDir()
 	f := openTest(t, dir)
-	id := ID{Run, "a"}
-	if err := f.Create(t.Context(), Log{ID: id, Title: "why?"}); err != nil {
+	id := runA
+	if err := f.Create(t.Context(), store.Log{ID: id, Title: "why?"}); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := f.Acquire(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Entry{Turn: 1, Kind: "commit", Data: bytes.Repeat([]byte("data "), 5000), Blob: []byte("the state")}
+	e := store.Entry{Turn: 1, Kind: "commit", Data: bytes.Repeat([]byte("data "), 5000), Blob: []byte("the state")}
 	if err := f.Append(t.Context(), lease, e); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := f.Entries(t.Context(), id, Query{})
+	entries, err := f.Entries(t.Context(), id, store.Query{})
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
@@ -104,18 +111,18 @@ func TestASecondProcessLearnsWhoTheOwnerIs(t *testing.T) {
 	}
 
 	f := openTest(t, dir)
-	_, err = f.Acquire(t.Context(), ID{Run, "a"})
+	_, err = f.Acquire(t.Context(), runA)
 	if want := fmt.Sprintf("process %d on ", cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	owner, err := f.Owner(t.Context(), ID{Run, "a"})
+	owner, err := f.Owner(t.Context(), runA)
 	if err != nil || !strings.Contains(owner, fmt.Sprint(cmd.Process.Pid)) {
 		t.Errorf("the owner is %q, %v", owner, err)
 	}
-	if _, err := f.Log(t.Context(), ID{Run, "a"}); err != nil {
+	if _, err := f.Log(t.Context(), runA); err != nil {
 		t.Errorf("it cannot be read meanwhile: %v", err)
 	}
-	if err := f.Create(t.Context(), Log{ID: ID{Run, "b"}}); err != nil {
+	if err := f.Create(t.Context(), store.Log{ID: runB}); err != nil {
 		t.Errorf("another run cannot begin meanwhile: %v", err)
 	}
 
@@ -123,10 +130,10 @@ func TestASecondProcessLearnsWhoTheOwnerIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if owner, err := f.Owner(t.Context(), ID{Run, "a"}); err != nil || owner != "" {
+	if owner, err := f.Owner(t.Context(), runA); err != nil || owner != "" {
 		t.Errorf("after its end, the owner is %q, %v", owner, err)
 	}
-	if _, err := f.Acquire(t.Context(), ID{Run, "a"}); err != nil {
+	if _, err := f.Acquire(t.Context(), runA); err != nil {
 		t.Errorf("after the end of the owner: %v", err)
 	}
 }
@@ -144,7 +151,7 @@ func TestAFlippedByteIsFound(t *testing.T) {
 			f, err := Open(dir)
 			if err == nil {
 				defer f.Close()
-				_, err = f.Entries(t.Context(), ID{Run, "a"}, Query{})
+				_, err = f.Entries(t.Context(), runA, store.Query{})
 				if what == "blob" {
 					if err != nil {
 						t.Fatal(err)
@@ -152,8 +159,8 @@ func TestAFlippedByteIsFound(t *testing.T) {
 					_, err = f.Blob(t.Context(), digest)
 				}
 			}
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("got %v, want %v", err, ErrDamaged)
+			if !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("got %v, want %v", err, store.ErrDamaged)
 			}
 		})
 	}
@@ -181,12 +188,12 @@ func flip(t *testing.T, path string) {
 func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
-	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(t.Context(), runA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if err := f.Append(t.Context(), lease, Entry{Turn: 2, Data: []byte{byte(i)}}); err != nil {
+		if err := f.Append(t.Context(), lease, store.Entry{Turn: 2, Data: []byte{byte(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +214,7 @@ func TestATornWriteLosesNothingBeforeIt(t *testing.T) {
 	_ = os.Remove(filepath.Join(torn, DatabaseName+"-shm"))
 
 	g := openTest(t, torn)
-	entries, err := g.Entries(t.Context(), ID{Run, "a"}, Query{From: 2})
+	entries, err := g.Entries(t.Context(), runA, store.Query{From: 2})
 	if err != nil || len(entries) != 2 {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
@@ -243,16 +250,16 @@ func testReadOnly(t *testing.T, dir, digest string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if logs, err := f.Logs(t.Context(), Filter{}); err != nil || len(logs) != 1 {
+	if logs, err := f.Logs(t.Context(), store.Filter{}); err != nil || len(logs) != 1 {
 		t.Errorf("%v, %v", logs, err)
 	}
 	if content, err := f.Blob(t.Context(), digest); err != nil || string(content) != "the state" {
 		t.Errorf("%q, %v", content, err)
 	}
-	if err := f.Create(t.Context(), Log{ID: ID{Run, "b"}}); !errors.Is(err, ErrReadOnly) {
+	if err := f.Create(t.Context(), store.Log{ID: runB}); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("Create: %v", err)
 	}
-	if _, err := f.Acquire(t.Context(), ID{Run, "a"}); !errors.Is(err, ErrReadOnly) {
+	if _, err := f.Acquire(t.Context(), runA); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("Acquire: %v", err)
 	}
 }
@@ -287,7 +294,7 @@ func TestEveryEarlierVersionOpens(t *testing.T) {
 		if content, err := f.Blob(t.Context(), digest); err != nil || string(content) != "the state" {
 			t.Errorf("version %d: %q, %v", version, content, err)
 		}
-		if entries, err := f.Entries(t.Context(), ID{Run, "a"}, Query{}); err != nil || len(entries) != 1 {
+		if entries, err := f.Entries(t.Context(), runA, store.Query{}); err != nil || len(entries) != 1 {
 			t.Errorf("version %d: %v, %v", version, entries, err)
 		}
 	}
@@ -303,7 +310,7 @@ func TestALaterVersionIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, open := range []func(string) (*Folder, error){Open, OpenReadOnly} {
+	for _, open := range []func(string) (*Store, error){Open, OpenReadOnly} {
 		if _, err := open(dir); err == nil || !strings.Contains(err.Error(), "use the newer program") {
 			t.Error(err)
 		}
@@ -316,7 +323,7 @@ func TestAFolderOfSomethingElseIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("a text ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(dir); !errors.Is(err, store.ErrDamaged) {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(data), "a text") {
@@ -328,7 +335,7 @@ func TestAFolderOfSomethingElseIsRefused(t *testing.T) {
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
-	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(t.Context(), runA)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +347,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	if err := bound(1); err != nil { // SQLite makes it the present size
 		t.Fatal(err)
 	}
-	large := Entry{Turn: 2, Data: make([]byte, 1<<20)}
+	large := store.Entry{Turn: 2, Data: make([]byte, 1<<20)}
 	if err := f.Append(t.Context(), lease, large); err == nil || !strings.Contains(err.Error(), "is full: free some") {
 		t.Errorf("got %v", err)
 	}
@@ -350,7 +357,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	if err := f.Append(t.Context(), lease, large); err != nil {
 		t.Errorf("with free space again: %v", err)
 	}
-	if entries, err := f.Entries(t.Context(), ID{Run, "a"}, Query{}); err != nil || len(entries) != 2 {
+	if entries, err := f.Entries(t.Context(), runA, store.Query{}); err != nil || len(entries) != 2 {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
 }
@@ -362,28 +369,28 @@ func TestAClockThatJumpsBackChangesNothing(t *testing.T) {
 	now = func() time.Time { return time.Now().AddDate(-1, 0, 0) }
 	t.Cleanup(func() { now = time.Now })
 
-	f, id := openTest(t, dir), ID{Run, "a"}
+	f, id := openTest(t, dir), runA
 	lease, err := f.Acquire(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, third := Entry{Turn: 2, Key: "second"}, Entry{Turn: 3, Key: "third"}
+	second, third := store.Entry{Turn: 2, Key: "second"}, store.Entry{Turn: 3, Key: "third"}
 	if err := errors.Join(f.Append(t.Context(), lease, second), f.Append(t.Context(), lease, third)); err != nil {
 		t.Fatal(err)
 	}
-	last, err := f.Entries(t.Context(), id, Query{Last: true})
+	last, err := f.Entries(t.Context(), id, store.Query{Last: true})
 	if err != nil || len(last) != 1 || last[0].Key != "third" {
 		t.Errorf("the last entry is %+v, %v", last, err)
 	}
 
-	err = errors.Join(f.Cut(t.Context(), lease, 2), f.Copy(t.Context(), id, 1, Log{ID: ID{Run, "b"}}))
+	err = errors.Join(f.Cut(t.Context(), lease, 2), f.Copy(t.Context(), id, 1, store.Log{ID: runB}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := f.Entries(t.Context(), id, Query{}); err != nil || len(all) != 2 || all[1].Key != "second" {
+	if all, err := f.Entries(t.Context(), id, store.Query{}); err != nil || len(all) != 2 || all[1].Key != "second" {
 		t.Errorf("after the cut: %+v, %v", all, err)
 	}
-	if logs, err := f.Logs(t.Context(), Filter{Kind: Run}); err != nil || len(logs) != 2 {
+	if logs, err := f.Logs(t.Context(), store.Filter{Kind: store.Run}); err != nil || len(logs) != 2 {
 		t.Errorf("%d runs, %v", len(logs), err)
 	}
 }
@@ -391,15 +398,15 @@ func TestAClockThatJumpsBackChangesNothing(t *testing.T) {
 func TestAFailedNoteIsTold(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
-	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(t.Context(), runA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Note(lease, Entry{Key: strings.Repeat("k", MaxKey+1)})
-	if err := f.Append(t.Context(), lease, Entry{}); err == nil || !strings.Contains(err.Error(), "key") {
+	f.Note(lease, store.Entry{Key: strings.Repeat("k", store.MaxKey+1)})
+	if err := f.Append(t.Context(), lease, store.Entry{}); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("got %v", err)
 	}
-	if err := f.Append(t.Context(), lease, Entry{}); err != nil {
+	if err := f.Append(t.Context(), lease, store.Entry{}); err != nil {
 		t.Errorf("told twice: %v", err)
 	}
 }
@@ -408,11 +415,11 @@ func TestAFailedNoteIsTold(t *testing.T) {
 func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 	dir, _ := fill(t)
 	f := openTest(t, dir)
-	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(t.Context(), runA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Entry{Turn: 2, Blob: []byte("on its way")}
+	e := store.Entry{Turn: 2, Blob: []byte("on its way")}
 	if err := f.setAside(&e); err != nil {
 		t.Fatal(err)
 	}
@@ -431,11 +438,11 @@ func TestCollectKeepsWhatIsOnItsWay(t *testing.T) {
 func TestReplaceDeletesAtOnce(t *testing.T) {
 	dir, digest := fill(t)
 	f := openTest(t, dir)
-	lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(t.Context(), runA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Replace(t.Context(), lease, Entry{Blob: []byte("the next state")}); err != nil {
+	if err := f.Replace(t.Context(), lease, store.Entry{Blob: []byte("the next state")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.blobPath(digest)); !errors.Is(err, fs.ErrNotExist) {
@@ -445,16 +452,17 @@ func TestReplaceDeletesAtOnce(t *testing.T) {
 
 	// A change that failed deletes nothing.
 	lease.Epoch--
-	if err := f.Replace(t.Context(), lease, Entry{Blob: []byte("of a former owner")}); !errors.Is(err, ErrLost) {
+	err = f.Replace(t.Context(), lease, store.Entry{Blob: []byte("of a former owner")})
+	if !errors.Is(err, store.ErrLost) {
 		t.Error(err)
 	}
 	expectEntriesHave(t, f, "the next state")
 }
 
 // expectEntriesHave compares the contents of the run a.
-func expectEntriesHave(t *testing.T, f *Folder, want ...string) {
+func expectEntriesHave(t *testing.T, f *Store, want ...string) {
 	t.Helper()
-	entries, err := f.Entries(t.Context(), ID{Run, "a"}, Query{})
+	entries, err := f.Entries(t.Context(), runA, store.Query{})
 	if err != nil || len(entries) != len(want) {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
@@ -479,7 +487,7 @@ func FuzzReadBlob(f *testing.F) {
 			t.Fatal(err)
 		}
 		content, err := readBlob(path)
-		if err == nil && len(content) > MaxBlob {
+		if err == nil && len(content) > store.MaxBlob {
 			t.Errorf("%d bytes", len(content))
 		}
 	})
@@ -489,7 +497,7 @@ func BenchmarkAppend(b *testing.B) {
 	f, lease := benchStore(b)
 	data := bytes.Repeat([]byte("message "), 2000)
 	for b.Loop() {
-		if err := f.Append(b.Context(), lease, Entry{Kind: "commit", Data: data}); err != nil {
+		if err := f.Append(b.Context(), lease, store.Entry{Kind: "commit", Data: data}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -503,7 +511,7 @@ func BenchmarkAppendState(b *testing.B) {
 		for i := 0; i < len(state); i += 512 {
 			state[i] += n
 		}
-		if err := f.Append(b.Context(), lease, Entry{Kind: "commit", Blob: state}); err != nil {
+		if err := f.Append(b.Context(), lease, store.Entry{Kind: "commit", Blob: state}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -513,9 +521,9 @@ func BenchmarkList(b *testing.B) {
 	f, _ := benchStore(b)
 	err := f.write(b.Context(), func(c *conn) error {
 		for i := range 10_000 {
-			err := create(c, Log{
-				ID: ID{Run, fmt.Sprintf("run-%d", i)}, Title: fmt.Sprintf("question %d", i),
-				State: State{Status: []string{"answered", "failed"}[i%2]}, Created: time.Now(),
+			err := create(c, store.Log{
+				ID: store.ID{Kind: store.Run, Name: fmt.Sprintf("run-%d", i)}, Title: fmt.Sprintf("question %d", i),
+				State: store.State{Status: []string{"answered", "failed"}[i%2]}, Created: time.Now(),
 			})
 			if err != nil {
 				return err
@@ -527,24 +535,25 @@ func BenchmarkList(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		logs, err := f.Logs(b.Context(), Filter{Kind: Run, Status: "failed", Text: "question 1", Limit: 100})
+		filter := store.Filter{Kind: store.Run, Status: "failed", Text: "question 1", Limit: 100}
+		logs, err := f.Logs(b.Context(), filter)
 		if err != nil || len(logs) != 100 {
 			b.Fatal(len(logs), err)
 		}
 	}
 }
 
-func benchStore(b *testing.B) (*Folder, Lease) {
+func benchStore(b *testing.B) (*Store, store.Lease) {
 	b.Helper()
 	f, err := Open(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = f.Close() })
-	if err := f.Create(b.Context(), Log{ID: ID{Run, "a"}}); err != nil {
+	if err := f.Create(b.Context(), store.Log{ID: runA}); err != nil {
 		b.Fatal(err)
 	}
-	lease, err := f.Acquire(b.Context(), ID{Run, "a"})
+	lease, err := f.Acquire(b.Context(), runA)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -558,7 +567,7 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, DatabaseName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, open := range map[string]func(string) (*Folder, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
+	for name, open := range map[string]func(string) (*Store, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
 		t.Run(name, func(t *testing.T) {
 			if f, err := open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 				t.Errorf("%s: %v, %v", name, f, err)

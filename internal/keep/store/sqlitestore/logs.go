@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Create implements [Store].
-func (f *Folder) Create(ctx context.Context, log Log) error {
+// Create implements [store.Store].
+func (f *Store) Create(ctx context.Context, log store.Log) error {
 	return f.write(ctx, func(c *conn) error { return create(c, log) })
 }
 
-func create(c *conn, log Log) error {
+func create(c *conn, log store.Log) error {
 	if err := log.Check(); err != nil {
 		return err
 	}
-	if len(log.Spec) > maxSpec {
-		return fmt.Errorf("the beginning of %s has %d bytes, more than %d", log.ID, len(log.Spec), maxSpec)
+	if len(log.Spec) > store.MaxSpec {
+		return fmt.Errorf("the beginning of %s has %d bytes, more than %d", log.ID, len(log.Spec), store.MaxSpec)
 	}
 	if log.Created.IsZero() {
 		log.Created = now()
@@ -31,11 +32,11 @@ func create(c *conn, log Log) error {
 
 	err := c.do(`INSERT INTO logs (kind, name, title, spec, parent, parent_turn, created, updated, status, turn,
 		reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(log.Kind), log.Name, texts.Truncate(log.Title, maxTitle), notNil(log.Spec), log.Parent,
-		log.ParentTurn, log.Created.UnixNano(), now().UnixNano(), texts.Truncate(log.Status, maxTitle),
-		log.Turn, texts.Truncate(log.Reason, maxTitle))
+		string(log.Kind), log.Name, texts.Truncate(log.Title, store.MaxTitle), notNil(log.Spec), log.Parent,
+		log.ParentTurn, log.Created.UnixNano(), now().UnixNano(), texts.Truncate(log.Status, store.MaxTitle),
+		log.Turn, texts.Truncate(log.Reason, store.MaxTitle))
 	if errors.Is(err, sqlite3.CONSTRAINT) {
-		return fmt.Errorf("%s: %w", log.ID, ErrExists)
+		return fmt.Errorf("%s: %w", log.ID, store.ErrExists)
 	}
 	return err
 }
@@ -51,26 +52,26 @@ func notNil(data []byte) []byte {
 const logColumns = `kind, name, title, spec, parent, parent_turn, created, updated, status, turn, reason,
 	calls, input_tokens, output_tokens, usd, unpriced, tool_calls, epoch`
 
-func scanLog(row *sqlite3.Stmt) Log {
-	return Log{
-		ID:    ID{Kind(row.ColumnText(0)), row.ColumnText(1)},
+func scanLog(row *sqlite3.Stmt) store.Log {
+	return store.Log{
+		ID:    store.ID{Kind: store.Kind(row.ColumnText(0)), Name: row.ColumnText(1)},
 		Title: row.ColumnText(2), Spec: row.ColumnBlob(3, nil),
 		Parent: row.ColumnText(4), ParentTurn: row.ColumnInt(5),
 		Created: time.Unix(0, row.ColumnInt64(6)), Updated: time.Unix(0, row.ColumnInt64(7)),
-		State: State{Status: row.ColumnText(8), Turn: row.ColumnInt(9), Reason: row.ColumnText(10)},
+		State: store.State{Status: row.ColumnText(8), Turn: row.ColumnInt(9), Reason: row.ColumnText(10)},
 		Spent: scanCost(row, 11), Epoch: row.ColumnInt64(17),
 	}
 }
 
-func scanCost(row *sqlite3.Stmt, at int) Cost {
-	return Cost{
+func scanCost(row *sqlite3.Stmt, at int) store.Cost {
+	return store.Cost{
 		Calls: row.ColumnInt64(at), InputTokens: row.ColumnInt64(at + 1), OutputTokens: row.ColumnInt64(at + 2),
 		USD: row.ColumnFloat(at + 3), Unpriced: row.ColumnInt64(at + 4), ToolCalls: row.ColumnInt64(at + 5),
 	}
 }
 
-// Log implements [Store].
-func (f *Folder) Log(ctx context.Context, id ID) (log Log, err error) {
+// Log implements [store.Store].
+func (f *Store) Log(ctx context.Context, id store.ID) (log store.Log, err error) {
 	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return log, err
 	}
@@ -84,13 +85,13 @@ func (f *Folder) Log(ctx context.Context, id ID) (log Log, err error) {
 			})
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: %w", id, ErrNotFound)
+		err = fmt.Errorf("%s: %w", id, store.ErrNotFound)
 	}
 	return log, err
 }
 
-// Logs implements [Store].
-func (f *Folder) Logs(ctx context.Context, filter Filter) ([]Log, error) {
+// Logs implements [store.Store].
+func (f *Store) Logs(ctx context.Context, filter store.Filter) ([]store.Log, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (f *Folder) Logs(ctx context.Context, filter Filter) ([]Log, error) {
 	}
 	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(filter.Text)
 
-	var logs []Log
+	var logs []store.Log
 	err := f.read(func(c *conn) error {
 		return c.query("SELECT "+logColumns+` FROM logs WHERE (?1 = '' OR kind = ?1)
 			AND (?2 = '' OR status = ?2) AND usd >= ?3 AND updated >= ?4
@@ -120,8 +121,8 @@ func (f *Folder) Logs(ctx context.Context, filter Filter) ([]Log, error) {
 	return logs, err
 }
 
-// SetState implements [Store].
-func (f *Folder) SetState(ctx context.Context, lease Lease, state State, entries ...Entry) error {
+// SetState implements [store.Store].
+func (f *Store) SetState(ctx context.Context, lease store.Lease, state store.State, entries ...store.Entry) error {
 	for i := range entries {
 		if err := f.setAside(&entries[i]); err != nil {
 			return err
@@ -133,20 +134,20 @@ func (f *Folder) SetState(ctx context.Context, lease Lease, state State, entries
 				return err
 			}
 		}
-		log, err := lease.check(c)
+		log, err := checkLease(c, lease)
 		if err != nil {
 			return err
 		}
 		return c.do("UPDATE logs SET status = ?, turn = ?, reason = ?, updated = ? WHERE id = ?",
-			texts.Truncate(state.Status, maxTitle), state.Turn, texts.Truncate(state.Reason, maxTitle),
+			texts.Truncate(state.Status, store.MaxTitle), state.Turn, texts.Truncate(state.Reason, store.MaxTitle),
 			now().UnixNano(), log)
 	})
 }
 
-// Cut implements [Store].
-func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
+// Cut implements [store.Store].
+func (f *Store) Cut(ctx context.Context, lease store.Lease, turn int) error {
 	return f.write(ctx, func(c *conn) error {
-		log, err := lease.check(c)
+		log, err := checkLease(c, lease)
 		if err != nil {
 			return err
 		}
@@ -159,8 +160,8 @@ func (f *Folder) Cut(ctx context.Context, lease Lease, turn int) error {
 	})
 }
 
-// Copy implements [Store].
-func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
+// Copy implements [store.Store].
+func (f *Store) Copy(ctx context.Context, from store.ID, turn int, to store.Log) error {
 	if err := from.Check(); err != nil {
 		return err
 	}
@@ -185,10 +186,10 @@ func (f *Folder) Copy(ctx context.Context, from ID, turn int, to Log) error {
 	})
 }
 
-// Remove implements [Store].
-func (f *Folder) Remove(ctx context.Context, lease Lease) error {
+// Remove implements [store.Store].
+func (f *Store) Remove(ctx context.Context, lease store.Lease) error {
 	err := f.write(ctx, func(c *conn) error {
-		log, err := lease.check(c)
+		log, err := checkLease(c, lease)
 		if err != nil {
 			return err
 		}
@@ -202,14 +203,14 @@ func (f *Folder) Remove(ctx context.Context, lease Lease) error {
 }
 
 // findLog returns the number of a log in the database.
-func findLog(c *conn, id ID) (log int64, err error) {
+func findLog(c *conn, id store.ID) (log int64, err error) {
 	err = c.query("SELECT id FROM logs WHERE kind = ? AND name = ?", []any{string(id.Kind), id.Name},
 		func(row *sqlite3.Stmt) error {
 			log = row.ColumnInt64(0)
 			return nil
 		})
 	if err == nil && log == 0 {
-		err = fmt.Errorf("%s: %w", id, ErrNotFound)
+		err = fmt.Errorf("%s: %w", id, store.ErrNotFound)
 	}
 	return log, err
 }

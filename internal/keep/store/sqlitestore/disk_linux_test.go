@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
 
@@ -23,22 +24,22 @@ func noise(n int) []byte {
 
 // TestADiskThatIsReallyFullLosesNothing fills a disk by contents, and by entries.
 func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
-	for what, large := range map[string]Entry{
+	for what, large := range map[string]store.Entry{
 		"a content": {Turn: 2, Kind: "commit", Blob: noise(8 << 20)},
 		"an entry":  {Turn: 2, Kind: "commit", Data: noise(8 << 20)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			smalldisk.Mount(t, dir, "size=2m")
-			f, id := openTest(t, dir), ID{Run, "a"}
-			if err := f.Create(t.Context(), Log{ID: id, Title: "why?"}); err != nil {
+			f, id := openTest(t, dir), runA
+			if err := f.Create(t.Context(), store.Log{ID: id, Title: "why?"}); err != nil {
 				t.Fatal(err)
 			}
 			lease, err := f.Acquire(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			small := Entry{Turn: 1, Kind: "commit", Data: []byte("data"), Blob: []byte("the state")}
+			small := store.Entry{Turn: 1, Kind: "commit", Data: []byte("data"), Blob: []byte("the state")}
 			if err := f.Append(t.Context(), lease, small); err != nil {
 				t.Fatal(err)
 			}
@@ -64,9 +65,9 @@ func TestADiskThatIsReallyFullLosesNothing(t *testing.T) {
 }
 
 // expectEntries compares the data and the contents of all entries.
-func expectEntries(t *testing.T, f *Folder, id ID, want ...Entry) {
+func expectEntries(t *testing.T, f *Store, id store.ID, want ...store.Entry) {
 	t.Helper()
-	got, err := f.Entries(t.Context(), id, Query{})
+	got, err := f.Entries(t.Context(), id, store.Query{})
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d entries, want %d: %v", len(got), len(want), err)
 	}
@@ -93,11 +94,11 @@ func TestADiskThatCannotBeWrittenCanBeRead(t *testing.T) {
 			from, digest := fill(t)
 			if killed {
 				f := openTest(t, from) // its log is there while the files are copied
-				lease, err := f.Acquire(t.Context(), ID{Run, "a"})
+				lease, err := f.Acquire(t.Context(), runA)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := f.Append(t.Context(), lease, Entry{Turn: 2}); err != nil {
+				if err := f.Append(t.Context(), lease, store.Entry{Turn: 2}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
@@ -26,7 +27,7 @@ const blobFolder = "blobs"
 
 var validDigest = lazyregexp.New(`^[0-9a-f]{64}$`)
 
-func (f *Folder) blobPath(digest string) string {
+func (f *Store) blobPath(digest string) string {
 	return filepath.Join(f.dir, blobFolder, digest[:2], digest)
 }
 
@@ -35,9 +36,9 @@ var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 })
 
 // writeBlob puts a content aside, once.
-func (f *Folder) writeBlob(content []byte) (digest string, err error) {
+func (f *Store) writeBlob(content []byte) (digest string, err error) {
 	if f.readOnly {
-		return "", ErrReadOnly
+		return "", store.ErrReadOnly
 	}
 
 	sum := sha256.Sum256(content)
@@ -58,7 +59,7 @@ func (f *Folder) writeBlob(content []byte) (digest string, err error) {
 }
 
 // writeFile writes a file that appears at once, and is on the disk then.
-func (f *Folder) writeFile(path string, data []byte) (err error) {
+func (f *Store) writeFile(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := f.makeFolder(dir); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (f *Folder) writeFile(path string, data []byte) (err error) {
 
 // makeFolder makes a folder whose name is on the disk then. Another process may have made it just
 // now, so each process waits for the disk once.
-func (f *Folder) makeFolder(dir string) error {
+func (f *Store) makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -115,20 +116,20 @@ func syncFolder(dir string) error {
 
 // keepBlob makes sure that the blob of an entry is there while the entry is added: Collect
 // may have deleted it since. No other change runs meanwhile.
-func (f *Folder) keepBlob(e *Entry) error {
+func (f *Store) keepBlob(e *store.Entry) error {
 	_, err := os.Stat(f.blobPath(e.Digest))
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if len(e.Blob) == 0 {
-		return fmt.Errorf("content %s: %w", e.Digest[:12], ErrNotFound)
+		return fmt.Errorf("content %s: %w", e.Digest[:12], store.ErrNotFound)
 	}
 	_, err = f.writeBlob(e.Blob)
 	return err
 }
 
-// Blob implements [Store].
-func (f *Folder) Blob(ctx context.Context, digest string) ([]byte, error) {
+// Blob implements [store.Store].
+func (f *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -138,10 +139,10 @@ func (f *Folder) Blob(ctx context.Context, digest string) ([]byte, error) {
 
 	content, err := readBlob(f.blobPath(digest))
 	if err != nil {
-		return nil, fmt.Errorf("%w: content %s: %w", ErrDamaged, digest[:12], err)
+		return nil, fmt.Errorf("%w: content %s: %w", store.ErrDamaged, digest[:12], err)
 	}
 	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != digest {
-		return nil, fmt.Errorf("%w: content %s is not what was written", ErrDamaged, digest[:12])
+		return nil, fmt.Errorf("%w: content %s is not what was written", store.ErrDamaged, digest[:12])
 	}
 	return content, nil
 }
@@ -161,9 +162,9 @@ func readBlob(path string) ([]byte, error) {
 	defer expand.Close()
 
 	var content bytes.Buffer
-	n, err := io.Copy(&content, io.LimitReader(expand, MaxBlob+1))
-	if err == nil && n > MaxBlob {
-		err = fmt.Errorf("it has more than %d bytes", MaxBlob)
+	n, err := io.Copy(&content, io.LimitReader(expand, store.MaxBlob+1))
+	if err == nil && n > store.MaxBlob {
+		err = fmt.Errorf("it has more than %d bytes", store.MaxBlob)
 	}
 	return content.Bytes(), err
 }
@@ -171,8 +172,8 @@ func readBlob(path string) ([]byte, error) {
 // leftOver is the age of a file from which no process writes it any more.
 const leftOver = 24 * time.Hour
 
-// Collect implements [Store].
-func (f *Folder) Collect(ctx context.Context) (collected Collected, err error) {
+// Collect implements [store.Store].
+func (f *Store) Collect(ctx context.Context) (collected store.Collected, err error) {
 	err = f.change(ctx, write{clean: func(c *conn) error {
 		digests, err := readDigests(c, "SELECT DISTINCT digest FROM entries WHERE digest <> ''")
 		if err != nil {
@@ -190,7 +191,7 @@ func (f *Folder) Collect(ctx context.Context) (collected Collected, err error) {
 
 // deleteUnreferenced deletes those of some blobs that no entry refers to. A blob that stays by an
 // error is for Collect. No change runs meanwhile.
-func (f *Folder) deleteUnreferenced(c *conn, digests []string) {
+func (f *Store) deleteUnreferenced(c *conn, digests []string) {
 	for _, digest := range digests {
 		used, err := readDigests(c, "SELECT digest FROM entries WHERE digest = ? AND digest <> '' LIMIT 1", digest)
 		if err == nil && len(used) == 0 && validDigest.MatchString(digest) {
@@ -201,7 +202,7 @@ func (f *Folder) deleteUnreferenced(c *conn, digests []string) {
 
 // deleteUnused deletes the blobs that are not in use, and what writers have left behind. No
 // change runs meanwhile.
-func (f *Folder) deleteUnused(used map[string]bool) (collected Collected, err error) {
+func (f *Store) deleteUnused(used map[string]bool) (collected store.Collected, err error) {
 	root := filepath.Join(f.dir, blobFolder)
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

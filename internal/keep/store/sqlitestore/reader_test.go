@@ -1,18 +1,20 @@
-package store
+package sqlitestore
 
 import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // TestAReaderStopsNoWriter: it is in the midst of a log, while its owner changes the log, ends and
 // comes again.
 func TestAReaderStopsNoWriter(t *testing.T) {
 	dir := t.TempDir()
-	id := ID{Run, "a"}
+	id := runA
 	writes, reads := openTest(t, dir), openTest(t, dir)
-	if err := writes.Create(t.Context(), Log{ID: id}); err != nil {
+	if err := writes.Create(t.Context(), store.Log{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := writes.Acquire(t.Context(), id)
@@ -21,7 +23,7 @@ func TestAReaderStopsNoWriter(t *testing.T) {
 	}
 	add := func() {
 		t.Helper()
-		if err := writes.Append(t.Context(), lease, Entry{Kind: "step", Data: make([]byte, 64<<10)}); err != nil {
+		if err := writes.Append(t.Context(), lease, store.Entry{Kind: "step", Data: make([]byte, 64<<10)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +50,7 @@ func TestAReaderStopsNoWriter(t *testing.T) {
 	if err != nil || seen != 3 {
 		t.Errorf("the reader saw %d entries of its moment: %v", seen, err)
 	}
-	entries, err := reads.Entries(t.Context(), id, Query{})
+	entries, err := reads.Entries(t.Context(), id, store.Query{})
 	if err != nil || len(entries) != 103 {
 		t.Errorf("then there are %d entries, %v", len(entries), err)
 	}

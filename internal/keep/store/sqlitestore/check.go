@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"context"
@@ -19,10 +19,11 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// IsFolder reports whether a folder has a store, or what is left of one.
-func IsFolder(dir string) bool {
+// IsStore reports whether a folder has a store, or what is left of one.
+func IsStore(dir string) bool {
 	for _, name := range []string{DatabaseName, blobFolder} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
@@ -114,7 +115,7 @@ func (c *check) nameLost() {
 	locks, _ := os.ReadDir(filepath.Join(c.dir, lockFolder)) // without a folder, there are none
 	for _, lock := range locks {
 		kind, name, _ := strings.Cut(lock.Name(), "-")
-		if id := (ID{Kind(kind), name}); id.Check() == nil {
+		if id := (store.ID{Kind: store.Kind(kind), Name: name}); id.Check() == nil {
 			c.report.Add(damage.Finding{What: id.String(), Problem: "was in the database", Lost: "all of it"})
 		}
 	}
@@ -144,11 +145,11 @@ const (
 
 // adopt makes logs for entries whose log is lost, under its name if an index has it.
 func (c *check) adopt(path string, found *dbfile.Findings) error {
-	names := map[int64]ID{}
+	names := map[int64]store.ID{}
 	for _, row := range found.Lost {
 		kind, _ := row.Values["kind"].(string)
 		name, _ := row.Values["name"].(string)
-		if id := (ID{Kind(kind), name}); row.Table == "logs" && id.Check() == nil {
+		if id := (store.ID{Kind: store.Kind(kind), Name: name}); row.Table == "logs" && id.Check() == nil {
 			names[row.Rowid] = id
 		}
 	}
@@ -163,7 +164,7 @@ func (c *check) adopt(path string, found *dbfile.Findings) error {
 		for _, log := range orphans {
 			id, isKnown := names[log]
 			if !isKnown {
-				id = ID{Run, fmt.Sprintf("recovered-%d", log)}
+				id = store.ID{Kind: store.Run, Name: fmt.Sprintf("recovered-%d", log)}
 			}
 			err = errors.Join(err, w.do(adoptLog, log, string(id.Kind), id.Name, now().UnixNano()),
 				w.do(adoptCosts, log))
@@ -245,11 +246,11 @@ func checkBlob(path, digest string) error {
 	defer expand.Close()
 
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(expand, MaxBlob+1))
+	n, err := io.Copy(sum, io.LimitReader(expand, store.MaxBlob+1))
 	if system := (*fs.PathError)(nil); errors.As(err, &system) {
 		return err
 	}
-	if err != nil || n > MaxBlob {
+	if err != nil || n > store.MaxBlob {
 		return errNotWritten
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != digest {
@@ -278,14 +279,14 @@ func (c *check) reportBlobs() error {
 
 // badEntry is an entry that is damaged, or whose content is.
 type badEntry struct {
-	Log     ID     `json:"log"`
-	Seq     int64  `json:"seq"`
-	Turn    int    `json:"turn"`
-	Kind    string `json:"kind"`
-	Key     string `json:"key"`
-	Digest  string `json:"digest,omitempty"`
-	Data    []byte `json:"data"`
-	Problem string `json:"problem"`
+	Log     store.ID `json:"log"`
+	Seq     int64    `json:"seq"`
+	Turn    int      `json:"turn"`
+	Kind    string   `json:"kind"`
+	Key     string   `json:"key"`
+	Digest  string   `json:"digest,omitempty"`
+	Data    []byte   `json:"data"`
+	Problem string   `json:"problem"`
 }
 
 // checkRows looks at all entries.
@@ -309,14 +310,14 @@ func (c *check) checkRows(path string) error {
 	err = db.query(`SELECT e.seq, e.turn, e.kind, e.key, e.digest, e.data, e.sum, l.kind, l.name
 		FROM entries e JOIN logs l ON l.id = e.log ORDER BY e.seq`, nil, func(row *sqlite3.Stmt) error {
 		c.report.Records++
-		e := Entry{
+		e := store.Entry{
 			Turn: row.ColumnInt(1), Kind: row.ColumnText(2), Key: row.ColumnText(3), Digest: row.ColumnText(4),
 			Data: row.ColumnBlob(5, nil),
 		}
 		var problem string
 		state, isThere := c.blobs[e.Digest]
 		switch {
-		case int64(e.sum()) != row.ColumnInt64(6):
+		case int64(sumEntry(&e)) != row.ColumnInt64(6):
 			problem = "is not what was written"
 		case e.Digest != "" && !isThere && c.isThere(e.Digest): // it came after the look
 			return c.ctx.Err()
@@ -328,7 +329,7 @@ func (c *check) checkRows(path string) error {
 			return c.ctx.Err()
 		}
 		bad = append(bad, badEntry{
-			ID{Kind(row.ColumnText(7)), row.ColumnText(8)},
+			store.ID{Kind: store.Kind(row.ColumnText(7)), Name: row.ColumnText(8)},
 			row.ColumnInt64(0), e.Turn, e.Kind, e.Key, e.Digest,
 			e.Data, problem,
 		})

@@ -1,4 +1,6 @@
-package egress
+// Package endpoints reads the hosts and ports that a sandbox may reach. It links no HTTP, so that each
+// policy can check its list.
+package endpoints
 
 import (
 	"errors"
@@ -9,46 +11,52 @@ import (
 	"strings"
 )
 
-// endpoint is a host and a port that may be reached.
-type endpoint struct {
-	// host is a name in canonical form: ASCII in lower case, without a final dot.
-	host string
-	port uint16
+// Endpoint is a host and a port that may be reached.
+type Endpoint struct {
+	// Host is a name in canonical form: ASCII in lower case, without a final dot.
+	Host string
+	Port uint16
 }
 
 // String is HOST:PORT.
-func (e endpoint) String() string { return e.host + ":" + strconv.Itoa(int(e.port)) }
+func (e Endpoint) String() string { return e.Host + ":" + strconv.Itoa(int(e.Port)) }
 
-// parseEndpoints reads a list of HOST:PORT, as a person writes it.
-func parseEndpoints(texts []string) ([]endpoint, error) {
-	list := make([]endpoint, len(texts))
+// ParseAll reads a list of HOST:PORT, as a person writes it.
+func ParseAll(texts []string) ([]Endpoint, error) {
+	list := make([]Endpoint, len(texts))
 	for i, text := range texts {
 		var err error
-		if list[i], err = parseEndpoint(text); err != nil {
+		if list[i], err = Parse(text); err != nil {
 			return nil, fmt.Errorf("cannot use %q as HOST:PORT: %w", text, err)
 		}
 	}
 	return list, nil
 }
 
+// Check reports a text that is not HOST:PORT.
+func Check(texts []string) error {
+	_, err := ParseAll(texts)
+	return err
+}
+
 // maxHost is how long a name may be, by RFC 1035.
 const maxHost = 253
 
-// parseEndpoint reads HOST:PORT. A name beyond ASCII must be in its xn-- form. An address
+// Parse reads HOST:PORT. A name beyond ASCII must be in its xn-- form. An address
 // is refused: an endpoint names a service, and a listed name must not stand for the host's
 // own network. Models read the errors.
-func parseEndpoint(text string) (endpoint, error) {
+func Parse(text string) (Endpoint, error) {
 	host, port, ok := strings.Cut(text, ":")
 	if !ok {
-		return endpoint{}, errors.New("the port is missing: write it as in example.com:443")
+		return Endpoint{}, errors.New("the port is missing: write it as in example.com:443")
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
-		return endpoint{}, errors.New("give a port from 1 to 65535")
+		return Endpoint{}, errors.New("give a port from 1 to 65535")
 	}
 
 	host, err = canonicalHost(host)
-	return endpoint{host, uint16(n)}, err
+	return Endpoint{host, uint16(n)}, err
 }
 
 // canonicalHost is the one spelling of a name. It refuses what a resolver might take for

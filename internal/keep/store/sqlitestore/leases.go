@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"context"
@@ -10,68 +10,59 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/machine/filelock"
 )
 
-// Lease is the right to change a log. Each owner has a higher epoch than the one before it,
-// and a change under an older epoch fails.
-//
-// In a folder, the end of a process ends its leases, because they are locks of the operating
-// system. So no clock decides who owns a log.
-type Lease struct {
-	ID    ID
-	Epoch int64
-}
-
 const lockFolder = "locks"
 
-// Acquire implements [Store].
-func (f *Folder) Acquire(ctx context.Context, id ID) (Lease, error) {
+// Acquire implements [store.Store].
+func (f *Store) Acquire(ctx context.Context, id store.ID) (store.Lease, error) {
 	if err := id.Check(); err != nil {
-		return Lease{}, err
+		return store.Lease{}, err
 	}
 	if f.readOnly {
-		return Lease{}, ErrReadOnly
+		return store.Lease{}, store.ErrReadOnly
 	}
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.locks[id] != nil {
-		return Lease{}, &OwnedError{ID: id, Owner: "this process"}
+		return store.Lease{}, &store.OwnedError{ID: id, Owner: "this process"}
 	}
 
 	lock, err := os.OpenFile(f.lockPath(id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
+		return store.Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
 	}
 	lease, err := f.own(ctx, id, lock)
 	if err != nil {
-		return Lease{}, errors.Join(err, lock.Close())
+		return store.Lease{}, errors.Join(err, lock.Close())
 	}
 	f.locks[id] = lock
 	return lease, nil
 }
 
-func (f *Folder) lockPath(id ID) string {
+func (f *Store) lockPath(id store.ID) string {
 	return filepath.Join(f.dir, lockFolder, string(id.Kind)+"-"+id.Name)
 }
 
 // own makes this process the owner of a log, if nobody has locked its file. f.mu is held.
-func (f *Folder) own(ctx context.Context, id ID, lock *os.File) (Lease, error) {
+func (f *Store) own(ctx context.Context, id store.ID, lock *os.File) (store.Lease, error) {
 	got, err := filelock.Try(lock)
 	if err != nil {
-		return Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
+		return store.Lease{}, fmt.Errorf("cannot lock %s: %w", id, err)
 	}
 	if !got {
-		return Lease{}, &OwnedError{ID: id, Owner: f.ownerOf(id)}
+		return store.Lease{}, &store.OwnedError{ID: id, Owner: f.ownerOf(id)}
 	}
 
 	if f.closed {
-		return Lease{}, errClosed
+		return store.Lease{}, errClosed
 	}
 
 	done := make(chan error, 1)
-	lease := Lease{ID: id}
+	lease := store.Lease{ID: id}
 	w := write{done: done, do: func(c *conn) error {
 		log, err := findLog(c, id)
 		if err != nil {
@@ -88,7 +79,7 @@ func (f *Folder) own(ctx context.Context, id ID, lock *os.File) (Lease, error) {
 	case f.writes <- w:
 		return lease, explain(<-done)
 	case <-ctx.Done():
-		return Lease{}, context.Cause(ctx)
+		return store.Lease{}, context.Cause(ctx)
 	}
 }
 
@@ -101,8 +92,8 @@ func describeProcess() string {
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
-// Owner implements [Store].
-func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
+// Owner implements [store.Store].
+func (f *Store) Owner(ctx context.Context, id store.ID) (string, error) {
 	if err := errors.Join(ctx.Err(), id.Check()); err != nil {
 		return "", err
 	}
@@ -129,7 +120,7 @@ func (f *Folder) Owner(ctx context.Context, id ID) (string, error) {
 }
 
 // ownerOf names the owner of a log, as well as it is known.
-func (f *Folder) ownerOf(id ID) string {
+func (f *Store) ownerOf(id store.ID) string {
 	owner := ""
 	err := f.read(func(c *conn) error {
 		return c.query("SELECT owner FROM logs WHERE kind = ? AND name = ?",
@@ -144,8 +135,8 @@ func (f *Folder) ownerOf(id ID) string {
 	return owner
 }
 
-// Release implements [Store].
-func (f *Folder) Release(lease Lease) error {
+// Release implements [store.Store].
+func (f *Store) Release(lease store.Lease) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lock := f.locks[lease.ID]
@@ -157,7 +148,7 @@ func (f *Folder) Release(lease Lease) error {
 }
 
 // check returns the number of the log if the lease is the newest.
-func (l Lease) check(c *conn) (log int64, err error) {
+func checkLease(c *conn, l store.Lease) (log int64, err error) {
 	var epoch int64
 	err = c.query("SELECT id, epoch FROM logs WHERE kind = ? AND name = ?",
 		[]any{string(l.ID.Kind), l.ID.Name}, func(row *sqlite3.Stmt) error {
@@ -168,9 +159,9 @@ func (l Lease) check(c *conn) (log int64, err error) {
 	case err != nil:
 		return 0, err
 	case log == 0:
-		return 0, fmt.Errorf("%s: %w", l.ID, ErrNotFound)
+		return 0, fmt.Errorf("%s: %w", l.ID, store.ErrNotFound)
 	case epoch != l.Epoch:
-		return 0, fmt.Errorf("%s: %w", l.ID, ErrLost)
+		return 0, fmt.Errorf("%s: %w", l.ID, store.ErrLost)
 	}
 	return log, nil
 }

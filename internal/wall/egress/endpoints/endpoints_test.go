@@ -1,4 +1,4 @@
-package egress
+package endpoints
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func TestEndpoints(t *testing.T) {
 		"a_b.example.com:65535":  "a_b.example.com:65535",
 	} {
 		t.Run(text, func(t *testing.T) {
-			if e, err := parseEndpoint(text); err != nil || e.String() != want {
+			if e, err := Parse(text); err != nil || e.String() != want {
 				t.Errorf("%s: %v %v", text, e, err)
 			}
 		})
@@ -32,7 +32,7 @@ func TestEndpoints(t *testing.T) {
 		strings.Repeat("a", 64) + ".com:1", strings.Repeat("a.", 127) + "com:1",
 	} {
 		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
-			if e, err := parseEndpoint(text); err == nil {
+			if e, err := Parse(text); err == nil {
 				t.Errorf("%q was read as %v", text, e)
 			}
 		})
@@ -46,15 +46,15 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := parseEndpoint(text)
+		e, err := Parse(text)
 		if err != nil {
 			return
 		}
 
-		if again, err := parseEndpoint(e.String()); err != nil || again != e {
+		if again, err := Parse(e.String()); err != nil || again != e {
 			t.Fatalf("%q: %v is not canonical: %v %v", text, e, again, err)
 		}
-		if _, err := netip.ParseAddr(e.host); err == nil || net.ParseIP(e.host) != nil {
+		if _, err := netip.ParseAddr(e.Host); err == nil || net.ParseIP(e.Host) != nil {
 			t.Fatalf("%q is an address", text)
 		}
 	})

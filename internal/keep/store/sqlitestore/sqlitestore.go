@@ -1,4 +1,6 @@
-package store
+// Package sqlitestore is the store of a folder: a SQLite database, and large contents in files
+// beside it.
+package sqlitestore
 
 import (
 	"errors"
@@ -8,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Folder is the store of a folder. Several processes can use it at the same time.
-type Folder struct {
+// Store is the store of a folder. Several processes can use it at the same time.
+type Store struct {
 	dir      string
 	readOnly bool
 	copied   string       // the folder of a copied database, empty for none
@@ -27,19 +31,22 @@ type Folder struct {
 
 	mu     sync.Mutex
 	closed bool
-	locks  map[ID]*os.File
+	locks  map[store.ID]*os.File
 	sends  sync.WaitGroup // writes on their way to the writer
 
 	lasting sync.Map // folders whose names are on the disk
 }
 
-var _ Store = (*Folder)(nil)
+var _ store.Store = (*Store)(nil)
+
+// now is the clock. Its times are for people: no decision depends on it.
+var now = time.Now
 
 // DatabaseName is the name of the database in the folder of a store.
 const DatabaseName = "store.db"
 
 // Open opens the store of a folder and makes it if necessary. Only the user can read it.
-func Open(dir string) (*Folder, error) {
+func Open(dir string) (*Store, error) {
 	f, err := open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the store %s: %w", dir, advise(dir, explain(err)))
@@ -49,13 +56,13 @@ func Open(dir string) (*Folder, error) {
 
 // advise adds to the error of a damaged store what to do.
 func advise(dir string, err error) error {
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w: rlm store check %s says what is lost, and with --repair saves the rest", err, dir)
 	}
 	return err
 }
 
-func open(dir string) (_ *Folder, err error) {
+func open(dir string) (_ *Store, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, blobFolder), filepath.Join(dir, lockFolder)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
@@ -96,8 +103,8 @@ func open(dir string) (_ *Folder, err error) {
 		return nil, errors.Join(err, writer.close())
 	}
 
-	f := &Folder{
-		dir: dir, hold: hold, reader: reader, locks: map[ID]*os.File{},
+	f := &Store{
+		dir: dir, hold: hold, reader: reader, locks: map[store.ID]*os.File{},
 		writes: make(chan write, maxGroup), ended: make(chan struct{}),
 	}
 	go f.serveWrites(writer)
@@ -105,7 +112,7 @@ func open(dir string) (_ *Folder, err error) {
 }
 
 // CheckMissing refuses a folder that has lost its database: a new one would be empty. The error is
-// [ErrDamaged].
+// [store.ErrDamaged].
 func CheckMissing(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, DatabaseName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -113,14 +120,14 @@ func CheckMissing(dir string) error {
 	for _, pattern := range []string{filepath.Join(blobFolder, "*", "*"), filepath.Join(lockFolder, "*")} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern)) // hidden files are not finished yet
 		if err != nil || len(found) > 0 {
-			return errors.Join(err, fmt.Errorf("%w: %s is missing", ErrDamaged, DatabaseName))
+			return errors.Join(err, fmt.Errorf("%w: %s is missing", store.ErrDamaged, DatabaseName))
 		}
 	}
 	return nil
 }
 
 // OpenReadOnly opens the store of a folder to read it, also a folder that cannot be written.
-func OpenReadOnly(dir string) (*Folder, error) {
+func OpenReadOnly(dir string) (*Store, error) {
 	f, err := openReadOnly(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the store %s: %w", dir, advise(dir, explain(err)))
@@ -130,7 +137,7 @@ func OpenReadOnly(dir string) (*Folder, error) {
 
 // OpenToRead opens the store of a folder to read it, and makes it if necessary. It opens a folder
 // that cannot be written as [OpenReadOnly] does.
-func OpenToRead(dir string) (*Folder, error) {
+func OpenToRead(dir string) (*Store, error) {
 	f, err := Open(dir)
 	if err == nil {
 		return f, nil
@@ -141,11 +148,11 @@ func OpenToRead(dir string) (*Folder, error) {
 	return nil, err
 }
 
-// IsReadOnly reports whether every change fails with [ErrReadOnly].
-func (f *Folder) IsReadOnly() bool { return f.readOnly }
+// IsReadOnly reports whether every change fails with [store.ErrReadOnly].
+func (f *Store) IsReadOnly() bool { return f.readOnly }
 
-func openReadOnly(dir string) (_ *Folder, err error) {
-	f := &Folder{dir: dir, readOnly: true}
+func openReadOnly(dir string) (_ *Store, err error) {
+	f := &Store{dir: dir, readOnly: true}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.removeCopy(), f.hold.Close())
@@ -188,7 +195,7 @@ func openReadOnly(dir string) (_ *Folder, err error) {
 const logSuffix = "-wal"
 
 // copyDatabase copies a database and its log to where the index of the log can be made.
-func (f *Folder) copyDatabase(path string) (copied string, err error) {
+func (f *Store) copyDatabase(path string) (copied string, err error) {
 	if f.copied, err = os.MkdirTemp("", "rlm-store-"); err != nil {
 		return "", err
 	}
@@ -217,7 +224,7 @@ func copyFile(from, to string) error {
 }
 
 // removeCopy removes what copyDatabase has made.
-func (f *Folder) removeCopy() error {
+func (f *Store) removeCopy() error {
 	if f.copied == "" {
 		return nil
 	}
@@ -257,8 +264,8 @@ func connectWriter(path string) (*conn, error) {
 	return c, nil
 }
 
-// Close implements [Store].
-func (f *Folder) Close() error {
+// Close implements [store.Store].
+func (f *Store) Close() error {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
@@ -291,7 +298,7 @@ func (f *Folder) Close() error {
 }
 
 // read runs work on the connection that reads.
-func (f *Folder) read(work func(*conn) error) error {
+func (f *Store) read(work func(*conn) error) error {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	return explain(work(f.reader))

@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlmhq/rlm/internal/keep/damage"
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // fillMore makes a store with some runs and sessions. It calls copied while the store is open.
@@ -23,11 +24,11 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 	dir = t.TempDir()
 	f := openTest(t, dir)
 	for i := range 6 {
-		id := ID{Run, fmt.Sprintf("run-%d", i)}
+		id := store.ID{Kind: store.Run, Name: fmt.Sprintf("run-%d", i)}
 		if i%3 == 2 {
-			id = ID{Session, fmt.Sprintf("session-%d", i)}
+			id = store.ID{Kind: store.Session, Name: fmt.Sprintf("session-%d", i)}
 		}
-		if err := f.Create(t.Context(), Log{ID: id, Title: strings.Repeat("why? ", i)}); err != nil {
+		if err := f.Create(t.Context(), store.Log{ID: id, Title: strings.Repeat("why? ", i)}); err != nil {
 			t.Fatal(err)
 		}
 		lease, err := f.Acquire(t.Context(), id)
@@ -35,9 +36,9 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 			t.Fatal(err)
 		}
 		for turn := range 5 {
-			e := Entry{
+			e := store.Entry{
 				Turn: turn, Kind: "step", Key: fmt.Sprint(turn), Data: []byte(strings.Repeat(id.Name, 30*turn*turn)),
-				Cost: Cost{Calls: 1, USD: 0.5},
+				Cost: store.Cost{Calls: 1, USD: 0.5},
 			}
 			if turn%2 == 1 {
 				e.Kind, e.Blob = "commit", bytes.Repeat([]byte(id.Name), 100+turn)
@@ -46,7 +47,7 @@ func fillMore(t *testing.T, copied func(dir string)) (dir string) {
 				t.Fatal(err)
 			}
 		}
-		err = f.SetState(t.Context(), lease, State{Status: "answered", Turn: 4})
+		err = f.SetState(t.Context(), lease, store.State{Status: "answered", Turn: 4})
 		if err := errors.Join(err, f.Release(lease)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,15 +67,15 @@ func contentOf(t *testing.T, dir string) (has map[string]string, refused []strin
 		return nil, nil, err
 	}
 	defer f.Close()
-	logs, err := f.Logs(t.Context(), Filter{})
+	logs, err := f.Logs(t.Context(), store.Filter{})
 	if err != nil {
 		return nil, nil, err
 	}
 	has = map[string]string{}
 	for _, log := range logs {
 		has[log.String()] = fmt.Sprint(log.Title, log.Status, log.Turn, log.Spent)
-		entries, err := f.Entries(t.Context(), log.ID, Query{})
-		if errors.Is(err, ErrDamaged) {
+		entries, err := f.Entries(t.Context(), log.ID, store.Query{})
+		if errors.Is(err, store.ErrDamaged) {
 			refused = append(refused, log.String())
 			continue
 		} else if err != nil {
@@ -87,7 +88,7 @@ func contentOf(t *testing.T, dir string) (has map[string]string, refused []strin
 				continue
 			}
 			content, err := f.Blob(t.Context(), e.Digest)
-			if errors.Is(err, ErrDamaged) {
+			if errors.Is(err, store.ErrDamaged) {
 				refused = append(refused, name)
 			} else if err != nil {
 				t.Fatal(err)
@@ -174,7 +175,7 @@ func TestDamageOfAStoreIsFoundAndRepaired(t *testing.T) {
 			t.Errorf("%s: the check finds nothing, but %d of %d are there, %v are refused: %v",
 				how, len(has), len(truth), refused, err)
 		}
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: %v", how, err)
 		}
 		expectTruth(t, how, has, truth, refused)
@@ -280,7 +281,7 @@ func TestAStoreWithoutItsDatabaseIsRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, DatabaseName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "is missing") {
+	if _, err := Open(dir); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("got %v", err)
 	}
 	q := damage.NewQuarantine(dir)

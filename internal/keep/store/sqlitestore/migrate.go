@@ -1,4 +1,4 @@
-package store
+package sqlitestore
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
+	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
 // migrations make a database of version n+1 of one of version n. Never change one that was
@@ -120,7 +121,7 @@ func checkVersion(c *conn) (int, error) {
 		return 0, fmt.Errorf("it has version %d, and this program reads up to version %d: "+
 			"use the newer program, or name another folder", version, len(migrations))
 	case version > 0 && id != applicationID:
-		return 0, fmt.Errorf("%w: it is the database of another program", ErrDamaged)
+		return 0, fmt.Errorf("%w: it is the database of another program", store.ErrDamaged)
 	}
 	return version, nil
 }

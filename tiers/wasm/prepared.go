@@ -1,0 +1,162 @@
+package wasm
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed" // the difference
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/rlmhq/rlm/internal/machine/artefact"
+	"github.com/rlmhq/rlm/internal/machine/codecache"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/python/pykernel"
+)
+
+// What the prepared image has that the shipped one lacks is part of the program. A change of the
+// Python runtime makes it stale: then the first start on a machine prepares the image, as derive
+// does, until `make image` has renewed the files.
+
+//go:embed prepared.json
+var preparedAbout []byte
+
+//go:embed prepared.zst
+var preparedData []byte
+
+// difference describes the file prepared.zst.
+type difference struct {
+	// Key is that of sourcesKey.
+	Key   string
+	Image cachedImage
+	// Changed are the pages that differ from the shipped image. The file has them one after
+	// another, each byte XOR the shipped one.
+	Changed []span
+	File    artefact.Artefact
+}
+
+var errStale = errors.New("the program has no image of this version of the Python runtime")
+
+// adoptPrepared makes the image of the shipped one and the difference, or takes the one that
+// unpackAhead has made.
+func (e *engine) adoptPrepared() error {
+	unpacked := ahead.Swap(nil)
+	if unpacked == nil || unpacked.key != e.options.sourcesKey() {
+		unpacked = e.options.unpack()
+	}
+	<-unpacked.done
+	if unpacked.err != nil {
+		return unpacked.err
+	}
+
+	e.image, e.layout = unpacked.image, unpacked.layout
+	e.image.hot = e.layout.Hot
+	return nil
+}
+
+// unpacking is an image in the making.
+type unpacking struct {
+	key    string
+	done   chan struct{}
+	image  *image
+	layout layout
+	err    error
+}
+
+// ahead is the image that unpackAhead has begun, until an engine takes it.
+var ahead atomic.Pointer[unpacking]
+
+// unpackAhead begins to unpack the image while this goroutine unpacks the machine code.
+func (o Options) unpackAhead() { ahead.Store(o.unpack()) }
+
+// unpack begins to unpack the image.
+func (o Options) unpack() *unpacking {
+	u := &unpacking{key: o.sourcesKey(), done: make(chan struct{})}
+	go func() {
+		defer close(u.done)
+		var d difference
+		if u.err = json.Unmarshal(preparedAbout, &d); u.err != nil {
+			return
+		}
+		if d.Key != u.key {
+			u.err = errStale
+			return
+		}
+		u.image, u.err = fillImage(d.Image.Size, d.fill)
+		u.layout = d.Image.Layout
+	}()
+	return u
+}
+
+// fill writes the image into memory of zeros.
+func (d *difference) fill(memory []byte) error {
+	type unpacked struct {
+		data []byte
+		err  error
+	}
+	changes := make(chan unpacked, 1)
+	go func() {
+		data, err := d.File.Decompress(preparedData)
+		changes <- unpacked{data, err}
+	}()
+
+	err := cpython.ImageInto(memory)
+	change := <-changes
+	if err := errors.Join(err, change.err); err != nil {
+		return err
+	}
+	if uint64(len(change.data)) != length(d.Changed) {
+		return errors.New("prepared.json does not describe prepared.zst")
+	}
+	for _, run := range d.Changed {
+		page := memory[run.Start:run.End]
+		change.data = change.data[subtle.XORBytes(page, page, change.data):]
+	}
+	return nil
+}
+
+// sourcesKey hashes what the prepared image is made of, on each machine.
+func (o Options) sourcesKey() string {
+	h := sha256.New()
+	m := cpython.Manifest()
+	_, _ = io.WriteString(h, imageFormat+m.Module.SHA256+m.Image.SHA256)
+	pykernel.HashSources(h)
+	_, _ = io.WriteString(h, "\x00"+o.Preload)
+	if o.isCounted {
+		_, _ = io.WriteString(h, "\x00counted")
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Difference prepares the image anew, and returns the files prepared.json and prepared.zst.
+func (t *tier) Difference(ctx context.Context) (about, data []byte, err error) {
+	e := &engine{options: t.options, idle: newIdleList(), cache: &codecache.Cache{Log: t.options.Log}}
+	e.name, _ = t.options.engine()
+	if e.program, err = e.loadProgram(ctx); err == nil {
+		err = e.derive(ctx)
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err != nil {
+		return nil, nil, err
+	}
+
+	view := e.image.view
+	shipped := make([]byte, len(view))
+	if err := cpython.ImageInto(shipped); err != nil {
+		return nil, nil, err
+	}
+	subtle.XORBytes(shipped, shipped, view)
+	d := difference{
+		Key: t.options.sourcesKey(), Image: cachedImage{e.image.size, nonzero(view), e.layout},
+		Changed: dirtyRuns(shipped),
+	}
+	if d.File, data, err = artefact.Compress("prepared.zst", packed(shipped, d.Changed)); err != nil {
+		return nil, nil, err
+	}
+
+	about, err = json.MarshalIndent(d, "", "\t")
+	return append(about, '\n'), data, err
+}
