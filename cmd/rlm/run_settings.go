@@ -45,7 +45,7 @@ func registry(e *env, neverAsked bool) (*providers.Registry, error) {
 		Record:   c.Record,
 		Replay:   c.Replay,
 		Unasked:  neverAsked,
-		HTTP: llm.HTTP{
+		HTTP: providers.HTTP{
 			Timeout: c.RequestTimeout, Attempts: int(c.RequestAttempts), AllowHTTP: c.AllowHTTP,
 			Outage: outage,
 			Wait: func(err *llm.Error, pause time.Duration) {

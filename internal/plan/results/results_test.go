@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/plan/results"
+	"github.com/rlmhq/rlm/router"
 	"github.com/rlmhq/rlm/tiers"
 )
 
 // TestTheNamesOfAResultStay: clients read them, and the types of package tiers have them.
 func TestTheNamesOfAResultStay(t *testing.T) {
-	result := rlm.Result{Tier: "wasm", Result: tiers.Result{
+	result := router.Result{Tier: "wasm", Result: tiers.Result{
 		Status:    tiers.StatusRaised,
 		Exception: &tiers.Exception{Type: "SystemExit", Message: "3", Traceback: "T", ExitCode: 3},
 		Denied:    []tiers.Denial{{Target: "a:1", Reason: "why"}},

@@ -175,7 +175,7 @@ func ask(t *testing.T, url, format string, streamed bool, kinds []error) {
 		}
 		return ""
 	}
-	registry, err := providers.New(providers.Options{Env: env, HTTP: llm.HTTP{
+	registry, err := providers.New(providers.Options{Env: env, HTTP: providers.HTTP{
 		Timeout: patience, Attempts: 1, Outage: -1, MaxResponse: mostOfAReply,
 	}})
 	if err != nil {

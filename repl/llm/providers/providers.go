@@ -13,10 +13,15 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
 	"github.com/rlmhq/rlm/repl/llm/internal/record"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
+
+// HTTP sets timeouts, retries and limits of requests to a model server. Zero values mean the
+// defaults.
+type HTTP = httpclient.HTTP
 
 // Options say where models are and how to reach them.
 type Options struct {
@@ -26,7 +31,7 @@ type Options struct {
 	Keys     map[string]llm.Secret // by provider; they take precedence over Env
 	BaseURLs map[string]string     // by provider; they take precedence over Env
 	Default  string                // the provider of names without one; "openai" if empty
-	HTTP     llm.HTTP              // for all providers
+	HTTP     HTTP                  // for all providers
 	Prices   string                // a price table that takes precedence over servers and the built-in one
 	// Windows and Rates take precedence over Prices. Their keys are full names of models,
 	// in which * stands for any text. A window is in tokens, and only the price of tokens

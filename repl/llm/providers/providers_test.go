@@ -37,7 +37,7 @@ func with(pairs ...string) providers.Options { return providers.Options{Env: env
 
 func TestWhatIsMissingIsNamed(t *testing.T) {
 	anthropic := providers.Options{Default: "anthropic"}
-	header := llm.HTTP{Headers: map[string]string{"X": "y\r\nZ: hunter2"}}
+	header := providers.HTTP{Headers: map[string]string{"X": "y\r\nZ: hunter2"}}
 	const endpoint = "https://x.openai.azure.com"
 	for _, c := range []struct {
 		name, model string
@@ -279,7 +279,7 @@ func TestRejectedPartsAreLeftOutAndRemembered(t *testing.T) {
 func TestCheckTellsWhetherAModelCanBeAsked(t *testing.T) {
 	for _, format := range formats {
 		t.Run(format, func(t *testing.T) {
-			hasty := llm.HTTP{Outage: time.Millisecond}
+			hasty := providers.HTTP{Outage: time.Millisecond}
 			server, model := setUp(t, format, hasty, reply("x"))
 			if err := llm.Check(t.Context(), model.Provider, "any"); err != nil &&
 				format != "azure" {

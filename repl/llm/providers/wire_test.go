@@ -27,11 +27,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var formats = []string{"openai", "anthropic", "azure", "ollama"}
 
 // quick makes retries wait for milliseconds.
-var quick = llm.HTTP{FirstWait: time.Millisecond}
+var quick = providers.HTTP{FirstWait: time.Millisecond}
 
 // setUp starts a server and resolves one of its models.
 func setUp(
-	t *testing.T, format string, config llm.HTTP, answer llm.Func,
+	t *testing.T, format string, config providers.HTTP, answer llm.Func,
 ) (*llmtest.Server, llm.Model) {
 	t.Helper()
 	server := llmtest.Start(answer)
@@ -52,7 +52,7 @@ func setUp(
 // each runs a test for each format, streamed and whole. The caller that the test receives
 // makes the calls.
 func each(
-	t *testing.T, config llm.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller),
+	t *testing.T, config providers.HTTP, answer llm.Func, test func(s *llmtest.Server, c caller),
 ) {
 	t.Helper()
 	for _, format := range formats {
@@ -253,7 +253,7 @@ func TestFailuresHaveKinds(t *testing.T) {
 		{"redirect without end", llmtest.Redirect(307, "/v1/messages"), kind.ErrRedirect, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := llm.HTTP{
+			config := providers.HTTP{
 				FirstWait: time.Millisecond, Attempts: 2, Outage: 5 * time.Millisecond,
 				MaxResponse: 1 << 20,
 			}
@@ -324,7 +324,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var waited atomic.Int64
-			config := llm.HTTP{Wait: func(err *llm.Error, pause time.Duration) {
+			config := providers.HTTP{Wait: func(err *llm.Error, pause time.Duration) {
 				if !errors.Is(err, kind.ErrRateLimited) || pause < err.RetryAfter {
 					t.Errorf("waits %s for %v, which asks for %s", pause, err, err.RetryAfter)
 				}
@@ -342,7 +342,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 }
 
 func TestAWaitBeyondTheDeadlineDoesNotBegin(t *testing.T) {
-	server, model := setUp(t, "openai", llm.HTTP{MaxWait: time.Hour}, reply("x"))
+	server, model := setUp(t, "openai", providers.HTTP{MaxWait: time.Hour}, reply("x"))
 	server.Fail(llmtest.Status(429, "", "", "600"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -404,7 +404,7 @@ func TestSlownessEndsByTheTimeout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var again atomic.Int64 // a busy server may not see a request in time
-			config := llm.HTTP{
+			config := providers.HTTP{
 				Timeout: 50 * time.Millisecond, FirstWait: time.Millisecond,
 				Attempts: 2, Wait: func(*llm.Error, time.Duration) { again.Add(1) },
 			}
@@ -431,7 +431,7 @@ func TestACancelledContextEndsACallWithItsCause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			paused := make(chan struct{}, 1)
-			config := llm.HTTP{Wait: func(*llm.Error, time.Duration) { paused <- struct{}{} }}
+			config := providers.HTTP{Wait: func(*llm.Error, time.Duration) { paused <- struct{}{} }}
 			each(t, config, reply(long), func(s *llmtest.Server, c caller) {
 				t := c.T
 				ctx, cancel := context.WithCancelCause(t.Context())

@@ -25,7 +25,7 @@ type Options struct {
 	Name    string     // of the provider
 	BaseURL string     // without the version: https://api.anthropic.com
 	Key     llm.Secret // may be empty
-	HTTP    llm.HTTP
+	HTTP    httpclient.HTTP
 }
 
 // Provider asks one server.

@@ -24,7 +24,7 @@ type Options struct {
 	Key       llm.Secret
 	KeyHeader string // the header that carries the key
 	KeyPrefix string // what stands before the key, such as "Bearer "
-	HTTP      llm.HTTP
+	HTTP      HTTP
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 )
 
 // setDefaults replaces what is not positive.
-func setDefaults(p *llm.HTTP) {
+func setDefaults(p *HTTP) {
 	setDefault(&p.Timeout, defaultTimeout)
 	setDefault(&p.Attempts, defaultAttempts)
 	if p.Outage == 0 { // a negative one means no retries

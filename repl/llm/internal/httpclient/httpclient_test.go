@@ -54,7 +54,7 @@ func TestRetryAfterIsReadInEveryForm(t *testing.T) {
 func TestPausesGrowWithinBounds(t *testing.T) {
 	c, err := New(Options{
 		BaseURL: "http://localhost",
-		HTTP:    llm.HTTP{FirstWait: time.Second, MaxWait: 10 * time.Second},
+		HTTP:    HTTP{FirstWait: time.Second, MaxWait: 10 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

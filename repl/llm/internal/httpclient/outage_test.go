@@ -22,7 +22,7 @@ type fakeServer func(since time.Duration, r *http.Request) (*http.Response, erro
 
 // client returns a client of the server. It belongs into a bubble of synctest, whose time
 // passes at once.
-func (f fakeServer) client(t *testing.T, p llm.HTTP) *Client {
+func (f fakeServer) client(t *testing.T, p HTTP) *Client {
 	t.Helper()
 	begun := time.Now()
 	p.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -97,7 +97,7 @@ func TestACallSurvivesAnOutage(t *testing.T) {
 						return away()
 					}
 					return reply(200, `1`)
-				}).client(t, llm.HTTP{})
+				}).client(t, HTTP{})
 				if _, err := call(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +125,7 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server fakeServer
-		policy llm.HTTP
+		policy HTTP
 		after  time.Duration // at least; five more seconds at most
 		calls  int           // 0 for any number
 		reason string
@@ -133,25 +133,25 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 		{
 			"away for good",
 			func(time.Duration, *http.Request) (*http.Response, error) { return reply(503, "") },
-			llm.HTTP{},
+			HTTP{},
 			5 * time.Minute, 0, "given up after 5m0s: raise --outage",
 		},
 		{
 			"a short patience",
 			func(time.Duration, *http.Request) (*http.Response, error) { return reply(503, "") },
-			llm.HTTP{Outage: 20 * time.Second},
+			HTTP{Outage: 20 * time.Second},
 			20 * time.Second, 0, "given up after 20s",
 		},
 		{
 			"no patience",
 			func(time.Duration, *http.Request) (*http.Response, error) { return reply(503, "away") },
-			llm.HTTP{Outage: -1},
+			HTTP{Outage: -1},
 			0, 1, "away",
 		},
 		{
 			"nothing ever answered",
 			func(time.Duration, *http.Request) (*http.Response, error) { return refuse() },
-			llm.HTTP{},
+			HTTP{},
 			10 * time.Second, 0, "refused: given up after 10s: check the address",
 		},
 		{
@@ -159,13 +159,13 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 			func(time.Duration, *http.Request) (*http.Response, error) {
 				return reply(429, "slow down", "Retry-After", "600")
 			},
-			llm.HTTP{},
+			HTTP{},
 			0, 1, "slow down: the server asks to wait 10m0s, but the run waits at most 5m0s",
 		},
 		{
 			"never JSON",
 			func(time.Duration, *http.Request) (*http.Response, error) { return reply(200, "<html>") },
-			llm.HTTP{FirstWait: time.Millisecond},
+			HTTP{FirstWait: time.Millisecond},
 			0, 5, "malformed reply",
 		},
 		{
@@ -174,7 +174,7 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			},
-			llm.HTTP{Timeout: time.Second, Attempts: 3, FirstWait: time.Millisecond},
+			HTTP{Timeout: time.Second, Attempts: 3, FirstWait: time.Millisecond},
 			3 * time.Second, 3, "waited 1s",
 		},
 		{
@@ -182,7 +182,7 @@ func TestACallIsGivenUpWithTheReason(t *testing.T) {
 			func(time.Duration, *http.Request) (*http.Response, error) {
 				return reply(500, "the grammar has a bug")
 			},
-			llm.HTTP{FirstWait: time.Millisecond},
+			HTTP{FirstWait: time.Millisecond},
 			0, 5, "the grammar has a bug",
 		},
 	} {
@@ -221,7 +221,7 @@ func TestOneBadReplyIsAskedForAgain(t *testing.T) {
 					return reply(200, text)
 				}
 				return reply(200, "1")
-			}).client(t, llm.HTTP{})
+			}).client(t, HTTP{})
 			done, err := call(t.Context(), c)
 			if err != nil || done.Attempts != 2 || done.wasted.InputTokens != 10 {
 				t.Errorf("%s: got %+v, %v", name, done, err)
@@ -238,7 +238,7 @@ func TestTheTimeOfTheRunBoundsTheWait(t *testing.T) {
 		} {
 			c := fakeServer(func(time.Duration, *http.Request) (*http.Response, error) {
 				return reply(503, "", "Retry-After", asked)
-			}).client(t, llm.HTTP{})
+			}).client(t, HTTP{})
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			_, err := call(ctx, c)
 			if !errors.Is(err, kind.ErrServer) || !strings.Contains(err.Error(), reason) || ctx.Err() != nil {
@@ -253,7 +253,7 @@ func TestAnInterruptEndsTheWaitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fakeServer(func(time.Duration, *http.Request) (*http.Response, error) {
 			return reply(503, "")
-		}).client(t, llm.HTTP{})
+		}).client(t, HTTP{})
 		stop := errors.New("the user pressed a key")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
@@ -275,7 +275,7 @@ func TestAServerMayComeUpWhileARunBegins(t *testing.T) {
 				return reply(503, `{"error":{"message":"Loading model","code":503}}`)
 			}
 			return reply(200, `{"data":[]}`)
-		}).client(t, llm.HTTP{})
+		}).client(t, HTTP{})
 		told := &waits{}
 		var list map[string]any
 		err := c.Fetch(callnotes.With(t.Context(), told), Call{Path: "/models"}, &list)

@@ -130,7 +130,7 @@ func TestACallsPlaceIsFreeWhileItPauses(t *testing.T) {
 	}))
 	defer server.Close()
 
-	c, err := New(Options{Name: "test", BaseURL: server.URL, HTTP: llm.HTTP{
+	c, err := New(Options{Name: "test", BaseURL: server.URL, HTTP: HTTP{
 		FirstWait: time.Millisecond, MaxWait: 20 * time.Millisecond, Outage: time.Minute,
 	}})
 	if err != nil {

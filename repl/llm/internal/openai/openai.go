@@ -34,7 +34,7 @@ type Options struct {
 	Unlisted bool
 	// Describes says where else the server describes its models.
 	Describes Description
-	HTTP      llm.HTTP
+	HTTP      httpclient.HTTP
 }
 
 // Provider asks one server.

@@ -1,8 +1,10 @@
-package llm
+package httpclient
 
 import (
 	"net/http"
 	"time"
+
+	"github.com/rlmhq/rlm/repl/llm"
 )
 
 // HTTP sets timeouts, retries and limits of requests to a model server. Zero values mean the
@@ -26,5 +28,5 @@ type HTTP struct {
 	Headers   map[string]string // sent with every request, such as HTTP-Referer for OpenRouter
 	Transport http.RoundTripper // nil for one that each provider makes
 	// Wait is called before the pause that precedes a further attempt; nil for no call.
-	Wait func(err *Error, pause time.Duration)
+	Wait func(err *llm.Error, pause time.Duration)
 }
