@@ -15,10 +15,21 @@ import (
 )
 
 func Example() {
-	ctx := context.Background()
+	if err := listTools(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// rlm_close
+	// rlm_exec
+	// rlm_files
+	// rlm_open
+}
+
+// listTools asks a server for its tools, as a host does.
+func listTools(ctx context.Context) error {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer engine.Close()
 
@@ -31,7 +42,7 @@ func Example() {
 		},
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer server.Close()
 	web := httptest.NewServer(server.Handler())
@@ -40,19 +51,15 @@ func Example() {
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "host"}, nil).Connect(ctx,
 		&sdk.StreamableClientTransport{Endpoint: web.URL}, nil)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer client.Close()
 	tools, err := client.ListTools(ctx, nil)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for _, tool := range tools.Tools {
 		fmt.Println(tool.Name)
 	}
-	// Output:
-	// rlm_close
-	// rlm_exec
-	// rlm_files
-	// rlm_open
+	return nil
 }

@@ -42,7 +42,7 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 		}
 	}
 
-	root := filepath.Join("..")
+	root := ".."
 	named := map[string]bool{}
 	for path, expressions := range map[string][]string{
 		"alerts": alertExpressions(t, filepath.Join(root, "deploy/compose/prometheus/alerts.yaml")),

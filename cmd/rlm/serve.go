@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -164,16 +165,12 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	if err != nil && !isBeside {
 		return &exitError{exitUsage, err}
 	}
-	defer func() { err = errors.Join(err, claim.Close()) }()
-	var certs *acme.Certificates
-	if f.acme != "" {
-		certs, err = acme.New(acme.Options{
-			Hosts: f.hosts, Authority: f.acme, Email: f.email, Dir: filepath.Join(dir, "acme"), Log: e.log,
-		})
-		if err != nil {
-			return &exitError{exitUsage, fmt.Errorf("--acme: %w", err)}
-		}
-		secure = certs.Config()
+	if claim != nil {
+		defer func() { err = errors.Join(err, claim.Close()) }()
+	}
+	certs, secure, err := f.openCertificates(dir, secure, e.log)
+	if err != nil {
+		return err
 	}
 
 	e.settings.Store = data.Store()
@@ -216,6 +213,24 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return f.serve(ctx, s, secure, certs, note)
+}
+
+// openCertificates returns the certificates of the flags' authority, and a configuration with them.
+// Without an authority it returns the given configuration.
+func (f *serveFlags) openCertificates(
+	dir string, given *tls.Config, log *slog.Logger,
+) (*acme.Certificates, *tls.Config, error) {
+	if f.acme == "" {
+		return nil, given, nil
+	}
+
+	certs, err := acme.New(acme.Options{
+		Hosts: f.hosts, Authority: f.acme, Email: f.email, Dir: filepath.Join(dir, "acme"), Log: log,
+	})
+	if err != nil {
+		return nil, nil, &exitError{exitUsage, fmt.Errorf("--acme: %w", err)}
+	}
+	return certs, certs.Config(), nil
 }
 
 // openEngine returns an engine whose tier wasm runs in workers, unless the flags forbid it.

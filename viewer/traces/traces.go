@@ -27,12 +27,14 @@ const (
 	maxText  = 20_000 // characters of an event; loops write fewer
 )
 
-// The facts of a loop, and what a journal says of a whole record.
-type (
-	Metadata  = trajectory.Metadata
-	CodeBlock = trajectory.CodeBlock
-	Rebuilt   = trajectory.Rebuilt
-)
+// Metadata has the facts of a loop.
+type Metadata = trajectory.Metadata
+
+// CodeBlock is a snippet of a turn, with its output.
+type CodeBlock = trajectory.CodeBlock
+
+// Rebuilt is a record that was made of a journal.
+type Rebuilt = trajectory.Rebuilt
 
 // Loop is one loop of a record.
 type Loop struct {
