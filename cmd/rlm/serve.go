@@ -230,7 +230,8 @@ func (f *serveFlags) openCertificates(
 	if err != nil {
 		return nil, nil, &exitError{exitUsage, fmt.Errorf("--acme: %w", err)}
 	}
-	return certs, certs.Config(), nil
+	secure := certs.Config()
+	return certs, secure, nil
 }
 
 // openEngine returns an engine whose tier wasm runs in workers, unless the flags forbid it.
