@@ -53,7 +53,7 @@ func (e *Engine) keepRun(
 }
 
 // openJournal opens the journal of a run, and checks its pins.
-func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Journal, error) {
+func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Log, error) {
 	s, err := e.store.open(false)
 	if err != nil {
 		return nil, err

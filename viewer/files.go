@@ -179,7 +179,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 	}
 
 	if trajectory.IsJournal(begin[:n]) {
-		return ReadJournal(file)
+		return ReadRunLog(file)
 	}
 	return ReadTrajectory(file)
 }

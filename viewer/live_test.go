@@ -57,7 +57,7 @@ const (
 
 // TestAJournalThatGrowsIsATree: the record has the turns that count, the steps have the others.
 func TestAJournalThatGrowsIsATree(t *testing.T) {
-	var j viewer.JournalReader
+	var j viewer.RunLogReader
 	for _, c := range []struct {
 		add          []string
 		status, want string
@@ -205,7 +205,7 @@ func TestAListShowsThatARunHasEnded(t *testing.T) {
 // TestAJournalHasFewNotes adds damaged lines one after another, as a run that goes on does.
 func TestAJournalHasFewNotes(t *testing.T) {
 	t.Parallel()
-	var j viewer.JournalReader
+	var j viewer.RunLogReader
 	add := func(lines string) {
 		if err := j.Add(strings.NewReader(lines)); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ type storedRun struct {
 
 	mu      sync.Mutex
 	journal *runlog.Reader
-	tree    JournalReader
+	tree    RunLogReader
 	// latest is what all viewers of the run share until there is news: each keeps the run that
 	// it has seen last.
 	latest *Run
@@ -127,7 +127,7 @@ func (o *storedRun) read(ctx context.Context) (*Run, error) {
 		return o.latest, nil
 	}
 	if news.IsAnew {
-		o.tree = JournalReader{}
+		o.tree = RunLogReader{}
 	}
 
 	r, w := io.Pipe()

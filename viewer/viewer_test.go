@@ -423,7 +423,7 @@ func FuzzRead(f *testing.F) {
 		for _, read := range []func() (*viewer.Run, error){
 			func() (*viewer.Run, error) { return viewer.ReadPath(dir) },
 			func() (*viewer.Run, error) { return viewer.ReadTrajectory(bytes.NewReader(data)) },
-			func() (*viewer.Run, error) { return viewer.ReadJournal(bytes.NewReader(data)) },
+			func() (*viewer.Run, error) { return viewer.ReadRunLog(bytes.NewReader(data)) },
 		} {
 			run, err := read()
 			if err != nil {

@@ -212,7 +212,7 @@ func (d *killedRun) finish(server *llmtest.Server) {
 // checkRecord compares the folder of the record with that of the journal.
 func (d *killedRun) checkRecord() {
 	d.t.Helper()
-	record, notes, err := traces.ReadJournal(d.export())
+	record, notes, err := traces.ReadRunLog(d.export())
 	if err != nil || len(notes) > 0 {
 		d.t.Fatalf("%q, %v", notes, err)
 	}

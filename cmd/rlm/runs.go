@@ -268,7 +268,7 @@ func (e *env) readJournal(ctx context.Context, name string, read func(io.Reader)
 // exportTrace writes the record of a run into a folder.
 func (e *env) exportTrace(ctx context.Context, name, folder string) error {
 	return e.readJournal(ctx, name, func(journal io.Reader) error {
-		record, notes, err := traces.ReadJournal(journal)
+		record, notes, err := traces.ReadRunLog(journal)
 		if err != nil {
 			return err
 		}

@@ -50,11 +50,11 @@ func (e *env) openTrace(ctx context.Context, name string) (folder *traces.Folder
 			return nil, err
 		}
 		defer file.Close()
-		return traces.OpenJournal(file)
+		return traces.OpenRunLog(file)
 	}
 
 	failed := e.readJournal(ctx, name, func(journal io.Reader) error {
-		folder, err = traces.OpenJournal(journal)
+		folder, err = traces.OpenRunLog(journal)
 		return err
 	})
 	if failed != nil {

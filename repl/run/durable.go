@@ -72,7 +72,7 @@ const maxState = 256 << 20
 
 // durable is the root loop's part in a durable run. Other loops have none.
 type durable struct {
-	journal *runlog.Journal
+	journal *runlog.Log
 	// commits are the turns of an earlier process, up to the last one whose state is whole;
 	// at is that one.
 	commits []committed

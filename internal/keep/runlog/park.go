@@ -124,7 +124,7 @@ func (s *Step) Park(ctx context.Context, call json.RawMessage, why string) error
 const settle = 100 * time.Millisecond
 
 // awaitOthers waits until no step is in flight: what they pay for is kept.
-func (j *Journal) awaitOthers(ctx context.Context) {
+func (j *Log) awaitOthers(ctx context.Context) {
 	ticker := time.NewTicker(settle)
 	defer ticker.Stop()
 	for isQuiet := false; ; {
@@ -145,7 +145,7 @@ func (j *Journal) awaitOthers(ctx context.Context) {
 }
 
 // stopParked ends the run with the questions that it has asked.
-func (j *Journal) stopParked() error {
+func (j *Log) stopParked() error {
 	j.mu.Lock()
 	questions := slices.Clone(j.questions)
 	j.mu.Unlock()

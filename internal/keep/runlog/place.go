@@ -10,7 +10,7 @@ import (
 
 // place is a position in a run. It travels in contexts.
 type place struct {
-	journal *Journal
+	journal *Log
 	path    string
 	queue   *queue // of a slot that has no step yet, nil for none
 }
@@ -26,7 +26,7 @@ type placeKey struct{}
 
 // With returns a context for a run, which carries its journal. It ends with cancel, and with
 // the reason why the run cannot go on.
-func With(ctx context.Context, j *Journal) (_ context.Context, cancel func()) {
+func With(ctx context.Context, j *Log) (_ context.Context, cancel func()) {
 	ctx, end := context.WithCancelCause(ctx)
 
 	j.mu.Lock()
@@ -37,7 +37,7 @@ func With(ctx context.Context, j *Journal) (_ context.Context, cancel func()) {
 
 // From returns the journal of a context at the root of its run, nil for none. Parts of a run
 // that are runs themselves have none.
-func From(ctx context.Context) *Journal {
+func From(ctx context.Context) *Log {
 	if p, ok := ctx.Value(placeKey{}).(place); ok && p.path == "" {
 		return p.journal
 	}
@@ -124,7 +124,7 @@ func AtNext(ctx context.Context, name string) context.Context {
 }
 
 // count returns how often it was called for a path.
-func (j *Journal) count(path string) int {
+func (j *Log) count(path string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.places[path]++

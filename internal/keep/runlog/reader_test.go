@@ -27,7 +27,7 @@ func openStores(t *testing.T) (writes, reads *sqlitestore.Store) {
 }
 
 // openRun begins a run, or goes on with it.
-func openRun(t *testing.T, s store.Store) *Journal {
+func openRun(t *testing.T, s store.Store) *Log {
 	t.Helper()
 	j, _, err := Open(t.Context(), s, store.Log{ID: store.ID{Kind: store.Run, Name: "a"}})
 	if err != nil {
@@ -61,7 +61,7 @@ func read(t *testing.T, r *Reader) string {
 	return strings.Join(parts, " ")
 }
 
-func commit(t *testing.T, j *Journal, turn int) {
+func commit(t *testing.T, j *Log, turn int) {
 	t.Helper()
 	if err := j.Commit(t.Context(), Commit{Turn: turn, Data: json.RawMessage("{}")}); err != nil {
 		t.Fatal(err)

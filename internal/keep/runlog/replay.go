@@ -32,7 +32,7 @@ const (
 
 // Replay returns a journal whose steps have the endings that an exported one has. It keeps
 // nothing. The run begins at its beginning, because the states of sandboxes are not exported.
-func Replay(r io.Reader) (*Journal, error) {
+func Replay(r io.Reader) (*Log, error) {
 	s := &replayed{}
 	limited := &io.LimitedReader{R: r, N: maxReplay + 1}
 	lines := bufio.NewScanner(limited)
@@ -55,7 +55,7 @@ func Replay(r io.Reader) (*Journal, error) {
 		return nil, fmt.Errorf("cannot replay the journal: %w", err)
 	}
 
-	j := &Journal{store: s, isNew: true, places: map[string]int{}}
+	j := &Log{store: s, isNew: true, places: map[string]int{}}
 	if err := j.load(context.Background()); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ const maxAbout = 300
 
 // Step is one step of a run. A nil Step is that of a run without a journal.
 type Step struct {
-	journal *Journal
+	journal *Log
 	key     string
 	about   about
 	known   *step // nil for none
@@ -101,7 +101,7 @@ func Begin(ctx context.Context, describe func() Request) (*Step, error) {
 }
 
 // load reads the steps that are done again, once.
-func (j *Journal) load(ctx context.Context) error {
+func (j *Log) load(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.stopped != nil || j.loaded {
@@ -132,7 +132,7 @@ func (j *Journal) load(ctx context.Context) error {
 }
 
 // take takes what an entry says. j.mu is held.
-func (j *Journal) take(e *store.Entry) (err error) {
+func (j *Log) take(e *store.Entry) (err error) {
 	switch e.Kind {
 	case kindDecision:
 		d := &Decision{}
@@ -203,7 +203,7 @@ func (s *Step) find() error {
 
 // findElsewhere returns a step with a request that is not taken yet, one that has ended if
 // possible. j.mu is held.
-func (j *Journal) findElsewhere(digest string) (found *step) {
+func (j *Log) findElsewhere(digest string) (found *step) {
 	for _, known := range j.byWhat[digest] {
 		if !known.taken && (found == nil || known.ended && !found.ended) {
 			found = known

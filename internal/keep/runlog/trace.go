@@ -35,7 +35,7 @@ type traced struct {
 }
 
 // Follow sets the follower of the record, before its first line.
-func (j *Journal) Follow(f Follower) {
+func (j *Log) Follow(f Follower) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.traced.follower = f
@@ -43,7 +43,7 @@ func (j *Journal) Follow(f Follower) {
 
 // Trace adds a line to the record of the run. It is kept with the turn, when that counts: until
 // then, the turn may be done again. The journal keeps no more of a turn after it has returned false.
-func (j *Journal) Trace(line *trajectory.Kept) (kept bool) {
+func (j *Log) Trace(line *trajectory.Kept) (kept bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := &j.traced
@@ -62,7 +62,7 @@ func (j *Journal) Trace(line *trajectory.Kept) (kept bool) {
 
 // followPast gives the follower what is there when the first step begins: the record up to the
 // turn after which the run goes on, and the lines of this process. j.mu is held.
-func (j *Journal) followPast(ctx context.Context) error {
+func (j *Log) followPast(ctx context.Context) error {
 	if j.traced.follower == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (j *Journal) followPast(ctx context.Context) error {
 }
 
 // followLines gives the follower the lines of this process. j.mu is held.
-func (j *Journal) followLines() {
+func (j *Log) followLines() {
 	for i := range j.traced.lines {
 		j.traced.follower.Line(&j.traced.lines[i])
 	}
@@ -91,7 +91,7 @@ func (j *Journal) followLines() {
 
 // EndTrace says that the record has no further line. A run that began no step has lines for
 // the follower, unless it continues another process: its record is there already.
-func (j *Journal) EndTrace() {
+func (j *Log) EndTrace() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.traced.follower != nil && !j.loaded && j.isNew {
@@ -101,7 +101,7 @@ func (j *Journal) EndTrace() {
 }
 
 // takeTrace returns the entries of the record since the last turn.
-func (j *Journal) takeTrace(turn int) (entries []store.Entry, err error) {
+func (j *Log) takeTrace(turn int) (entries []store.Entry, err error) {
 	j.mu.Lock()
 	t := j.traced
 	j.traced = traced{follower: t.follower}
@@ -126,7 +126,7 @@ func (j *Journal) takeTrace(turn int) (entries []store.Entry, err error) {
 }
 
 // endTrace keeps what is left of the record after the last turn, which ended with the process.
-func (j *Journal) endTrace(ctx context.Context, last int) error {
+func (j *Log) endTrace(ctx context.Context, last int) error {
 	j.mu.Lock()
 	counts := j.stopped == nil && (j.loaded || j.isNew) // else an earlier process came further
 	j.mu.Unlock()

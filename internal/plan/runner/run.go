@@ -35,7 +35,7 @@ func (r *Runner) Run(ctx context.Context, job tiers.Job) (router.Result, error) 
 
 	e := escalation{
 		Runner: r, space: r.spaceOf(job.Language), verdict: v, job: job,
-		journal: journal{host: r.host, log: r.cfg.Log, gate: r.gate},
+		replay: replay{host: r.host, log: r.cfg.Log, gate: r.gate},
 	}
 	for {
 		again, err := e.tryFirst(ctx)
@@ -51,7 +51,7 @@ type escalation struct {
 	space   *space
 	verdict router.Verdict
 	job     tiers.Job
-	journal journal
+	replay  replay
 	out     [2]*resumedWriter
 
 	rejected []tiers.RejectedError // for the plan
@@ -201,12 +201,12 @@ func (e *escalation) runIn(ctx context.Context, ask bool) error {
 		return e.takeResult(result, err)
 	}
 
-	runCtx, a := e.journal.beginAttempt(ctx, ask)
+	runCtx, a := e.replay.beginAttempt(ctx, ask)
 	result, err := e.space.sandbox.Run(runCtx, job)
 	return e.takeResult(result, e.checkCalls(ctx, a, err))
 }
 
-// checkCalls ends an attempt at the journal and returns the error of the run: the one
+// checkCalls ends an attempt at the replay and returns the error of the run: the one
 // that the tier gave, or that its host calls do not allow to go on.
 func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) error {
 	rejected := asRejection(err)
@@ -232,7 +232,7 @@ func (e *escalation) checkCalls(ctx context.Context, a *attempt, err error) erro
 	return err
 }
 
-// mismatchError is the error of an attempt that the journal stopped, with what the tier
+// mismatchError is the error of an attempt that the replay stopped, with what the tier
 // says of the loss.
 func mismatchError(name string, wrong, err error) error {
 	broken := &tiers.BrokenError{Tier: name, Effects: tiers.EffectsRan, Err: wrong}
@@ -279,7 +279,7 @@ func (e *escalation) asBroken(tier string, effects tiers.Effects, err error) err
 
 // addEffects adds the host calls of all attempts to the effects of the last.
 func (e *escalation) addEffects(last tiers.Effects) tiers.Effects {
-	if e.journal.countCalls() > 0 {
+	if e.replay.countCalls() > 0 {
 		return tiers.EffectsRan
 	}
 	return last

@@ -26,7 +26,7 @@ type calls struct {
 	snippet int
 	made    int
 	running sync.WaitGroup
-	journal *journal // nil unless the guest runs its snippets again
+	replay  *replay // nil unless the guest runs its snippets again
 
 	mu      sync.Mutex // guards what follows
 	cancels map[int]context.CancelFunc
@@ -45,7 +45,7 @@ type callResult struct {
 
 func (c *calls) begin(ctx context.Context, snippet int) {
 	c.ctx, c.stop = context.WithCancel(ctx)
-	c.snippet, c.made, c.journal = snippet, 0, nil
+	c.snippet, c.made, c.replay = snippet, 0, nil
 	c.cancels, c.done, c.wake, c.timed = nil, nil, nil, 0
 }
 
@@ -150,27 +150,27 @@ func (a *Accounts) decodeCall(name string, operands []byte) (tiers.Call, error) 
 
 // permit admits a call to a function that the host offers, within the limit.
 func (a *Accounts) permit(call *tiers.Call) error {
-	journal := a.calls.journal
+	replay := a.calls.replay
 	switch {
-	case journal == nil:
-	case journal.replays():
-		return a.count(call) // the journal has the rest
-	case journal.isFull(a.cfg.Limits.Memory):
+	case replay == nil:
+	case replay.replays():
+		return a.count(call) // the replay has the rest
+	case replay.isFull(a.cfg.Limits.Memory):
 		a.Refuse(tiers.LimitHostCalls)
 		return fmt.Errorf("the host stores the answers to this session's calls, and they take "+
 			"more than %s: open a new session", humanize.IBytes(uint64(a.cfg.Limits.Memory)))
 	}
 
 	if err := a.checkOffered(call.Function); err != nil {
-		if journal == nil {
+		if replay == nil {
 			return err
 		}
-		// A refused call is an effect of the snippet, too. It counts, so that the journal is
+		// A refused call is an effect of the snippet, too. It counts, so that the replay is
 		// bounded.
 		if limited := a.count(call); limited != nil {
 			return limited
 		}
-		journal.record(*call, nil, err)
+		replay.record(*call, nil, err)
 		return err
 	}
 	return a.count(call)
@@ -258,11 +258,11 @@ func (a *Accounts) release(value tiers.Value) {
 }
 
 // callHost makes the call as soon as the gate lets it, or finds the answer in the
-// journal of a snippet that runs again.
+// replay of a snippet that runs again.
 func (a *Accounts) callHost(ctx context.Context, call tiers.Call) (tiers.Value, error) {
-	journal := a.calls.journal
-	if journal != nil && journal.replays() {
-		return journal.answer(call)
+	replay := a.calls.replay
+	if replay != nil && replay.replays() {
+		return replay.answer(call)
 	}
 
 	if err := a.gate.Enter(ctx); err != nil {
@@ -274,8 +274,8 @@ func (a *Accounts) callHost(ctx context.Context, call tiers.Call) (tiers.Value, 
 	if err == nil {
 		value, err = checkValue(value)
 	}
-	if journal != nil {
-		journal.record(call, value, err)
+	if replay != nil {
+		replay.record(call, value, err)
 	}
 	return value, err
 }

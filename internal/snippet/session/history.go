@@ -52,7 +52,7 @@ func (h *History) Forget() { h.past, h.kept = nil, 0 }
 
 // Record makes the accounts keep the host calls of the snippet that has just begun.
 func (h *History) Record() {
-	h.accounts.calls.journal = &journal{canonical: h.canonical, kept: h.kept}
+	h.accounts.calls.replay = &replay{canonical: h.canonical, kept: h.kept}
 }
 
 func (h *History) canonical(text []byte) []byte {
@@ -66,7 +66,7 @@ func (h *History) canonical(text []byte) []byte {
 // ended.
 func (h *History) Add(p Past, verdict string) {
 	a := h.accounts
-	p.Calls, h.kept = a.calls.journal.made, a.calls.journal.kept
+	p.Calls, h.kept = a.calls.replay.made, a.calls.replay.kept
 	p.outcome, p.isKnown = a.output.digest(verdict, h.canonical), true
 	p.took = a.meter.own
 
@@ -92,7 +92,7 @@ func (h *History) RunAgain(
 
 	a.language = p.Language
 	a.reset(ctx, limits)
-	a.calls.journal = newReplay(p.Calls, h.canonical)
+	a.calls.replay = newReplay(p.Calls, h.canonical)
 	verdict, ended := run(p)
 	took := a.meter.wall()
 	a.endCalls()
@@ -104,7 +104,7 @@ func (h *History) RunAgain(
 	if !p.isKnown {
 		p.outcome, p.isKnown, p.took = outcome, true, took
 	}
-	return outcome == p.outcome && !a.calls.journal.strayed, true
+	return outcome == p.outcome && !a.calls.replay.strayed, true
 }
 
 // snippetRecord is one snippet of a state in format replay.

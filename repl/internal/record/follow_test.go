@@ -15,7 +15,7 @@ import (
 )
 
 // tracing is a process of a run with a journal, which writes its record into a folder.
-func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Journal, *Trace)) error {
+func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Log, *Trace)) error {
 	t.Helper()
 	s, err := sqlitestore.Open(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func turn(trace *Trace, number, messages int) {
 }
 
 // begins begins a step of a turn.
-func begins(t *testing.T, j *runlog.Journal, number int) {
+func begins(t *testing.T, j *runlog.Log, number int) {
 	t.Helper()
 	ctx, cancel := runlog.With(t.Context(), j)
 	defer cancel()
@@ -63,7 +63,7 @@ func begins(t *testing.T, j *runlog.Journal, number int) {
 
 func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "record")
-	err := tracing(t, dir, "a", folder, func(j *runlog.Journal, trace *Trace) {
+	err := tracing(t, dir, "a", folder, func(j *runlog.Log, trace *Trace) {
 		begins(t, j, 1)
 		turn(trace, 1, 2)
 		child, err := trace.Child()
@@ -88,7 +88,7 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 	}
 	before := readLines(t, folder, "sub_0002/trajectory.jsonl")
 
-	err = tracing(t, dir, "a", folder, func(j *runlog.Journal, trace *Trace) {
+	err = tracing(t, dir, "a", folder, func(j *runlog.Log, trace *Trace) {
 		j.GoOnAfter(1)
 		trace.GoOnAfter(1)
 		begins(t, j, 2)
@@ -116,7 +116,7 @@ func TestTheFolderOfARunThatGoesOnIsWrittenAgain(t *testing.T) {
 		t.Errorf("%q", sub)
 	}
 
-	err = tracing(t, dir, "b", folder, func(*runlog.Journal, *Trace) {})
+	err = tracing(t, dir, "b", folder, func(*runlog.Log, *Trace) {})
 	if err == nil || !strings.Contains(err.Error(), "name a new or empty folder") {
 		t.Errorf("another run writes over the record: %v", err)
 	}

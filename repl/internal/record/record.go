@@ -68,9 +68,9 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 //
 // A run with a journal keeps its record there. The files in its folder then follow the journal.
 type Trace struct {
-	files   *files          // of all loops, nil for none
-	journal *runlog.Journal // nil for none
-	folder  string          // of the loop, below the root's: "" or such as "sub_0001/"
+	files   *files      // of all loops, nil for none
+	journal *runlog.Log // nil for none
+	folder  string      // of the loop, below the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int

@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/calllog"
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 	"github.com/rlmhq/rlm/repl/llm/internal/prices"
-	"github.com/rlmhq/rlm/repl/llm/internal/record"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
@@ -97,20 +97,20 @@ func (o *Options) table() (*prices.Table, error) {
 type builder struct {
 	Options
 	registry *Registry
-	log      *record.Log
-	replay   *record.Replay
+	log      *calllog.Log
+	replay   *calllog.Replay
 }
 
 // openFiles opens the records.
 func (b *builder) openFiles() (err error) {
 	if b.Replay != "" {
-		if b.replay, err = record.Load(b.Replay); err != nil {
+		if b.replay, err = calllog.Load(b.Replay); err != nil {
 			return err
 		}
 	}
 
 	if b.Record != "" {
-		if b.log, err = record.Open(b.Record); err != nil {
+		if b.log, err = calllog.Open(b.Record); err != nil {
 			return err
 		}
 		b.registry.keep(b.log)

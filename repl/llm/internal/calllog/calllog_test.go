@@ -1,4 +1,4 @@
-package record_test
+package calllog_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/llm/internal/calllog"
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
-	"github.com/rlmhq/rlm/repl/llm/internal/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,10 +27,10 @@ func ask(text string) llm.Request {
 }
 
 // open opens a record in a new directory.
-func open(t *testing.T) (path string, log *record.Log) {
+func open(t *testing.T) (path string, log *calllog.Log) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.jsonl")
-	log, err := record.Open(path)
+	log, err := calllog.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func open(t *testing.T) (path string, log *record.Log) {
 // play loads a record for replay.
 func play(t *testing.T, path string) llm.Provider {
 	t.Helper()
-	replay, err := record.Load(path)
+	replay, err := calllog.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAKilledRecorderLosesOnlyTheLineItWrote(t *testing.T) {
 	if _, err := play(t, path).Complete(t.Context(), ask("a"), nil); err != nil {
 		t.Error(err)
 	}
-	again, err := record.Open(path)
+	again, err := calllog.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestOtherFilesAreNoRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if _, err := record.Load(path); !errors.Is(err, kind.ErrBadFile) ||
+			if _, err := calllog.Load(path); !errors.Is(err, kind.ErrBadFile) ||
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -230,7 +230,7 @@ func TestOtherFilesAreNoRecords(t *testing.T) {
 			if strings.HasPrefix(c.text, head) {
 				return
 			}
-			if _, err := record.Open(path); !errors.Is(err, kind.ErrBadFile) {
+			if _, err := calllog.Open(path); !errors.Is(err, kind.ErrBadFile) {
 				t.Errorf("%s: opened for writing: %v", name, err)
 			}
 			if text, _ := os.ReadFile(path); string(text) != c.text {
@@ -239,14 +239,14 @@ func TestOtherFilesAreNoRecords(t *testing.T) {
 		})
 	}
 
-	if _, err := record.Load("nowhere"); !errors.Is(err, kind.ErrBadFile) {
+	if _, err := calllog.Load("nowhere"); !errors.Is(err, kind.ErrBadFile) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "run.jsonl")
-	log, err := record.Open(path)
+	log, err := calllog.Open(path)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(text[:len(text)-5])
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		replay, err := record.Parse(bytes.NewReader(text))
+		replay, err := calllog.Parse(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -299,7 +299,7 @@ func FuzzRoundTrip(f *testing.F) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	log, err := record.Open(filepath.Join(b.TempDir(), "run.jsonl"))
+	log, err := calllog.Open(filepath.Join(b.TempDir(), "run.jsonl"))
 	if err != nil {
 		b.Fatal(err)
 	}

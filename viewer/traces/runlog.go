@@ -9,18 +9,18 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// OpenJournal reads the record in the journal of a named run, as rlm runs export writes it. Close
+// OpenRunLog reads the record in the journal of a named run, as rlm runs export writes it. Close
 // deletes what it needs for that in the folder for temporary files.
-func OpenJournal(journal io.Reader) (_ *Folder, err error) {
-	record, notes, err := ReadJournal(journal)
+func OpenRunLog(journal io.Reader) (_ *Folder, err error) {
+	record, notes, err := ReadRunLog(journal)
 	if err != nil {
 		return nil, err
 	}
 	return OpenRebuilt(record, notes)
 }
 
-// ReadJournal returns the record in the journal of a named run. Notes say what is left out.
-func ReadJournal(journal io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
+// ReadRunLog returns the record in the journal of a named run. Notes say what is left out.
+func ReadRunLog(journal io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
 	record = &trajectory.Rebuilt{}
 	isJournal := false
 	notes, err = (&Lines{}).Each(journal, func(line []byte) error {

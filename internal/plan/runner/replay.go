@@ -12,10 +12,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// journal holds the host calls of one snippet over all its attempts, so that
+// replay holds the host calls of one snippet over all its attempts, so that
 // none is made twice. An attempt that cannot be rejected writes nothing down, since
 // nothing would be replayed.
-type journal struct {
+type replay struct {
 	host tiers.Host
 	log  *slog.Logger
 	// gate bounds the calls that are kept: they may outlive the tier's own count.
@@ -37,14 +37,14 @@ type entry struct {
 
 // attempt is one run of the snippet in one tier. Its context carries it to door.
 type attempt struct {
-	journal *journal
+	replay  *replay
 	keep    bool                    // it may be rejected: calls must outlive it
-	replay  bool                    // an earlier attempt made calls
+	isAgain bool                    // an earlier attempt made calls
 	stop    context.CancelCauseFunc // ends the run, set if there are answers to replay
 
-	// Guarded by journal.mu.
+	// Guarded by replay.mu.
 	seen    map[int]bool // ordinals called in this attempt
-	unnoted int          // calls made that the journal does not hold
+	unnoted int          // calls made that the replay does not hold
 	over    bool         // no more calls
 	wrong   error        // the mismatch that stopped it
 }
@@ -52,14 +52,14 @@ type attempt struct {
 // attemptKey finds the attempt in a context.
 type attemptKey struct{}
 
-// door is the host that tiers see. It leads to the journal of the run whose
+// door is the host that tiers see. It leads to the replay of the run whose
 // context a call comes with, because a forked sandbox keeps the host of the one
 // that it was copied from.
 type door struct{ tiers.Host }
 
 var errNotRunning = errors.New("host call outside of a snippet's run")
 
-// Call answers a call from the journal, or makes it.
+// Call answers a call from the replay, or makes it.
 func (door) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 		return a.call(ctx, call)
@@ -68,16 +68,16 @@ func (door) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 }
 
 // beginAttempt starts an attempt, and returns the context to run it with.
-func (j *journal) beginAttempt(ctx context.Context, keep bool) (context.Context, *attempt) {
-	a := &attempt{journal: j, keep: keep, replay: len(j.entries) > 0, stop: func(error) {}}
-	if a.replay {
+func (j *replay) beginAttempt(ctx context.Context, keep bool) (context.Context, *attempt) {
+	a := &attempt{replay: j, keep: keep, isAgain: len(j.entries) > 0, stop: func(error) {}}
+	if a.isAgain {
 		ctx, a.stop = context.WithCancelCause(ctx)
 	}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
 // countCalls is how many host calls were made in all attempts.
-func (j *journal) countCalls() int {
+func (j *replay) countCalls() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.made
@@ -85,20 +85,20 @@ func (j *journal) countCalls() int {
 
 func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if a.keep {
-		if err := a.journal.enterGate(ctx, &call); err != nil {
+		if err := a.replay.enterGate(ctx, &call); err != nil {
 			return nil, a.stopReason(err)
 		}
 	}
 
 	e, began, err := a.findEntry(ctx, &call)
 	if a.keep && !began {
-		a.journal.leaveGate(&call)
+		a.replay.leaveGate(&call)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
-		return hostcall.Call(ctx, a.journal.log, a.journal.host, call)
+		return hostcall.Call(ctx, a.replay.log, a.replay.host, call)
 	}
 
 	select {
@@ -113,8 +113,8 @@ func (a *attempt) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 
 // stopReason is why no call is taken any more, err if they are.
 func (a *attempt) stopReason(err error) error {
-	a.journal.mu.Lock()
-	defer a.journal.mu.Unlock()
+	a.replay.mu.Lock()
+	defer a.replay.mu.Unlock()
 
 	switch {
 	case a.wrong != nil:
@@ -125,17 +125,17 @@ func (a *attempt) stopReason(err error) error {
 	return err
 }
 
-// findEntry returns what the journal has for a call, and starts the call if that is
+// findEntry returns what the replay has for a call, and starts the call if that is
 // nothing; then it began. No entry means that the call is to be made without the
-// journal.
+// replay.
 func (a *attempt) findEntry(
 	ctx context.Context, call *tiers.Call,
 ) (e *entry, began bool, err error) {
 	var of fingerprint
-	if a.keep || a.replay {
+	if a.keep || a.isAgain {
 		of = fingerprintOf(call)
 	}
-	j := a.journal
+	j := a.replay
 	j.mu.Lock()
 	defer j.mu.Unlock()
 
@@ -146,7 +146,7 @@ func (a *attempt) findEntry(
 		return nil, false, errNotRunning
 	}
 
-	if a.keep || a.replay {
+	if a.keep || a.isAgain {
 		if a.seen[call.Ordinal] {
 			err := fmt.Errorf("%w: call %d of the snippet was made twice", errMismatch, call.Ordinal)
 			return nil, false, a.stopMismatched(err)
@@ -175,7 +175,7 @@ func (a *attempt) findEntry(
 	return j.startCall(ctx, *call, of), true, nil
 }
 
-// stopMismatched stops the attempt. journal.mu is held.
+// stopMismatched stops the attempt. replay.mu is held.
 func (a *attempt) stopMismatched(err error) error {
 	a.wrong = err
 	a.stop(err)
@@ -187,7 +187,7 @@ func (a *attempt) stopMismatched(err error) error {
 // answer is paid for and needed. The call has entered the gate and leaves it once
 // the host function has returned, however long that takes after its cancellation.
 // mu is held.
-func (j *journal) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
+func (j *replay) startCall(ctx context.Context, call tiers.Call, of fingerprint) *entry {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &entry{of: of, cancel: cancel, done: make(chan struct{})}
 	if j.entries == nil {
@@ -205,7 +205,7 @@ func (j *journal) startCall(ctx context.Context, call tiers.Call, of fingerprint
 
 // enterGate waits until a call may be made and kept. A call that its tier gives up
 // meanwhile is not made.
-func (j *journal) enterGate(ctx context.Context, call *tiers.Call) error {
+func (j *replay) enterGate(ctx context.Context, call *tiers.Call) error {
 	if err := j.gate.Hold(bytesOf(call)); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (j *journal) enterGate(ctx context.Context, call *tiers.Call) error {
 	return err
 }
 
-func (j *journal) leaveGate(call *tiers.Call) {
+func (j *replay) leaveGate(call *tiers.Call) {
 	j.gate.Leave()
 	j.gate.Free(bytesOf(call))
 }
@@ -258,17 +258,17 @@ func (a *attempt) awaitCalls(ctx context.Context) error {
 
 // closeCalls ends the taking of calls and returns those made so far.
 func (a *attempt) closeCalls() map[int]*entry {
-	a.journal.mu.Lock()
-	defer a.journal.mu.Unlock()
+	a.replay.mu.Lock()
+	defer a.replay.mu.Unlock()
 	a.over = true
 	a.stop(nil)
-	return a.journal.entries // nothing is written once over is set
+	return a.replay.entries // nothing is written once over is set
 }
 
 // verdict returns how many calls of a closed attempt cannot be replayed, and the
 // mismatch that stopped it.
 func (a *attempt) verdict() (unnoted int, mismatch error) {
-	a.journal.mu.Lock()
-	defer a.journal.mu.Unlock()
+	a.replay.mu.Lock()
+	defer a.replay.mu.Unlock()
 	return a.unnoted, a.wrong
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// ReadJournal reads the journal of a named run, as rlm runs export writes it.
-func ReadJournal(file io.Reader) (*Run, error) {
-	var j JournalReader
+// ReadRunLog reads the journal of a named run, as rlm runs export writes it.
+func ReadRunLog(file io.Reader) (*Run, error) {
+	var j RunLogReader
 	if err := j.Add(file); err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ type journalEntry struct {
 	} `json:"cost"`
 }
 
-// JournalReader makes a tree out of the journal of a named run, which may still grow. It has the
+// RunLogReader makes a tree out of the journal of a named run, which may still grow. It has the
 // record of the turns that count. Of the steps after them, it has no times, and of the output of
 // code only what the model saw. The zero value is ready. It belongs to one goroutine.
-type JournalReader struct {
+type RunLogReader struct {
 	lines   traces.Lines
 	notes   []string
 	isKnown bool // a line is an entry
@@ -61,7 +61,7 @@ type JournalReader struct {
 }
 
 // Add adds further lines.
-func (j *JournalReader) Add(file io.Reader) error {
+func (j *RunLogReader) Add(file io.Reader) error {
 	if j.nodes == nil {
 		j.waits = map[string]int{}
 		j.beginSteps()
@@ -86,7 +86,7 @@ func (j *JournalReader) Add(file io.Reader) error {
 const maxNotes = 40
 
 // beginSteps begins an empty tree of steps.
-func (j *JournalReader) beginSteps() {
+func (j *RunLogReader) beginSteps() {
 	j.build, j.nodes = Builder{}, map[string]int{}
 	j.nodes[""] = j.build.add(Node{
 		Parent: -1, Kind: KindLoop, Title: shorten(j.question), Start: -1, Elapsed: -1,
@@ -95,7 +95,7 @@ func (j *JournalReader) beginSteps() {
 }
 
 // Run returns the run until now. The status is that of the run, if the journal does not have it.
-func (j *JournalReader) Run(status string) (*Run, error) {
+func (j *RunLogReader) Run(status string) (*Run, error) {
 	if !j.isKnown {
 		return nil, errors.New("it is no journal of a run")
 	}
@@ -120,7 +120,7 @@ func (j *JournalReader) Run(status string) (*Run, error) {
 }
 
 // readRecord reads the record of the turns that count, or of all.
-func (j *JournalReader) readRecord(all bool) {
+func (j *RunLogReader) readRecord(all bool) {
 	record := &j.record
 	if !all {
 		record = record.Until(j.counts)
@@ -143,7 +143,7 @@ func (j *JournalReader) readRecord(all bool) {
 }
 
 // isWhole reports whether the record shows all that the journal has.
-func (j *JournalReader) isWhole() bool {
+func (j *RunLogReader) isWhole() bool {
 	var last struct {
 		Kind ledger.EventKind `json:"kind"`
 	}
@@ -151,7 +151,7 @@ func (j *JournalReader) isWhole() bool {
 		last.Kind == ledger.EventRunEnded
 }
 
-func (j *JournalReader) entry(e *journalEntry) error {
+func (j *RunLogReader) entry(e *journalEntry) error {
 	if j.last == "trace" || e.Kind == "trace" {
 		j.recorded = nil // it was whole, or may be now
 	}
@@ -184,7 +184,7 @@ func (j *JournalReader) entry(e *journalEntry) error {
 }
 
 // decide adds the decision about a call that waits.
-func (j *JournalReader) decide(e *journalEntry) {
+func (j *RunLogReader) decide(e *journalEntry) {
 	node, waits := j.waits[e.Key]
 	delete(j.waits, e.Key)
 	if waits && node > 0 && node < len(j.build.run.Nodes) {
@@ -223,7 +223,7 @@ func ReadStep(data json.RawMessage) (s Step, err error) {
 }
 
 // step adds or ends the node of a step.
-func (j *JournalReader) step(e *journalEntry) error {
+func (j *RunLogReader) step(e *journalEntry) error {
 	data, err := ReadStep(e.Data)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ const (
 
 // find returns the node of a step by its key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1",
 // and adds it and those above it.
-func (j *JournalReader) find(key string) int {
+func (j *RunLogReader) find(key string) int {
 	if node, ok := j.nodes[key]; ok {
 		return node
 	}
@@ -335,7 +335,7 @@ func kindOfPlace(word string, isLoop bool) Kind {
 }
 
 // name gives a new node of a place its title.
-func (j *JournalReader) name(node int, word, number string) {
+func (j *RunLogReader) name(node int, word, number string) {
 	n := &j.build.run.Nodes[node]
 	switch n.Kind {
 	case KindTurn:
@@ -350,7 +350,7 @@ func (j *JournalReader) name(node int, word, number string) {
 }
 
 // addSnippets adds the code of a turn's reply, at the places that its snippets have.
-func (j *JournalReader) addSnippets(turn, reply string) {
+func (j *RunLogReader) addSnippets(turn, reply string) {
 	for i, code := range findCode(reply) {
 		path := fmt.Sprintf("%s/snippet %d", turn, i+1)
 		if _, ok := j.nodes[path]; ok {
@@ -368,7 +368,7 @@ func (j *JournalReader) addSnippets(turn, reply string) {
 
 // commit ends a turn, which counts now. If the record has it, its steps are no longer needed. Else
 // commit adds what the turn showed to the model.
-func (j *JournalReader) commit(e *journalEntry) error {
+func (j *RunLogReader) commit(e *journalEntry) error {
 	j.counts, j.recorded = e.Turn, nil
 	if j.record.HasUntil(e.Turn) {
 		j.beginSteps()

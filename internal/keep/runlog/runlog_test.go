@@ -22,7 +22,7 @@ var runA = store.ID{Kind: store.Run, Name: "a"}
 // process is one process of a run.
 type process struct {
 	t *testing.T
-	j *Journal
+	j *Log
 	s *sqlitestore.Store
 }
 

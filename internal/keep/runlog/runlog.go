@@ -1,7 +1,7 @@
 // Package runlog keeps what a run has paid for and how far it came, so that it can go on
 // after its process has ended.
 //
-// A run's context carries its [Journal] and the place in the run: turn, snippet, call, slot.
+// A run's context carries its [Log] and the place in the run: turn, snippet, call, slot.
 // [Begin] names a step by its place. The first time, the caller does the step and keeps how it
 // ended; in a later process, the journal has the ending. A step is written before its result
 // counts. A run that takes another course than before is stopped before it pays.
@@ -41,8 +41,8 @@ const (
 	StatusInterrupted = "interrupted"
 )
 
-// Journal is the journal of one run in this process. It is safe for concurrent use.
-type Journal struct {
+// Log is the journal of one run in this process. It is safe for concurrent use.
+type Log struct {
 	store store.Store
 	lease store.Lease
 	isNew bool
@@ -78,7 +78,7 @@ type Counts struct {
 
 // Open opens the journal of a run, and creates its log if there is none. It returns the log as
 // it was. The caller closes the journal.
-func Open(ctx context.Context, s store.Store, log store.Log) (*Journal, store.Log, error) {
+func Open(ctx context.Context, s store.Store, log store.Log) (*Log, store.Log, error) {
 	log.Status = StatusRunning
 	known, err := s.Log(ctx, log.ID)
 	isNew := errors.Is(err, store.ErrNotFound)
@@ -102,17 +102,17 @@ func Open(ctx context.Context, s store.Store, log store.Log) (*Journal, store.Lo
 	if err := s.SetState(ctx, lease, state); err != nil {
 		return nil, known, errors.Join(err, s.Release(lease))
 	}
-	return &Journal{store: s, lease: lease, isNew: isNew, places: map[string]int{}}, known, nil
+	return &Log{store: s, lease: lease, isNew: isNew, places: map[string]int{}}, known, nil
 }
 
 // Name returns the name of the run.
-func (j *Journal) Name() string { return j.lease.ID.Name }
+func (j *Log) Name() string { return j.lease.ID.Name }
 
 // IsNew reports whether Open has created the run.
-func (j *Journal) IsNew() bool { return j.isNew }
+func (j *Log) IsNew() bool { return j.isNew }
 
 // Discard removes a run that could not begin, in place of Close.
-func (j *Journal) Discard() error {
+func (j *Log) Discard() error {
 	if err := j.store.Remove(context.Background(), j.lease); err != nil {
 		return errors.Join(err, j.store.Release(j.lease))
 	}
@@ -120,7 +120,7 @@ func (j *Journal) Discard() error {
 }
 
 // Close writes how the run ended, and frees it for other processes.
-func (j *Journal) Close(status, reason string) error {
+func (j *Log) Close(status, reason string) error {
 	ctx := context.Background() // the run's may have ended
 	log, err := j.store.Log(ctx, j.lease.ID)
 	if err == nil {
@@ -134,14 +134,14 @@ func (j *Journal) Close(status, reason string) error {
 }
 
 // Counts returns the counts of this process.
-func (j *Journal) Counts() Counts {
+func (j *Log) Counts() Counts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.counted
 }
 
 // Pinned returns the value that is kept under a name, empty for none.
-func (j *Journal) Pinned(ctx context.Context, name string) (value string, err error) {
+func (j *Log) Pinned(ctx context.Context, name string) (value string, err error) {
 	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindPin}})
 	for _, e := range entries {
 		if e.Key == name {
@@ -153,7 +153,7 @@ func (j *Journal) Pinned(ctx context.Context, name string) (value string, err er
 
 // Pin keeps a value under a name. If the run has another value from an earlier process, the
 // error says what both are, unless it may change.
-func (j *Journal) Pin(ctx context.Context, name, value string, mayChange bool) error {
+func (j *Log) Pin(ctx context.Context, name, value string, mayChange bool) error {
 	known, err := j.Pinned(ctx, name)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ type Commit struct {
 }
 
 // Commit makes a turn count. It is on the disk when Commit returns.
-func (j *Journal) Commit(ctx context.Context, c Commit) error {
+func (j *Log) Commit(ctx context.Context, c Commit) error {
 	j.mu.Lock()
 	stopped, isParked := j.stopped, len(j.questions) > 0
 	j.mu.Unlock()
@@ -205,7 +205,7 @@ func (j *Journal) Commit(ctx context.Context, c Commit) error {
 }
 
 // Commits returns the turns that count, in order.
-func (j *Journal) Commits(ctx context.Context) ([]Commit, error) {
+func (j *Log) Commits(ctx context.Context) ([]Commit, error) {
 	entries, err := j.store.Entries(ctx, j.lease.ID, store.Query{Kinds: []string{kindCommit}})
 	if err != nil {
 		return nil, err
@@ -223,12 +223,12 @@ func (j *Journal) Commits(ctx context.Context) ([]Commit, error) {
 }
 
 // State returns the state of a commit.
-func (j *Journal) State(ctx context.Context, c Commit) ([]byte, error) {
+func (j *Log) State(ctx context.Context, c Commit) ([]byte, error) {
 	return j.store.Blob(ctx, c.Digest)
 }
 
 // GoOnAfter says that the loop has the state of a turn, and goes on after it.
-func (j *Journal) GoOnAfter(turn int) {
+func (j *Log) GoOnAfter(turn int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.from = turn + 1
@@ -245,7 +245,7 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 func (e *StoppedError) Unwrap() error { return e.Err }
 
 // stop ends the run: no step begins any more. It returns the first reason.
-func (j *Journal) stop(err error) error {
+func (j *Log) stop(err error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.stopped == nil {

@@ -90,7 +90,7 @@ func TestNoCallIsMadeTwice(t *testing.T) {
 	if r.Attempts[0].Effects != tiers.EffectsRan {
 		t.Errorf("attempts %v", r.Attempts)
 	}
-	s.in("docker", "# dynamic\ncall ask \"a\"", "\"a\"\n") // the journal is of one snippet
+	s.in("docker", "# dynamic\ncall ask \"a\"", "\"a\"\n") // the replay is of one snippet
 	p.made(t, `ask "a"`, `ask {"k":1}`, `ask "c"`, `ask "a"`)
 }
 
@@ -347,7 +347,7 @@ func TestAHostCallOutsideOfASnippetIsRefused(t *testing.T) {
 	if _, err := (door{echo}).Call(t.Context(), tiers.Call{}); !errors.Is(err, errNotRunning) {
 		t.Error(err)
 	}
-	j := journal{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
+	j := replay{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	call := tiers.Call{Function: "f", Args: []tiers.Value{tiers.Value("1")}, Ordinal: 1}
 	if v, err := (door{}).Call(ctx, call); err != nil || string(v) != "1" {
@@ -380,7 +380,7 @@ func TestACancelledCallKeepsItsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := journal{host: r.host, log: slog.Default(), gate: r.gate}
+	j := replay{host: r.host, log: slog.Default(), gate: r.gate}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	ordinal := 0
 	call := func(ctx context.Context) error {
@@ -422,7 +422,7 @@ func TestCallsThatRunAfterTheirTierHoldNoMoreThanTheMemory(t *testing.T) {
 		<-release
 		return tiers.Value("1"), nil
 	})
-	j := journal{host: host, log: slog.Default(), gate: hostcall.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
+	j := replay{host: host, log: slog.Default(), gate: hostcall.New(tiers.Limits{HostCallsAtOnce: 64, Memory: 1000})}
 	ctx, a := j.beginAttempt(t.Context(), true)
 	large := []tiers.Value{tiers.Value(`"` + strings.Repeat("x", 598) + `"`)}
 	first := make(chan error)
@@ -451,9 +451,9 @@ func BenchmarkHostCall(b *testing.B) {
 		Args:     []tiers.Value{tiers.Value(`"` + strings.Repeat("a prompt ", 100) + `"`)},
 	}
 	for _, keep := range []bool{false, true} {
-		b.Run(fmt.Sprintf("journal=%v", keep), func(b *testing.B) {
+		b.Run(fmt.Sprintf("replay=%v", keep), func(b *testing.B) {
 			b.ReportAllocs()
-			j := journal{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
+			j := replay{host: echo, log: slog.Default(), gate: hostcall.New(tiers.DefaultLimits())}
 			ctx, a := j.beginAttempt(b.Context(), keep)
 			defer a.cancelCalls()
 			for b.Loop() {

@@ -18,9 +18,9 @@ type AnsweredCall struct {
 	Error string      `json:"error,omitempty"`
 }
 
-// journal keeps the host calls of a snippet, or answers those of one that runs again.
+// replay keeps the host calls of a snippet, or answers those of one that runs again.
 // It is safe for concurrent use.
-type journal struct {
+type replay struct {
 	// canonical takes out of a call what may differ when the same snippet makes it
 	// again.
 	canonical func([]byte) []byte
@@ -32,20 +32,20 @@ type journal struct {
 	strayed bool                      // it asked for something that it had not asked for before
 }
 
-// newReplay returns a journal that answers what these calls were answered. The order
+// newReplay returns a replay that answers what these calls were answered. The order
 // of different calls does not matter: goroutines make them in any.
-func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *journal {
-	j := &journal{canonical: canonical, left: map[string][]AnsweredCall{}}
+func newReplay(calls []AnsweredCall, canonical func([]byte) []byte) *replay {
+	j := &replay{canonical: canonical, left: map[string][]AnsweredCall{}}
 	for _, c := range calls {
 		j.left[string(c.Call)] = append(j.left[string(c.Call)], c)
 	}
 	return j
 }
 
-func (j *journal) replays() bool { return j.left != nil }
+func (j *replay) replays() bool { return j.left != nil }
 
 // digest stands for a call: a call that is made again has the same.
-func (j *journal) digest(c tiers.Call) []byte {
+func (j *replay) digest(c tiers.Call) []byte {
 	body, err := json.Marshal([]any{c.Function, c.Args, c.Named})
 	if err != nil {
 		return nil // the arguments were decoded, so they encode
@@ -55,13 +55,13 @@ func (j *journal) digest(c tiers.Call) []byte {
 }
 
 // isFull reports whether the answers of the session take more than so many bytes.
-func (j *journal) isFull(most int64) bool {
+func (j *replay) isFull(most int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.kept > most
 }
 
-func (j *journal) record(call tiers.Call, value tiers.Value, err error) {
+func (j *replay) record(call tiers.Call, value tiers.Value, err error) {
 	c := AnsweredCall{Call: j.digest(call), Value: value}
 	if err != nil {
 		c.Value, c.Error = nil, err.Error()
@@ -80,7 +80,7 @@ func (c AnsweredCall) size() int64 {
 }
 
 // answer finds the answer that a call got when its snippet first ran.
-func (j *journal) answer(call tiers.Call) (tiers.Value, error) {
+func (j *replay) answer(call tiers.Call) (tiers.Value, error) {
 	key := string(j.digest(call))
 
 	j.mu.Lock()

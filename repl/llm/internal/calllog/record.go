@@ -1,9 +1,9 @@
-// Package record writes model calls to a file and replays them without the models.
+// Package calllog writes model calls to a file and replays them without the models.
 //
 // A record is a file of JSON Lines: a header, then one line for each call, written when
 // the call ends. Requests contain no keys, so a record contains none. It does contain
 // every prompt. docs/reference/models.md describes the format.
-package record
+package calllog
 
 import (
 	"bytes"
