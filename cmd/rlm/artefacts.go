@@ -32,11 +32,11 @@ type gallery struct {
 
 // newGallery returns a gallery for the folder of --out, empty for none.
 func (e *env) newGallery(dir string, note func(string, ...any)) *gallery {
-	return &gallery{e: e, dir: dir, note: note, protocol: sync.OnceValue(e.findProtocol)}
+	return &gallery{e: e, dir: dir, note: note, protocol: sync.OnceValue(func() pictures.Protocol { return findProtocol(e) })}
 }
 
 // findProtocol returns how to draw on standard output.
-func (e *env) findProtocol() pictures.Protocol {
+func findProtocol(e *env) pictures.Protocol {
 	if chosen := e.settings.Pictures; chosen != "auto" {
 		return pictures.Protocol(chosen)
 	}
@@ -62,7 +62,7 @@ func (g *gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error
 		name := prefix + one.Name
 		if g.dir != "" {
 			if err := saveFile(g.dir, name, one.Data); err != nil {
-				return &exitError{exitBroken, fmt.Errorf("cannot save %s: %w", name, err)}
+				return Broken(fmt.Errorf("cannot save %s: %w", name, err))
 			}
 		}
 		isPiped := strings.HasPrefix(one.Name, "answer-") && !isTerminal(g.e.stdout)

@@ -61,7 +61,7 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 	}
 	task, err := f.newTask(e, "(asked later)")
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	loop, err := f.start(ctx, e, &task)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *runFlags) chat(ctx context.Context, e *env, history string) (err error)
 // question has an answer; on a terminal, the user has seen it.
 func (s *shell) chat(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+": one question per line, Ctrl-D ends the chat.")
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+s.e.version+": one question per line, Ctrl-D ends the chat.")
 	}
 
 	for {
@@ -100,11 +100,11 @@ func (s *shell) chat(ctx context.Context) error {
 			continue
 		case errors.Is(err, io.EOF):
 			if s.failed && !s.e.terminal {
-				return &exitError{code: exitNoAnswer}
+				return Exit(exitNoAnswer, nil)
 			}
 			return nil
 		case err != nil:
-			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
+			return Broken(fmt.Errorf("cannot read a line: %w", err))
 		}
 
 		if strings.TrimSpace(question) == "" {

@@ -17,9 +17,14 @@ import (
 
 // completeValues makes shells complete the values of all flags below a command, and the arguments
 // that are names in the store.
-func (e *env) completeValues(cmd *cobra.Command) {
+func completeValues(e *env, cmd *cobra.Command) { (&completer{e}).completeValues(cmd) }
+
+// completer suggests what may follow on a command line.
+type completer struct{ e *env }
+
+func (c *completer) completeValues(cmd *cobra.Command) {
 	complete := func(flag *pflag.Flag) {
-		if suggest := e.suggestValues(flag); suggest != nil {
+		if suggest := c.suggestValues(flag); suggest != nil {
 			if err := cmd.RegisterFlagCompletionFunc(flag.Name, suggest); err != nil {
 				panic(fmt.Sprintf("--%s of %s: %v", flag.Name, cmd.CommandPath(), err)) // registered twice
 			}
@@ -27,22 +32,22 @@ func (e *env) completeValues(cmd *cobra.Command) {
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(complete)
 	cmd.PersistentFlags().VisitAll(complete)
-	if suggest := e.suggestArguments(cmd); suggest != nil {
+	if suggest := c.suggestArguments(cmd); suggest != nil {
 		cmd.ValidArgsFunction = suggest
 	}
 
 	for _, child := range cmd.Commands() {
-		e.completeValues(child)
+		c.completeValues(child)
 	}
 }
 
 // suggestValues returns how a flag's value is completed, nil if it names a file or takes none.
-func (e *env) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
+func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	if flag.Name == "session" {
-		return e.suggestSessions
+		return c.suggestSessions
 	}
 	if _, isKept := flag.Value.(*givenName); isKept { // of a run that goes on, or of a new one
-		return e.suggestRuns
+		return c.suggestRuns
 	}
 	if words := config.WordsOf(flag); words != nil {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)

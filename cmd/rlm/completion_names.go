@@ -12,16 +12,16 @@ import (
 
 // suggestArguments returns how the arguments of a command are completed that are names in the
 // store, nil if they are none.
-func (e *env) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
+func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 	var suggest cobra.CompletionFunc
 	switch path := cmd.CommandPath(); path {
 	case "rlm runs show", "rlm runs resume", "rlm runs rewind", "rlm runs fork", "rlm runs export", "rlm runs rm",
 		"rlm view", "rlm trace show":
-		suggest = e.suggestRuns
+		suggest = c.suggestRuns
 	case "rlm runs approve", "rlm runs deny":
-		suggest = e.suggestWaiting
+		suggest = c.suggestWaiting
 	case "rlm sessions open", "rlm sessions fork", "rlm sessions export", "rlm sessions rm":
-		suggest = e.suggestSessions
+		suggest = c.suggestSessions
 	default:
 		return nil
 	}
@@ -42,18 +42,18 @@ func (e *env) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 
 // suggestRuns suggests the runs that are kept, the latest change first, none if they cannot be
 // read.
-func (e *env) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
+func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
 	names []cobra.Completion, _ cobra.ShellCompDirective,
 ) {
-	e.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.Run) { names = append(names, r.Name) })
+	c.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.Run) { names = append(names, r.Name) })
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // suggestWaiting suggests the calls that wait for a person.
-func (e *env) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
+func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 	ids []cobra.Completion, _ cobra.ShellCompDirective,
 ) {
-	e.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.Run) {
+	c.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.Run) {
 		for _, waiting := range r.Waiting {
 			ids = append(ids, cobra.CompletionWithDesc(waiting.ID, r.Name+": "+escape(waiting.Why)))
 		}
@@ -62,21 +62,21 @@ func (e *env) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 }
 
 // takeStore takes --store of the command line that is completed. The settings are read without it.
-func (e *env) takeStore(cmd *cobra.Command) {
+func (c *completer) takeStore(cmd *cobra.Command) {
 	if flag := cmd.Flag("store"); flag != nil && flag.Changed {
-		e.settings.Store = flag.Value.String()
+		c.e.settings.Store = flag.Value.String()
 	}
 }
 
 // readRuns passes the runs of the store to take. It makes no store.
-func (e *env) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.Run)) {
-	e.takeStore(cmd)
-	dir, err := e.needStore()
+func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.Run)) {
+	c.takeStore(cmd)
+	dir, err := c.e.needStore()
 	if err == nil {
 		_, err = os.Stat(dir)
 	}
 	if err == nil {
-		err = e.withRuns(func(engine *rlm.Engine) error {
+		err = c.e.withRuns(func(engine *rlm.Engine) error {
 			filter.Limit = 1_000
 			runs, err := engine.Runs(cmd.Context(), filter)
 			for i := range runs {
@@ -91,11 +91,11 @@ func (e *env) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.
 }
 
 // suggestSessions suggests the sessions that are kept, none if they cannot be read.
-func (e *env) suggestSessions(
+func (c *completer) suggestSessions(
 	cmd *cobra.Command, _ []string, _ string,
 ) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	e.takeStore(cmd)
-	err := e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
+	c.takeStore(cmd)
+	err := c.e.withSessions(sessions.Look, func(k *sessions.Keeper) error {
 		list, err := k.List(cmd.Context())
 		for i := range list {
 			names = append(names, list[i].Name)

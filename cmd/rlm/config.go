@@ -35,7 +35,7 @@ func newConfig(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := showConfig(e, asJSON); err != nil {
-				return &exitError{exitBroken, err}
+				return Broken(err)
 			}
 			return nil
 		},

@@ -28,7 +28,7 @@ func newConnect(e *env) *cobra.Command {
 			ctx, note := cmd.Context(), e.noteUnless(quiet)
 			policy, err := policy(e.settings)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return Usage(err)
 			}
 			engine, err := e.engine(ctx, note)
 			if err != nil {
@@ -39,12 +39,12 @@ func newConnect(e *env) *cobra.Command {
 			reading := (&contextFlags{}).files.Options(e.settings.CacheDir, note)
 			reading.FilesOnly = true
 			err = server.Connection{
-				Version: version(), Limits: limits(e.settings, defaultOutput), MayRaise: true, Policy: policy,
+				Version: e.version, Limits: limits(e.settings, defaultOutput), MayRaise: true, Policy: policy,
 				Deterministic: e.settings.Deterministic, Files: true,
 				Inputs: withServers(reading, e.settings.ContextServer), Log: e.log,
 			}.Serve(ctx, engine, e.stdin, e.stdout)
 			if err != nil {
-				return &exitError{exitBroken, err}
+				return Broken(err)
 			}
 			return nil
 		},

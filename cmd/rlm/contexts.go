@@ -21,8 +21,12 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// maxJSON bounds a JSON context, in bytes. The sandbox has it in memory as a whole.
-const maxJSON = 64 << 20
+// maxJSON and maxStdin bound a JSON context, which the sandbox has in memory as a whole, and a
+// context from stdin, in bytes.
+const (
+	maxJSON  = 64 << 20
+	maxStdin = 1 << 40
+)
 
 // contextFlags are the values of --context and --context-json, in the order of the command
 // line, and of the flags that say how files are read.

@@ -87,15 +87,15 @@ func newDistill(e *env) *cobra.Command {
 func (f *distillFlags) run(ctx context.Context, e *env, names []string) error {
 	task, err := f.read(e, names)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	models, err := registry(e, false)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer models.Close()
 	if err := f.complete(e, &task, models); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	isAsked := task.Config.Run.Model != "" // without a model, no snippet runs
@@ -251,7 +251,7 @@ func (f *distillFlags) describeCorpus(e *env, c *distill.Corpus, notes []string)
 func (f *distillFlags) finish(e *env, r *distill.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	e.noteRecord(r.Trace, f.quiet)
 	if err != nil && len(r.Clusters) == 0 {
@@ -266,13 +266,13 @@ func (f *distillFlags) finish(e *env, r *distill.Outcome, err error) error {
 	}
 
 	if writing != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write the findings: %w", writing)}
+		return Broken(fmt.Errorf("cannot write the findings: %w", writing))
 	}
 	if err != nil {
 		return addExitCode(err)
 	}
 	if r.Partial {
-		return &exitError{exitPartial, errors.New(strings.Join(r.Notes, "; "))}
+		return Exit(exitPartial, errors.New(strings.Join(r.Notes, "; ")))
 	}
 
 	return nil

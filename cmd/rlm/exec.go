@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 	mcptools "github.com/rlmhq/rlm/mcp/tools"
-	"github.com/rlmhq/rlm/standard"
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxSource and maxStdin bound a source file and a context from stdin, in bytes.
-const (
-	maxSource = 64 << 20
-	maxStdin  = 1 << 40
-)
+// maxSource bounds a source file, in bytes.
+const maxSource = 64 << 20
 
 // execFlags are the flags of `rlm exec`.
 type execFlags struct {
@@ -74,7 +68,7 @@ func newExec(e *env) *cobra.Command {
 			err := withEngine(cmd, e, &f, args, func(s *rlm.Session, jobs []tiers.Job) error {
 				notes, err := s.CheckContexts(cmd.Context())
 				if err != nil {
-					return &exitError{exitBroken, err}
+					return Broken(err)
 				}
 				for _, text := range notes {
 					f.note(e)("%s", text)
@@ -112,15 +106,6 @@ func (f *execFlags) note(e *env) func(format string, args ...any) {
 	return e.noteUnless(f.quiet)
 }
 
-// noteUnless is note for a command with a flag --quiet.
-func (e *env) noteUnless(quiet bool) func(format string, args ...any) {
-	return func(format string, args ...any) {
-		if !quiet {
-			_, _ = fmt.Fprintf(e.stderr, "rlm: %s\n", escape(fmt.Sprintf(format, args...)))
-		}
-	}
-}
-
 // withEngine reads the code and opens a session for it.
 func withEngine(
 	cmd *cobra.Command,
@@ -133,11 +118,11 @@ func withEngine(
 	cmd.SetContext(ctx)
 	jobs, err := f.readJobs(e, args)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	cfg, err := f.sessionConfig(e)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	engine, err := e.engine(ctx, f.note(e))
@@ -154,7 +139,7 @@ func withEngine(
 	defer tools.Close()
 	cfg.Ask.Approve = tools.approve
 	if cfg.Ask.Tools, err = tools.ofHost(); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	session, kept, err := f.openSession(ctx, e, engine, tools, cfg)
 	if err != nil {
@@ -191,103 +176,6 @@ func (f *execFlags) openSession(
 		return nil, nil, errors.Join(err, kept.close())
 	}
 	return kept.session, kept, nil
-}
-
-// newEngine returns an engine with the settings. It prepares no tier. Each change may set what is
-// not a setting.
-func (e *env) newEngine(
-	ctx context.Context, note func(string, ...any), changes ...func(*rlm.Options),
-) (*rlm.Engine, error) {
-	packages, err := openPackages(ctx, e.settings, note)
-	if err == nil {
-		err = checkImageName(e.settings.Image)
-	}
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	headers, err := mcptools.Headers(e.inject)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	folder, _ := e.storeFolder() // without it, named runs fail before this
-	progress := func(what string) { note("%s", what) }
-	kinds := e.tierOptions()
-	kinds.Inject, kinds.Progress = headers, progress
-	options := rlm.Options{
-		Tiers:      standard.Tiers(kinds),
-		Store:      folder,
-		CacheDir:   e.settings.CacheDir,
-		WasmEngine: e.settings.Engine,
-		Packages:   packages,
-		Log:        e.log,
-		Progress:   progress,
-	}
-	for _, change := range changes {
-		change(&options)
-	}
-
-	engine, err := rlm.New(options)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	if s := e.settings; len(s.LocalFolder) > 0 && !s.AllowLocal && s.Tier != rlm.TierLocal {
-		note("--local-folder has no effect without tier local: pass --allow-local")
-	}
-	return engine, nil
-}
-
-// engine returns an engine with the settings, ready for snippets.
-func (e *env) engine(
-	ctx context.Context, note func(string, ...any), changes ...func(*rlm.Options),
-) (*rlm.Engine, error) {
-	engine, err := e.newEngine(ctx, note, changes...)
-	if err != nil {
-		return nil, err
-	}
-
-	if err := e.prepare(ctx, engine); err != nil {
-		return nil, errors.Join(err, engine.Close())
-	}
-	return engine, nil
-}
-
-// prepare checks the tier of the settings and warms the engine. A command calls it before it
-// opens contexts, so that a broken tier is not reported as a bad context.
-func (e *env) prepare(ctx context.Context, engine *rlm.Engine) error {
-	if name := e.settings.Tier; name != "auto" && !hasTier(engine, name) {
-		return &exitError{
-			exitUsage, fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name),
-		}
-	}
-	if err := e.checkImage(ctx, engine); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	if err := engine.Warm(ctx); err != nil {
-		return &exitError{exitBroken, err}
-	}
-	return nil
-}
-
-// checkImage reports an image that does not exist. If the daemon does not answer, the image may
-// well exist: then tier docker tells why it cannot work, and other tiers run what they can.
-func (e *env) checkImage(ctx context.Context, engine *rlm.Engine) error {
-	if e.settings.Image == "" {
-		return nil
-	}
-	for _, tier := range engine.Tiers() {
-		if tier.Info().Name != rlm.TierDocker {
-			continue
-		}
-		if err := tier.Probe(ctx); errors.Is(err, dockerapi.ErrNoImage) {
-			return fmt.Errorf("--image %s: %w", e.settings.Image, err)
-		}
-	}
-	return nil
-}
-
-func hasTier(engine *rlm.Engine, name string) bool {
-	return slices.ContainsFunc(engine.Tiers(),
-		func(t tiers.Tier) bool { return t.Info().Name == name })
 }
 
 // readJobs returns the snippets in order. An unknown language is empty.
@@ -365,7 +253,7 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 		Deterministic: e.settings.Deterministic,
 		Limits:        limits(e.settings, defaultOutput),
 		Policy:        policy,
-		Functions:     functions,
+		Functions:     e.functions,
 	}
 
 	if err != nil || !f.runs {
@@ -386,9 +274,6 @@ func (f *execFlags) sessionConfig(e *env) (rlm.SessionConfig, error) {
 	return cfg, err
 }
 
-// defaultOutput is the default limit of a snippet's printed output, in bytes.
-const defaultOutput = 20_000
-
 // runAll runs the snippets up to the first that fails or calls FINAL.
 func runAll(
 	ctx context.Context, e *env, f execFlags, session *rlm.Session, jobs []tiers.Job, show *shown,
@@ -401,7 +286,7 @@ func runAll(
 		result, err := session.RunJob(ctx, job)
 		if f.explain && result.Plan != nil {
 			if err := showPlan(e.stderr, result.Plan.Text(), nil); err != nil {
-				return &exitError{exitBroken, err}
+				return Broken(err)
 			}
 		}
 
@@ -409,13 +294,13 @@ func runAll(
 			return addExitCode(err)
 		}
 		if stdout.err != nil {
-			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
+			return Broken(fmt.Errorf("cannot write the output: %w", stdout.err))
 		}
 		if err := show.report(e.endOutput(stdout, stderr), result); err != nil {
 			return err
 		}
 		if code := resultCode(result.Result); code != exitOK {
-			return &exitError{code: code}
+			return Exit(code, nil)
 		}
 
 		if result.Final != nil {
@@ -424,14 +309,6 @@ func runAll(
 	}
 
 	return nil
-}
-
-func addExitCode(err error) error {
-	var rejected *tiers.RejectedError
-	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {
-		return &exitError{exitNoTier, err}
-	}
-	return &exitError{exitBroken, err}
 }
 
 func resultCode(r tiers.Result) int {

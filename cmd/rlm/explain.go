@@ -31,7 +31,7 @@ func newExplain(e *env) *cobra.Command {
 				for _, job := range jobs {
 					plan, err := s.Explain(cmd.Context(), job)
 					if err != nil {
-						return &exitError{exitBroken, err}
+						return Broken(err)
 					}
 					var whole any
 					if f.json {
@@ -41,11 +41,11 @@ func newExplain(e *env) *cobra.Command {
 						return err
 					}
 					if plan.Invalid != "" {
-						return &exitError{code: exitRaised}
+						return Exit(exitRaised, nil)
 					}
 
 					if plan.Err() != nil {
-						return &exitError{code: exitNoTier}
+						return Exit(exitNoTier, nil)
 					}
 				}
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,7 +118,7 @@ func (f *files) collect(
 		note("%v", err)
 		return ended
 	}
-	return &exitError{exitBroken, err}
+	return Broken(err)
 }
 
 // tell reports which files came back.
@@ -139,21 +138,4 @@ func (f *files) tell(got tiers.Collected, note func(string, ...any)) {
 	}
 	note("collected %s with %s in %s", english.Plural(got.Files, "file", ""),
 		english.Plural(int(got.Bytes), "byte", ""), escape(f.out))
-}
-
-// replaceFile replaces a file by what write writes, wholly or not at all.
-func replaceFile(path string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".rlm-save-") // with mode 0600
-	if err != nil {
-		return err
-	}
-
-	err = errors.Join(write(file), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
 }

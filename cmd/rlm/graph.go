@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,11 +59,11 @@ func (f *graphFlags) command(
 			query := ""
 			if hasQuery {
 				if len(args) == 0 {
-					return &exitError{exitUsage, errors.New("give a query in quotes, or - to read it from stdin")}
+					return Usage(errors.New("give a query in quotes, or - to read it from stdin"))
 				}
 				var err error
 				if query, err = readQuery(e, args[0]); err != nil {
-					return &exitError{exitUsage, err}
+					return Usage(err)
 				}
 				args = args[1:]
 			}
@@ -99,19 +98,19 @@ func (f *graphFlags) withGraph(
 ) error {
 	paths = slices.Concat(e.settings.Graph, paths)
 	if f.missing < 0 {
-		return &exitError{exitUsage, fmt.Errorf("--missing %d: give a number from 0", f.missing)}
+		return Usage(fmt.Errorf("--missing %d: give a number from 0", f.missing))
 	}
 	if len(paths) == 0 {
-		return &exitError{exitUsage, errors.New("no graph: name files or folders")}
+		return Usage(errors.New("no graph: name files or folders"))
 	}
 	note := (&execFlags{quiet: f.quiet}).note(e)
 	g, err := e.openGraph(ctx, note)
 	if err != nil {
-		return &exitError{exitBroken, err}
+		return Broken(err)
 	}
 	defer g.Close()
 	if err := loadGraphs(ctx, g, graph.LoadOptions{MaxMissing: f.missing}, paths, note); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	return exitForQuery(use(g))
 }
@@ -125,11 +124,11 @@ func exitForQuery(err error) error {
 	case err == nil, errors.As(err, &exit):
 		return err
 	case errors.As(err, &limit):
-		return &exitError{exitLimit, err}
+		return Exit(exitLimit, err)
 	case errors.As(err, &wrong), errors.Is(err, graph.ErrReadOnly):
-		return &exitError{exitRaised, err}
+		return Exit(exitRaised, err)
 	}
-	return &exitError{exitBroken, err}
+	return Broken(err)
 }
 
 func newGraphLoad(e *env) *cobra.Command {
@@ -193,7 +192,7 @@ func newGraphQuery(e *env) *cobra.Command {
 				err = f.checkFormat()
 			}
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return Usage(err)
 			}
 			rows, err := g.Cypher(ctx, query, params)
 			if err != nil {
@@ -257,7 +256,7 @@ func newGraphSPARQL(e *env) *cobra.Command {
   rlm graph sparql 'CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }' data.ttl`, true,
 		func(ctx context.Context, g *graph.Graph, query string) error {
 			if err := f.checkFormat(); err != nil {
-				return &exitError{exitUsage, err}
+				return Usage(err)
 			}
 			a, err := g.SPARQL(ctx, query)
 			switch {
@@ -290,27 +289,6 @@ func newGraphExport(e *env) *cobra.Command {
 	return cmd
 }
 
-// dumpFormats are the formats that a graph can be written in, and their file names.
-var (
-	dumpFormats = []string{
-		"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "jsonl", "json", "graphml",
-	}
-	dumpNames = map[string]string{
-		".ttl": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
-		".jsonld": "jsonld", ".jsonl": "jsonl", ".json": "json", ".graphml": "graphml",
-	}
-)
-
-// dumpFormat returns the format of a file's name.
-func dumpFormat(path string) (string, error) {
-	format, ok := dumpNames[filepath.Ext(path)]
-	if !ok {
-		return "", fmt.Errorf("cannot write %q: its name must end in one of %s", path,
-			strings.Join(slices.Sorted(maps.Keys(dumpNames)), ", "))
-	}
-	return format, nil
-}
-
 func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err error) {
 	format := f.format
 	switch {
@@ -324,7 +302,7 @@ func (f *graphFlags) export(ctx context.Context, e *env, g *graph.Graph) (err er
 		err = fmt.Errorf("--format %q: give one of %s", format, strings.Join(append(dumpFormats, "csv"), ", "))
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	var notes []string

@@ -97,5 +97,5 @@ func truncation(isCut bool) error {
 	if !isCut {
 		return nil
 	}
-	return &exitError{exitLimit, errors.New("the result was cut: ask for fewer rows, with LIMIT")}
+	return Exit(exitLimit, errors.New("the result was cut: ask for fewer rows, with LIMIT"))
 }

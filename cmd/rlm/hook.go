@@ -36,7 +36,7 @@ func newHook(e *env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			task, err := f.hookTask(e, args)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return Usage(err)
 			}
 			return f.hook(cmd.Context(), e, task)
 		},
@@ -134,7 +134,7 @@ func (f *runFlags) hook(ctx context.Context, e *env, task rlm.AnswerTask) error 
 			if errors.As(err, &exit) {
 				return err
 			}
-			return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", err)}
+			return Broken(fmt.Errorf("cannot write the output: %w", err))
 		}
 		return nil
 	}
@@ -161,7 +161,7 @@ func (f *runFlags) countGraph(ctx context.Context, e *env, signal *loop.Signal) 
 	f.tools.known = known
 	stats, err := known.graph.Stats(ctx)
 	if err != nil {
-		return &exitError{exitBroken, errors.Join(err, known.Close())}
+		return Broken(errors.Join(err, known.Close()))
 	}
 
 	signal.Nodes = max(signal.Nodes, int64(stats.Nodes))

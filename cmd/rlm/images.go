@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,10 +17,6 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 	"github.com/rlmhq/rlm/images"
 )
-
-// dockerHost returns the address of the Docker daemon, from the variable that all its
-// clients read.
-func dockerHost() string { return os.Getenv("DOCKER_HOST") }
 
 func newImages(e *env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -79,7 +74,7 @@ func newImagesBuild(e *env) *cobra.Command {
 // buildImages builds the images of the named kinds, or all if none is named.
 func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
 	if err := checkPackages(&kinds, &options); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if len(kinds) == 0 || slices.Contains(kinds, "all") {
 		kinds = []string{images.Python, images.Go}
@@ -88,7 +83,7 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 	for _, kind := range kinds {
 		recipe, err := images.Find(kind)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		recipes = append(recipes, recipe)
 	}
@@ -123,25 +118,12 @@ func checkPackages(kinds *[]string, options *images.Options) error {
 	return checkImageName(options.Name)
 }
 
-// checkImageName checks the name of an image with further packages, empty for the default, or
-// an image's ID.
-func checkImageName(name string) error {
-	if name == "" || strings.HasPrefix(name, "sha256:") {
-		return nil
-	}
-	recipe, err := images.Find(images.Python)
-	if err == nil {
-		_, err = recipe.Extended(name)
-	}
-	return err
-}
-
 // imagesError adds the exit code to a failure. An unusable Docker host is a usage error.
 func imagesError(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
-	return &exitError{exitBroken, err}
+	return Broken(err)
 }
 
 func showBuilt(out io.Writer, b images.Image) error {

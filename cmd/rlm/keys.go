@@ -34,7 +34,7 @@ func (d *dataFlag) use(use func(server.Folder) error) error {
 		err = use(server.Folder(dir))
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	return nil
 }

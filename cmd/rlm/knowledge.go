@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/memory"
@@ -38,7 +41,7 @@ func (e *env) openKnowledge(
 	k := &knowledge{out: s.GraphWrite, note: note}
 	defer func() {
 		if err != nil {
-			err = &exitError{exitUsage, errors.Join(err, k.Close())}
+			err = Usage(errors.Join(err, k.Close()))
 		}
 	}()
 
@@ -82,14 +85,6 @@ func checkGraphWrite(path, remember string) error {
 	return checkFolder("graph-write", path)
 }
 
-// checkFolder makes sure, before any work, that a flag's file has a folder to be written into.
-func checkFolder(flag, path string) error {
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--%s %s: its folder does not exist", flag, path)
-	}
-	return nil
-}
-
 // keep writes the graph to the file of --graph-write. It does so also after a failure or an
 // interrupt: the changes until then may have been paid for.
 func (k *knowledge) keep(ctx context.Context) error {
@@ -107,7 +102,7 @@ func (k *knowledge) keep(ctx context.Context) error {
 		})
 	}
 	if err != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write the graph to %s: %w", k.out, err)}
+		return Broken(fmt.Errorf("cannot write the graph to %s: %w", k.out, err))
 	}
 	return nil
 }
@@ -150,7 +145,7 @@ func (k *knowledge) addTo(tools *repl.Tools) (*repl.Tools, error) {
 	}
 	all, err := tools.With(k.tools()...)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, Usage(err)
 	}
 	return all, nil
 }
@@ -172,43 +167,21 @@ func (k *knowledge) rememberRun(question string, o rlm.AnswerOutcome) error {
 	if k == nil || k.memory == nil || o.Status == "" {
 		return nil
 	}
-	return broken(k.memory.AddRun(question, o))
+	return Broken(k.memory.AddRun(question, o))
 }
 
 func (k *knowledge) rememberReflection(question string, o reflect.Outcome) error {
 	if k == nil || k.memory == nil {
 		return nil
 	}
-	return broken(k.memory.AddReflection(question, o))
+	return Broken(k.memory.AddReflection(question, o))
 }
 
 func (k *knowledge) rememberClusters(o distill.Outcome) error {
 	if k == nil || k.memory == nil || len(o.Clusters) == 0 {
 		return nil
 	}
-	return broken(k.memory.AddClusters(o))
-}
-
-// broken gives an error the exit code of a failure during the work.
-func broken(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{exitBroken, err}
-}
-
-// joinExit adds an error to that of a command, whose exit code stays.
-func joinExit(err, more error) error {
-	var exit *exitError
-	switch {
-	case more == nil:
-		return err
-	case err == nil:
-		return more
-	case errors.As(err, &exit):
-		return &exitError{exit.code, errors.Join(exit.err, more)}
-	}
-	return errors.Join(err, more)
+	return Broken(k.memory.AddClusters(o))
 }
 
 // loadGraphs loads files, and folders with the graph files in them. The graph takes all or none.
@@ -226,3 +199,24 @@ func loadGraphs(
 	}
 	return err
 }
+
+// dumpFormat returns the format of a file's name.
+func dumpFormat(path string) (string, error) {
+	format, ok := dumpNames[filepath.Ext(path)]
+	if !ok {
+		return "", fmt.Errorf("cannot write %q: its name must end in one of %s", path,
+			strings.Join(slices.Sorted(maps.Keys(dumpNames)), ", "))
+	}
+	return format, nil
+}
+
+// dumpFormats are the formats that a graph can be written in, and their file names.
+var (
+	dumpFormats = []string{
+		"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "jsonl", "json", "graphml",
+	}
+	dumpNames = map[string]string{
+		".ttl": "turtle", ".nt": "ntriples", ".nq": "nquads", ".trig": "trig", ".rdf": "rdfxml",
+		".jsonld": "jsonld", ".jsonl": "jsonl", ".json": "json", ".graphml": "graphml",
+	}
+)

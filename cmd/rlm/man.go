@@ -27,7 +27,7 @@ func newMan(e *env) *cobra.Command {
 			}
 
 			cmd.Root().DisableAutoGenTag = true
-			head := &doc.GenManHeader{Section: "1", Source: "rlm " + version(), Manual: "rlm"}
+			head := &doc.GenManHeader{Section: "1", Source: "rlm " + e.version, Manual: "rlm"}
 			if err := doc.GenManTree(cmd.Root(), head, dir); err != nil {
 				return fmt.Errorf("cannot write the manual: %w", err)
 			}

@@ -79,13 +79,13 @@ const mcpGrace = 10 * time.Second
 // serve serves until the host ends the connection, or the context ends.
 func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 	if f.contexts.useStdin() {
-		return &exitError{exitUsage, errors.New("stdin cannot be a context: it carries the protocol")}
+		return Usage(errors.New("stdin cannot be a context: it carries the protocol"))
 	}
 	e.endWithin(mcpGrace)
 	f.tools.ask = askFirst
 	cfg, err := f.sessionConfig(e)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	engine, err := e.engine(ctx, f.note(e))
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 	defer closeModels()
 	server, err := f.newServer(ctx, e, engine, tools, cfg)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 
@@ -114,7 +114,7 @@ func (f *mcpFlags) serve(ctx context.Context, e *env) (err error) {
 	}
 	err = server.ServeStdio(ctx, io.NopCloser(e.stdin), nopWriteCloser{e.stdout})
 	if err != nil && ctx.Err() == nil {
-		return &exitError{exitBroken, fmt.Errorf("the connection to the host broke: %w", err)}
+		return Broken(fmt.Errorf("the connection to the host broke: %w", err))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (f *mcpFlags) askModels(e *env, tools *tools, cfg *rlm.SessionConfig) (clos
 	if e.hasModel() {
 		models, err := registry(e, false)
 		if err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, Usage(err)
 		}
 		closeModels = func() { _ = models.Close() }
 		err = configure(e, &task, models)
@@ -141,7 +141,7 @@ func (f *mcpFlags) askModels(e *env, tools *tools, cfg *rlm.SessionConfig) (clos
 		}
 		if err != nil {
 			closeModels()
-			return nil, &exitError{exitUsage, err}
+			return nil, Usage(err)
 		}
 	}
 	if err := tools.addTo(&task); err != nil {
@@ -167,7 +167,7 @@ func (f *mcpFlags) newServer(
 		functions = strings.TrimSpace(list + "\n\n" + notes)
 	}
 	options := mcp.Config{
-		Version: version(),
+		Version: e.version,
 		Open: func(
 			ctx context.Context, more []rlm.Context, progress func(ledger.Event),
 		) (*rlm.Session, error) {
@@ -273,11 +273,11 @@ func (f *mcpFlags) serveHTTP(ctx context.Context, e *env, server *mcp.Server) er
 		err = errors.New("its host must be 127.0.0.1, [::1] or localhost, because clients need no key")
 	}
 	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("--http %s: %w", f.address, err)}
+		return Usage(fmt.Errorf("--http %s: %w", f.address, err))
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
 	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("--http %s: %w", f.address, err)}
+		return Usage(fmt.Errorf("--http %s: %w", f.address, err))
 	}
 	f.note(e)("serves MCP at http://%s/mcp", listener.Addr())
 
@@ -290,7 +290,7 @@ func (f *mcpFlags) serveHTTP(ctx context.Context, e *env, server *mcp.Server) er
 	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
 	defer stop()
 	if err := web.Serve(listener); ctx.Err() == nil {
-		return &exitError{exitBroken, err}
+		return Broken(err)
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +16,7 @@ import (
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
 // nameFlag makes the run of a command durable.
@@ -29,25 +32,6 @@ func (n *nameFlag) addName(flags *pflag.FlagSet) {
 		"begin or continue a run that outlives its process, under this `name`; see rlm runs")
 }
 
-// givenName is a flag of the name under which something is kept. An empty one, such as that of a
-// variable that is not set, would keep nothing.
-type givenName string
-
-// Set implements pflag.Value.
-func (g *givenName) Set(name string) error {
-	if name == "" {
-		return errors.New("the name is empty: nothing would be kept")
-	}
-	*g = givenName(name)
-	return nil
-}
-
-// String implements pflag.Value.
-func (g *givenName) String() string { return string(*g) }
-
-// Type implements pflag.Value.
-func (g *givenName) Type() string { return "string" }
-
 // begin keeps how the run is begun, if it has a name. The command of a question gives the question as
 // it was given, and whole. Without a name, the run may replay the journal of another.
 func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) error {
@@ -56,7 +40,7 @@ func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) err
 	}
 	if file := e.openReplay(); file != nil {
 		_ = file.Close()
-		return &exitError{exitUsage, errors.New("a run that replays a journal keeps nothing: omit --name")}
+		return Usage(errors.New("a run that replays a journal keeps nothing: omit --name"))
 	}
 	dir, err := e.storeFolder()
 	switch {
@@ -66,7 +50,7 @@ func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) err
 		err = errors.New("a named run reads its files again when it continues: give a file in place of stdin")
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	spec := runSpec{Args: e.args, Question: question}
@@ -77,7 +61,7 @@ func (n *nameFlag) begin(e *env, cmd *cobra.Command, given, question string) err
 		n.begun, err = json.Marshal(spec)
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	return nil
 }
@@ -91,7 +75,7 @@ func (n *nameFlag) replay(e *env, cmd *cobra.Command) error {
 	defer file.Close()
 	j, err := runlog.Replay(file)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	var ctx context.Context
@@ -133,5 +117,49 @@ func (n *nameFlag) end(ctx context.Context, e *env, engine *rlm.Engine, reached 
 	}
 	if n.replayed != nil {
 		n.replayed()
+	}
+}
+
+// tellResume prints the command that continues a run.
+func (e *env) tellResume(name string) {
+	_, _ = fmt.Fprintf(e.stderr, "rlm: continue with: rlm runs resume %s%s\n", name, e.storeFlag())
+}
+
+// storeFlag returns the flag for another command that finds the same store, empty for none.
+func (e *env) storeFlag() (folder string) {
+	if e.settings.Store != "" && slices.ContainsFunc(e.args, func(arg string) bool {
+		return strings.HasPrefix(arg, "--store")
+	}) {
+		folder = " --store " + shellQuote(e.settings.Store)
+	}
+	return folder
+}
+
+// shellQuote returns a text as one word of a shell.
+func shellQuote(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)
+	}) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}
+
+// tellNext prints the commands that continue a run.
+func (e *env) tellNext(ctx context.Context, engine *rlm.Engine, name string) {
+	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
+	if err != nil || len(known.Waiting) == 0 {
+		if err == nil && len(known.Begun) == 0 {
+			_, _ = fmt.Fprintf(e.stderr, "rlm: run %s goes on by itself if rlm serve has begun it; another program "+
+				"has to continue its own\n", name)
+			return
+		}
+		e.tellResume(name)
+		return
+	}
+	for _, w := range known.Waiting {
+		_, _ = fmt.Fprintf(e.stderr, "rlm: waits for a decision: %s\nrlm: decide with: rlm runs approve %s%s, "+
+			"or rlm runs deny %s%s\n", escape(texts.Truncate(string(w.Call), maxAsked)), w.ID, e.storeFlag(),
+			w.ID, e.storeFlag())
 	}
 }

@@ -27,7 +27,7 @@ func observe(
 		AllowHTTP:    e.settings.AllowHTTP,
 		Secrets:      findSecrets(e.settings.Keys, os.Environ()),
 		Log:          log,
-		Version:      version(),
+		Version:      e.version,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot observe the run (otel): %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -99,4 +100,11 @@ func cutBytes(text string, n int) string {
 		n--
 	}
 	return text[:n]
+}
+
+// printLine prints a value as one line of JSON.
+func printLine(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
 }

@@ -106,7 +106,7 @@ func isReflectSetting(s config.Setting) bool {
 func (f *reflectFlags) run(ctx context.Context, e *env, flags *pflag.FlagSet, traces []string) error {
 	task, models, err := f.task(e, flags, traces)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer models.Close()
 	s, err := e.start(ctx, "reflect", f.quiet, true)
@@ -232,7 +232,7 @@ func isAnalysed(outcome *reflect.Outcome) bool {
 func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	e.noteRecord(outcome.Trace, f.quiet)
 	var writing error
@@ -243,7 +243,7 @@ func (f *reflectFlags) finish(e *env, outcome reflect.Outcome, err error) error 
 	}
 
 	if writing != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write the analysis: %w", writing)}
+		return Broken(fmt.Errorf("cannot write the analysis: %w", writing))
 	}
 	if err != nil {
 		return addExitCode(err)

@@ -108,12 +108,12 @@ func newReflexion(e *env) *cobra.Command {
 func (f *reflexionFlags) run(ctx context.Context, e *env, task string) error {
 	models, err := registry(e, false)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer models.Close()
 	whole, err := f.task(e, task, models)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	s, err := e.start(ctx, "reflexion", f.quiet, false)
@@ -186,16 +186,16 @@ func (f *reflexionFlags) readFacts(task *reflexion.Task) error {
 func (f *reflexionFlags) finish(e *env, r *reflexion.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	e.noteRecord(r.Trace, f.quiet)
 	if f.json {
 		if err := printLine(e.stdout, r); err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 	} else if r.FinalDraft != "" {
 		if err := e.answer(r.FinalDraft); err != nil {
-			return &exitError{exitBroken, fmt.Errorf("cannot write the draft: %w", err)}
+			return Broken(fmt.Errorf("cannot write the draft: %w", err))
 		}
 	}
 
@@ -212,13 +212,13 @@ func (f *reflexionFlags) finish(e *env, r *reflexion.Outcome, err error) error {
 	case "passed":
 		return nil
 	case ledger.StatusParked:
-		return &exitError{exitParked, errors.New(r.Reason)}
+		return Exit(exitParked, errors.New(r.Reason))
 	case ledger.StatusPartial:
-		return &exitError{exitPartial, errors.New(r.Reason)}
+		return Exit(exitPartial, errors.New(r.Reason))
 	case "rejected", "unjudged":
-		return &exitError{exitNoAnswer, errors.New(r.Reason)}
+		return Exit(exitNoAnswer, errors.New(r.Reason))
 	default:
-		return &exitError{exitBroken, errors.New(r.Reason)}
+		return Broken(errors.New(r.Reason))
 	}
 }
 

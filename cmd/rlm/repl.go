@@ -90,7 +90,7 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	ctx = mcptools.NewAllowance(e.settings.MaxToolCalls).In(ctx)
 	task, err := f.task(e, "(asked later)")
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	loop, err := f.start(ctx, e, &task)
 	if err != nil {
@@ -132,33 +132,13 @@ func (f *runFlags) repl(ctx context.Context, e *env, history string) (err error)
 	return s.shown.finish(ctx, s.session, ended)
 }
 
-// openLoaded opens a session and loads the tools into it.
-func openLoaded(
-	ctx context.Context, engine *rlm.Engine, loaded *tools, cfg rlm.SessionConfig,
-) (*rlm.Session, error) {
-	session, err := engine.Open(ctx, cfg)
-	if err != nil {
-		return nil, &exitError{exitUsage, err}
-	}
-	if err := loaded.load(ctx, session); err != nil {
-		return nil, errors.Join(err, session.Close())
-	}
-	return session, nil
-}
-
 // checkLines refuses flags that a command cannot have that reads lines from stdin.
 func (f *runFlags) checkLines(e *env) error {
 	if f.contexts.useStdin() {
-		return &exitError{
-			exitUsage,
-			errors.New("--context -: stdin already provides the lines: pass contexts as files"),
-		}
+		return Usage(errors.New("--context -: stdin already provides the lines: pass contexts as files"))
 	}
 	if c := e.settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
-		return &exitError{
-			exitUsage,
-			errors.New("--trace: a session writes no record: omit the flag, or use rlm run"),
-		}
+		return Usage(errors.New("--trace: a session writes no record: omit the flag, or use rlm run"))
 	}
 	return nil
 }
@@ -167,7 +147,7 @@ func (f *runFlags) checkLines(e *env) error {
 // last snippet failed; on a terminal, the user has seen the failure.
 func (s *shell) loop(ctx context.Context) error {
 	if s.e.terminal && !s.flags.quiet {
-		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+version()+", Python in a sandbox. "+
+		_, _ = fmt.Fprintln(s.e.stderr, "rlm "+s.e.version+", Python in a sandbox. "+
 			":help lists commands, ? asks the model, Ctrl-D ends the session.")
 	}
 
@@ -178,11 +158,11 @@ func (s *shell) loop(ctx context.Context) error {
 			continue
 		case errors.Is(err, io.EOF):
 			if s.failed && !s.e.terminal {
-				return &exitError{code: exitRaised}
+				return Exit(exitRaised, nil)
 			}
 			return nil
 		case err != nil:
-			return &exitError{exitBroken, fmt.Errorf("cannot read a line: %w", err)}
+			return Broken(fmt.Errorf("cannot read a line: %w", err))
 		}
 
 		if done, err := s.runLine(ctx, source); done || err != nil {
@@ -313,7 +293,7 @@ func (s *shell) run(ctx context.Context, source string) error {
 	})
 
 	if stdout.err != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write the output: %w", stdout.err)}
+		return Broken(fmt.Errorf("cannot write the output: %w", stdout.err))
 	}
 	if err != nil {
 		if ctx.Err() != nil {

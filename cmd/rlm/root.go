@@ -10,9 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -40,61 +38,9 @@ var version = sync.OnceValue(func() string {
 	return info.Main.Version
 })
 
-// The exit codes are part of the interface: see docs/cli.md.
-const (
-	exitOK          = 0
-	exitRaised      = 1   // the snippet raised, or broke its interpreter
-	exitUsage       = 2   // usage or bad input
-	exitNoTier      = 3   // no tier may run the snippet
-	exitLimit       = 4   // a limit fired
-	exitBroken      = 5   // the tier broke
-	exitPartial     = 6   // the run's budget ran out
-	exitNoAnswer    = 7   // the run ended without an answer
-	exitParked      = 8   // the run waits for a person's decision
-	exitDamaged     = 9   // what is kept is damaged
-	exitInterrupted = 130 // Ctrl-C
-)
-
-// exitError carries an exit code. err is nil if the message has been printed already.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
 // functions are host functions for snippets, besides those of the protocol. Only tests set
 // them.
 var functions []rlm.Function
-
-// env is the environment of a sub-command.
-type env struct {
-	life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
-	stdin          io.Reader
-	terminal       bool     // stdin is a terminal
-	input          *os.File // stdin as a file, nil if it is none
-	stdout, stderr io.Writer
-	raw            bool // control sequences may reach a terminal
-	log            *slog.Logger
-	settings       *config.Loaded
-	interrupts     *interrupts
-	view           *view    // of the loop that runs, nil for none
-	args           []string // of the command line
-	inject         []string // headers for hosts, of a flag
-}
-
-// addRaw adds the flag --raw.
-func (e *env) addRaw(flags *pflag.FlagSet) {
-	flags.BoolVar(&e.raw, "raw", false,
-		"let a snippet's control sequences, such as colours, reach the terminal")
-}
 
 // run is main with its environment as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -108,13 +54,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		stderr:     stderr,
 		interrupts: in,
 		args:       args,
+		version:    version(),
+		functions:  functions,
 	}
 
 	e.input, _ = stdin.(*os.File)
 
 	root := newRoot(e, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		e.completeValues(root)
+		completeValues(e, root)
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -129,7 +77,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) {
-		exit = &exitError{exitUsage, err} // an error of cobra, such as an unknown flag
+		exit = &exitError{code: exitUsage, err: err} // an error of cobra, such as an unknown flag
 	}
 
 	if ctx.Err() != nil {
@@ -153,14 +101,6 @@ func adviseRepair(err error) string {
 	return text + ": " + command + " says what is lost, and with --repair saves the rest"
 }
 
-// endWithin ends the process if the command takes longer than a grace to end after a signal.
-func (e *env) endWithin(grace time.Duration) {
-	e.interrupts.endWithin(grace, func() {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: killed, because a request did not end within %s of the signal\n", grace)
-		os.Exit(exitBroken)
-	})
-}
-
 // subCommand is a sub-command that is not made yet.
 type subCommand struct {
 	name string
@@ -175,7 +115,7 @@ func listCommands() []subCommand {
 		{"reflexion", newReflexion},
 		{"distill", newDistill},
 		{"workflow", newWorkflow},
-		{"runs", newRuns},
+		{"runs", func(e *env) *cobra.Command { return newRuns(e, newRoot) }},
 		{"sessions", newSessions},
 		{"exec", newExec},
 		{"connect", newConnect},
@@ -332,12 +272,4 @@ func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
 		w = zerolog.ConsoleWriter{Out: w}
 	}
 	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(level)))
-}
-
-func isTerminal(w any) bool {
-	if l, ok := w.(*lineStarter); ok {
-		w = l.w
-	}
-	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }

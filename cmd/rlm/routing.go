@@ -65,3 +65,6 @@ func (r *routing) languageOf(file string) (tiers.Language, error) {
 
 	return "", fmt.Errorf("--lang %q: give auto, python or go", r.language)
 }
+
+// defaultOutput is the default limit of a snippet's printed output, in bytes.
+const defaultOutput = 20_000

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,10 +119,6 @@ func (f *runFlags) addSession(flags *pflag.FlagSet) {
 		"`name` of a session that keeps contexts, variables and history for the next question")
 }
 
-func addSession(flags *pflag.FlagSet, name *string, usage string) {
-	flags.Var((*givenName)(name), "session", usage)
-}
-
 // runNamed answers the question of rlm run. A run with a name can be continued.
 func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
 	if f.name == "" && f.session == "" && !f.estimate {
@@ -137,19 +131,19 @@ func (f *runFlags) runNamed(cmd *cobra.Command, e *env, question string) error {
 	}
 	switch {
 	case f.session != "":
-		return &exitError{exitUsage, errors.New("give --name or --session, not both")}
+		return Usage(errors.New("give --name or --session, not both"))
 	case f.estimate:
-		return &exitError{exitUsage, errors.New("an estimate runs nothing: omit --name")}
+		return Usage(errors.New("an estimate runs nothing: omit --name"))
 	case f.contexts.useStdin():
-		return &exitError{exitUsage, errors.New("a named run reads its contexts again when it continues: " +
-			"give a file in place of stdin")}
+		return Usage(errors.New("a named run reads its contexts again when it continues: " +
+			"give a file in place of stdin"))
 	}
 
 	whole := question
 	if question == "-" {
 		var err error
 		if whole, err = readAll(e.stdin, maxQuestion, "the question"); err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 	}
 	if err := f.begin(e, cmd, question, strings.TrimSpace(whole)); err != nil {
@@ -163,10 +157,10 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	f.json = f.json || f.events
 	task, err := f.task(e, question)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if f.estimate && f.session != "" {
-		return &exitError{exitUsage, errors.New("--estimate cannot look into a session: omit --session")}
+		return Usage(errors.New("--estimate cannot look into a session: omit --session"))
 	}
 	s, err := f.start(ctx, e, &task)
 	if err != nil {
@@ -205,7 +199,7 @@ func (f *runFlags) run(ctx context.Context, e *env, question string) error {
 	kept := errors.Join(known.rememberRun(task.Config.Question, outcome), known.keep(ctx))
 	if lines.err != nil {
 		failed := fmt.Errorf("cannot write an event: %w", lines.err)
-		return joinExit(&exitError{exitBroken, failed}, kept)
+		return joinExit(Broken(failed), kept)
 	}
 	return joinExit(f.finish(e, outcome, errors.Join(err, made.failed)), kept)
 }
@@ -284,44 +278,11 @@ func (f *runFlags) complete(e *env, task *rlm.AnswerTask, models ledger.Models) 
 	return err
 }
 
-// errNoModel is the error of a command that has to ask a model.
-var errNoModel = errors.New(
-	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
-
-// requireModel refuses a run without a usable model, before an engine is made. The run
-// itself checks later that the servers are available.
-func requireModel(task *rlm.AnswerTask) error {
-	run := &task.Config
-	if run.Model == "" && len(run.ByDepth) == 0 {
-		return errNoModel
-	}
-
-	names := slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed)
-	for _, agent := range run.Agents {
-		names = append(names, agent.Model)
-	}
-	return checkModels(run.Models, names)
-}
-
-// checkModels returns an error for the first unknown model. It ignores empty names.
-func checkModels(models ledger.Models, names []string) error {
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		if _, err := models.Resolve(name); err != nil {
-			return fmt.Errorf("cannot use model %s: %w", name, err)
-		}
-	}
-
-	return nil
-}
-
 // finish prints the answer and returns an error with the exit code.
 func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	e.noteRecord(outcome.Trace, f.quiet)
 	if outcome.Collected != nil && !f.quiet {
@@ -329,11 +290,11 @@ func (f *runFlags) finish(e *env, outcome rlm.AnswerOutcome, err error) error {
 	}
 	if f.json {
 		if err := f.printOutcome(e, outcome); err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 	} else if text, ok := f.textToPrint(outcome); ok {
 		if err := e.answer(text); err != nil {
-			return &exitError{exitBroken, fmt.Errorf("cannot write the answer: %w", err)}
+			return Broken(fmt.Errorf("cannot write the answer: %w", err))
 		}
 	}
 
@@ -379,15 +340,15 @@ func exitForStatus(e *env, status ledger.Status, reason string, quiet bool) erro
 		}
 		return nil
 	case ledger.StatusPartial:
-		return &exitError{exitPartial, errors.New(reason)}
+		return Exit(exitPartial, errors.New(reason))
 	case ledger.StatusParked:
-		return &exitError{exitParked, errors.New(reason)}
+		return Exit(exitParked, errors.New(reason))
 	case ledger.StatusNoAnswer:
-		return &exitError{exitNoAnswer, fmt.Errorf("no answer: %s", reason)}
+		return Exit(exitNoAnswer, fmt.Errorf("no answer: %s", reason))
 	case ledger.StatusCanceled, ledger.StatusFailed:
 	}
 
-	return &exitError{exitBroken, errors.New(reason)}
+	return Broken(errors.New(reason))
 }
 
 // textToPrint returns the text for stdout. A partial answer goes there only without a
@@ -399,20 +360,13 @@ func (f *runFlags) textToPrint(outcome rlm.AnswerOutcome) (string, bool) {
 	return outcome.Partial, outcome.Partial != "" && f.schema == "" && f.kind == ""
 }
 
-// printLine prints a value as one line of JSON.
-func printLine(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
-}
-
 // showEstimate prints the estimated cost of a run.
 func (f *runFlags) showEstimate(
 	ctx context.Context, e *env, engine *rlm.Engine, task rlm.AnswerTask,
 ) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if f.json {
 		return printLine(e.stdout, estimate)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rlmhq/rlm"
@@ -157,4 +159,37 @@ func traceFolder(setting string) (string, error) {
 // hasModel reports whether the settings name a model.
 func (e *env) hasModel() bool {
 	return e.settings.Model != "" || len(e.settings.DepthModels) > 0
+}
+
+// errNoModel is the error of a command that has to ask a model.
+var errNoModel = errors.New(
+	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
+
+// requireModel refuses a run without a usable model, before an engine is made. The run
+// itself checks later that the servers are available.
+func requireModel(task *rlm.AnswerTask) error {
+	run := &task.Config
+	if run.Model == "" && len(run.ByDepth) == 0 {
+		return errNoModel
+	}
+
+	names := slices.Concat([]string{run.Model, run.SubModel}, run.ByDepth, run.Allowed)
+	for _, agent := range run.Agents {
+		names = append(names, agent.Model)
+	}
+	return checkModels(run.Models, names)
+}
+
+// checkModels returns an error for the first unknown model. It ignores empty names.
+func checkModels(models ledger.Models, names []string) error {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if _, err := models.Resolve(name); err != nil {
+			return fmt.Errorf("cannot use model %s: %w", name, err)
+		}
+	}
+
+	return nil
 }

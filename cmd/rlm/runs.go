@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlmhq/rlm"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/repl/ledger"
 	"github.com/rlmhq/rlm/viewer/traces"
@@ -28,79 +24,13 @@ const runsLong = `List, continue and branch named runs.
 early, "rlm runs resume NAME" continues from the last turn. It does not pay again for
 answers that had arrived.`
 
-func newRuns(e *env) *cobra.Command {
+// newRuns makes the command rlm runs. newRoot makes the whole command again, with which a run was begun.
+func newRuns(e *env, newRoot func(e *env, args []string) *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List, continue and branch named runs", Long: runsLong}
-	cmd.AddCommand(newRunsList(e), newRunsShow(e), newRunsResume(e), newRunsRewind(e), newRunsFork(e),
+	cmd.AddCommand(newRunsList(e), newRunsShow(e), newRunsResume(e, newRoot), newRunsRewind(e), newRunsFork(e),
 		newRunsApprove(e), newRunsDeny(e), newRunsExport(e), newRunsRemove(e))
 	return cmd
 }
-
-// storeFolder returns the folder of the store, empty for none.
-func (e *env) storeFolder() (string, error) {
-	switch e.settings.Store {
-	case "none":
-		return "", nil
-	case "":
-		dir, err := sessions.UserFolder()
-		if err != nil {
-			return "", fmt.Errorf("cannot find the folder of the store: %w; name one with --store", err)
-		}
-		return filepath.Join(dir, "store"), nil
-	}
-	return filepath.Abs(e.settings.Store)
-}
-
-// needStore returns the folder of the store.
-func (e *env) needStore() (string, error) {
-	dir, err := e.storeFolder()
-	if err == nil && dir == "" {
-		err = errNoStore
-	}
-	return dir, err
-}
-
-// withRuns calls use with an engine that has the store of the settings. Its error is one of
-// usage, unless it has an exit code.
-func (e *env) withRuns(use func(*rlm.Engine) error) (err error) {
-	dir, err := e.needStore()
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	engine, err := rlm.New(rlm.Options{Store: dir, CacheDir: e.settings.CacheDir, Log: e.log})
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	if err := use(engine); err != nil {
-		return &exitError{exitUsage, explainMissing(err)}
-	}
-	return nil
-}
-
-// withStore calls use with the store of the settings, to read it. Its error is one of usage, unless
-// it has an exit code.
-func (e *env) withStore(use func(store.Store) error) (err error) {
-	dir, err := e.needStore()
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	s, err := store.OpenToRead(dir)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return asUsage(explainMissing(use(s)))
-}
-
-// explainMissing adds to the error of a run that does not exist where the names are.
-func explainMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)
-	}
-	return err
-}
-
-var errNoStore = errors.New("there is no store: name a folder with --store in place of none")
 
 // oneName takes the name of a run, and for resume and fork further flags behind it.
 func oneName(_ *cobra.Command, args []string) error {
@@ -283,15 +213,6 @@ func newRunsRemove(e *env) *cobra.Command {
 			})
 		},
 	}
-}
-
-// createFile creates a new file that only the user can read.
-func createFile(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("cannot write %q: the file exists already: choose another name", name)
-	}
-	return file, err
 }
 
 // showUSD formats a cost for a table. A plus means that calls without a known price are not in it.

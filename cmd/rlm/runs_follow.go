@@ -52,7 +52,7 @@ func (e *env) followRun(ctx context.Context, s store.Store, name string, asJSON 
 			err = e.printSteps(&lines)
 		}
 		if err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 
 		if news.Run.Status != runlog.StatusRunning {
@@ -147,13 +147,13 @@ func (e *env) endFollowing(run *store.Log, asJSON bool) error {
 		}
 	} else if _, err := fmt.Fprintf(e.stdout, "%s: %s\nspent: %s\n", run.Name, run.Status,
 		ledger.Spending(run.Spent)); err != nil {
-		return &exitError{exitBroken, err}
+		return Broken(err)
 	}
 
 	if run.Status == runlog.StatusInterrupted {
 		err := fmt.Errorf("the run has no process any more; continue with: rlm runs resume %s%s",
 			run.Name, e.storeFlag())
-		return &exitError{exitInterrupted, err}
+		return Exit(exitInterrupted, err)
 	}
 	return exitForStatus(e, ledger.Status(run.Status), run.Reason, false)
 }

@@ -11,54 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 )
-
-// runSpec is how a run was begun, so that another process can begin it again.
-type runSpec struct {
-	// Args are those of the command, without its question if that is what it takes.
-	Args     []string `json:"args"`
-	Question string   `json:"question"`
-	Dir      string   `json:"dir"`
-}
-
-// with returns the whole command line with further flags.
-func (s *runSpec) with(flags ...string) []string {
-	if s.Question != "" {
-		return slices.Concat(s.Args, flags, []string{"--", s.Question})
-	}
-	if i := slices.Index(s.Args, "--"); i >= 0 {
-		return slices.Concat(s.Args[:i], flags, s.Args[i:])
-	}
-	return slices.Concat(s.Args, flags)
-}
-
-// withoutQuestion returns arguments without the one that is the question: the value of a flag
-// may be the same.
-func withoutQuestion(args []string, question string, flags *pflag.FlagSet) []string {
-	for i, arg := range args {
-		if arg != question || i > 0 && takesValue(args[i-1], flags) {
-			continue
-		}
-		rest := slices.Delete(slices.Clone(args), i, i+1)
-		return slices.DeleteFunc(rest, func(arg string) bool { return arg == "--" })
-	}
-	return args
-}
-
-// takesValue reports whether the next argument is the value of a flag.
-func takesValue(arg string, flags *pflag.FlagSet) bool {
-	var flag *pflag.Flag
-	switch name, isLong := strings.CutPrefix(arg, "--"); {
-	case isLong && name != "":
-		flag = flags.Lookup(name)
-	case len(arg) == 2 && arg[0] == '-':
-		flag = flags.ShorthandLookup(arg[1:])
-	}
-	return flag != nil && flag.NoOptDefVal == ""
-}
 
 // readSpec returns how a run was begun.
 func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec runSpec, err error) {
@@ -80,7 +35,7 @@ func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec runSpe
 // laterFlags lets flags of other loops pass. The command that continues the run reads them.
 var laterFlags = cobra.FParseErrWhitelist{UnknownFlags: true}
 
-func newRunsResume(e *env) *cobra.Command {
+func newRunsResume(e *env, newRoot func(e *env, args []string) *cobra.Command) *cobra.Command {
 	var unused runFlags
 	cmd := &cobra.Command{
 		Use: "resume NAME [flags of rlm run]", Args: oneName, FParseErrWhitelist: laterFlags,
@@ -90,7 +45,7 @@ func newRunsResume(e *env) *cobra.Command {
 New flags override the run's first flags. For example, pass --max-usd after the budget has
 run out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.resumeRun(cmd.Context(), args[0])
+			return e.resumeRun(cmd.Context(), args[0], newRoot)
 		},
 	}
 	unused.addTo(cmd.Flags(), &env{}) // a new command reads them
@@ -98,10 +53,12 @@ run out.`,
 }
 
 // resumeRun runs the command again with which a run was begun.
-func (e *env) resumeRun(ctx context.Context, name string) error {
+func (e *env) resumeRun(
+	ctx context.Context, name string, newRoot func(e *env, args []string) *cobra.Command,
+) error {
 	further, err := e.argsBehind(name)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	var spec runSpec
 	err = e.withRuns(func(engine *rlm.Engine) (err error) {
@@ -112,7 +69,7 @@ func (e *env) resumeRun(ctx context.Context, name string) error {
 		return err
 	}
 	if err := os.Chdir(spec.Dir); err != nil {
-		return &exitError{exitUsage, fmt.Errorf("cannot continue run %s where it was begun: %w", name, err)}
+		return Usage(fmt.Errorf("cannot continue run %s where it was begun: %w", name, err))
 	}
 
 	args := spec.with(append(further, "--name="+name)...)
@@ -187,10 +144,10 @@ var ownForkFlags = []string{"--as", "--turn", "--question"}
 func (e *env) forkRun(ctx context.Context, name, fork string, turn int, question string) error {
 	further, err := e.argsBehind(name)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if fork == "" {
-		return &exitError{exitUsage, errors.New("name the new run with --as")}
+		return Usage(errors.New("name the new run with --as"))
 	}
 	for i := 0; i < len(further); {
 		flag, _, hasValue := strings.Cut(further[i], "=")
@@ -241,29 +198,4 @@ func hasFlag(args []string, flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		return arg == flag || strings.HasPrefix(arg, flag+"=")
 	})
-}
-
-// tellResume prints the command that continues a run.
-func (e *env) tellResume(name string) {
-	_, _ = fmt.Fprintf(e.stderr, "rlm: continue with: rlm runs resume %s%s\n", name, e.storeFlag())
-}
-
-// storeFlag returns the flag for another command that finds the same store, empty for none.
-func (e *env) storeFlag() (folder string) {
-	if e.settings.Store != "" && slices.ContainsFunc(e.args, func(arg string) bool {
-		return strings.HasPrefix(arg, "--store")
-	}) {
-		folder = " --store " + shellQuote(e.settings.Store)
-	}
-	return folder
-}
-
-// shellQuote returns a text as one word of a shell.
-func shellQuote(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)
-	}) {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
-	return text
 }

@@ -12,11 +12,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
-	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
 	"github.com/rlmhq/rlm/inputs"
 	"github.com/rlmhq/rlm/internal/wall/acme"
 	"github.com/rlmhq/rlm/server"
@@ -65,25 +63,6 @@ type serveFlags struct {
 	drain, keep              time.Duration
 	check                    bool
 	quiet                    bool
-}
-
-// dataFlag is the data folder of a server.
-type dataFlag struct{ dir string }
-
-func (d *dataFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: the folder serve beside the store)")
-}
-
-// find returns the data folder.
-func (d *dataFlag) find() (string, error) {
-	if d.dir != "" {
-		return filepath.Abs(d.dir)
-	}
-	dir, err := sessions.UserFolder()
-	if err != nil {
-		return "", fmt.Errorf("cannot find the folder of the server's data: %w; name one with --data", err)
-	}
-	return filepath.Join(dir, "serve"), nil
 }
 
 func newServe(e *env) *cobra.Command {
@@ -151,18 +130,18 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	e.endWithin(f.drain + serveGrace)
 	isLocal, secure, err := f.checkAddress()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	dir, err := f.data.find()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	data := server.Folder(dir)
 	claim, err := data.Claim(ctx, "rlm serve", f.listen)
 	var inUse *server.InUseError
 	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
 	if err != nil && !isBeside {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer func() { err = errors.Join(err, claim.Close()) }()
 	var certs *acme.Certificates
@@ -171,7 +150,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 			Hosts: f.hosts, Authority: f.acme, Email: f.email, Dir: filepath.Join(dir, "acme"), Log: e.log,
 		})
 		if err != nil {
-			return &exitError{exitUsage, fmt.Errorf("--acme: %w", err)}
+			return Usage(fmt.Errorf("--acme: %w", err))
 		}
 		secure = certs.Config()
 	}
@@ -190,14 +169,14 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 	defer func() { err = errors.Join(err, tools.Close()) }()
 	known, err := f.openProfiles(e, cmd.Flags(), tools)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer known.close()
 	noteMemory(engine, known, note)
 
 	if isBeside {
 		if err := (&server.Options{Profiles: known.list}).Check(ctx, engine); err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		note("the settings are right: %d profiles; the data was not checked: %v", len(known.list), inUse)
 		return nil
@@ -209,10 +188,10 @@ func (f *serveFlags) run(cmd *cobra.Command, e *env) (err error) {
 		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: in, MCP: true, Servers: tools.servers, Load: tools.load, Version: version(), Log: e.log,
+		Inputs: in, MCP: true, Servers: tools.servers, Load: tools.load, Version: e.version, Log: e.log,
 	})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return f.serve(ctx, s, secure, certs, note)
@@ -329,14 +308,14 @@ func (f *serveFlags) serve(
 	ctx context.Context, s *server.Server, secure *tls.Config, certs *acme.Certificates, note func(string, ...any),
 ) error {
 	if err := s.Check(ctx); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	has, err := s.HasKeys(ctx)
 	if err == nil && !has && !s.Open {
 		err = errors.New("there is no key, so no request could pass: make one with rlm keys create")
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if f.check {
 		note("the server can start: %d profiles, data in %s", len(s.Profiles), s.Dir)
@@ -345,10 +324,10 @@ func (f *serveFlags) serve(
 
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("--listen %s: %w", f.listen, err)}
+		return Usage(fmt.Errorf("--listen %s: %w", f.listen, err))
 	}
 	if err := s.Recover(ctx); err != nil {
-		return &exitError{exitBroken, errors.Join(err, listener.Close())}
+		return Broken(errors.Join(err, listener.Close()))
 	}
 	scheme := "http"
 	if secure != nil {
@@ -359,7 +338,7 @@ func (f *serveFlags) serve(
 	}
 	note("serves %s://%s/v1", scheme, listener.Addr())
 	if err := s.Serve(ctx, listener, secure, f.drain); err != nil {
-		return &exitError{exitBroken, err}
+		return Broken(err)
 	}
 	note("stopped")
 	return nil

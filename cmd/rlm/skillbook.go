@@ -151,7 +151,7 @@ func (f *skillbookFlags) write(
 	for _, l := range lessons {
 		id, isNew, err := f.book.Learn(l, time.Now())
 		if err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 		if isNew {
 			added++
@@ -168,7 +168,7 @@ func (f *skillbookFlags) write(
 		})
 	}
 	if err != nil {
-		return &exitError{exitBroken, fmt.Errorf("cannot write the skillbook: %w", err)}
+		return Broken(fmt.Errorf("cannot write the skillbook: %w", err))
 	}
 
 	note("skillbook %s: %s, %d of them new, %s", escape(f.out),

@@ -46,7 +46,7 @@ func (f *runFlags) start(ctx context.Context, e *env, task *rlm.AnswerTask) (*st
 func (f *runFlags) open(ctx context.Context, e *env, task *rlm.AnswerTask, s *started) error {
 	if !f.modelIsOptional || e.hasModel() {
 		if err := f.openModels(e, task, s); err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		if !f.estimate {
 			if err := s.observe(ctx, e, "run", f.conversation()); err != nil {
@@ -57,7 +57,7 @@ func (f *runFlags) open(ctx context.Context, e *env, task *rlm.AnswerTask, s *st
 	}
 
 	if err := f.files.makeOutFolder(); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if err := s.openEngine(ctx, e, true); err != nil {
 		return err
@@ -104,15 +104,16 @@ func (f *runFlags) openModels(e *env, task *rlm.AnswerTask, s *started) error {
 }
 
 func newStarted(e *env, isQuiet bool) *started {
-	e.view = newView(e, isQuiet)
-	return &started{view: e.view, sendSpans: func() {}}
+	v := newView(e, isQuiet)
+	e.pause = v.pause
+	return &started{view: v, sendSpans: func() {}}
 }
 
 // observe lets the view and the spans see the events of a loop.
 func (s *started) observe(ctx context.Context, e *env, loop, conversation string) error {
 	progress, send, err := observe(ctx, e, loop, conversation, s.view.event)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	s.progress, s.sendSpans = progress, sync.OnceFunc(send)
 	return nil
@@ -148,4 +149,16 @@ func (s *started) close() {
 func (s *started) abandon(err error) error {
 	s.close()
 	return err
+}
+
+// openTalk opens the session of a task, whose questions continue each other.
+func (f *runFlags) openTalk(
+	ctx context.Context, e *env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
+) (_ *talk, err error) {
+	cfg := rlm.SessionConfig{
+		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
+		Ask: task.Config, Keep: true, Out: task.Config.Out != "",
+	}
+	cfg.Ask.Out = "" // the caller collects the session's files
+	return e.openKept(ctx, engine, f.session, &f.contexts, cfg, note)
 }

@@ -66,13 +66,13 @@ type checkedFolder struct {
 func (e *env) checkStores(ctx context.Context, given []string, repair, asJSON bool) error {
 	folders, err := e.findFolders(given)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	isWhole := true
 	for _, folder := range folders {
 		report, err := e.checkFolder(ctx, folder, repair)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		isWhole = isWhole && report.IsWhole()
 		if asJSON {
@@ -92,8 +92,8 @@ func (e *env) checkStores(ctx context.Context, given []string, repair, asJSON bo
 	if isWhole || repair {
 		return nil
 	}
-	return &exitError{exitDamaged, errors.New(
-		"damage was found: stop what uses the folder, then save the rest with --repair")}
+	return Exit(exitDamaged, errors.New(
+		"damage was found: stop what uses the folder, then save the rest with --repair"))
 }
 
 // findFolders returns the folders to check: those that are given, or those of the user.

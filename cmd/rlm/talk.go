@@ -22,18 +22,6 @@ type talk struct {
 	stored  *sessions.Kept // nil without a name
 }
 
-// openTalk opens the session of a task, whose questions continue each other.
-func (f *runFlags) openTalk(
-	ctx context.Context, e *env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
-) (_ *talk, err error) {
-	cfg := rlm.SessionConfig{
-		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,
-		Ask: task.Config, Keep: true, Out: task.Config.Out != "",
-	}
-	cfg.Ask.Out = "" // the caller collects the session's files
-	return e.openKept(ctx, engine, f.session, &f.contexts, cfg, note)
-}
-
 // openKept opens the session of a name, none if it is empty. It has the contexts, the variables and
 // the histories that are kept under the name, and the contexts of the flags.
 func (e *env) openKept(
@@ -42,7 +30,7 @@ func (e *env) openKept(
 ) (_ *talk, err error) {
 	given, err := contexts.keep(e)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, Usage(err)
 	}
 	t := &talk{}
 	defer func() {
@@ -52,11 +40,11 @@ func (e *env) openKept(
 	}()
 	if name != "" {
 		if err := t.open(ctx, e, name); err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, Usage(err)
 		}
 	}
 	if err := t.restore(ctx, e, engine, cfg, note); err != nil {
-		return nil, &exitError{exitUsage, t.explain(err, name)}
+		return nil, Usage(t.explain(err, name))
 	}
 
 	var added []rlm.Context
@@ -66,7 +54,7 @@ func (e *env) openKept(
 		}
 	}
 	if err := t.session.AddContext(ctx, added...); err != nil {
-		return nil, &exitError{exitUsage, errors.Join(err, t.session.Close())}
+		return nil, Usage(errors.Join(err, t.session.Close()))
 	}
 	return t, nil
 }

@@ -14,19 +14,6 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// tierOptions returns the options of the tiers according to the settings.
-func (e *env) tierOptions() standard.Options {
-	return standard.Options{
-		Python:       e.settings.Python,
-		LocalFolders: e.settings.LocalFolder,
-		AllowSampled: e.settings.AllowSampled,
-		Processes:    -1, // a command seldom has a second session
-		DockerHost:   dockerHost(),
-		DockerImage:  e.settings.Image,
-		Log:          e.log,
-	}
-}
-
 // newDiagnosis makes a command that shows a diagnosis of this machine.
 func newDiagnosis(
 	e *env, use, short, long string, show func(io.Writer, *rlm.Diagnosis) error,
@@ -39,7 +26,7 @@ func newDiagnosis(
 				WasmEngine: e.settings.Engine, Tiers: standard.Tiers(e.tierOptions()), Log: e.log,
 			})
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return Usage(err)
 			}
 			defer engine.Close()
 			d := engine.Diagnose(cmd.Context())
@@ -69,7 +56,7 @@ func newDoctor(e *env) *cobra.Command {
 		e, "doctor", "Show which tiers and jail layers work on this machine",
 		"Show which tiers work on this machine, which layers the jail around host processes\n"+
 			"has, how each layer is enforced, and how to get the missing layers.",
-		showDoctor,
+		func(out io.Writer, d *rlm.Diagnosis) error { return showDoctor(out, d, e.version) },
 	)
 }
 
@@ -106,8 +93,8 @@ func showFolders(out io.Writer, tier rlm.TierStatus) {
 	}
 }
 
-func showDoctor(out io.Writer, d *rlm.Diagnosis) error {
-	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version(), d.System); err != nil {
+func showDoctor(out io.Writer, d *rlm.Diagnosis, version string) error {
+	if _, err := fmt.Fprintf(out, "rlm %s on %s\n\n", version, d.System); err != nil {
 		return err
 	}
 	if err := showTiers(out, d); err != nil {

@@ -66,7 +66,7 @@ func (f *toolFlags) open(
 	t := &tools{}
 	defer func() {
 		if err != nil {
-			err = &exitError{exitUsage, errors.Join(err, t.Close())}
+			err = Usage(errors.Join(err, t.Close()))
 		}
 	}()
 
@@ -112,7 +112,7 @@ func (t *tools) startServers(
 		note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
 	}
 	t.servers, err = mcptools.Start(ctx, mcptools.Options{
-		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: e.inject, Version: version(),
+		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: e.inject, Version: e.version,
 	})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (t *tools) addTo(task *rlm.AnswerTask) (err error) {
 	task.Config.ToolFiles, task.Config.Approve = t.files, t.approve
 	task.Config.Tools, err = t.ofHost()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	return nil
 }
@@ -165,8 +165,8 @@ func (t *tools) load(ctx context.Context, session *rlm.Session) error {
 			return addExitCode(fmt.Errorf("cannot load tool file %s: %w", file.Name, err))
 		}
 		if result.Exception != nil {
-			return &exitError{exitUsage, fmt.Errorf("cannot load tool file %s: %s: %s", file.Name,
-				result.Exception.Type, result.Exception.Message)}
+			return Usage(fmt.Errorf("cannot load tool file %s: %s: %s", file.Name,
+				result.Exception.Type, result.Exception.Message))
 		}
 	}
 	return nil
@@ -179,4 +179,18 @@ func (t *tools) Close() error {
 		errs = append(errs, program.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// openLoaded opens a session and loads the tools into it.
+func openLoaded(
+	ctx context.Context, engine *rlm.Engine, loaded *tools, cfg rlm.SessionConfig,
+) (*rlm.Session, error) {
+	session, err := engine.Open(ctx, cfg)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	if err := loaded.load(ctx, session); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return session, nil
 }

@@ -49,13 +49,13 @@ func newTrace(e *env) *cobra.Command {
 			}
 			run, err := e.readTrace(cmd.Context(), args[0])
 			if err != nil {
-				return &exitError{exitUsage, fmt.Errorf("cannot show the record: %w", err)}
+				return Usage(fmt.Errorf("cannot show the record: %w", err))
 			}
 
 			v.w = bufio.NewWriter(e.stdout)
 			v.showRun(run)
 			if err := v.w.Flush(); err != nil {
-				return &exitError{exitBroken, err}
+				return Broken(err)
 			}
 			return nil
 		},

@@ -65,7 +65,7 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 	if len(paths) > 0 {
 		files, err := viewer.FindTraces(paths...)
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		sources = append(sources, files)
 	}
@@ -79,15 +79,6 @@ func (e *env) withViewed(args []string, use func(viewer.Source) error) error {
 		}
 		return use(viewer.Join(append(sources, stored)...))
 	})
-}
-
-// asUsage gives an error without an exit code that of wrong usage.
-func asUsage(err error) error {
-	var exit *exitError
-	if err == nil || errors.As(err, &exit) {
-		return err
-	}
-	return &exitError{exitUsage, err}
 }
 
 func exportView(ctx context.Context, s viewer.Source, name string) (err error) {

@@ -140,17 +140,17 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	for _, name := range names {
 		text, err := readFile(e, name, maxInput, "the workflow")
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return Usage(err)
 		}
 		problems, notes, err := checkWorkflow(ctx, name, text)
 		if err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 		e.showNotes(notes)
 
 		if len(problems) == 0 {
 			if _, err := fmt.Fprintf(e.stdout, "%s: ok\n", escape(name)); err != nil {
-				return &exitError{exitBroken, err}
+				return Broken(err)
 			}
 			continue
 		}
@@ -161,7 +161,7 @@ func checkWorkflows(ctx context.Context, e *env, names []string) error {
 	}
 
 	if wrong > 0 {
-		return &exitError{code: exitUsage}
+		return Exit(exitUsage, nil)
 	}
 	return nil
 }
@@ -232,23 +232,23 @@ func (e *env) explainNode(err error) {
 func (f *workflowFlags) run(ctx context.Context, e *env, name string) error {
 	task, err := e.readWorkflow(name)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	if task.Input, err = f.readInput(e, name); err == nil {
 		err = f.addSkillbook(e, task.Input)
 	}
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	e.showNotes(task.File.Notes)
 	models, err := registry(e, false)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 	defer models.Close()
 	if err := f.configure(e, &task, models); err != nil {
-		return &exitError{exitUsage, err}
+		return Usage(err)
 	}
 
 	s, err := e.start(ctx, "workflow", !f.watch, true)
@@ -337,17 +337,17 @@ func (f *workflowFlags) configure(
 func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
-		return &exitError{exitUsage, errors.New(escapeKeepingLines(err.Error()))}
+		return Usage(errors.New(escapeKeepingLines(err.Error())))
 	}
 
 	e.noteRecord(outcome.Trace, false)
 	if f.json {
 		if err := printLine(e.stdout, outcome); err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 	} else if outcome.Status == statusDone && outcome.Result != nil {
 		if err := f.printResult(e, outcome.Result); err != nil {
-			return &exitError{exitBroken, err}
+			return Broken(err)
 		}
 	}
 
@@ -355,12 +355,12 @@ func (f *workflowFlags) finish(e *env, outcome workflow.Outcome, err error) erro
 	case statusDone:
 		return nil
 	case ledger.StatusParked:
-		return &exitError{exitParked, errors.New(outcome.Reason)}
+		return Exit(exitParked, errors.New(outcome.Reason))
 	case ledger.StatusPartial:
-		return &exitError{exitPartial, errors.New(outcome.Reason)}
+		return Exit(exitPartial, errors.New(outcome.Reason))
 	case ledger.StatusFailed:
 		e.explainNode(err)
-		return &exitError{exitNoAnswer, errors.New(escape(err.Error()))}
+		return Exit(exitNoAnswer, errors.New(escape(err.Error())))
 	case ledger.StatusCanceled, "broken":
 	}
 
