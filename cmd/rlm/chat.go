@@ -20,6 +20,7 @@ questions. With --session NAME, the next chat or run continues the session.
 
 Ctrl-C interrupts the question, not the session. Ctrl-D ends the chat.`
 
+// newChat makes the command rlm chat.
 func newChat(e *env) *cobra.Command {
 	f := runFlags{talks: true}
 	var history string

@@ -26,6 +26,7 @@ type jsonSetting struct {
 	Doc      string        `json:"doc"`
 }
 
+// newConfig makes the command rlm config.
 func newConfig(e *env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -15,6 +15,7 @@ The program starts rlm as a child process and speaks the session protocol: JSON-
 open the same files as you. The settings are the defaults of its sessions; no session
 gets a tier or a host that the settings do not allow.`
 
+// newConnect makes the command rlm connect.
 func newConnect(e *env) *cobra.Command {
 	quiet := false
 	cmd := &cobra.Command{

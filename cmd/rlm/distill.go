@@ -45,6 +45,7 @@ Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model o
 unavailable server; 3 no tier may run snippets; 5 a failure during the run; 6 the
 budget ran out (rlm prints the partial findings); 130 interrupted.`
 
+// newDistill makes the command rlm distill.
 func newDistill(e *env) *cobra.Command {
 	var f distillFlags
 	cmd := &cobra.Command{

@@ -55,6 +55,7 @@ Exit codes: 0 success; 1 a snippet raised an exception; 2 usage or bad input; 3 
 tier may run the snippet; 4 a limit fired (stderr names it); 5 the tier broke; 130
 interrupted.`
 
+// newExec makes the command rlm exec.
 func newExec(e *env) *cobra.Command {
 	f := execFlags{runs: true}
 	cmd := &cobra.Command{
@@ -311,6 +312,7 @@ func runAll(
 	return nil
 }
 
+// resultCode returns the exit code for the result of a snippet.
 func resultCode(r tiers.Result) int {
 	switch {
 	case r.Limit != "":

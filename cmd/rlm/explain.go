@@ -19,6 +19,7 @@ would try them. Each other tier follows with the reason against it.
 Exit codes: 0 a tier may run the code; 1 the code is not valid; 2 usage; 3 no tier
 may run the code; 5 the analyser broke.`
 
+// newExplain makes the command rlm explain.
 func newExplain(e *env) *cobra.Command {
 	var f execFlags
 	cmd := &cobra.Command{

@@ -21,16 +21,19 @@ type files struct {
 	out    string
 }
 
+// add adds the flags.
 func (f *files) add(flags *pflag.FlagSet) {
 	f.addMount(flags)
 	f.addOut(flags)
 }
 
+// addMount adds the flag --mount.
 func (f *files) addMount(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"host file or folder to mount read-only, as `SRC:DST` (tier docker); repeatable")
 }
 
+// addOut adds the flag --out.
 func (f *files) addOut(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "",
 		"empty or new `folder` for figures, and for the files that snippets write below /out")

@@ -28,6 +28,7 @@ folder stands for all its graph files. Without FILE, the setting graph names the
 Exit codes: 0 success; 1 the query is wrong; 2 usage error, or a file is not a graph; 4 a
 limit was exceeded; 5 the output could not be written.`
 
+// newGraph makes the command rlm graph.
 func newGraph(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",

@@ -24,6 +24,7 @@ define "large".
 Exit codes are those of rlm run. If the run has no answer, hook prints the
 beginning of the output, and the reason.`
 
+// newHook makes the command rlm hook.
 func newHook(e *env) *cobra.Command {
 	f := runFlags{}
 	cmd := &cobra.Command{

@@ -18,6 +18,7 @@ import (
 	"github.com/rlmhq/rlm/images"
 )
 
+// newImages makes the command rlm images.
 func newImages(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",

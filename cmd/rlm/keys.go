@@ -19,6 +19,7 @@ const keysLong = `Make, list and revoke the keys of a server: see rlm serve.
 A key belongs to a tenant, and sees only the data of this tenant. The server stores only
 the hash of a key. Changes take effect at once, also while the server runs.`
 
+// newKeys makes the command rlm keys.
 func newKeys(e *env) *cobra.Command {
 	var data dataFlag
 	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke the keys of a server", Long: keysLong}

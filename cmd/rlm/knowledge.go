@@ -170,6 +170,7 @@ func (k *knowledge) rememberRun(question string, o rlm.AnswerOutcome) error {
 	return Broken(k.memory.AddRun(question, o))
 }
 
+// rememberReflection adds the outcome of a reflection to the memory.
 func (k *knowledge) rememberReflection(question string, o reflect.Outcome) error {
 	if k == nil || k.memory == nil {
 		return nil
@@ -177,6 +178,7 @@ func (k *knowledge) rememberReflection(question string, o reflect.Outcome) error
 	return Broken(k.memory.AddReflection(question, o))
 }
 
+// rememberClusters adds the failures that a distillation has grouped to the memory.
 func (k *knowledge) rememberClusters(o distill.Outcome) error {
 	if k == nil || k.memory == nil || len(o.Clusters) == 0 {
 		return nil

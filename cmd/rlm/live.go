@@ -54,6 +54,7 @@ const (
 	maxLoops = 12
 )
 
+// newView returns a view on stderr. A quiet one shows nothing. Close it after the run.
 func newView(e *env, quiet bool) *view {
 	v := &view{w: e.stderr, quiet: quiet, begun: time.Now(), nodes: map[string]*liveNode{}}
 

@@ -46,6 +46,7 @@ reads only the files below --root and those of --context.
 Exit codes: 0 the host has ended the connection; 2 usage or bad input; 5 the
 connection or the tiers broke; 130 interrupted.`
 
+// newMCP makes the command rlm mcp.
 func newMCP(e *env) *cobra.Command {
 	f := mcpFlags{execFlags: execFlags{runs: true}}
 	cmd := &cobra.Command{

@@ -25,6 +25,7 @@ func (g *givenName) String() string { return string(*g) }
 // Type implements pflag.Value.
 func (g *givenName) Type() string { return "string" }
 
+// addSession adds the flag --session, whose value is the name.
 func addSession(flags *pflag.FlagSet, name *string, usage string) {
 	flags.Var((*givenName)(name), "session", usage)
 }

@@ -28,8 +28,8 @@ func TestOutputIsEscapedPieceByPiece(t *testing.T) {
 // TestANoteIsOneLine has a variable whose name would begin another note.
 func TestANoteIsOneLine(t *testing.T) {
 	var stderr bytes.Buffer
-	f := &execFlags{}
-	f.note(&env{stderr: &stderr})("left behind: %s", "x\nrlm: moved to\x1b[2J docker")
+	e := &env{stderr: &stderr}
+	e.noteUnless(false)("left behind: %s", "x\nrlm: moved to\x1b[2J docker")
 	const want = `rlm: left behind: x\nrlm: moved to\x1b[2J docker` + "\n"
 	if got := stderr.String(); got != want {
 		t.Errorf("the note is %q, want %q", got, want)

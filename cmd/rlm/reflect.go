@@ -44,6 +44,7 @@ stderr; docs/traces.md lists all formats. The analysis goes to stdout as Markdow
 
 Exit codes are those of rlm run.`
 
+// newReflect makes the command rlm reflect.
 func newReflect(e *env) *cobra.Command {
 	var f reflectFlags
 	cmd := &cobra.Command{

@@ -61,6 +61,7 @@ var reflexionSettings = config.Named(
 	"max_output_tokens", "max_usd", "max_time", "calls_at_once", "retries", "trace", "otel",
 )
 
+// newReflexion makes the command rlm reflexion.
 func newReflexion(e *env) *cobra.Command {
 	var f reflexionFlags
 	cmd := &cobra.Command{

@@ -45,6 +45,7 @@ type shell struct {
 	failed bool   // the last snippet or question failed
 }
 
+// newRepl makes the command rlm repl.
 func newRepl(e *env) *cobra.Command {
 	f := runFlags{modelIsOptional: true}
 	var history string

@@ -44,6 +44,7 @@ func limits(c *config.Loaded, output int64) tiers.Limits {
 // routing is the flag for the language of the code.
 type routing struct{ language string }
 
+// add adds the flag --lang.
 func (r *routing) add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.language, "lang", "auto", "`language` of the code: auto, python or go")
 }

@@ -63,6 +63,7 @@ server; 3 no tier may run snippets; 5 a failure during the run; 6 the budget ran
 (rlm prints the partial answer); 7 no answer; 8 a call waits for a decision; 130
 interrupted.`
 
+// newRun makes the command rlm run.
 func newRun(e *env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -114,6 +115,7 @@ func (f *runFlags) addTo(flags *pflag.FlagSet, e *env) {
 		config.In(config.Routing, config.Limits, config.Models, config.Run, config.Graphs))
 }
 
+// addSession adds the flag --session.
 func (f *runFlags) addSession(flags *pflag.FlagSet) {
 	addSession(flags, &f.session,
 		"`name` of a session that keeps contexts, variables and history for the next question")

@@ -65,6 +65,7 @@ type serveFlags struct {
 	quiet                    bool
 }
 
+// newServe makes the command rlm serve.
 func newServe(e *env) *cobra.Command {
 	f := serveFlags{maxBody: 64e6, maxFile: 1e9, maxCtx: 8e9, long: 32e3}
 	cmd := &cobra.Command{

@@ -16,6 +16,7 @@ const sessionsLong = `List, copy and delete named sessions.
 "--session NAME" of exec, repl, run and chat keeps the variables, the contexts and the
 questions of a session, and continues it in the next command.`
 
+// newSessions makes the command rlm sessions.
 func newSessions(e *env) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "List, copy and delete named sessions", Long: sessionsLong}
 	cmd.AddCommand(newSessionsList(e), newSessionsOpen(e), newSessionsFork(e), newSessionsExport(e),

@@ -61,6 +61,7 @@ func (e *env) open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
+// isPipe reports whether a path names a pipe.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&os.ModeNamedPipe != 0

@@ -14,6 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server"
 )
 
+// newStore makes the command rlm store.
 func newStore(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "store", Short: "Check and repair what rlm keeps",

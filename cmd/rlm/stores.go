@@ -36,6 +36,7 @@ func (e *env) needStore() (string, error) {
 	return dir, err
 }
 
+// errNoStore is the error of a command that needs a store, if the settings name none.
 var errNoStore = errors.New("there is no store: name a folder with --store in place of none")
 
 // withRuns calls use with an engine that has the store of the settings. Its error is one of
@@ -82,6 +83,7 @@ func explainMissing(err error) error {
 // dataFlag is the data folder of a server.
 type dataFlag struct{ dir string }
 
+// add adds the flag --data.
 func (d *dataFlag) add(flags *pflag.FlagSet) {
 	flags.StringVar(&d.dir, "data", "", "`folder` of the server's data (default: the folder serve beside the store)")
 }

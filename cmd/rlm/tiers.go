@@ -45,12 +45,14 @@ func newDiagnosis(
 	return cmd
 }
 
+// newTiers makes the command rlm tiers.
 func newTiers(e *env) *cobra.Command {
 	return newDiagnosis(e, "tiers", "List the tiers and whether each works on this machine",
 		"List the tiers, and whether each works on this machine. If a tier does not work, the\n"+
 			"list gives the reason.", showTiers)
 }
 
+// newDoctor makes the command rlm doctor.
 func newDoctor(e *env) *cobra.Command {
 	return newDiagnosis(
 		e, "doctor", "Show which tiers and jail layers work on this machine",

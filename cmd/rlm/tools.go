@@ -33,6 +33,7 @@ type toolFlags struct {
 	ask func(ctx context.Context, function, arguments, rule string) error
 }
 
+// add adds the flags.
 func (f *toolFlags) add(flags *pflag.FlagSet, e *env) {
 	flags.StringArrayVar(&f.files, "tool", nil,
 		"Python `file` whose functions snippets can call; it runs in the sandbox; repeatable")

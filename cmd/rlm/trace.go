@@ -33,6 +33,7 @@ type traceView struct {
 	full, brief bool
 }
 
+// newTrace makes the command rlm trace.
 func newTrace(e *env) *cobra.Command {
 	var v traceView
 	show := &cobra.Command{

@@ -28,6 +28,7 @@ secret. Ctrl-C ends the viewer. --export writes one run as a single file that ne
 // viewSettings are the flags of rlm view.
 type viewSettings struct{ listen, export string }
 
+// newViewer makes the command rlm view.
 func newViewer(e *env) *cobra.Command {
 	var v viewSettings
 	cmd := &cobra.Command{

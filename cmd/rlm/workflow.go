@@ -41,6 +41,7 @@ model or unavailable server; 3 no tier may run the file's Python; 5 a failure du
 the run; 6 the budget ran out; 7 a node ended the run, such as a loop without a valid
 output; 130 interrupted.`
 
+// newWorkflow makes the command rlm workflow.
 func newWorkflow(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workflow",
