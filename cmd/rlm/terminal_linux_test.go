@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
@@ -114,7 +115,7 @@ Figure()`
 
 // TestAFigureOfAContainerShowsInATerminal draws in terminals that tell by variables what they can.
 func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
-	tier := docker.New(docker.Options{Host: dockerHost()})
+	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
 	for _, c := range []struct {
 		name, variable, value, want string
