@@ -23,7 +23,9 @@ func TestCommandsHaveTheirNames(t *testing.T) {
 		}
 	}
 
-	for _, args := range [][]string{nil, {"help", "exec"}, {"--log-level=info", "exec"}, {setup.Manual, "x"}, {"exce"}} {
+	for _, args := range [][]string{
+		nil, {"help", "exec"}, {"--log-level=info", "exec"}, {setup.Manual, "x"}, {"exce"},
+	} {
 		if got := len(makeCommands(e, args)); got != len(commands) {
 			t.Errorf("%q makes %d of %d commands", args, got, len(commands))
 		}

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// outputWriter writes the output of a snippet. It keeps the first error, for callers that
+// OutputWriter writes the output of a snippet. It keeps the first error, for callers that
 // check it later.
-type outputWriter struct {
+type OutputWriter struct {
 	w       io.Writer
 	escapes bool   // w is a terminal, which must get no control sequence
 	rest    []byte // begins a character or a line end
@@ -17,13 +17,13 @@ type outputWriter struct {
 }
 
 // SnippetOutput returns the writers for a snippet's output.
-func (e *Env) SnippetOutput() (stdout, stderr *outputWriter) {
-	return &outputWriter{w: e.Stdout, escapes: e.isEscaped(e.Stdout)},
-		&outputWriter{w: e.Stderr, escapes: e.isEscaped(e.Stderr)}
+func (e *Env) SnippetOutput() (stdout, stderr *OutputWriter) {
+	return &OutputWriter{w: e.Stdout, escapes: e.isEscaped(e.Stdout)},
+		&OutputWriter{w: e.Stderr, escapes: e.isEscaped(e.Stderr)}
 }
 
 // Write writes b, unless an earlier Write failed.
-func (o *outputWriter) Write(b []byte) (int, error) {
+func (o *OutputWriter) Write(b []byte) (int, error) {
 	if o.Err != nil || len(b) == 0 {
 		return 0, o.Err
 	}
@@ -42,7 +42,7 @@ func (o *outputWriter) Write(b []byte) (int, error) {
 }
 
 // Flush writes what waits for the rest of a character.
-func (o *outputWriter) Flush() {
+func (o *OutputWriter) Flush() {
 	if len(o.rest) > 0 && o.Err == nil {
 		_, o.Err = io.WriteString(o.w, EscapeKeepingLines(string(o.rest)))
 		o.rest = nil
@@ -51,7 +51,7 @@ func (o *outputWriter) Flush() {
 
 // EndOutput returns the environment for notes after a snippet's output. If the output ended
 // within a line that the user sees, the first note begins a new line.
-func (e *Env) EndOutput(stdout, stderr *outputWriter) *Env {
+func (e *Env) EndOutput(stdout, stderr *OutputWriter) *Env {
 	stdout.Flush()
 	stderr.Flush()
 	if stderr.open || stdout.open && sameFile(e.Stdout, e.Stderr) {

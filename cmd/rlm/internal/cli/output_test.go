@@ -12,7 +12,7 @@ func TestOutputIsEscapedPieceByPiece(t *testing.T) {
 	const want = `a\x1bé漢😀` + "\n" + `\x0db\xff\xc3`
 	for size := 1; size <= len(text); size++ {
 		var got bytes.Buffer
-		w := &outputWriter{w: &got, escapes: true}
+		w := &OutputWriter{w: &got, escapes: true}
 		for from := 0; from < len(text); from += size {
 			if _, err := io.WriteString(w, text[from:min(from+size, len(text))]); err != nil {
 				t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 // MaxInline bounds the content of a file that is part of --json, in bytes.
 const MaxInline = 64 << 10
 
-// gallery takes the artefacts of snippets: it saves them in the folder of --out, and draws
+// Gallery takes the artefacts of snippets: it saves them in the folder of --out, and draws
 // pictures on a terminal.
-type gallery struct {
+type Gallery struct {
 	e    *cli.Env
 	dir  string // empty for none
 	note func(string, ...any)
@@ -32,8 +32,9 @@ type gallery struct {
 }
 
 // NewGallery returns a gallery for the folder of --out, empty for none.
-func NewGallery(e *cli.Env, dir string, note func(string, ...any)) *gallery {
-	return &gallery{e: e, dir: dir, note: note, protocol: sync.OnceValue(func() pictures.Protocol { return findProtocol(e) })}
+func NewGallery(e *cli.Env, dir string, note func(string, ...any)) *Gallery {
+	protocol := sync.OnceValue(func() pictures.Protocol { return findProtocol(e) })
+	return &Gallery{e: e, dir: dir, note: note, protocol: protocol}
 }
 
 // findProtocol returns how to draw on standard output.
@@ -56,7 +57,7 @@ func findProtocol(e *cli.Env) pictures.Protocol {
 
 // take saves and draws artefacts. prefix begins the names of their files: that of a sub-loop.
 // With isQuiet it only saves them.
-func (g *gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error {
+func (g *Gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, one := range list {
@@ -76,7 +77,7 @@ func (g *gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error
 
 // Event takes the artefacts of a loop's snippet. Sub-loops have the name of their node before
 // their names. Pictures are saved, not drawn: a live tree may stand on the screen.
-func (g *gallery) Event(event ledger.Event) {
+func (g *Gallery) Event(event ledger.Event) {
 	if event.Kind != ledger.EventSnippet || event.Ran == nil || len(event.Ran.Artefacts) == 0 {
 		return
 	}
@@ -99,14 +100,14 @@ func (g *gallery) Event(event ledger.Event) {
 }
 
 // DrawAnswer draws the picture that is the answer of a run.
-func (g *gallery) DrawAnswer() {
+func (g *Gallery) DrawAnswer() {
 	if g.answer != nil {
 		g.draw(*g.answer)
 	}
 }
 
 // tell writes a note about an artefact that is not drawn.
-func (g *gallery) tell(name string, one tiers.Artefact) {
+func (g *Gallery) tell(name string, one tiers.Artefact) {
 	what := fmt.Sprintf("%s (%s, %s)", name, one.Type, humanize.IBytes(uint64(len(one.Data))))
 	if g.dir == "" {
 		g.note("made %s: keep it with --out DIR", what)
@@ -116,7 +117,7 @@ func (g *gallery) tell(name string, one tiers.Artefact) {
 }
 
 // draw draws a picture, and reports whether the terminal shows it.
-func (g *gallery) draw(one tiers.Artefact) bool {
+func (g *Gallery) draw(one tiers.Artefact) bool {
 	protocol := g.protocol()
 	if protocol == pictures.None || !strings.HasPrefix(one.Type, "image/") || one.Type == "image/svg+xml" {
 		return false

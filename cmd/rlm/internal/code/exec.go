@@ -76,7 +76,7 @@ func NewExec(e *cli.Env) *cobra.Command {
 				for _, text := range notes {
 					f.Note(e)("%s", text)
 				}
-				show := &Shown{E: e, Flags: &f, Gallery: NewGallery(e, f.Files.Out, f.Note(e))}
+				show := NewShown(e, &f)
 				return show.Finish(cmd.Context(), s, runAll(cmd.Context(), e, f, s, jobs, show))
 			})
 			if f.json {

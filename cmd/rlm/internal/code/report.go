@@ -23,19 +23,24 @@ import (
 
 // Shown shows the results of snippets.
 type Shown struct {
-	E       *cli.Env
-	Flags   *ExecFlags
-	Gallery *gallery
+	e       *cli.Env
+	flags   *ExecFlags
+	gallery *Gallery
 	last    *results.Result // with --json: not printed yet, as files may be added
 	listed  map[string]bool // the files that --json has named
+}
+
+// NewShown returns what shows the results of snippets under the flags.
+func NewShown(e *cli.Env, flags *ExecFlags) *Shown {
+	return &Shown{e: e, flags: flags, gallery: NewGallery(e, flags.Files.Out, flags.Note(e))}
 }
 
 // Finish ends the output: it collects the files of the session, which ended with an error or
 // with none.
 func (s *Shown) Finish(ctx context.Context, session *rlm.Session, ended error) error {
-	ended = s.Flags.Files.Collect(ctx, session, s.Flags.Note(s.E), ended)
-	if s.last != nil && s.Flags.Files.Out != "" {
-		files, err := results.ListFolder(s.Flags.Files.Out, MaxInline, s.listed)
+	ended = s.flags.Files.Collect(ctx, session, s.flags.Note(s.e), ended)
+	if s.last != nil && s.flags.Files.Out != "" {
+		files, err := results.ListFolder(s.flags.Files.Out, MaxInline, s.listed)
 		if err != nil {
 			return errors.Join(ended, cli.Broken(err))
 		}
@@ -51,7 +56,7 @@ func (s *Shown) printLast() error {
 	}
 	last := s.last
 	s.last = nil
-	if err := cli.PrintLine(s.E.Stdout, last); err != nil {
+	if err := cli.PrintLine(s.e.Stdout, last); err != nil {
 		return cli.Broken(err)
 	}
 	return nil
@@ -68,7 +73,7 @@ func (s *Shown) printJSON(r rlm.Result) error {
 		s.listed[one.Name] = true
 		s.last.Files = append(s.last.Files, results.DescribeFile(one.Name, one.Type, one.Data, MaxInline))
 	}
-	if s.Flags.Files.Out == "" { // nothing will be added
+	if s.flags.Files.Out == "" { // nothing will be added
 		err = errors.Join(err, s.printLast())
 	}
 	return err
@@ -77,7 +82,7 @@ func (s *Shown) printJSON(r rlm.Result) error {
 // Report prints the result of a snippet: all but its output, which is written already. e has
 // the writer for notes after the output.
 func (s *Shown) Report(e *cli.Env, r rlm.Result) error {
-	f := s.Flags
+	f := s.flags
 	note := f.Note(e)
 	if r.Moved != nil {
 		note("the session moved from tier %s to %s, with %s", r.Moved.From, r.Moved.To,
@@ -87,7 +92,7 @@ func (s *Shown) Report(e *cli.Env, r rlm.Result) error {
 		}
 	}
 
-	if err := s.Gallery.take("", r.Artefacts, f.json); err != nil {
+	if err := s.gallery.take("", r.Artefacts, f.json); err != nil {
 		return err
 	}
 	if f.json {

@@ -110,7 +110,7 @@ func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.AnswerTask) er
 		defer f.Tools.Known.Close()
 	}
 
-	var run *started
+	var run *Started
 	var kept error
 	hooked, err := hook.Output(ctx, e.Stdin, task,
 		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {

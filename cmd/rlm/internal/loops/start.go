@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// started is what a command opens to run a loop. Close it after use.
-type started struct {
+// Started is what a command opens to run a loop. Close it after use.
+type Started struct {
 	View      *live.View
 	Engine    *rlm.Engine
 	Tools     *wiring.Tools      // nil for a loop without --tool
@@ -25,7 +25,7 @@ type started struct {
 }
 
 // start opens what a loop needs. A loop whose snippets run in no tier leaves the tiers unprepared.
-func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets bool) (*started, error) {
+func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets bool) (*Started, error) {
 	s := newStarted(e, isQuiet)
 	if err := s.observe(ctx, e, loop, ""); err != nil {
 		return nil, s.abandon(err)
@@ -38,7 +38,7 @@ func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets b
 
 // Start opens what the run of a task needs, and completes the task with it: models, progress
 // and tools.
-func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.AnswerTask) (*started, error) {
+func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.AnswerTask) (*Started, error) {
 	s := newStarted(e, f.Quiet || f.estimate)
 	if err := f.open(ctx, e, task, s); err != nil {
 		return nil, s.abandon(err)
@@ -46,7 +46,7 @@ func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.AnswerTask) 
 	return s, nil
 }
 
-func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.AnswerTask, s *started) error {
+func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.AnswerTask, s *Started) error {
 	if !f.ModelIsOptional || wiring.HasModel(e) {
 		if err := f.openModels(e, task, s); err != nil {
 			return cli.Usage(err)
@@ -82,7 +82,7 @@ func (f *RunFlags) conversation() string {
 }
 
 // openKnowledge loads the graphs of the settings for a loop without tools of the user.
-func (s *started) openKnowledge(ctx context.Context, e *cli.Env) (*wiring.Knowledge, error) {
+func (s *Started) openKnowledge(ctx context.Context, e *cli.Env) (*wiring.Knowledge, error) {
 	known, err := wiring.OpenKnowledge(ctx, e, s.View.Note)
 	if err == nil {
 		s.closers = append(s.closers, known)
@@ -91,7 +91,7 @@ func (s *started) openKnowledge(ctx context.Context, e *cli.Env) (*wiring.Knowle
 }
 
 // openModels gives a task its models and the settings.
-func (f *RunFlags) openModels(e *cli.Env, task *rlm.AnswerTask, s *started) error {
+func (f *RunFlags) openModels(e *cli.Env, task *rlm.AnswerTask, s *Started) error {
 	models, err := wiring.OpenModels(e, f.estimate)
 	if err != nil {
 		return err
@@ -106,14 +106,14 @@ func (f *RunFlags) openModels(e *cli.Env, task *rlm.AnswerTask, s *started) erro
 	return wiring.RequireModel(task)
 }
 
-func newStarted(e *cli.Env, isQuiet bool) *started {
+func newStarted(e *cli.Env, isQuiet bool) *Started {
 	v := live.New(e, isQuiet)
 	e.Pause = v.Pause
-	return &started{View: v, sendSpans: func() {}}
+	return &Started{View: v, sendSpans: func() {}}
 }
 
 // observe lets the view and the spans see the events of a loop.
-func (s *started) observe(ctx context.Context, e *cli.Env, loop, conversation string) error {
+func (s *Started) observe(ctx context.Context, e *cli.Env, loop, conversation string) error {
 	progress, send, err := wiring.Observe(ctx, e, loop, conversation, s.View.Event)
 	if err != nil {
 		return cli.Usage(err)
@@ -122,7 +122,7 @@ func (s *started) observe(ctx context.Context, e *cli.Env, loop, conversation st
 	return nil
 }
 
-func (s *started) openEngine(ctx context.Context, e *cli.Env, runsSnippets bool) (err error) {
+func (s *Started) openEngine(ctx context.Context, e *cli.Env, runsSnippets bool) (err error) {
 	if s.Engine, err = wiring.NewEngine(ctx, e, s.View.Note); err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func (s *started) openEngine(ctx context.Context, e *cli.Env, runsSnippets bool)
 }
 
 // finish ends the view and sends the spans, so that the command can print the outcome.
-func (s *started) finish() {
+func (s *Started) finish() {
 	s.View.Close()
 	s.sendSpans()
 }
 
 // Close closes everything, in the reverse order of opening. Nothing that a command has printed
 // depends on an error here.
-func (s *started) Close() {
+func (s *Started) Close() {
 	for _, c := range slices.Backward(s.closers) {
 		_ = c.Close()
 	}
@@ -149,7 +149,7 @@ func (s *started) Close() {
 }
 
 // abandon closes what is open after an error, and returns the error.
-func (s *started) abandon(err error) error {
+func (s *Started) abandon(err error) error {
 	s.Close()
 	return err
 }

@@ -126,7 +126,7 @@ func openShell(ctx context.Context, f *loops.RunFlags, e *cli.Env, history strin
 		e: e, session: session, asks: session.Ask, view: loop.View, flags: f, reopen: reopen,
 		known: loop.Tools.Known, kept: kept,
 	}
-	s.shown = &code.Shown{E: e, Flags: exec, Gallery: code.NewGallery(e, f.Files.Out, exec.Note(e))}
+	s.shown = code.NewShown(e, exec)
 	s.in = newEditor(e, historyFile(history, "history"), func(line string) (string, []string) {
 		return s.complete(ctx, line)
 	})

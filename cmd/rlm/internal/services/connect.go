@@ -42,8 +42,8 @@ func NewConnect(e *cli.Env) *cobra.Command {
 			reading := (&wiring.ContextFlags{}).Files.Options(e.Settings.CacheDir, note)
 			reading.FilesOnly = true
 			err = server.Connection{
-				Version: e.Version, Limits: wiring.Limits(e.Settings, wiring.DefaultOutput), MayRaise: true, Policy: policy,
-				Deterministic: e.Settings.Deterministic, Files: true,
+				Version: e.Version, Limits: wiring.Limits(e.Settings, wiring.DefaultOutput), MayRaise: true,
+				Policy: policy, Deterministic: e.Settings.Deterministic, Files: true,
 				Inputs: withServers(reading, e.Settings.ContextServer), Log: e.Log,
 			}.Serve(ctx, engine, e.Stdin, e.Stdout)
 			if err != nil {

@@ -185,13 +185,13 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 		return nil
 	}
 
-	in := inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.Settings.CacheDir}
 	s, err := server.New(ctx, engine, server.Options{
 		Profiles: known.list, Dir: data, Claim: claim, AtOnce: f.atOnce, Queue: f.queue,
 		Sessions: f.sessions, OpenSessions: f.openSessions, Connections: f.connections,
 		MaxBody: int64(f.maxBody), MaxFile: int64(f.maxFile), MaxContext: int64(f.maxCtx), Long: int(f.long),
 		Keep: f.keep, Open: isLocal && !f.needKey || f.noKeys, Hosts: f.hosts, Origins: f.origins,
-		Inputs: in, MCP: true, Servers: tools.Servers, Load: tools.Load, Version: e.Version, Log: e.Log,
+		Inputs: inputs.Options{MaxUnpacked: int64(f.maxCtx), CacheDir: e.Settings.CacheDir}, MCP: true,
+		Servers: tools.Servers, Load: tools.Load, Version: e.Version, Log: e.Log,
 	})
 	if err != nil {
 		return cli.Usage(err)

@@ -121,7 +121,8 @@ func describeEntry(entry *followedEntry) string {
 	case entry.Kind == "step" && step.Problem != "":
 		return fmt.Sprintf("%s fails%s: %s", place, costText(&entry.Cost), cli.Shorten(step.Problem, 500))
 	case entry.Kind == "step":
-		return fmt.Sprintf("%s ends%s: %s", place, costText(&entry.Cost), cli.Shorten(cmp.Or(step.Reply, step.Value), 200))
+		return fmt.Sprintf("%s ends%s: %s", place, costText(&entry.Cost),
+			cli.Shorten(cmp.Or(step.Reply, step.Value), 200))
 	case entry.Kind == "commit":
 		return fmt.Sprintf("turn %d is kept", entry.Turn)
 	case entry.Kind == "question":
