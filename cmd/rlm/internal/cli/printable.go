@@ -35,6 +35,7 @@ func cutIncomplete(text []byte) (whole, rest []byte) {
 	if at > 0 && text[at-1] == '\r' {
 		at--
 	}
+
 	for n := 1; n < utf8.UTFMax && n <= at; n++ {
 		begins := utf8.RuneStart(text[at-n])
 		if begins && !utf8.FullRune(text[at-n:at]) {

@@ -85,12 +85,14 @@ func (f *mcpFlags) serve(ctx context.Context, e *cli.Env) (err error) {
 	if f.Contexts.UseStdin() {
 		return cli.Usage(errors.New("stdin cannot be a context: it carries the protocol"))
 	}
+
 	e.EndWithin(mcpGrace)
 	f.Tools.Ask = askFirst
 	cfg, err := f.SessionConfig(e)
 	if err != nil {
 		return cli.Usage(err)
 	}
+
 	engine, err := wiring.OpenEngine(ctx, e, f.Note(e))
 	if err != nil {
 		return err
@@ -116,6 +118,7 @@ func (f *mcpFlags) serve(ctx context.Context, e *cli.Env) (err error) {
 	if f.address != "" {
 		return f.serveHTTP(ctx, e, server)
 	}
+
 	err = server.ServeStdio(ctx, io.NopCloser(e.Stdin), nopWriteCloser{e.Stdout})
 	if err != nil && ctx.Err() == nil {
 		return cli.Broken(fmt.Errorf("the connection to the host broke: %w", err))
@@ -170,6 +173,7 @@ func (f *mcpFlags) newServer(
 		list, notes := cfg.Ask.Tools.Prompt()
 		functions = strings.TrimSpace(list + "\n\n" + notes)
 	}
+
 	options := mcp.Config{
 		Version: e.Version,
 		Open: func(
@@ -200,6 +204,7 @@ func (f *mcpFlags) newServer(
 	if len(roots) > 0 {
 		options.PathHelp = "Paths must be below " + strings.Join(roots, ", ") + "."
 	}
+
 	if tools.Servers == nil && len(f.direct) > 0 {
 		return nil, errors.New("--direct names tools of MCP servers: give --mcp, too")
 	}
@@ -208,6 +213,7 @@ func (f *mcpFlags) newServer(
 			return nil, err
 		}
 	}
+
 	for i := range f.Contexts.List {
 		options.Contexts = append(options.Contexts, f.Contexts.List[i].Name())
 	}

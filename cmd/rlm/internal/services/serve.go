@@ -139,6 +139,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	if err != nil {
 		return cli.Usage(err)
 	}
+
 	data := server.Folder(dir)
 	claim, err := data.Claim(ctx, "rlm serve", f.listen)
 	var inUse *server.InUseError
@@ -262,6 +263,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	if err != nil {
 		return false, nil, fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
+
 	ip := net.ParseIP(host)
 	isLocal = host == "localhost" || ip != nil && ip.IsLoopback()
 	switch {
@@ -285,6 +287,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	case f.keep < 0:
 		return false, nil, errors.New("give a positive time to --keep-runs, or 0 to keep them")
 	}
+
 	for _, origin := range f.origins {
 		if !strings.HasPrefix(origin, "https://") && !strings.HasPrefix(origin, "http://") ||
 			strings.Count(origin, "/") != 2 {
@@ -292,6 +295,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 				"--allow-origin %q: give a scheme and a host, such as https://chat.example.org", origin)
 		}
 	}
+
 	for i, name := range f.hosts {
 		f.hosts[i] = strings.ToLower(name)
 	}
@@ -299,6 +303,7 @@ func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error
 	if f.cert == "" {
 		return isLocal, nil, nil
 	}
+
 	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
 		return false, nil, fmt.Errorf("cannot use the certificate %s: %w", f.cert, err)
@@ -336,6 +341,7 @@ func (f *serveFlags) serve(
 	if secure != nil {
 		scheme = "https"
 	}
+
 	if certs != nil {
 		go certs.Fetch(ctx)
 	}

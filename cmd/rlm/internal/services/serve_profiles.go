@@ -73,6 +73,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 			return err
 		}
 	}
+
 	models, err := wiring.OpenModels(&own, false)
 	if err != nil {
 		return err
@@ -91,6 +92,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	if err := wiring.Configure(&own, &made.Task, models); err != nil {
 		return err
 	}
+
 	made.Task.Config.Trace = "" // the server keeps journals
 	if err := wiring.RequireModel(&made.Task); err != nil {
 		return err

@@ -130,6 +130,7 @@ func showRun(ctx context.Context, e *cli.Env, engine *rlm.Engine, name string, a
 		_, _ = fmt.Fprintf(e.Stdout, "waits for a decision since %s: %s\n  %s\n  %s\n",
 			w.Asked.Format(time.DateTime), w.ID, cli.Escape(w.Why), cli.Escape(string(w.Call)))
 	}
+
 	table := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TURN\tCOMMITTED\tCALLS\tOPEN\tUSD\tLAST CALL")
 	for _, t := range r.History {

@@ -113,6 +113,7 @@ func describeEntry(entry *followedEntry) string {
 	if err != nil {
 		step = viewer.Step{Problem: err.Error()} // of a later version
 	}
+
 	switch {
 	case entry.Kind == "begun":
 		return fmt.Sprintf("%s begins: %s", place, cli.Shorten(step.About, 200))

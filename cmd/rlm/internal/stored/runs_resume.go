@@ -152,6 +152,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 	if fork == "" {
 		return cli.Usage(errors.New("name the new run with --as"))
 	}
+
 	for i := 0; i < len(further); {
 		flag, _, hasValue := strings.Cut(further[i], "=")
 		if !slices.Contains(ownForkFlags, flag) {

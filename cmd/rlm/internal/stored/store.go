@@ -71,6 +71,7 @@ func checkStores(ctx context.Context, e *cli.Env, given []string, repair, asJSON
 	if err != nil {
 		return cli.Usage(err)
 	}
+
 	isWhole := true
 	for _, folder := range folders {
 		report, err := checkFolder(ctx, e, folder, repair)
@@ -112,6 +113,7 @@ func findFolders(e *cli.Env, given []string) (folders []checkedFolder, err error
 		}
 		folders = append(folders, checkedFolder{dir: dir, isData: isData})
 	}
+
 	if len(given) > 0 {
 		return folders, nil
 	}
@@ -123,6 +125,7 @@ func findFolders(e *cli.Env, given []string) (folders []checkedFolder, err error
 	if dir != "" && store.IsFolder(dir) {
 		folders = append(folders, checkedFolder{dir: dir, isUser: true})
 	}
+
 	if dir, err = (&wiring.DataFlag{}).Find(); err == nil && server.Folder(dir).IsUsed() {
 		folders = append(folders, checkedFolder{dir: dir, isData: true})
 	}

@@ -159,6 +159,7 @@ func (v *traceView) showHeading(l *traces.Loop, events *recordedNode, node, inde
 	if model == "" && events.begun != nil { // a run of one call has no trajectory
 		model = events.begun.Model
 	}
+
 	switch {
 	case model != "":
 		agent, _ := l.Metadata.EnvironmentKwargs["agent"].(string)

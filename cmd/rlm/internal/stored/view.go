@@ -72,6 +72,7 @@ func withViewed(e *cli.Env, args []string, use func(viewer.Source) error) error 
 		}
 		sources = append(sources, files)
 	}
+
 	if len(paths) > 0 && len(names) == 0 {
 		return cli.AsUsage(use(viewer.Join(sources...)))
 	}

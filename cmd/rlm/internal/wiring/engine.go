@@ -33,6 +33,7 @@ func NewEngine(
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+
 	folder, _ := StoreFolder(e) // without it, named runs fail before this
 	progress := func(what string) { note("%s", what) }
 	kinds := TierOptions(e)
@@ -54,6 +55,7 @@ func NewEngine(
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+
 	if s := e.Settings; len(s.LocalFolder) > 0 && !s.AllowLocal && s.Tier != rlm.TierLocal {
 		note("--local-folder has no effect without tier local: pass --allow-local")
 	}

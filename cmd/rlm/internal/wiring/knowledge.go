@@ -39,6 +39,7 @@ func OpenKnowledge(
 	if len(s.Graph) == 0 && s.Remember == "" && s.GraphWrite == "" {
 		return nil, nil //nolint:nilnil // documented: no graph
 	}
+
 	k := &Knowledge{out: s.GraphWrite, note: note}
 	defer func() {
 		if err != nil {
@@ -54,12 +55,14 @@ func OpenKnowledge(
 			return nil, err
 		}
 	}
+
 	if k.Graph, err = OpenGraph(ctx, e, note); err != nil {
 		return nil, err
 	}
 	if err := LoadGraphs(ctx, k.Graph, graph.LoadOptions{}, s.Graph, note); err != nil {
 		return nil, err
 	}
+
 	if k.memory != nil {
 		if err := k.memory.Load(ctx, k.Graph); err != nil {
 			return nil, err

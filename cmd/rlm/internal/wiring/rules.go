@@ -40,6 +40,7 @@ func parseRule(text string) (r rule, err error) {
 	if len(words) < 2 || !slices.Contains([]string{"allow", "deny", "ask"}, words[0]) {
 		return fail(ruleForm)
 	}
+
 	if _, err := path.Match(words[1], ""); err != nil {
 		return fail("its pattern of names is malformed")
 	}
@@ -92,6 +93,7 @@ func (f *ToolFlags) readRules(
 		}
 		rules = append(rules, r)
 	}
+
 	if len(rules) == 0 {
 		return nil, nil //nolint:nilnil // documented: no rules
 	}
@@ -135,6 +137,7 @@ func describeArguments(call *tiers.Call) (string, error) {
 		}
 		described.Args = append(described.Args, plain)
 	}
+
 	for name, value := range call.Named {
 		plain, err := decodeArgument(value)
 		if err != nil {
@@ -179,6 +182,7 @@ func askPerson(e *cli.Env, lines *bufio.Reader, function, arguments, rule string
 	if err != nil {
 		return later
 	}
+
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return nil

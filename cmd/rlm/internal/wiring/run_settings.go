@@ -28,6 +28,7 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 	if outage == 0 {
 		outage = -1
 	}
+
 	samplings, err := c.Samplings()
 	if err != nil {
 		return nil, err
@@ -36,6 +37,7 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return providers.New(providers.Options{
 		Env:      os.Getenv,
 		Keys:     keys,

@@ -33,6 +33,7 @@ func OpenTalk(
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
+
 	t := &Talk{}
 	defer func() {
 		if err != nil {

@@ -87,6 +87,7 @@ func (f *ToolFlags) Open(
 		}
 		t.programs = append(t.programs, program)
 	}
+
 	if err := t.startServers(ctx, e, f, note); err != nil {
 		return t, err
 	}
@@ -113,6 +114,7 @@ func (t *Tools) startServers(
 	case len(f.servers) > 0:
 		note("starts the MCP servers of %s", strings.Join(f.servers, ", "))
 	}
+
 	t.Servers, err = mcptools.Start(ctx, mcptools.Options{
 		Files: f.servers, APIs: f.apis, Hosts: f.apiHosts, Inject: e.Inject, Version: e.Version,
 	})
