@@ -49,7 +49,7 @@ func (e *Env) EndWithin(grace time.Duration) {
 	})
 }
 
-// NoteUnless is note for a command with a flag --quiet.
+// NoteUnless returns a function that writes notes on stderr, or none for a command with --quiet.
 func (e *Env) NoteUnless(quiet bool) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		if !quiet {

@@ -54,6 +54,7 @@ func (o *OutputWriter) Flush() {
 func (e *Env) EndOutput(stdout, stderr *OutputWriter) *Env {
 	stdout.Flush()
 	stderr.Flush()
+
 	if stderr.open || stdout.open && sameFile(e.Stdout, e.Stderr) {
 		later := *e
 		later.Stderr = &lineStarter{w: e.Stderr}

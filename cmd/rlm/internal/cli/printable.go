@@ -52,7 +52,7 @@ func cutIncomplete(text []byte) (whole, rest []byte) {
 // characters become escapes.
 func Escape(text string) string { return escapeText(text, false) }
 
-// EscapeKeepingLines is escape, but keeps line ends and tabs.
+// EscapeKeepingLines is Escape, but keeps line ends and tabs.
 func EscapeKeepingLines(text string) string { return escapeText(text, true) }
 
 func escapeText(text string, lines bool) string {

@@ -291,7 +291,7 @@ func (f *RunFlags) finish(e *cli.Env, outcome rlm.AnswerOutcome, err error) erro
 	}
 	wiring.NoteRecord(e, outcome.Trace, f.Quiet)
 	if outcome.Collected != nil && !f.Quiet {
-		f.Files.Tell(*outcome.Collected, (&code.ExecFlags{}).Note(e))
+		f.Files.Tell(*outcome.Collected, e.NoteUnless(false))
 	}
 	if f.json {
 		if err := f.printOutcome(e, outcome); err != nil {

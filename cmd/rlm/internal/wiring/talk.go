@@ -140,7 +140,7 @@ func (t *Talk) Save(ctx context.Context) error {
 // saveTime bounds how long an interrupted command saves its session, whose code runs for that.
 const saveTime = 10 * time.Second
 
-// SaveAtEnd is save for a command that may have been interrupted.
+// SaveAtEnd is Save for a command that may have been interrupted.
 func (t *Talk) SaveAtEnd(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return t.Save(ctx)
