@@ -11,9 +11,11 @@ func TestWhatDoesNotPrintIsEscaped(t *testing.T) {
 		"\u202eevil": `\u202eevil`, "\xff": `\xff`,
 		"\u009b31m": `\x9b31m`, "\x7f": `\x7f`, "\U000e0041": `\U000e0041`, "\u2028": `\u2028`,
 	} {
-		if got := Escape(text); got != want {
-			t.Errorf("%q is maxLoops as %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := Escape(text); got != want {
+				t.Errorf("%q is shown as %q, want %q", text, got, want)
+			}
+		})
 	}
 	if got := EscapeKeepingLines("a\r\nb\rc\td"); got != "a\nb\\x0dc\td" {
 		t.Errorf("%q", got)

@@ -13,8 +13,10 @@ func TestIndentsFollowTheLineBefore(t *testing.T) {
 		"if x:\n    if y:\n        pass": "    ",
 		"x = [":                          "",
 	} {
-		if got := indentAfter(source); got != want {
-			t.Errorf("%q: %q, want %q", source, got, want)
-		}
+		t.Run(source, func(t *testing.T) {
+			if got := indentAfter(source); got != want {
+				t.Errorf("%q: %q, want %q", source, got, want)
+			}
+		})
 	}
 }
