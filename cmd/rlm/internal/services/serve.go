@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -147,7 +148,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	if err != nil && !isBeside {
 		return cli.Usage(err)
 	}
-	defer func() { err = errors.Join(err, claim.Close()) }()
+	defer func() { err = errors.Join(err, letGo(claim)) }()
 	var certs *acme.Certificates
 	if f.acme != "" {
 		certs, err = acme.New(acme.Options{
@@ -199,6 +200,14 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return f.serve(ctx, s, secure, certs, note)
+}
+
+// letGo lets others use the data folder. A check beside a running server has claimed nothing.
+func letGo(claim io.Closer) error {
+	if claim == nil {
+		return nil
+	}
+	return claim.Close()
 }
 
 // openEngine returns an engine whose tier wasm runs in workers, unless the flags forbid it.
