@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/docker"
 )
@@ -87,7 +89,7 @@ func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := exitCodeOf(t, cmd); code != exitInterrupted {
+	if code := exitCodeOf(t, cmd); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	return stderr
@@ -111,7 +113,7 @@ func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 // TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
 // interrupted, and what the snippet had written is there.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
-	tier := docker.New(docker.Options{Host: dockerHost()})
+	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--out", "files", "-c",
@@ -129,7 +131,7 @@ func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 		signal unix.Signal
 		code   int
 		shown  string
-	}{{unix.SIGINT, exitInterrupted, "canceled in"}, {unix.SIGKILL, -1, "not ended"}} {
+	}{{unix.SIGINT, cli.ExitInterrupted, "canceled in"}, {unix.SIGKILL, -1, "not ended"}} {
 		dir := t.TempDir()
 		script := "version: 1\nrules:\n  - when: {said: 0}\n    reply: |\n" +
 			"      ```repl\n      print('first')\n      ```\n  - delay: 50s\n    reply: FINAL(1)\n"

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
@@ -179,7 +180,7 @@ func (d *killedRun) park(server *llmtest.Server) {
 	d.t.Helper()
 	var exit *exec.ExitError
 	out, err := d.begin(server, 0).CombinedOutput()
-	if !errors.As(err, &exit) || exit.ExitCode() != exitParked || d.sent() > 0 {
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitParked || d.sent() > 0 {
 		d.t.Fatalf("the run is not parked: %v, %d sent\n%s", err, d.sent(), out)
 	}
 }
@@ -255,7 +256,7 @@ func (d *killedRun) goOn(server *llmtest.Server) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitParked) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != cli.ExitParked) {
 		d.t.Fatalf("%v\n%s", err, &stderr)
 	}
 	return strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")

@@ -6,11 +6,12 @@ import (
 	"context"
 	"os"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	_ "github.com/rlmhq/rlm/cmd/rlm/internal/firstgc" // a short command ends before it
 	"github.com/rlmhq/rlm/internal/machine/watchdog"
 )
 
 func main() {
-	watchdog.EndProcess(exitLimit, "rlm: a snippet holds a processor, and no limit ends it: the command ends\n")
+	watchdog.EndProcess(cli.ExitLimit, "rlm: a snippet holds a processor, and no limit ends it: the command ends\n")
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

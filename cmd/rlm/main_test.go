@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/testing/mcptest"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers"
@@ -241,7 +242,7 @@ func dockerWorks(language tiers.Language) bool {
 	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "docker") {
 		return true
 	}
-	tier := docker.New(docker.Options{Host: dockerHost()})
+	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	return tier.Probe(context.Background()) == nil && tier.Info().Lacks[language] == ""
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
@@ -32,10 +33,10 @@ func TestAnApprovedCallOfAServerIsMadeOnce(t *testing.T) {
 	for {
 		moments++
 		code, out := d.runKilled(moments, begin...)
-		if code != -1 && code != exitParked || d.sent() > 0 {
+		if code != -1 && code != cli.ExitParked || d.sent() > 0 {
 			t.Fatalf("moment %d: exit code %d, %d sent\n%s", moments, code, d.sent(), out)
 		}
-		if code == exitParked {
+		if code == cli.ExitParked {
 			break
 		}
 	}
@@ -45,13 +46,13 @@ func TestAnApprovedCallOfAServerIsMadeOnce(t *testing.T) {
 		t.Fatalf("%d moments, waiting: %v", moments, waiting)
 	}
 	for at := 1; slices.Equal(d.waiting(), waiting); at++ {
-		if code, out := d.runKilled(at, "runs", "approve", waiting[0]); code != -1 && code != exitOK {
+		if code, out := d.runKilled(at, "runs", "approve", waiting[0]); code != -1 && code != cli.ExitOK {
 			t.Fatalf("the approval ended with %d\n%s", code, out)
 		}
 	}
 
 	for range 2 {
-		if code, out := d.runKilled(0, begin...); code != exitOK || out != "sent to ann\n" || d.sent() != 1 {
+		if code, out := d.runKilled(0, begin...); code != cli.ExitOK || out != "sent to ann\n" || d.sent() != 1 {
 			t.Fatalf("exit code %d, %d sent\n%s", code, d.sent(), out)
 		}
 	}

@@ -126,17 +126,3 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 		})
 	}
 }
-
-// TestACommandThatDoesNotEndIsKilled: the grace begins with the signal.
-func TestACommandThatDoesNotEndIsKilled(t *testing.T) {
-	t.Parallel()
-	ctx, in := listen(t.Context())
-	killed := make(chan bool)
-	in.endWithin(time.Nanosecond, func() { close(killed) })
-	in.signals <- syscall.SIGTERM
-	<-killed
-	if ctx.Err() == nil {
-		t.Error("the signal does not end the command first")
-	}
-	in.stop()
-}

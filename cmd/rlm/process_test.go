@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/tiers/local"
 )
@@ -422,7 +423,7 @@ func TestRunReturnsTheCodeAndTouchesNothingElse(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), []string{"exec", "-c", "print(1); 1/0"},
 		strings.NewReader(""), &stdout, &stderr)
-	if code != exitRaised || stdout.String() != "1\n" ||
+	if code != cli.ExitRaised || stdout.String() != "1\n" ||
 		!strings.Contains(stderr.String(), "ZeroDivisionError") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)
 	}

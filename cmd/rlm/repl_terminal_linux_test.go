@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/prompt"
 )
 
 // terminal starts a command in a new terminal and returns the end at which a
@@ -87,7 +89,7 @@ func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
 	person := terminal(t, cmd, columns)
 	screen := bufio.NewReader(person)
 	for _, said := range dialogue {
-		time.Sleep(2 * fastestTyped) // as a person, who looks first
+		time.Sleep(2 * prompt.FastestTyped) // as a person, who looks first
 		if _, err := person.WriteString(said.typed); err != nil {
 			t.Fatal(err)
 		}
@@ -134,23 +136,6 @@ func TestATerminalCompletesAndIndents(t *testing.T) {
 		{"\x03", ">>> "},
 		{"\x04", "\r\n"},
 	})
-}
-
-func TestIndentsFollowTheLineBefore(t *testing.T) {
-	for source, want := range map[string]string{
-		"if x:":                          "    ",
-		"for i in y:\n    if i:":         "        ",
-		"def f():\n    a = 1":            "    ",
-		"def f():\n    return 1":         "",
-		"if x:\n    if y:\n        pass": "    ",
-		"x = [":                          "",
-	} {
-		t.Run(source, func(t *testing.T) {
-			if got := indentAfter(source); got != want {
-				t.Errorf("%q: %q, want %q", source, got, want)
-			}
-		})
-	}
 }
 
 // TestAChatInATerminalOutlivesCtrlC interrupts a question and asks another one.

@@ -10,15 +10,20 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/code"
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/loops"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/prompt"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/services"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/setup"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/stored"
 	"github.com/rlmhq/rlm/internal/keep/store"
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
@@ -40,81 +45,31 @@ var version = sync.OnceValue(func() string {
 	return info.Main.Version
 })
 
-// The exit codes are part of the interface: see docs/reference/cli.md.
-const (
-	exitOK          = 0
-	exitRaised      = 1   // the snippet raised, or broke its interpreter
-	exitUsage       = 2   // usage or bad input
-	exitNoTier      = 3   // no tier may run the snippet
-	exitLimit       = 4   // a limit fired
-	exitBroken      = 5   // the tier broke
-	exitPartial     = 6   // the run's budget ran out
-	exitNoAnswer    = 7   // the run ended without an answer
-	exitParked      = 8   // the run waits for a person's decision
-	exitDamaged     = 9   // what is kept is damaged
-	exitInterrupted = 130 // Ctrl-C
-)
-
-// exitError carries an exit code. err is nil if the message has been printed already.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
 // functions are host functions for snippets, besides those of the protocol. Only tests set
 // them.
 var functions []rlm.Function
 
-// env is the environment of a sub-command.
-type env struct {
-	life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
-	stdin          io.Reader
-	terminal       bool     // stdin is a terminal
-	input          *os.File // stdin as a file, nil if it is none
-	stdout, stderr io.Writer
-	raw            bool // control sequences may reach a terminal
-	log            *slog.Logger
-	settings       *config.Loaded
-	interrupts     *interrupts
-	view           *view    // of the loop that runs, nil for none
-	args           []string // of the command line
-	inject         []string // headers for hosts, of a flag
-}
-
-// addRaw adds the flag --raw.
-func (e *env) addRaw(flags *pflag.FlagSet) {
-	flags.BoolVar(&e.raw, "raw", false,
-		"let a snippet's control sequences, such as colours, reach the terminal")
-}
-
 // run is main with its environment as arguments. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, in := listen(ctx)
-	defer in.stop()
-	e := &env{
-		life:       ctx,
-		stdin:      makeInterruptible(ctx, stdin),
-		terminal:   isTerminal(stdin),
-		stdout:     stdout,
-		stderr:     stderr,
-		interrupts: in,
-		args:       args,
+	ctx, in := cli.Listen(ctx)
+	defer in.Stop()
+	e := &cli.Env{
+		Life:       ctx,
+		Stdin:      cli.MakeInterruptible(ctx, stdin),
+		Terminal:   cli.IsTerminal(stdin),
+		Stdout:     stdout,
+		Stderr:     stderr,
+		Interrupts: in,
+		Args:       args,
+		Version:    version(),
+		Functions:  functions,
 	}
 
-	e.input, _ = stdin.(*os.File)
+	e.Input, _ = stdin.(*os.File)
 
 	root := newRoot(e, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		e.completeValues(root)
+		setup.CompleteValues(e, root)
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -125,22 +80,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	var exit *exitError
+	var exit *cli.ExitError
 	if !errors.As(err, &exit) {
-		exit = &exitError{exitUsage, err} // an error of cobra, such as an unknown flag
+		exit = &cli.ExitError{Code: cli.ExitUsage, Err: err} // an error of cobra, such as an unknown flag
 	}
 
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintln(stderr, "rlm: interrupted")
-		return exitInterrupted
+		return cli.ExitInterrupted
 	}
-	if exit.err != nil {
-		_, _ = fmt.Fprintln(stderr, "rlm:", escapeKeepingLines(adviseRepair(exit.err)))
+	if exit.Err != nil {
+		_, _ = fmt.Fprintln(stderr, "rlm:", cli.EscapeKeepingLines(adviseRepair(exit.Err)))
 	}
 
-	return exit.code
+	return exit.Code
 }
 
 // adviseRepair returns the text of an error, and what to do if the store is damaged.
@@ -153,57 +108,49 @@ func adviseRepair(err error) string {
 	return text + ": " + command + " says what is lost, and with --repair saves the rest"
 }
 
-// endWithin ends the process if the command takes longer than a grace to end after a signal.
-func (e *env) endWithin(grace time.Duration) {
-	e.interrupts.endWithin(grace, func() {
-		_, _ = fmt.Fprintf(e.stderr, "rlm: killed, because a request did not end within %s of the signal\n", grace)
-		os.Exit(exitBroken)
-	})
-}
-
 // subCommand is a sub-command that is not made yet.
 type subCommand struct {
 	name string
-	make func(e *env) *cobra.Command
+	make func(e *cli.Env) *cobra.Command
 }
 
 // listCommands returns the sub-commands. One of them, runs resume, makes others.
 func listCommands() []subCommand {
 	return []subCommand{
-		{"run", newRun},
-		{"reflect", newReflect},
-		{"reflexion", newReflexion},
-		{"distill", newDistill},
-		{"workflow", newWorkflow},
-		{"runs", newRuns},
-		{"sessions", newSessions},
-		{"exec", newExec},
-		{"connect", newConnect},
-		{"repl", newRepl},
-		{"graph", newGraph},
-		{"chat", newChat},
-		{"hook", newHook},
-		{"mcp", newMCP},
-		{"serve", newServe},
-		{"keys", newKeys},
-		{"store", newStore},
-		{"trace", newTrace},
-		{"view", newViewer},
-		{"explain", newExplain},
-		{"tiers", newTiers},
-		{"doctor", newDoctor},
-		{"images", newImages},
-		{"config", newConfig},
-		{manual, newMan},
+		{"run", loops.NewRun},
+		{"reflect", loops.NewReflect},
+		{"reflexion", loops.NewReflexion},
+		{"distill", loops.NewDistill},
+		{"workflow", loops.NewWorkflow},
+		{"runs", func(e *cli.Env) *cobra.Command { return stored.NewRuns(e, newRoot) }},
+		{"sessions", stored.NewSessions},
+		{"exec", code.NewExec},
+		{"connect", services.NewConnect},
+		{"repl", prompt.NewRepl},
+		{"graph", code.NewGraph},
+		{"chat", prompt.NewChat},
+		{"hook", loops.NewHook},
+		{"mcp", services.NewMCP},
+		{"serve", services.NewServe},
+		{"keys", services.NewKeys},
+		{"store", stored.NewStore},
+		{"trace", stored.NewTrace},
+		{"view", stored.NewViewer},
+		{"explain", code.NewExplain},
+		{"tiers", setup.NewTiers},
+		{"doctor", setup.NewDoctor},
+		{"images", setup.NewImages},
+		{"config", setup.NewConfig},
+		{setup.Manual, setup.NewMan},
 		{"version", newVersion},
 	}
 }
 
 // makeCommands makes the sub-command that the arguments begin with, or all of them: their flags
 // take a tenth of the time of a short command. A manual is one of all commands.
-func makeCommands(e *env, args []string) []*cobra.Command {
+func makeCommands(e *cli.Env, args []string) []*cobra.Command {
 	commands := listCommands()
-	if len(args) > 0 && args[0] != manual {
+	if len(args) > 0 && args[0] != setup.Manual {
 		for _, c := range commands {
 			if c.name == args[0] {
 				return []*cobra.Command{c.make(e)}
@@ -219,7 +166,7 @@ func makeCommands(e *env, args []string) []*cobra.Command {
 }
 
 // newRoot makes the command rlm, with the sub-commands that the arguments need.
-func newRoot(e *env, args []string) *cobra.Command {
+func newRoot(e *cli.Env, args []string) *cobra.Command {
 	var file string
 	root := &cobra.Command{
 		Use:           "rlm",
@@ -237,7 +184,7 @@ func newRoot(e *env, args []string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e.settings, e.log = settings, newLog(e.stderr, levels[settings.LogLevel])
+			e.Settings, e.Log = settings, newLog(e.Stderr, levels[settings.LogLevel])
 			return nil
 		},
 	}
@@ -250,7 +197,7 @@ func newRoot(e *env, args []string) *cobra.Command {
 	config.AddFlags(flags, config.In(config.Program))
 	root.AddCommand(makeCommands(e, args)...)
 	root.InitDefaultCompletionCmd()
-	root.SetUsageFunc(showUsage)
+	root.SetUsageFunc(setup.ShowUsage)
 	for _, cmd := range root.Commands() {
 		if cmd.RunE == nil {
 			cmd.Args = refuseUnknownCommand
@@ -278,14 +225,14 @@ func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
 
 // newVersion makes a command that prints the same as --version, because many users try it.
 // It loads no configuration, so it works with a broken one.
-func newVersion(e *env) *cobra.Command {
+func newVersion(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
 		Args:              cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(e.stdout, "rlm version", version())
+			_, err := fmt.Fprintln(e.Stdout, "rlm version", version())
 			return err
 		},
 	}
@@ -328,16 +275,8 @@ var levels = map[string]zerolog.Level{
 
 // newLog returns a log that is readable text on a terminal, and JSON elsewhere.
 func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
-	if isTerminal(w) {
+	if cli.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w}
 	}
 	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(level)))
-}
-
-func isTerminal(w any) bool {
-	if l, ok := w.(*lineStarter); ok {
-		w = l.w
-	}
-	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }

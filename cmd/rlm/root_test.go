@@ -3,11 +3,14 @@ package main
 import (
 	"io"
 	"testing"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/setup"
 )
 
 // TestCommandsHaveTheirNames: the table finds a command by the name that the command gives itself.
 func TestCommandsHaveTheirNames(t *testing.T) {
-	e := &env{stdout: io.Discard, stderr: io.Discard}
+	e := &cli.Env{Stdout: io.Discard, Stderr: io.Discard}
 	commands := listCommands()
 	for _, c := range commands {
 		cmd := c.make(e)
@@ -15,12 +18,14 @@ func TestCommandsHaveTheirNames(t *testing.T) {
 			t.Errorf("%q is %q, %q", c.name, cmd.Name(), cmd.Aliases)
 		}
 		made := len(makeCommands(e, []string{c.name}))
-		if c.name != manual && made != 1 {
+		if c.name != setup.Manual && made != 1 {
 			t.Errorf("%s makes %d commands", c.name, made)
 		}
 	}
 
-	for _, args := range [][]string{nil, {"help", "exec"}, {"--log-level=info", "exec"}, {manual, "x"}, {"exce"}} {
+	for _, args := range [][]string{
+		nil, {"help", "exec"}, {"--log-level=info", "exec"}, {setup.Manual, "x"}, {"exce"},
+	} {
 		if got := len(makeCommands(e, args)); got != len(commands) {
 			t.Errorf("%q makes %d of %d commands", args, got, len(commands))
 		}

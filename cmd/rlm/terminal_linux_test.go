@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/internal/testing/skip"
 	"github.com/rlmhq/rlm/repl/llm/scripted"
@@ -115,7 +115,7 @@ Figure()`
 
 // TestAFigureOfAContainerShowsInATerminal draws in terminals that tell by variables what they can.
 func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
-	tier := docker.New(docker.Options{Host: dockerHost()})
+	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
 	for _, c := range []struct {
 		name, variable, value, want string
@@ -136,36 +136,6 @@ func TestAFigureOfAContainerShowsInATerminal(t *testing.T) {
 				t.Errorf("the terminal gets %q without %q", shown, c.want)
 			}
 		})
-	}
-}
-
-// TestOutputIsEscapedPieceByPiece writes a text in pieces of every size.
-func TestOutputIsEscapedPieceByPiece(t *testing.T) {
-	const text = "a\x1bé漢\U0001f600\r\n\rb\xff\xc3"
-	const want = `a\x1bé漢😀` + "\n" + `\x0db\xff\xc3`
-	for size := 1; size <= len(text); size++ {
-		var got bytes.Buffer
-		w := &outputWriter{w: &got, escapes: true}
-		for from := 0; from < len(text); from += size {
-			if _, err := io.WriteString(w, text[from:min(from+size, len(text))]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.flush()
-		if got.String() != want {
-			t.Errorf("in pieces of %d bytes: %q, want %q", size, &got, want)
-		}
-	}
-}
-
-// TestANoteIsOneLine has a variable whose name would begin another note.
-func TestANoteIsOneLine(t *testing.T) {
-	var stderr bytes.Buffer
-	f := &execFlags{}
-	f.note(&env{stderr: &stderr})("left behind: %s", "x\nrlm: moved to\x1b[2J docker")
-	const want = `rlm: left behind: x\nrlm: moved to\x1b[2J docker` + "\n"
-	if got := stderr.String(); got != want {
-		t.Errorf("the note is %q, want %q", got, want)
 	}
 }
 

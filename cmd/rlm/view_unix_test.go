@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 	"github.com/rlmhq/rlm/internal/testing/browser"
 	"github.com/rlmhq/rlm/internal/testing/llmtest"
 	"github.com/rlmhq/rlm/repl/llm"
@@ -124,7 +125,7 @@ func TestARunOfAnotherProcessIsWatched(t *testing.T) {
 	}
 	_ = first.Wait()
 	p.Wait(status("interrupted"))
-	end(exitInterrupted, "turn 1 is kept\n")
+	end(cli.ExitInterrupted, "turn 1 is kept\n")
 
 	second := w.begin()
 	p.Wait(status("running"))
@@ -132,12 +133,12 @@ func TestARunOfAnotherProcessIsWatched(t *testing.T) {
 	close(w.release)
 	p.Wait(status("answered"))
 	p.Wait(rows + `.includes("FINAL('found')")`)
-	end(exitOK, "watched: answered\n")
-	if code := exitCodeOf(t, second); code != exitOK {
+	end(cli.ExitOK, "watched: answered\n")
+	if code := exitCodeOf(t, second); code != cli.ExitOK {
 		t.Errorf("the run ends with %d", code)
 	}
 	interrupt(t, viewer)
-	if code := exitCodeOf(t, viewer); code != exitOK {
+	if code := exitCodeOf(t, viewer); code != cli.ExitOK {
 		t.Errorf("the viewer ends with %d", code)
 	}
 }

@@ -26,11 +26,11 @@ var beyondTheCorpus = []beyond{
 	},
 	{
 		"terminal", "splits a sequence over several writes",
-		"cmd/rlm TestOutputIsEscapedPieceByPiece", "none: a terminal joins the writes",
+		"cmd/rlm/internal/cli TestOutputIsEscapedPieceByPiece", "none: a terminal joins the writes",
 	},
 	{
 		"terminal", "forges a note by the name of a variable",
-		"cmd/rlm TestANoteIsOneLine", "none: the name is in the note",
+		"cmd/rlm/internal/cli TestANoteIsOneLine", "none: the name is in the note",
 	},
 	{
 		"prompts", "forges a line of the feedback in output",

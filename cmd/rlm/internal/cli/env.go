@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+)
+
+// Env is the environment of a sub-command.
+type Env struct {
+	Life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
+	Stdin          io.Reader
+	Terminal       bool     // stdin is a terminal
+	Input          *os.File // stdin as a file, nil if it is none
+	Stdout, Stderr io.Writer
+	raw            bool // control sequences may reach a terminal
+	Log            *slog.Logger
+	Settings       *config.Loaded
+	Interrupts     *Interrupts
+	Pause          func() (resume func()) // of the live view, nil for none
+	Args           []string               // of the command line
+	Inject         []string               // headers for hosts, of a flag
+	Version        string                 // of the program
+	// functions are host functions for snippets, besides those of the protocol. Only tests set
+	// them.
+	Functions []rlm.Function
+}
+
+// AddRaw adds the flag --raw.
+func (e *Env) AddRaw(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.raw, "raw", false,
+		"let a snippet's control sequences, such as colours, reach the terminal")
+}
+
+// EndWithin ends the process if the command takes longer than a grace to end after a signal.
+func (e *Env) EndWithin(grace time.Duration) {
+	e.Interrupts.endWithin(grace, func() {
+		_, _ = fmt.Fprintf(e.Stderr, "rlm: killed, because a request did not end within %s of the signal\n", grace)
+		os.Exit(exitBroken)
+	})
+}
+
+// NoteUnless returns a function that writes notes on stderr, or none for a command with --quiet.
+func (e *Env) NoteUnless(quiet bool) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		if !quiet {
+			_, _ = fmt.Fprintf(e.Stderr, "rlm: %s\n", Escape(fmt.Sprintf(format, args...)))
+		}
+	}
+}
+
+// IsTerminal reports whether a reader or a writer is a terminal.
+func IsTerminal(w any) bool {
+	if l, ok := w.(*lineStarter); ok {
+		w = l.w
+	}
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Interrupts handles Ctrl-C and SIGTERM. Both end the command, unless a handler takes
+// Ctrl-C.
+type Interrupts struct {
+	mu      sync.Mutex
+	handler func()
+	late    func() // ends the process, nil if the command may take any time
+	grace   time.Duration
+	signals chan os.Signal
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+// Listen returns a context that a signal ends.
+func Listen(ctx context.Context) (context.Context, *Interrupts) {
+	ctx, cancel := context.WithCancel(ctx)
+	in := &Interrupts{signals: make(chan os.Signal, 1), cancel: cancel, done: make(chan struct{})}
+	signal.Notify(in.signals, os.Interrupt, syscall.SIGTERM)
+	go in.serve()
+	return ctx, in
+}
+
+func (in *Interrupts) serve() {
+	defer close(in.done)
+	for s := range in.signals {
+		in.mu.Lock()
+		handler, late, grace := in.handler, in.late, in.grace
+		in.mu.Unlock()
+		if s == os.Interrupt && handler != nil {
+			handler()
+			continue
+		}
+
+		in.cancel()
+		if late != nil {
+			time.AfterFunc(grace, late) // again with each signal: the first one ends the process
+		}
+	}
+}
+
+// endWithin bounds the time from a signal to the end of a command that serves others: after the
+// grace, late has to end the process, whatever a request of a client does. Sandboxes end with the
+// process, as after a kill.
+func (in *Interrupts) endWithin(grace time.Duration, late func()) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.grace, in.late = grace, late
+}
+
+// Take sends Ctrl-C to handler until release is called.
+func (in *Interrupts) Take(handler func()) (release func()) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	old := in.handler
+	in.handler = handler
+	return func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.handler = old
+	}
+}
+
+// Stop restores the default handling of the signals.
+func (in *Interrupts) Stop() {
+	signal.Stop(in.signals)
+	close(in.signals)
+	<-in.done
+	in.cancel()
+}

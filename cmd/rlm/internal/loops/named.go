@@ -1,0 +1,167 @@
+package loops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/internal/keep/runlog"
+	"github.com/rlmhq/rlm/internal/keep/trajectory"
+	"github.com/rlmhq/rlm/internal/text/texts"
+)
+
+// nameFlag makes the run of a command durable.
+type nameFlag struct {
+	Name  string
+	begun json.RawMessage
+
+	replayed func() // ends the replay of a journal, nil for none
+}
+
+func (n *nameFlag) addName(flags *pflag.FlagSet) {
+	flags.Var((*wiring.GivenName)(&n.Name), "name",
+		"begin or continue a run that outlives its process, under this `name`; see rlm runs")
+}
+
+// begin keeps how the run is begun, if it has a name. The command of a question gives the question as
+// it was given, and whole. Without a name, the run may replay the journal of another.
+func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string) error {
+	if n.Name == "" {
+		return n.replay(e, cmd)
+	}
+	if file := openReplay(e); file != nil {
+		_ = file.Close()
+		return cli.Usage(errors.New("a run that replays a journal keeps nothing: omit --name"))
+	}
+	dir, err := wiring.StoreFolder(e)
+	switch {
+	case err == nil && dir == "":
+		err = wiring.ErrNoStore
+	case given == "" && slices.Contains(e.Args, "-"):
+		err = errors.New("a named run reads its files again when it continues: give a file in place of stdin")
+	}
+	if err != nil {
+		return cli.Usage(err)
+	}
+
+	spec := RunSpec{Args: e.Args, Question: question}
+	if given != "" {
+		spec.Args = withoutQuestion(e.Args, given, cmd.Flags())
+	}
+	if spec.Dir, err = os.Getwd(); err == nil {
+		n.begun, err = json.Marshal(spec)
+	}
+	if err != nil {
+		return cli.Usage(err)
+	}
+	return nil
+}
+
+// replay lets a run answer its calls from a journal, if --replay names one.
+func (n *nameFlag) replay(e *cli.Env, cmd *cobra.Command) error {
+	file := openReplay(e)
+	if file == nil {
+		return nil
+	}
+	defer file.Close()
+	j, err := runlog.Replay(file)
+	if err != nil {
+		return cli.Usage(err)
+	}
+
+	var ctx context.Context
+	ctx, n.replayed = runlog.With(cmd.Context(), j)
+	cmd.SetContext(ctx)
+	return nil
+}
+
+// openReplay opens the journal that --replay names, nil for none: a record is opened with the
+// models, which say what is wrong with the file.
+func openReplay(e *cli.Env) *os.File {
+	if e.Settings.Replay == "" {
+		return nil
+	}
+	file, err := os.Open(e.Settings.Replay)
+	if err != nil {
+		return nil
+	}
+	begin := make([]byte, 16)
+	n, _ := io.ReadFull(file, begin)
+	if _, err := file.Seek(0, io.SeekStart); err != nil || !trajectory.IsJournal(begin[:n]) {
+		_ = file.Close()
+		return nil
+	}
+	return file
+}
+
+// tellKept tells how a run goes on whose process is killed: end cannot tell it then.
+func (n *nameFlag) tellKept(e *cli.Env, note func(string, ...any)) {
+	if n.Name != "" {
+		note("if this is killed, continue with: rlm runs resume %s%s", n.Name, StoreFlag(e))
+	}
+}
+
+// end tells how a run goes on that has not reached its end.
+func (n *nameFlag) end(ctx context.Context, e *cli.Env, engine *rlm.Engine, reached bool) {
+	if n.Name != "" && !reached {
+		TellNext(ctx, e, engine, n.Name)
+	}
+	if n.replayed != nil {
+		n.replayed()
+	}
+}
+
+// TellResume prints the command that continues a run.
+func TellResume(e *cli.Env, name string) {
+	_, _ = fmt.Fprintf(e.Stderr, "rlm: continue with: rlm runs resume %s%s\n", name, StoreFlag(e))
+}
+
+// StoreFlag returns the flag for another command that finds the same store, empty for none.
+func StoreFlag(e *cli.Env) (folder string) {
+	if e.Settings.Store != "" && slices.ContainsFunc(e.Args, func(arg string) bool {
+		return strings.HasPrefix(arg, "--store")
+	}) {
+		folder = " --store " + shellQuote(e.Settings.Store)
+	}
+	return folder
+}
+
+// shellQuote returns a text as one word of a shell.
+func shellQuote(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)
+	}) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}
+
+// TellNext prints the commands that continue a run.
+func TellNext(ctx context.Context, e *cli.Env, engine *rlm.Engine, name string) {
+	known, err := engine.ShowRun(context.WithoutCancel(ctx), name)
+	if err != nil || len(known.Waiting) == 0 {
+		if err == nil && len(known.Begun) == 0 {
+			_, _ = fmt.Fprintf(e.Stderr, "rlm: run %s goes on by itself if rlm serve has begun it; another program "+
+				"has to continue its own\n", name)
+			return
+		}
+		TellResume(e, name)
+		return
+	}
+	for _, w := range known.Waiting {
+		_, _ = fmt.Fprintf(e.Stderr, "rlm: waits for a decision: %s\nrlm: decide with: rlm runs approve %s%s, "+
+			"or rlm runs deny %s%s\n", cli.Escape(texts.Truncate(string(w.Call), wiring.MaxAsked)), w.ID, StoreFlag(e),
+			w.ID, StoreFlag(e))
+	}
+}

@@ -1,0 +1,52 @@
+package loops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// RunSpec is how a run was begun, so that another process can begin it again.
+type RunSpec struct {
+	// Args are those of the command, without its question if that is what it takes.
+	Args     []string `json:"args"`
+	Question string   `json:"question"`
+	Dir      string   `json:"dir"`
+}
+
+// With returns the whole command line with further flags.
+func (s *RunSpec) With(flags ...string) []string {
+	if s.Question != "" {
+		return slices.Concat(s.Args, flags, []string{"--", s.Question})
+	}
+	if i := slices.Index(s.Args, "--"); i >= 0 {
+		return slices.Concat(s.Args[:i], flags, s.Args[i:])
+	}
+	return slices.Concat(s.Args, flags)
+}
+
+// withoutQuestion returns arguments without the one that is the question: the value of a flag
+// may be the same.
+func withoutQuestion(args []string, question string, flags *pflag.FlagSet) []string {
+	for i, arg := range args {
+		if arg != question || i > 0 && takesValue(args[i-1], flags) {
+			continue
+		}
+		rest := slices.Delete(slices.Clone(args), i, i+1)
+		return slices.DeleteFunc(rest, func(arg string) bool { return arg == "--" })
+	}
+	return args
+}
+
+// takesValue reports whether the next argument is the value of a flag.
+func takesValue(arg string, flags *pflag.FlagSet) bool {
+	var flag *pflag.Flag
+	switch name, isLong := strings.CutPrefix(arg, "--"); {
+	case isLong && name != "":
+		flag = flags.Lookup(name)
+	case len(arg) == 2 && arg[0] == '-':
+		flag = flags.ShorthandLookup(arg[1:])
+	}
+	return flag != nil && flag.NoOptDefVal == ""
+}

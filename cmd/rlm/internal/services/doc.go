@@ -1,0 +1,2 @@
+// Package services has the commands that serve other programs: serve and its keys, mcp and connect.
+package services

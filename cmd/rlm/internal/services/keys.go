@@ -1,0 +1,159 @@
+package services
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+	"github.com/rlmhq/rlm/server"
+)
+
+const keysLong = `Make, list and revoke the keys of a server: see rlm serve.
+
+A key belongs to a tenant, and sees only the data of this tenant. The server stores only
+the hash of a key. Changes take effect at once, also while the server runs.`
+
+// NewKeys makes the command rlm keys.
+func NewKeys(e *cli.Env) *cobra.Command {
+	var data wiring.DataFlag
+	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke the keys of a server", Long: keysLong}
+	data.Add(cmd.PersistentFlags())
+	cmd.AddCommand(newKeysCreate(e, &data), newKeysList(e, &data), newKeysRevoke(e, &data))
+	return cmd
+}
+
+// useFolder calls use with the data folder. Its errors are those of usage.
+func useFolder(d *wiring.DataFlag, use func(server.Folder) error) error {
+	dir, err := d.Find()
+	if err == nil {
+		err = use(server.Folder(dir))
+	}
+	if err != nil {
+		return cli.Usage(err)
+	}
+	return nil
+}
+
+// oneKey takes the name of a key.
+func oneKey(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give the name of one key")
+	}
+	return nil
+}
+
+func newKeysCreate(e *cli.Env, data *wiring.DataFlag) *cobra.Command {
+	var key server.Key
+	var scopes []string
+	var money string
+	var files wiring.Size
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a key and print it, once", Args: oneKey,
+		Example: `  rlm keys create alice --max-usd 20/month
+  rlm keys create dashboard --tenant alice --scope read`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key.Name, key.Limits.Files = args[0], int64(files)
+			key.SetScopes(scopes...)
+			if money != "" {
+				if err := key.Limits.SetMoney(money); err != nil {
+					return fmt.Errorf("--max-usd %w", err)
+				}
+			}
+			return useFolder(data, func(folder server.Folder) error {
+				_, secret, err := folder.CreateKey(cmd.Context(), key)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(e.Stdout, secret)
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&key.Tenant, "tenant", "", "`tenant` that the key belongs to (default: the name of the key)")
+	flags.StringSliceVar(&scopes, "scope", []string{"read", "run"},
+		"`scopes` of the key, separated by commas: read, run, approve, metrics, admin")
+	flags.StringVar(&money, "max-usd", "", "`budget` in US dollars, such as 20/month, 5/day or 100")
+	flags.IntVar(&key.Limits.Runs, "max-runs", 0, "maximum `number` of runs at the same time, 0 for no limit")
+	flags.IntVar(&key.Limits.Sessions, "max-sessions", 0, "maximum `number` of sessions, 0 for no limit")
+	flags.IntVar(&key.Limits.Requests, "max-requests", 0, "maximum `number` of requests per minute, 0 for no limit")
+	flags.Var(&files, "max-files", "maximum `size` of all files and sessions of the tenant")
+	return cmd
+}
+
+func newKeysList(e *cli.Env, data *wiring.DataFlag) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return useFolder(data, func(folder server.Folder) error {
+				all, err := folder.Keys(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					for i := range all {
+						if err := cli.PrintLine(e.Stdout, all[i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				return listKeys(e, all)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each key")
+	return cmd
+}
+
+func listKeys(e *cli.Env, all []server.Key) error {
+	table := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tID\tTENANT\tSCOPES\tBUDGET\tRUNS\tSESSIONS\tREQUESTS\tMADE\tSTATUS")
+	orNone := func(n int) string {
+		if n == 0 {
+			return "-"
+		}
+		return strconv.Itoa(n)
+	}
+	for i := range all {
+		k := &all[i]
+		budget, status := "-", "in use"
+		if k.Limits.USD > 0 {
+			budget = fmt.Sprintf("$%g/%s", k.Limits.USD, k.Limits.Period)
+		}
+		if !k.Revoked.IsZero() {
+			status = "revoked"
+		}
+		scopes := slices.Collect(func(yield func(string) bool) {
+			for _, s := range k.Scopes {
+				if !yield(string(s)) {
+					return
+				}
+			}
+		})
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, k.ID, k.Tenant,
+			strings.Join(scopes, ","), budget, orNone(k.Limits.Runs), orNone(k.Limits.Sessions),
+			orNone(k.Limits.Requests), humanize.Time(k.Created), status)
+	}
+	return table.Flush()
+}
+
+func newKeysRevoke(_ *cli.Env, data *wiring.DataFlag) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke NAME", Short: "Revoke a key, by its name or its ID", Args: oneKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return useFolder(data, func(folder server.Folder) error {
+				return folder.RevokeKey(cmd.Context(), args[0])
+			})
+		},
+	}
+}

@@ -1,0 +1,21 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/mcp"
+	"github.com/rlmhq/rlm/repl"
+)
+
+// askFirst asks the person at the client of MCP, if the call comes from there. In runs it parks.
+func askFirst(ctx context.Context, function, arguments, rule string) error {
+	err := mcp.Ask(ctx, fmt.Sprintf("A snippet calls %s %s. The rule %q asks first.",
+		cli.Escape(function), cli.Escape(arguments), rule))
+	if errors.Is(err, repl.ErrLater) {
+		return fmt.Errorf("the rule %q asks first: %w", rule, err)
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package setup
+
+import (
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/stored"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
+)
+
+// suggestArguments returns how the arguments of a command are completed that are names in the
+// store, nil if they are none.
+func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
+	var suggest cobra.CompletionFunc
+	switch path := cmd.CommandPath(); path {
+	case "rlm runs show", "rlm runs resume", "rlm runs rewind", "rlm runs fork", "rlm runs export", "rlm runs rm",
+		"rlm view", "rlm trace show":
+		suggest = c.suggestRuns
+	case "rlm runs approve", "rlm runs deny":
+		suggest = c.suggestWaiting
+	case "rlm sessions open", "rlm sessions fork", "rlm sessions export", "rlm sessions rm":
+		suggest = c.suggestSessions
+	default:
+		return nil
+	}
+
+	takesMany := slices.Contains([]string{"rm", "approve", "deny", "view"}, cmd.Name())
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !takesMany {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, directive := suggest(cmd, args, begun)
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
+		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // they take files, too
+			directive = cobra.ShellCompDirectiveDefault
+		}
+		return names, directive
+	}
+}
+
+// suggestRuns suggests the runs that are kept, the latest change first, none if they cannot be
+// read.
+func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
+	names []cobra.Completion, _ cobra.ShellCompDirective,
+) {
+	c.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.Run) { names = append(names, r.Name) })
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// suggestWaiting suggests the calls that wait for a person.
+func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
+	ids []cobra.Completion, _ cobra.ShellCompDirective,
+) {
+	c.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.Run) {
+		for _, waiting := range r.Waiting {
+			ids = append(ids, cobra.CompletionWithDesc(waiting.ID, r.Name+": "+cli.Escape(waiting.Why)))
+		}
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// takeStore takes --store of the command line that is completed. The settings are read without it.
+func (c *completer) takeStore(cmd *cobra.Command) {
+	if flag := cmd.Flag("store"); flag != nil && flag.Changed {
+		c.e.Settings.Store = flag.Value.String()
+	}
+}
+
+// readRuns passes the runs of the store to take. It makes no store.
+func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.Run)) {
+	c.takeStore(cmd)
+	dir, err := wiring.NeedStore(c.e)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err == nil {
+		err = wiring.WithRuns(c.e, func(engine *rlm.Engine) error {
+			filter.Limit = 1_000
+			runs, err := engine.Runs(cmd.Context(), filter)
+			for i := range runs {
+				take(&runs[i])
+			}
+			return err
+		})
+	}
+	if err != nil {
+		cobra.CompDebugln("the names of runs: "+err.Error(), false)
+	}
+}
+
+// suggestSessions suggests the sessions that are kept, none if they cannot be read.
+func (c *completer) suggestSessions(
+	cmd *cobra.Command, _ []string, _ string,
+) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	c.takeStore(cmd)
+	err := stored.WithSessions(c.e, sessions.Look, func(k *sessions.Keeper) error {
+		list, err := k.List(cmd.Context())
+		for i := range list {
+			names = append(names, list[i].Name)
+		}
+		return err
+	})
+	if err != nil {
+		cobra.CompDebugln("the names of sessions: "+err.Error(), false)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,2 @@
+// Package setup has the commands about rlm and this machine: config, tiers, doctor, images, man, completion and help.
+package setup

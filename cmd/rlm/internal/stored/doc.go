@@ -1,0 +1,2 @@
+// Package stored has the commands for what is kept: runs, sessions, trace, view and store.
+package stored

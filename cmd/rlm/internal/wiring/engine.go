@@ -1,0 +1,146 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/wall/dockerapi"
+	mcptools "github.com/rlmhq/rlm/mcp/tools"
+	"github.com/rlmhq/rlm/standard"
+	"github.com/rlmhq/rlm/tables"
+	"github.com/rlmhq/rlm/tiers"
+)
+
+// NewEngine returns an engine with the settings. It prepares no tier. Each change may set what is
+// not a setting.
+func NewEngine(
+	ctx context.Context, e *cli.Env, note func(string, ...any), changes ...func(*rlm.Options),
+) (*rlm.Engine, error) {
+	packages, err := openPackages(ctx, e.Settings, note)
+	if err == nil {
+		err = CheckImageName(e.Settings.Image)
+	}
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	headers, err := mcptools.Headers(e.Inject)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+
+	progress := func(what string) { note("%s", what) }
+	kinds := TierOptions(e)
+	kinds.Inject, kinds.Progress = headers, progress
+	options := rlm.Options{
+		Tiers:      standard.Tiers(kinds),
+		Store:      runStore(e),
+		SQL:        tables.SQL,
+		CacheDir:   e.Settings.CacheDir,
+		WasmEngine: e.Settings.Engine,
+		Packages:   packages,
+		Log:        e.Log,
+		Progress:   progress,
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+
+	engine, err := rlm.New(options)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+
+	if s := e.Settings; len(s.LocalFolder) > 0 && !s.AllowLocal && s.Tier != rlm.TierLocal {
+		note("--local-folder has no effect without tier local: pass --allow-local")
+	}
+	return engine, nil
+}
+
+// OpenEngine returns an engine with the settings, ready for snippets.
+func OpenEngine(
+	ctx context.Context, e *cli.Env, note func(string, ...any), changes ...func(*rlm.Options),
+) (*rlm.Engine, error) {
+	engine, err := NewEngine(ctx, e, note, changes...)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := Prepare(ctx, e, engine); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return engine, nil
+}
+
+// Prepare checks the tier of the settings and warms the engine. A command calls it before it
+// opens contexts, so that a broken tier is not reported as a bad context.
+func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
+	if name := e.Settings.Tier; name != "auto" && !hasTier(engine, name) {
+		return cli.Usage(fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name))
+	}
+	if err := checkImage(ctx, e, engine); err != nil {
+		return cli.Usage(err)
+	}
+	if err := engine.Warm(ctx); err != nil {
+		return cli.Broken(err)
+	}
+	return nil
+}
+
+// checkImage reports an image that does not exist. If the daemon does not answer, the image may
+// well exist: then tier docker tells why it cannot work, and other tiers run what they can.
+func checkImage(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
+	if e.Settings.Image == "" {
+		return nil
+	}
+	for _, tier := range engine.Tiers() {
+		if tier.Info().Name != rlm.TierDocker {
+			continue
+		}
+		if err := tier.Probe(ctx); errors.Is(err, dockerapi.ErrNoImage) {
+			return fmt.Errorf("--image %s: %w", e.Settings.Image, err)
+		}
+	}
+	return nil
+}
+
+func hasTier(engine *rlm.Engine, name string) bool {
+	return slices.ContainsFunc(engine.Tiers(),
+		func(t tiers.Tier) bool { return t.Info().Name == name })
+}
+
+// TierOptions returns the options of the tiers according to the settings.
+func TierOptions(e *cli.Env) standard.Options {
+	return standard.Options{
+		Python:       e.Settings.Python,
+		LocalFolders: e.Settings.LocalFolder,
+		AllowSampled: e.Settings.AllowSampled,
+		Processes:    -1, // a command seldom has a second session
+		DockerHost:   DockerHost(),
+		DockerImage:  e.Settings.Image,
+		Log:          e.Log,
+	}
+}
+
+// DockerHost returns the address of the Docker daemon, from the variable that all its
+// clients read.
+func DockerHost() string { return os.Getenv("DOCKER_HOST") }
+
+// CheckImageName checks the name of an image with further packages, empty for the default, or
+// an image's ID.
+func CheckImageName(name string) error {
+	if name == "" || strings.HasPrefix(name, "sha256:") {
+		return nil
+	}
+	recipe, err := images.Find(images.Python)
+	if err == nil {
+		_, err = recipe.Extended(name)
+	}
+	return err
+}

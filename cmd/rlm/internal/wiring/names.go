@@ -1,0 +1,31 @@
+package wiring
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+)
+
+// GivenName is a flag of the name under which something is kept. An empty one, such as that of a
+// variable that is not set, would keep nothing.
+type GivenName string
+
+// Set implements pflag.Value.
+func (g *GivenName) Set(name string) error {
+	if name == "" {
+		return errors.New("the name is empty: nothing would be kept")
+	}
+	*g = GivenName(name)
+	return nil
+}
+
+// String implements pflag.Value.
+func (g *GivenName) String() string { return string(*g) }
+
+// Type implements pflag.Value.
+func (g *GivenName) Type() string { return "string" }
+
+// AddSession adds the flag --session, whose value is the name.
+func AddSession(flags *pflag.FlagSet, name *string, usage string) {
+	flags.Var((*GivenName)(name), "session", usage)
+}

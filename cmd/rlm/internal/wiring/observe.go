@@ -1,0 +1,73 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/repl/ledger"
+	"github.com/rlmhq/rlm/repl/llm"
+	"github.com/rlmhq/rlm/repl/otel"
+)
+
+// Observe turns a loop's events into spans if the settings say so, and passes the events to
+// next. Call done after the run, successful or not: it sends the remaining spans. Spans that
+// cannot be sent are only logged. The conversation is empty if the loop belongs to none.
+func Observe(
+	ctx context.Context, e *cli.Env, loop, conversation string, next func(ledger.Event),
+) (progress func(ledger.Event), done func(), err error) {
+	log := func(err error) { e.Log.Warn("spans were not sent", "error", err) }
+	observer, err := otel.New(ctx, otel.Config{
+		To:   otel.Destination(e.Settings.OTel),
+		Loop: loop,
+		Env:  os.Getenv,
+
+		Conversation: conversation,
+		AllowHTTP:    e.Settings.AllowHTTP,
+		Secrets:      findSecrets(e.Settings.Keys, os.Environ()),
+		Log:          log,
+		Version:      e.Version,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot observe the run (otel): %w", err)
+	}
+	if observer == nil {
+		return next, func() {}, nil
+	}
+
+	return func(event ledger.Event) {
+			observer.Event(event)
+			next(event)
+		}, func() {
+			if err := observer.Close(context.WithoutCancel(ctx)); err != nil {
+				log(err)
+			}
+		}, nil
+}
+
+// minSecret is the minimum length of a key, in bytes. A shorter value is a placeholder such
+// as "x"; masking it would spoil every text.
+const minSecret = 8
+
+// findSecrets returns the keys in the settings and in variables named *_API_KEY.
+func findSecrets(keys map[string]string, environ []string) []llm.Secret {
+	var all []llm.Secret
+	add := func(value string) {
+		if len(value) >= minSecret {
+			all = append(all, llm.NewSecret(value))
+		}
+	}
+
+	for _, key := range keys {
+		add(key)
+	}
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasSuffix(name, "_API_KEY") {
+			add(value)
+		}
+	}
+
+	return all
+}

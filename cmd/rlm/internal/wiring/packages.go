@@ -1,0 +1,99 @@
+package wiring
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
+	"github.com/rlmhq/rlm/images"
+	"github.com/rlmhq/rlm/internal/machine/cpython"
+	"github.com/rlmhq/rlm/internal/python/wheels"
+)
+
+// openPackages returns the packages of --with, nil for none. They are read as long as the
+// process lives.
+func openPackages(
+	ctx context.Context, c *config.Loaded, note func(string, ...any),
+) (fs.FS, error) {
+	if len(c.With) == 0 {
+		return nil, nil //nolint:nilnil // documented: none
+	}
+	options, remove, err := wheelOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	defer remove() // the open files stay
+	options.Progress = noteWriter(note)
+
+	pins, err := wheels.Resolve(ctx, wheels.Target{
+		Python: cpython.Manifest().Python, Help: adviser(c.With),
+	}, c.With, options)
+	if err != nil {
+		return nil, fmt.Errorf("--with: %w", err)
+	}
+	tree, err := wheels.Open(pins)
+	if err != nil {
+		return nil, fmt.Errorf("--with: %w", err)
+	}
+	return tree, nil
+}
+
+// IndexURL returns the package index of the settings or of pip, empty for PyPI.
+func IndexURL(c *config.Loaded) string {
+	return cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
+}
+
+// wheelOptions say where packages come from, and where they are kept until remove is called.
+func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err error) {
+	options.Index = IndexURL(c)
+	if c.CacheDir == "none" {
+		dir, err := os.MkdirTemp("", "rlm-packages-")
+		options.CacheDir = dir
+		return options, func() { _ = os.RemoveAll(dir) }, err // it is temporary
+	}
+
+	dir := c.CacheDir
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return options, nil, fmt.Errorf("cannot keep packages: %w; name a folder with --cache-dir", err)
+		}
+		dir = filepath.Join(user, "rlm")
+	}
+	options.CacheDir = filepath.Join(dir, "packages")
+	return options, func() {}, nil
+}
+
+// adviser returns a function that says which tier runs a package that is not pure Python, but
+// that the wanted packages need.
+func adviser(wanted []string) func(name string) string {
+	return func(name string) string {
+		recipe, err := images.Find(images.Python)
+		module := strings.ReplaceAll(name, "-", "_")
+		if err == nil && slices.Contains(recipe.Modules, module) {
+			return "use tier docker, which has the package, and omit --with"
+		}
+		return fmt.Sprintf("tier docker runs it in an image: "+
+			"rlm images build --name NAME --with '%s', then --image NAME", strings.Join(wanted, ","))
+	}
+}
+
+// noteWriter writes each line as a note.
+func noteWriter(note func(string, ...any)) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		note("%s", strings.TrimSpace(string(b)))
+		return len(b), nil
+	})
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

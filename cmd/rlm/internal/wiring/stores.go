@@ -1,0 +1,113 @@
+package wiring
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlmhq/rlm"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
+	"github.com/rlmhq/rlm/cmd/rlm/internal/sessions"
+	"github.com/rlmhq/rlm/internal/keep/store"
+	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
+	runstore "github.com/rlmhq/rlm/store"
+)
+
+// StoreFolder returns the folder of the store, empty for none.
+func StoreFolder(e *cli.Env) (string, error) {
+	switch e.Settings.Store {
+	case "none":
+		return "", nil
+	case "":
+		dir, err := sessions.UserFolder()
+		if err != nil {
+			return "", fmt.Errorf("cannot find the folder of the store: %w; name one with --store", err)
+		}
+		return filepath.Join(dir, "store"), nil
+	}
+	return filepath.Abs(e.Settings.Store)
+}
+
+// runStore returns the store for an engine, nil for none: named runs then fail before they begin.
+func runStore(e *cli.Env) rlm.Store {
+	dir, err := StoreFolder(e)
+	if err != nil || dir == "" {
+		return nil
+	}
+	return runstore.Folder(dir)
+}
+
+// NeedStore returns the folder of the store.
+func NeedStore(e *cli.Env) (string, error) {
+	dir, err := StoreFolder(e)
+	if err == nil && dir == "" {
+		err = ErrNoStore
+	}
+	return dir, err
+}
+
+// ErrNoStore is the error of a command that needs a store, if the settings name none.
+var ErrNoStore = errors.New("there is no store: name a folder with --store in place of none")
+
+// WithRuns calls use with an engine that has the store of the settings. Its error is one of
+// usage, unless it has an exit code.
+func WithRuns(e *cli.Env, use func(*rlm.Engine) error) (err error) {
+	dir, err := NeedStore(e)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	engine, err := rlm.New(rlm.Options{Store: runstore.Folder(dir), CacheDir: e.Settings.CacheDir, Log: e.Log})
+	if err != nil {
+		return cli.Usage(err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if err := use(engine); err != nil {
+		return cli.Usage(explainMissing(err))
+	}
+	return nil
+}
+
+// WithStore calls use with the store of the settings, to read it. Its error is one of usage, unless
+// it has an exit code.
+func WithStore(e *cli.Env, use func(store.Store) error) (err error) {
+	dir, err := NeedStore(e)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	s, err := sqlitestore.OpenToRead(dir)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return cli.AsUsage(explainMissing(use(s)))
+}
+
+// explainMissing adds to the error of a run that does not exist where the names are.
+func explainMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)
+	}
+	return err
+}
+
+// DataFlag is the data folder of a server.
+type DataFlag struct{ Dir string }
+
+// Add adds the flag --data.
+func (d *DataFlag) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&d.Dir, "data", "", "`folder` of the server's data (default: the folder serve beside the store)")
+}
+
+// Find returns the data folder.
+func (d *DataFlag) Find() (string, error) {
+	if d.Dir != "" {
+		return filepath.Abs(d.Dir)
+	}
+	dir, err := sessions.UserFolder()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the folder of the server's data: %w; name one with --data", err)
+	}
+	return filepath.Join(dir, "serve"), nil
+}
