@@ -46,9 +46,9 @@ func newApprovedRun(t *testing.T) *approvedRun {
 }
 
 // answer runs a process of the run with a name, empty for one that is not durable.
-func (a *approvedRun) answer(t *testing.T, name string) (rlm.AnswerOutcome, error) {
+func (a *approvedRun) answer(t *testing.T, name string) (rlm.Outcome, error) {
 	t.Helper()
-	return a.process(t, 1000, func(task *rlm.AnswerTask) {
+	return a.process(t, 1000, func(task *rlm.Task) {
 		task.Name = name
 		task.Config = run.Config{
 			Question: "why?", Models: a.model, Model: "test/m", Bypass: -1, Approve: a.approve,

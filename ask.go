@@ -31,14 +31,14 @@ func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 // maxListed bounds how many variables a question lists.
 const maxListed = 200
 
-// Ask lets a model answer a question, with the loop of [Engine.Answer], in a copy of the
+// Ask lets a model answer a question, with the loop of [Engine.Ask], in a copy of the
 // session: snippets of the loop read and change all variables there, and the session stays
 // unchanged unless Keep is set in [SessionConfig]. Ask binds the answer, if there is one, to
 // the variable _answer. Ask in SessionConfig names the models. The errors are those of
-// [Engine.Answer].
-func (s *Session) Ask(ctx context.Context, question string) (AnswerOutcome, error) {
-	refused := func(err error) (AnswerOutcome, error) {
-		return AnswerOutcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
+// [Engine.Ask].
+func (s *Session) Ask(ctx context.Context, question string) (Outcome, error) {
+	refused := func(err error) (Outcome, error) {
+		return Outcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
 	}
 	cfg := s.cfg.Ask
 	if cfg.Models == nil {

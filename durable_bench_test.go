@@ -165,7 +165,7 @@ func BenchmarkResume100(b *testing.B) {
 
 		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
-		_, err = engine.Answer(ctx, rlm.AnswerTask{
+		_, err = engine.Ask(ctx, rlm.Task{
 			Task: repl.Task{Name: "long"}, Contexts: []rlm.Context{rlm.Text("t", "five.")},
 			Config: run.Config{
 				Question: "why?", Model: "test/m", Bypass: -1, MaxTurns: 200,

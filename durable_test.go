@@ -85,7 +85,7 @@ type durableRun struct {
 }
 
 // process answers the question in an engine of its own, which breaks off after most calls.
-func (d *durableRun) process(t *testing.T, most int, change func(*rlm.AnswerTask)) (rlm.AnswerOutcome, error) {
+func (d *durableRun) process(t *testing.T, most int, change func(*rlm.Task)) (rlm.Outcome, error) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *durableRun) process(t *testing.T, most int, change func(*rlm.AnswerTask
 	defer cancel()
 	d.model.most, d.model.broken = most, cancel
 	value := func(n int) tiers.Value { return fmt.Append(nil, n) }
-	task := rlm.AnswerTask{
+	task := rlm.Task{
 		Task: repl.Task{Name: "a"}, Contexts: []rlm.Context{rlm.Text("t", "five.")},
 		Functions: []rlm.Function{
 			rlm.Func("note", "note(text)", func(context.Context, tiers.Call) (tiers.Value, error) {
@@ -117,7 +117,7 @@ func (d *durableRun) process(t *testing.T, most int, change func(*rlm.AnswerTask
 	if change != nil {
 		change(&task)
 	}
-	return engine.Answer(ctx, task)
+	return engine.Ask(ctx, task)
 }
 
 func newDurableRun(t *testing.T) *durableRun {
@@ -177,7 +177,7 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := d.model.sum()
-	_, err := d.process(t, 1000, func(task *rlm.AnswerTask) { task.Config.SubModel = "test/other" })
+	_, err := d.process(t, 1000, func(task *rlm.Task) { task.Config.SubModel = "test/other" })
 	if err == nil || !strings.Contains(err.Error(), `asked "test/m: item`) ||
 		!strings.Contains(err.Error(), `and now "test/other: item`) {
 		t.Errorf("got %v", err)
@@ -186,10 +186,10 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 		t.Errorf("%d calls were paid", d.model.sum()-before)
 	}
 
-	for want, change := range map[string]func(*rlm.AnswerTask){
-		"another question": func(task *rlm.AnswerTask) { task.Config.Question = "who?" },
-		"another contexts": func(task *rlm.AnswerTask) { task.Contexts = nil },
-		"cannot name a":    func(task *rlm.AnswerTask) { task.Name = "../a" },
+	for want, change := range map[string]func(*rlm.Task){
+		"another question": func(task *rlm.Task) { task.Config.Question = "who?" },
+		"another contexts": func(task *rlm.Task) { task.Contexts = nil },
+		"cannot name a":    func(task *rlm.Task) { task.Name = "../a" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			var setup *rlm.SetupError
@@ -235,7 +235,7 @@ func TestARunIsRewoundAndForked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	if err := engine.ForkRun(t.Context(), "a", 2, rlm.Run{Name: "b"}); err != nil {
+	if err := engine.ForkRun(t.Context(), "a", 2, rlm.StoredRun{Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := engine.RewindRun(t.Context(), "a", 1); err != nil {
@@ -247,8 +247,8 @@ func TestARunIsRewoundAndForked(t *testing.T) {
 		t.Fatalf("%+v, %v", runs, err)
 	}
 	for _, err := range []error{
-		engine.RewindRun(t.Context(), "a", 2), engine.ForkRun(t.Context(), "a", 1, rlm.Run{Name: "b"}),
-		engine.ForkRun(t.Context(), "a", 0, rlm.Run{Name: "c"}), engine.RemoveRun(t.Context(), "c"),
+		engine.RewindRun(t.Context(), "a", 2), engine.ForkRun(t.Context(), "a", 1, rlm.StoredRun{Name: "b"}),
+		engine.ForkRun(t.Context(), "a", 0, rlm.StoredRun{Name: "c"}), engine.RemoveRun(t.Context(), "c"),
 	} {
 		if err == nil {
 			t.Error("it is done")
@@ -263,7 +263,7 @@ func TestARunIsRewoundAndForked(t *testing.T) {
 
 	d.model.asked = map[string]int{}
 	d.model.turns = []string{"", "", "```repl\nFINAL(len(seen) + len(subs))\n```"}
-	outcome, err = d.process(t, 1000, func(task *rlm.AnswerTask) {
+	outcome, err = d.process(t, 1000, func(task *rlm.Task) {
 		task.Name, task.Config.Question, task.Config.Model = "b", "how many?", "test/better"
 		task.Config.Schema = []byte(`"int"`)
 	})

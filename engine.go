@@ -14,7 +14,7 @@
 // A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
 // error: see package tiers for the three endings.
 //
-// The engine also runs loops, in which models write the snippets: [Engine.Answer], and those of
+// The engine also runs loops, in which models write the snippets: [Engine.Ask], and those of
 // packages reflect, reflexion, workflow and distill below repl.
 //
 // The zero Options have the tier wasm alone, which links few modules. What a program adds is a value
@@ -83,7 +83,7 @@ type Options struct {
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
 	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
 	Memory int64
-	// Store keeps runs with a name: see AnswerTask.Name. [github.com/rlmhq/rlm/store.Folder] is one.
+	// Store keeps runs with a name: see Task.Name. [github.com/rlmhq/rlm/store.Folder] is one.
 	// Nil means none.
 	Store Store
 	// SQL makes the function sql, with which snippets query contexts that are tables:
@@ -222,7 +222,7 @@ func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 }
 
 // Opener returns a function that opens runners, which run the snippets of one session. It is
-// for loops built on package repl; [Engine.Answer] and the other loops do not need it. The
+// for loops built on package repl; [Engine.Ask] and the other loops do not need it. The
 // caller closes each runner before the engine, and keeps its inputs open until then.
 func (e *Engine) Opener(policy Policy) repl.Opener { return e.opener(policy, nil) }
 

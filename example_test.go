@@ -224,7 +224,7 @@ func ExampleFunc() {
 	// price has no parameter "colour": it takes article, number
 }
 
-func ExampleEngine_Answer() {
+func ExampleEngine_Ask() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
 		fmt.Println(err)
@@ -252,7 +252,7 @@ func ExampleEngine_Answer() {
 			}
 			return euros, nil
 		})
-	outcome, err := engine.Answer(context.Background(), rlm.AnswerTask{
+	outcome, err := engine.Ask(context.Background(), rlm.Task{
 		Contexts:  []rlm.Context{rlm.Text("the list", "tea rice")},
 		Functions: []rlm.Function{price},
 		Config: run.Config{
@@ -301,7 +301,7 @@ func ExampleEngine_Runs() {
 			return len(in.Name), nil
 		})
 	for range 2 {
-		outcome, err := engine.Answer(context.Background(), rlm.AnswerTask{
+		outcome, err := engine.Ask(context.Background(), rlm.Task{
 			Task:      repl.Task{Name: "shopping"},
 			Contexts:  []rlm.Context{rlm.Text("the list", "tea rice")},
 			Functions: []rlm.Function{price},

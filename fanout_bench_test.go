@@ -41,7 +41,7 @@ func BenchmarkSubCalls(b *testing.B) {
 
 	answer := func(width int) time.Duration {
 		begun := time.Now()
-		outcome, err := engine.Answer(b.Context(), rlm.AnswerTask{Config: run.Config{
+		outcome, err := engine.Ask(b.Context(), rlm.Task{Config: run.Config{
 			Question: "how many?", Models: registry, Model: "openai/gpt-5", SubModel: "openai/gpt-5",
 			Bypass: -1, CallsAtOnce: width,
 		}})

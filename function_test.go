@@ -147,7 +147,7 @@ func TestFunctionsThatCannotBeOffered(t *testing.T) {
 				t.Fatal(failed)
 			}
 			var setup *rlm.SetupError
-			_, err = engine.Answer(t.Context(), rlm.AnswerTask{Functions: functions})
+			_, err = engine.Ask(t.Context(), rlm.Task{Functions: functions})
 			if !errors.As(err, &setup) {
 				t.Errorf("%s: %v", want, err)
 			}

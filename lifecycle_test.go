@@ -249,7 +249,7 @@ func TestCloseOfAnEngineEndsWhatRuns(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	var setup *rlm.SetupError
-	if _, err := engine.Answer(t.Context(), rlm.AnswerTask{}); !errors.Is(err, rlm.ErrClosed) ||
+	if _, err := engine.Ask(t.Context(), rlm.Task{}); !errors.Is(err, rlm.ErrClosed) ||
 		!errors.As(err, &setup) {
 		t.Errorf("Answer: %v", err)
 	}
@@ -397,7 +397,7 @@ func TestALoopThatEndsWhileItPreparesHasTheCause(t *testing.T) {
 	for name, loop := range map[string]func(context.Context, silentModels) error{
 		"Answer": func(ctx context.Context, models silentModels) error {
 			cfg := run.Config{Question: "q", Models: models, Model: "m"}
-			_, err := engine.Answer(ctx, rlm.AnswerTask{Config: cfg})
+			_, err := engine.Ask(ctx, rlm.Task{Config: cfg})
 			return err
 		},
 		"Reflect": func(ctx context.Context, models silentModels) error {
@@ -505,13 +505,13 @@ func TestATaskThatCannotBeginIsASetupError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, task := range map[string]rlm.AnswerTask{
+	for name, task := range map[string]rlm.Task{
 		"no registry":  {Config: run.Config{Question: "q", Model: "a/b"}},
 		"no context":   {Contexts: []rlm.Context{rlm.File("missing")}},
 		"empty output": {Contexts: []rlm.Context{rlm.Reader("r", strings.NewReader(""), 10)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome, err := engine.Answer(t.Context(), task)
+			outcome, err := engine.Ask(t.Context(), task)
 			var setup *rlm.SetupError
 			if !errors.As(err, &setup) || outcome.Status != "failed" || outcome.Reason == "" {
 				t.Errorf("%s: %+v, %v", name, outcome, err)

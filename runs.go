@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Run is a durable run in a store.
-type Run struct {
+// StoredRun is a durable run in a store.
+type StoredRun struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
 	// Status is "running", "interrupted", or how the run ended. An interrupted run goes on
@@ -31,7 +31,7 @@ type Run struct {
 	ParentTurn int       `json:"parent_turn,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	// Begun is the AnswerTask.Begun of the run's first Answer.
+	// Begun is the Task.Begun of the run's first Answer.
 	Begun json.RawMessage `json:"-"`
 	// Waiting are the calls of a parked run that wait for Decide.
 	Waiting []Approval `json:"waiting,omitempty"`
@@ -86,7 +86,7 @@ type RunFilter struct {
 }
 
 // Runs returns durable runs of the engine's store, the latest change first.
-func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
+func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]StoredRun, error) {
 	s, err := e.store.open(true)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 		return nil, err
 	}
 
-	runs := make([]Run, len(logs))
+	runs := make([]StoredRun, len(logs))
 	for i := range logs {
 		if runs[i], err = describeRun(ctx, s, &logs[i]); err != nil {
 			return nil, err
@@ -119,8 +119,8 @@ func (e *Engine) Decide(ctx context.Context, id string, d Decision) (name string
 	return question.Run, err
 }
 
-func describeRun(ctx context.Context, s store.Store, log *store.Log) (Run, error) {
-	run := Run{
+func describeRun(ctx context.Context, s store.Store, log *store.Log) (StoredRun, error) {
+	run := StoredRun{
 		Name: log.Name, Question: log.Title, Status: log.Status, Reason: log.Reason, Turns: log.Turn,
 		Spent: ledger.Spending(log.Spent), Begun: log.Spec,
 		Parent: log.Parent, ParentTurn: log.ParentTurn, Created: log.Created, Updated: log.Updated,
@@ -137,7 +137,7 @@ func describeRun(ctx context.Context, s store.Store, log *store.Log) (Run, error
 }
 
 // ShowRun returns a durable run with its history.
-func (e *Engine) ShowRun(ctx context.Context, name string) (run Run, err error) {
+func (e *Engine) ShowRun(ctx context.Context, name string) (run StoredRun, err error) {
 	s, err := e.store.open(true)
 	if err != nil {
 		return run, err
@@ -183,7 +183,7 @@ func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
 // contents. Of fork, it takes the Name, and the Question and Begun if they are set. The first
 // Answer of the new name may have another question, contract, model and budget, with the same
 // contexts.
-func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork Run) error {
+func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork StoredRun) error {
 	s, err := e.store.open(false)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ type SessionConfig struct {
 	// history_0, history_1 and so on; history is the first of them.
 	Keep bool
 	// Histories are the messages of earlier questions, for a conversation that goes on:
-	// AnswerOutcome.Messages of each.
+	// Outcome.Messages of each.
 	Histories [][]llm.Message
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 func ExampleOutput() {
-	task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: 100}}}
-	answer := func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) { // or engine.Answer
-		return rlm.AnswerOutcome{Answer: []byte(`"two tests failed"`)}, nil
+	task := rlm.Task{Config: run.Config{Triggers: run.Triggers{OutputChars: 100}}}
+	answer := func(context.Context, rlm.Task) (rlm.Outcome, error) { // or engine.Answer
+		return rlm.Outcome{Answer: []byte(`"two tests failed"`)}, nil
 	}
 	for _, output := range []string{"ok, 12 tests", strings.Repeat("a long line\n", 100)} {
 		hooked, err := hook.Output(context.Background(), strings.NewReader(output), task, answer)

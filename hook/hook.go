@@ -28,7 +28,7 @@ type Result struct {
 	// For a run without an answer, it has the reason and the beginning of the output.
 	Text string
 	// Outcome is the outcome of the run, nil if there was none.
-	Outcome *rlm.AnswerOutcome
+	Outcome *rlm.Outcome
 }
 
 // maxResult bounds the output of a tool, in bytes.
@@ -40,11 +40,11 @@ const maxResult = 1 << 40
 // run for a small output, too. The default question asks for what matters in the output.
 // Output reads the output once, and never holds a large one in memory.
 //
-// answer is usually [rlm.Engine.Answer]. It is called only if a run is triggered, so a program
+// answer is usually [rlm.Engine.Ask]. It is called only if a run is triggered, so a program
 // can make its engine then.
 func Output(
-	ctx context.Context, output io.Reader, task rlm.AnswerTask,
-	answer func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error),
+	ctx context.Context, output io.Reader, task rlm.Task,
+	answer func(context.Context, rlm.Task) (rlm.Outcome, error),
 ) (Result, error) {
 	triggers := task.Config.WithDefaults().Triggers
 	head, whole, err := peek(output, triggers)
@@ -78,7 +78,7 @@ func Output(
 
 // describeFailure returns the reason of a run without an answer, and the beginning of the
 // output.
-func describeFailure(outcome rlm.AnswerOutcome, err error, head string) string {
+func describeFailure(outcome rlm.Outcome, err error, head string) string {
 	reason := outcome.Reason
 	if reason == "" && err != nil {
 		reason = err.Error()

@@ -63,10 +63,10 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 		"many_nodes":   {Nodes: 1_001},
 		"long_horizon": {LongHorizon: true},
 	} {
-		task := rlm.AnswerTask{Signal: signal}
+		task := rlm.Task{Signal: signal}
 		hooked, err := hook.Output(t.Context(), strings.NewReader("small"), task,
-			func(context.Context, rlm.AnswerTask) (rlm.AnswerOutcome, error) {
-				return rlm.AnswerOutcome{Answer: json.RawMessage(`"seen"`)}, nil
+			func(context.Context, rlm.Task) (rlm.Outcome, error) {
+				return rlm.Outcome{Answer: json.RawMessage(`"seen"`)}, nil
 			})
 		if err != nil || hooked.Trigger != want || (hooked.Text == "seen") != (want != "") {
 			t.Errorf("%+v: %+v, %v", signal, hooked, err)
@@ -94,10 +94,10 @@ func TestTheHookCondensesByARun(t *testing.T) {
 			if err := os.WriteFile(script, []byte(rules), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			task := rlm.AnswerTask{
+			task := rlm.Task{
 				Config: run.Config{Models: models, Model: "scripted/" + script, MaxTurns: 2},
 			}
-			got, err := hook.Output(t.Context(), strings.NewReader(long), task, engine.Answer)
+			got, err := hook.Output(t.Context(), strings.NewReader(long), task, engine.Ask)
 			if (err == nil) != (got.Outcome.Answer != nil) || got.Trigger != "large_output" ||
 				!strings.Contains(got.Text, want) ||
 				len(got.Text) > 3_000 {
@@ -125,7 +125,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := false
-			answer := func(_ context.Context, task rlm.AnswerTask) (rlm.AnswerOutcome, error) {
+			answer := func(_ context.Context, task rlm.Task) (rlm.Outcome, error) {
 				asked = true
 				if got := sizeOf(t, task.Contexts[0]); got != len(c.output) {
 					t.Errorf("%s: the run sees %d bytes of %d", c.name, got, len(c.output))
@@ -133,9 +133,9 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 				if !strings.HasPrefix(task.Config.Question, "This is the output of a tool") {
 					t.Errorf("%s: the question is %q", c.name, task.Config.Question)
 				}
-				return rlm.AnswerOutcome{Answer: json.RawMessage(`"the report"`)}, nil
+				return rlm.Outcome{Answer: json.RawMessage(`"the report"`)}, nil
 			}
-			task := rlm.AnswerTask{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
+			task := rlm.Task{Config: run.Config{Triggers: run.Triggers{OutputChars: c.threshold}}}
 			got, err := hook.Output(t.Context(), strings.NewReader(c.output), task, answer)
 			want := c.output
 			if c.asked {

@@ -111,7 +111,7 @@ func smollmPause(t *testing.T) time.Duration {
 // reply of the root, with its turn from 0. It returns the outcome and the run's events.
 func runWithSmolLM(
 	t *testing.T, dir string, server *smollm, begin func(turn int),
-) (rlm.AnswerOutcome, string) {
+) (rlm.Outcome, string) {
 	t.Helper()
 	root := llmtest.Start(func(r llm.Request) (llm.Response, error) {
 		turn := 0
@@ -139,7 +139,7 @@ func runWithSmolLM(
 		t.Fatalf("%v\n%s%s", err, out, &stderr)
 	}
 
-	var outcome rlm.AnswerOutcome
+	var outcome rlm.Outcome
 	if err := json.Unmarshal(out, &outcome); err != nil || outcome.Status != ledger.StatusAnswered {
 		t.Fatalf("%v: %s", err, out)
 	}

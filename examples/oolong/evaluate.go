@@ -87,7 +87,7 @@ func (e *Evaluation) askLoop(ctx context.Context, t *Task, system string) (strin
 	if root == "" {
 		root = e.Model
 	}
-	outcome, err := e.Engine.Answer(ctx, rlm.AnswerTask{
+	outcome, err := e.Engine.Ask(ctx, rlm.Task{
 		Contexts: []rlm.Context{rlm.Text("messages.txt", t.Text)},
 		Config: run.Config{
 			Question: t.Question, System: system, Schema: t.Contract,

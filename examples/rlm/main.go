@@ -70,7 +70,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 		}
 	}
 
-	outcome, err := engine.Answer(ctx, rlm.AnswerTask{
+	outcome, err := engine.Ask(ctx, rlm.Task{
 		Contexts: []rlm.Context{rlm.File(*file)}, Config: cfg,
 	})
 

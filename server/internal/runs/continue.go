@@ -76,7 +76,7 @@ func (m *Manager) Continue(ctx context.Context, k access.Key, id string, c Conti
 
 // goOn lets a run go on that has ended.
 func (m *Manager) goOn(
-	ctx context.Context, k access.Key, r Record, known *rlm.Run, c *Continuation,
+	ctx context.Context, k access.Key, r Record, known *rlm.StoredRun, c *Continuation,
 ) (Record, error) {
 	switch {
 	case m.live(r.ID) != nil:
@@ -95,7 +95,7 @@ func (m *Manager) goOn(
 	if r.Spec, err = c.change(r.Spec); err != nil {
 		return r, err
 	}
-	r.Key, r.Background, r.Status, r.Reason, r.Outcome = k.ID, true, StatusQueued, "", rlm.AnswerOutcome{}
+	r.Key, r.Background, r.Status, r.Reason, r.Outcome = k.ID, true, StatusQueued, "", rlm.Outcome{}
 	err = m.admit(ctx, k, r, false, func() error {
 		if c.Turn != nil && known.Name != "" {
 			if err := m.Engine.RewindRun(ctx, r.ID, *c.Turn); err != nil {
@@ -133,7 +133,7 @@ func (m *Manager) beginAgain(ctx context.Context, r *Record) error {
 
 // fork makes a new run of the first turns of another one.
 func (m *Manager) fork(
-	ctx context.Context, k access.Key, parent *Record, known *rlm.Run, c *Continuation,
+	ctx context.Context, k access.Key, parent *Record, known *rlm.StoredRun, c *Continuation,
 ) (Record, error) {
 	turn := known.Turns
 	if c.Turn != nil {
@@ -160,12 +160,12 @@ func (m *Manager) fork(
 // branch makes the journal of a fork.
 func (m *Manager) branch(ctx context.Context, r *Record) error {
 	spec := &r.Spec
-	fork := rlm.Run{Name: r.ID, Question: spec.Question}
+	fork := rlm.StoredRun{Name: r.ID, Question: spec.Question}
 	return m.Engine.ForkRun(ctx, spec.Parent, spec.ParentTurn, fork)
 }
 
 // costUntil returns what the turns of a run have cost, up to one of them.
-func costUntil(known *rlm.Run, turn int) (usd float64) {
+func costUntil(known *rlm.StoredRun, turn int) (usd float64) {
 	for _, t := range known.History {
 		if t.Turn <= turn {
 			usd += t.Spent.USD

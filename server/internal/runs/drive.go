@@ -26,13 +26,13 @@ func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 	err := turn.enter(l.ctx)
 	if err == nil {
 		err = m.setStatus(l.ctx, l.record.ID, StatusRunning, "")
-		var outcome rlm.AnswerOutcome
+		var outcome rlm.Outcome
 		if err == nil {
 			outcome, err = m.answer(l, profile)
 		}
 		m.end(l, outcome, err)
 	} else {
-		m.end(l, rlm.AnswerOutcome{}, err)
+		m.end(l, rlm.Outcome{}, err)
 	}
 	turn.leave()
 
@@ -48,7 +48,7 @@ const maxOwned = 5 * time.Second
 
 // answer lets the engine answer. It waits for another process that holds the run, such as rlm
 // runs approve, which has decided and is about to end.
-func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, err error) {
+func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
 	for deadline := time.Now().Add(maxOwned); ; {
 		outcome, err = m.tryAnswer(l, profile)
 		var owned *store.OwnedError
@@ -64,7 +64,7 @@ func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, 
 	}
 }
 
-func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.AnswerOutcome, err error) {
+func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
 	task, closeContexts, err := m.task(l, profile)
 	if err != nil {
 		return outcome, err
@@ -78,11 +78,11 @@ func (m *Manager) tryAnswer(l *live, profile *Profile) (outcome rlm.AnswerOutcom
 		task.Config.Progress = progress
 		defer m.work.Go(done)
 	}
-	return m.Engine.Answer(l.ctx, task)
+	return m.Engine.Ask(l.ctx, task)
 }
 
 // task makes the task of a run.
-func (m *Manager) task(l *live, profile *Profile) (task rlm.AnswerTask, closeContexts func(), err error) {
+func (m *Manager) task(l *live, profile *Profile) (task rlm.Task, closeContexts func(), err error) {
 	spec := &l.record.Spec
 	task = profile.Task
 	task.Name = l.record.ID
@@ -132,7 +132,7 @@ func joinTexts(a, b string) string {
 }
 
 // end writes how a run has ended.
-func (m *Manager) end(l *live, outcome rlm.AnswerOutcome, err error) {
+func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
 	ctx := context.WithoutCancel(l.ctx)
 	r := &l.record
 	r.Outcome, r.Ended = outcome, time.Now().UTC()

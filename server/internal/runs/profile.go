@@ -24,7 +24,7 @@ type Profile struct {
 	Name string
 	// Task has the models, the budget, the policy and the tools. A run adds its question and
 	// contexts.
-	Task rlm.AnswerTask
+	Task rlm.Task
 	// Observe, if set, returns a function that observes the events of a run before it passes them
 	// to next. Done sends what the observer has left, which may take a while.
 	Observe func(ctx context.Context, next func(ledger.Event)) (

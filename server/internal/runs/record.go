@@ -52,7 +52,7 @@ type Record struct {
 	Background bool
 	Status     string
 	Reason     string
-	Outcome    rlm.AnswerOutcome // of a run that has ended
+	Outcome    rlm.Outcome // of a run that has ended
 	Charged    ledger.Spending
 	Created    time.Time
 	Ended      time.Time

@@ -57,7 +57,7 @@ func TestAnEngineRunsWholeLoopsInWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	outcome, err := openEngine(t).Answer(t.Context(), rlm.AnswerTask{
+	outcome, err := openEngine(t).Ask(t.Context(), rlm.Task{
 		Contexts: []rlm.Context{rlm.Text("t", strings.Repeat("five.", 20_000))},
 		Config:   run.Config{Question: "how long?", Models: models{script}, Model: "test/m"},
 	})

@@ -129,7 +129,7 @@ func (f *distillFlags) run(ctx context.Context, e *cli.Env, names []string) erro
 
 // complete copies the flags and the settings into a task.
 func (f *distillFlags) complete(e *cli.Env, task *distill.Task, models ledger.Models) error {
-	var run rlm.AnswerTask
+	var run rlm.Task
 	if err := wiring.Configure(e, &run, models); err != nil {
 		return err
 	}

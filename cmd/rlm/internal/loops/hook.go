@@ -68,7 +68,7 @@ func NewHook(e *cli.Env) *cobra.Command {
 const noTrigger = -1
 
 // setTriggers copies the settings of the triggers into a task.
-func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
+func setTriggers(c *config.Loaded, task *rlm.Task) {
 	t := &task.Config.Triggers
 	t.Always, t.NoLongHorizon = c.Always, !c.OnLongHorizon
 	t.OutputChars, t.Traces, t.Nodes = c.LargeOutput, c.ManyTraces, c.ManyNodes
@@ -84,15 +84,15 @@ func setTriggers(c *config.Loaded, task *rlm.AnswerTask) {
 
 // hookTask returns the task of a run about the output on stdin. Without a question, the
 // library asks its own.
-func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.AnswerTask, error) {
+func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.Task, error) {
 	switch {
 	case e.Terminal:
-		return rlm.AnswerTask{}, errors.New(
+		return rlm.Task{}, errors.New(
 			"stdin is a terminal: send a tool's output, as in `make test 2>&1 | rlm hook`")
 	case len(args) == 0:
 		return f.NewTask(e, "")
 	case args[0] == "-":
-		return rlm.AnswerTask{}, errors.New(
+		return rlm.Task{}, errors.New(
 			"stdin is the tool's output: give the question as an argument")
 	}
 	return f.Task(e, args[0])
@@ -100,7 +100,7 @@ func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.AnswerTask, error) {
 
 // hook passes stdin on, or lets a run condense it. Most outputs are small, so the engine is
 // made only for a large one.
-func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.AnswerTask) error {
+func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.Task) error {
 	setTriggers(e.Settings, &task)
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
 	if len(e.Settings.Graph) > 0 {
@@ -113,13 +113,13 @@ func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.AnswerTask) er
 	var run *Started
 	var kept error
 	hooked, err := hook.Output(ctx, e.Stdin, task,
-		func(ctx context.Context, task rlm.AnswerTask) (outcome rlm.AnswerOutcome, err error) {
+		func(ctx context.Context, task rlm.Task) (outcome rlm.Outcome, err error) {
 			if run, err = f.Start(ctx, e, &task); err != nil {
 				return outcome, err
 			}
 			defer run.finish()
 			run.View.Note("the output is large: a run condenses it")
-			outcome, err = run.Engine.Answer(ctx, task)
+			outcome, err = run.Engine.Ask(ctx, task)
 			known := run.Tools.Known
 			kept = errors.Join(known.RememberRun(task.Config.Question, outcome), known.Keep(ctx))
 			return outcome, err

@@ -146,7 +146,7 @@ func (f *reflexionFlags) task(
 		return task, errors.New("the task is empty")
 	}
 
-	var run rlm.AnswerTask
+	var run rlm.Task
 	if err := wiring.Configure(e, &run, models); err != nil {
 		return task, err
 	}

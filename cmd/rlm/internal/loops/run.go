@@ -211,10 +211,10 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 
 // answer answers the question of a task, in its session if it has one.
 func (f *RunFlags) answer(
-	ctx context.Context, e *cli.Env, engine *rlm.Engine, task rlm.AnswerTask, note func(string, ...any),
-) (outcome rlm.AnswerOutcome, err error) {
+	ctx context.Context, e *cli.Env, engine *rlm.Engine, task rlm.Task, note func(string, ...any),
+) (outcome rlm.Outcome, err error) {
 	if f.Session == "" {
-		return engine.Answer(ctx, task)
+		return engine.Ask(ctx, task)
 	}
 	talk, err := f.OpenTalk(ctx, e, engine, &task, note)
 	if err != nil {
@@ -230,7 +230,7 @@ func (f *RunFlags) answer(
 }
 
 // Task makes a task from the flags.
-func (f *RunFlags) Task(e *cli.Env, question string) (task rlm.AnswerTask, err error) {
+func (f *RunFlags) Task(e *cli.Env, question string) (task rlm.Task, err error) {
 	if question == "-" {
 		if f.Contexts.UseStdin() {
 			return task, errors.New("stdin cannot be both the question and a context")
@@ -247,7 +247,7 @@ func (f *RunFlags) Task(e *cli.Env, question string) (task rlm.AnswerTask, err e
 }
 
 // NewTask returns a task with the contexts of --context, under the policy.
-func (f *RunFlags) NewTask(e *cli.Env, question string) (task rlm.AnswerTask, err error) {
+func (f *RunFlags) NewTask(e *cli.Env, question string) (task rlm.Task, err error) {
 	task.Config.Question = question
 	if task.Policy, err = wiring.Policy(e.Settings); err != nil {
 		return task, err
@@ -260,7 +260,7 @@ func (f *RunFlags) NewTask(e *cli.Env, question string) (task rlm.AnswerTask, er
 }
 
 // complete copies the settings and the contract into a task.
-func (f *RunFlags) complete(e *cli.Env, task *rlm.AnswerTask, models ledger.Models) (err error) {
+func (f *RunFlags) complete(e *cli.Env, task *rlm.Task, models ledger.Models) (err error) {
 	if err := wiring.Configure(e, task, models); err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (f *RunFlags) complete(e *cli.Env, task *rlm.AnswerTask, models ledger.Mode
 }
 
 // finish prints the answer and returns an error with the exit code.
-func (f *RunFlags) finish(e *cli.Env, outcome rlm.AnswerOutcome, err error) error {
+func (f *RunFlags) finish(e *cli.Env, outcome rlm.Outcome, err error) error {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
 		return cli.Usage(err)
@@ -316,7 +316,7 @@ func (f *RunFlags) finish(e *cli.Env, outcome rlm.AnswerOutcome, err error) erro
 }
 
 // printOutcome prints the object of --json, with the files of the run.
-func (f *RunFlags) printOutcome(e *cli.Env, outcome rlm.AnswerOutcome) error {
+func (f *RunFlags) printOutcome(e *cli.Env, outcome rlm.Outcome) error {
 	if f.Files.Out == "" {
 		return cli.PrintLine(e.Stdout, outcome)
 	}
@@ -325,7 +325,7 @@ func (f *RunFlags) printOutcome(e *cli.Env, outcome rlm.AnswerOutcome) error {
 		return err
 	}
 	return cli.PrintLine(e.Stdout, struct {
-		rlm.AnswerOutcome
+		rlm.Outcome
 		Files []results.File `json:"files"`
 	}{outcome, files})
 }
@@ -358,7 +358,7 @@ func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) 
 
 // textToPrint returns the text for stdout. A partial answer goes there only without a
 // contract: programs that read stdout rely on the contract.
-func (f *RunFlags) textToPrint(outcome rlm.AnswerOutcome) (string, bool) {
+func (f *RunFlags) textToPrint(outcome rlm.Outcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true
 	}
@@ -367,7 +367,7 @@ func (f *RunFlags) textToPrint(outcome rlm.AnswerOutcome) (string, bool) {
 
 // showEstimate prints the estimated cost of a run.
 func (f *RunFlags) showEstimate(
-	ctx context.Context, e *cli.Env, engine *rlm.Engine, task rlm.AnswerTask,
+	ctx context.Context, e *cli.Env, engine *rlm.Engine, task rlm.Task,
 ) error {
 	estimate, err := engine.Estimate(ctx, task)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var task rlm.AnswerTask
+	var task rlm.Task
 	if err := wiring.Configure(&cli.Env{Settings: c}, &task, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets b
 
 // Start opens what the run of a task needs, and completes the task with it: models, progress
 // and tools.
-func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.AnswerTask) (*Started, error) {
+func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.Task) (*Started, error) {
 	s := newStarted(e, f.Quiet || f.estimate)
 	if err := f.open(ctx, e, task, s); err != nil {
 		return nil, s.abandon(err)
@@ -46,7 +46,7 @@ func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.AnswerTask) 
 	return s, nil
 }
 
-func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.AnswerTask, s *Started) error {
+func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.Task, s *Started) error {
 	if !f.ModelIsOptional || wiring.HasModel(e) {
 		if err := f.openModels(e, task, s); err != nil {
 			return cli.Usage(err)
@@ -91,7 +91,7 @@ func (s *Started) openKnowledge(ctx context.Context, e *cli.Env) (*wiring.Knowle
 }
 
 // openModels gives a task its models and the settings.
-func (f *RunFlags) openModels(e *cli.Env, task *rlm.AnswerTask, s *Started) error {
+func (f *RunFlags) openModels(e *cli.Env, task *rlm.Task, s *Started) error {
 	models, err := wiring.OpenModels(e, f.estimate)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Started) abandon(err error) error {
 
 // OpenTalk opens the session of a task, whose questions continue each other.
 func (f *RunFlags) OpenTalk(
-	ctx context.Context, e *cli.Env, engine *rlm.Engine, task *rlm.AnswerTask, note func(string, ...any),
+	ctx context.Context, e *cli.Env, engine *rlm.Engine, task *rlm.Task, note func(string, ...any),
 ) (_ *wiring.Talk, err error) {
 	cfg := rlm.SessionConfig{
 		Policy: task.Policy, Limits: task.Config.Limits, Deterministic: task.Config.Deterministic,

@@ -320,7 +320,7 @@ func (f *workflowFlags) addSkillbook(e *cli.Env, state map[string]any) error {
 func (f *workflowFlags) configure(
 	e *cli.Env, task *workflow.Task, models ledger.Models,
 ) (err error) {
-	var run rlm.AnswerTask
+	var run rlm.Task
 	if err := wiring.Configure(e, &run, models); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type shell struct {
 	e       *cli.Env
 	in      editor
 	session *rlm.Session
-	asks    func(ctx context.Context, question string) (rlm.AnswerOutcome, error)
+	asks    func(ctx context.Context, question string) (rlm.Outcome, error)
 	known   *wiring.Knowledge
 	// reopen opens a fresh session in place of this one. It is nil in a chat.
 	reopen func(ctx context.Context) (*rlm.Session, error)
@@ -330,7 +330,7 @@ func (s *shell) ask(ctx context.Context, question string) error {
 		return nil
 	}
 
-	var outcome rlm.AnswerOutcome
+	var outcome rlm.Outcome
 	err := s.runInterruptibly(ctx, func(ctx context.Context) (err error) {
 		outcome, err = s.asks(ctx, question)
 		return err

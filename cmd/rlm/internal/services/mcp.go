@@ -134,7 +134,7 @@ func (nopWriteCloser) Close() error { return nil }
 // askModels completes the configuration of sessions with the tools and, if the settings name
 // one, with the model.
 func (f *mcpFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
-	task := rlm.AnswerTask{}
+	task := rlm.Task{}
 	closeModels = func() {}
 	if wiring.HasModel(e) {
 		models, err := wiring.OpenModels(e, false)

@@ -48,7 +48,7 @@ func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
 	names []cobra.Completion, _ cobra.ShellCompDirective,
 ) {
-	c.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.Run) { names = append(names, r.Name) })
+	c.readRuns(cmd, rlm.RunFilter{}, func(r *rlm.StoredRun) { names = append(names, r.Name) })
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
@@ -56,7 +56,7 @@ func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
 func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 	ids []cobra.Completion, _ cobra.ShellCompDirective,
 ) {
-	c.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.Run) {
+	c.readRuns(cmd, rlm.RunFilter{Status: "parked"}, func(r *rlm.StoredRun) {
 		for _, waiting := range r.Waiting {
 			ids = append(ids, cobra.CompletionWithDesc(waiting.ID, r.Name+": "+cli.Escape(waiting.Why)))
 		}
@@ -72,7 +72,7 @@ func (c *completer) takeStore(cmd *cobra.Command) {
 }
 
 // readRuns passes the runs of the store to take. It makes no store.
-func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.Run)) {
+func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.StoredRun)) {
 	c.takeStore(cmd)
 	dir, err := wiring.NeedStore(c.e)
 	if err == nil {

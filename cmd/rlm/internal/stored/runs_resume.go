@@ -189,7 +189,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 		if err != nil {
 			return err
 		}
-		return engine.ForkRun(ctx, name, turn, rlm.Run{Name: fork, Question: spec.Question, Begun: data})
+		return engine.ForkRun(ctx, name, turn, rlm.StoredRun{Name: fork, Question: spec.Question, Begun: data})
 	})
 	if err == nil {
 		loops.TellResume(e, fork)

@@ -167,7 +167,7 @@ func (k *Knowledge) Close() error {
 }
 
 // RememberRun adds the outcome of a run to the memory. A run that could not begin has none.
-func (k *Knowledge) RememberRun(question string, o rlm.AnswerOutcome) error {
+func (k *Knowledge) RememberRun(question string, o rlm.Outcome) error {
 	if k == nil || k.memory == nil || o.Status == "" {
 		return nil
 	}

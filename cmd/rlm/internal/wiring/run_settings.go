@@ -84,7 +84,7 @@ func facts(c *config.Loaded) (map[string]int64, map[string]llm.Price, error) {
 const RunOutput = 1 << 20
 
 // Configure copies the settings of runs into a task.
-func Configure(e *cli.Env, task *rlm.AnswerTask, models ledger.Models) (err error) {
+func Configure(e *cli.Env, task *rlm.Task, models ledger.Models) (err error) {
 	c, cfg := e.Settings, &task.Config
 	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
 	cfg.System, cfg.Agents = c.System, c.ReplAgents()
@@ -170,7 +170,7 @@ var ErrNoModel = errors.New(
 
 // RequireModel refuses a run without a usable model, before an engine is made. The run
 // itself checks later that the servers are available.
-func RequireModel(task *rlm.AnswerTask) error {
+func RequireModel(task *rlm.Task) error {
 	run := &task.Config
 	if run.Model == "" && len(run.DepthModels) == 0 {
 		return ErrNoModel

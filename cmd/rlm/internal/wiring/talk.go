@@ -180,7 +180,7 @@ func makeContext(e *cli.Env, c *sessions.Context, note func(string, ...any)) rlm
 }
 
 // Ask asks a question, and keeps what the next run needs.
-func (t *Talk) Ask(ctx context.Context, question string) (rlm.AnswerOutcome, error) {
+func (t *Talk) Ask(ctx context.Context, question string) (rlm.Outcome, error) {
 	outcome, err := t.Session.Ask(ctx, question)
 	if err != nil || t.stored == nil {
 		return outcome, err

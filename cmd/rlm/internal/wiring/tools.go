@@ -134,7 +134,7 @@ func (t *Tools) names() (names []string) {
 }
 
 // AddTo gives the tools to a task.
-func (t *Tools) AddTo(task *rlm.AnswerTask) (err error) {
+func (t *Tools) AddTo(task *rlm.Task) (err error) {
 	task.Config.ToolFiles, task.Config.Approve = t.files, t.Approve
 	task.Config.Tools, err = t.OfHost()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// AnswerOutcome says how a run of [Engine.Answer] ended.
-type AnswerOutcome = run.Outcome
+// Outcome says how a run of [Engine.Ask] ended.
+type Outcome = run.Outcome
 
-// AnswerTask is a question about contexts, for models that write snippets.
-type AnswerTask struct {
+// Task is a question about contexts, for models that write snippets.
+type Task struct {
 	// Task has the policy, the labels and the name. A durable run keeps its turns in Options.Store,
 	// too. The contexts and the question of a run that goes on must be those of the earlier call;
 	// other models lead to other calls, so only a turn that has not begun can have them.
@@ -26,18 +26,18 @@ type AnswerTask struct {
 	// Signal describes the task for the triggers of [github.com/rlmhq/rlm/hook.Output], which measures the output
 	// itself.
 	Signal run.Signal
-	// Config has the question, the models and the bounds. Answer sets its Inputs and Open
+	// Config has the question, the models and the bounds. Ask sets its Inputs and Open
 	// from the fields above, and its SQL from Options.SQL.
 	Config run.Config
 }
 
-// Answer lets models answer a question: the root model writes snippets, the engine runs
+// Ask lets models answer a question: the root model writes snippets, the engine runs
 // them, and the value that they pass to FINAL is the answer. The Outcome's status says how
 // the run ended; an exhausted budget is not an error. The error is a [*SetupError] if the
 // run could not begin, the context's cause if the context ended, or the failure that ended
 // the run.
-func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, error) {
-	var outcome AnswerOutcome
+func (e *Engine) Ask(ctx context.Context, task Task) (Outcome, error) {
+	var outcome Outcome
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
 		kept := keptRun{
 			name: task.Name, loop: "run", title: cfg.Question, begun: task.Begun,
@@ -55,17 +55,17 @@ func (e *Engine) Answer(ctx context.Context, task AnswerTask) (AnswerOutcome, er
 }
 
 // answer checks that the models are available, and runs the loop.
-func answer(ctx context.Context, cfg run.Config, labels map[string]string) (AnswerOutcome, error) {
+func answer(ctx context.Context, cfg run.Config, labels map[string]string) (Outcome, error) {
 	cfg.Progress = ledger.AddLabels(cfg.Progress, labels)
 	if err := run.CheckModels(ctx, cfg); err != nil {
-		return AnswerOutcome{}, refuse(ctx, err)
+		return Outcome{}, refuse(ctx, err)
 	}
 	return run.Run(ctx, cfg)
 }
 
 // Estimate returns the calls, tokens and cost that a run of the task may need. It asks no
 // model, and opens the contexts only to measure them. The error is a [*SetupError].
-func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, error) {
+func (e *Engine) Estimate(ctx context.Context, task Task) (run.Estimate, error) {
 	var estimate run.Estimate
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {
 		estimate, err = run.EstimateRun(ctx, cfg)
@@ -76,7 +76,7 @@ func (e *Engine) Estimate(ctx context.Context, task AnswerTask) (run.Estimate, e
 
 // withTask opens a task's contexts, calls use, and closes them.
 func (e *Engine) withTask(
-	ctx context.Context, task AnswerTask, use func(context.Context, run.Config) error,
+	ctx context.Context, task Task, use func(context.Context, run.Config) error,
 ) (err error) {
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {
