@@ -19,7 +19,7 @@ type StoredRun struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
 	// Status is "running", "interrupted", or how the run ended. An interrupted run goes on
-	// with the next Answer of its name, and so does one whose budget was used up.
+	// with the next Ask of its name, and so does one whose budget was used up.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Turns counts the committed turns of the root.
