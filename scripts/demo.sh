@@ -17,13 +17,13 @@ echo "--- rlm exec --context TEXT examples/tickets.py"
 time bin/rlm exec --context "$text" --timeout 120s examples/tickets.py
 
 echo
-echo "--- rlm run \"How urgent are the tickets?\" --context TEXT --model scripted/examples/tickets.yaml"
+echo "--- rlm ask \"How urgent are the tickets?\" --context TEXT --model scripted/examples/tickets.yaml"
 echo "    (the model is SCRIPTED: examples/tickets.yaml holds its replies, and a table of words judges"
 echo "    the tickets. All the rest is real: the loop, the sandbox, 400 typed sub-calls, the budget.)"
-time bin/rlm run "How urgent are the tickets?" --context "$text" --model scripted/examples/tickets.yaml --timeout 120s
+time bin/rlm ask "How urgent are the tickets?" --context "$text" --model scripted/examples/tickets.yaml --timeout 120s
 
 if bin/rlm tiers --json | grep -q '"name":"docker"[^}]*"usable":true'; then
 	echo
 	echo '--- the same run, its snippets in a container: --tier docker'
-	time bin/rlm run "How urgent are the tickets?" --context "$text" --model scripted/examples/tickets.yaml --timeout 120s --tier docker
+	time bin/rlm ask "How urgent are the tickets?" --context "$text" --model scripted/examples/tickets.yaml --timeout 120s --tier docker
 fi

@@ -117,7 +117,7 @@ type subCommand struct {
 // listCommands returns the sub-commands. One of them, runs resume, makes others.
 func listCommands() []subCommand {
 	return []subCommand{
-		{"run", loops.NewRun},
+		{"ask", loops.NewRun},
 		{"reflect", loops.NewReflect},
 		{"reflexion", loops.NewReflexion},
 		{"distill", loops.NewDistill},

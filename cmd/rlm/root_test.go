@@ -14,8 +14,13 @@ func TestCommandsHaveTheirNames(t *testing.T) {
 	commands := listCommands()
 	for _, c := range commands {
 		cmd := c.make(e)
-		if cmd.Name() != c.name || len(cmd.Aliases) > 0 {
-			t.Errorf("%q is %q, %q", c.name, cmd.Name(), cmd.Aliases)
+		if cmd.Name() != c.name {
+			t.Errorf("%q is %q", c.name, cmd.Name())
+		}
+		for _, alias := range cmd.Aliases { // cobra finds it among all commands
+			if got := len(makeCommands(e, []string{alias})); got != len(commands) {
+				t.Errorf("the alias %q makes %d of %d commands", alias, got, len(commands))
+			}
 		}
 		made := len(makeCommands(e, []string{c.name}))
 		if c.name != setup.Manual && made != 1 {

@@ -15,7 +15,7 @@ type kind struct {
 	sub       *kind  // the kind of its sub-loops, nil for the same kind
 }
 
-// runKind is the kind of `rlm run`.
+// runKind is the kind of `rlm ask`.
 var runKind = kind{
 	run: "rlm_run", iteration: "rlm_iteration_", first: 1,
 	sub: &kind{run: "rlm_sub_loop", iteration: "rlm_iteration_", first: 1},

@@ -40,7 +40,7 @@ With a model, also propose edits that would fix the failures, the most promising
 TRACES is a file, a folder with files, or - for stdin; give one or several. A file has
 a format of rlm reflect (see docs/reference/traces.md), one JSON object per line, a list of
 objects, or one object. With a model, one call clusters the failures. If there are more
-failures than trace_threshold, a run reads them instead (see rlm run). Without a model,
+failures than trace_threshold, a run reads them instead (see rlm ask). Without a model,
 rlm clusters the failures by the words of their errors. docs/how-to/distill.md defines a failure.
 
 Exit codes: 0 done; 2 usage error, unreadable file, missing key, unknown model or

@@ -19,11 +19,11 @@ import (
 const hookLong = `Read a tool's output from stdin, and write to stdout what the model should see.
 
 Output that is not large passes byte for byte, without a model or a key. Large
-output becomes the context of a run, as with rlm run, and the answer of the run
+output becomes the context of a run, as with rlm ask, and the answer of the run
 goes to stdout instead. large_output_threshold and the other trigger settings
 define "large".
 
-Exit codes are those of rlm run. If the run has no answer, hook prints the
+Exit codes are those of rlm ask. If the run has no answer, hook prints the
 beginning of the output, and the reason.`
 
 // NewHook makes the command rlm hook.

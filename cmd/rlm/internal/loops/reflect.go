@@ -44,7 +44,7 @@ have messages of model APIs, logs of agents, spans of observability tools,
 trajectories of benchmarks, or plain text. rlm detects its format and names it on
 stderr; docs/reference/traces.md lists all formats. The analysis goes to stdout as Markdown.
 
-Exit codes are those of rlm run.`
+Exit codes are those of rlm ask.`
 
 // NewReflect makes the command rlm reflect.
 func NewReflect(e *cli.Env) *cobra.Command {

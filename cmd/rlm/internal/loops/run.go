@@ -25,7 +25,7 @@ const (
 	maxSchema   = 1 << 20
 )
 
-// RunFlags are the flags of `rlm run` that are not settings.
+// RunFlags are the flags of `rlm ask` that are not settings.
 type RunFlags struct {
 	nameFlag
 
@@ -66,17 +66,18 @@ server; 3 no tier may run snippets; 5 a failure during the run; 6 the budget ran
 (rlm prints the partial answer); 7 no answer; 8 a call waits for a decision; 130
 interrupted.`
 
-// NewRun makes the command rlm run.
+// NewRun makes the command rlm ask.
 func NewRun(e *cli.Env) *cobra.Command {
 	var f RunFlags
 	cmd := &cobra.Command{
-		Use:   "run QUESTION",
-		Short: "Let a model answer a question about inputs of any size",
-		Long:  runLong,
-		Example: `  rlm run "which services failed, and why?" --context logs/ \
+		Use:     "ask QUESTION",
+		Aliases: []string{"run"},
+		Short:   "Let a model answer a question about inputs of any size",
+		Long:    runLong,
+		Example: `  rlm ask "which services failed, and why?" --context logs/ \
     --model openai/gpt-5 --sub-model openai/gpt-5-mini
-  rlm run "is there a security risk?" --context diff.txt --output-type bool --max-usd 2
-  rlm run "count the rows" --context big.csv --model scripted/replies.yaml`,
+  rlm ask "is there a security risk?" --context diff.txt --output-type bool --max-usd 2
+  rlm ask "count the rows" --context big.csv --model scripted/replies.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("give one question, in quotes, or - to read it from stdin")
@@ -92,7 +93,7 @@ func NewRun(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// AddTo adds the flags of rlm run.
+// AddTo adds the flags of rlm ask.
 func (f *RunFlags) AddTo(flags *pflag.FlagSet, e *cli.Env) {
 	f.Contexts.Add(flags,
 		"`file` or directory to work on, - for stdin; repeatable")
@@ -124,7 +125,7 @@ func (f *RunFlags) AddSession(flags *pflag.FlagSet) {
 		"`name` of a session that keeps contexts, variables and history for the next question")
 }
 
-// runNamed answers the question of rlm run. A run with a name can be continued.
+// runNamed answers the question of rlm ask. A run with a name can be continued.
 func (f *RunFlags) runNamed(cmd *cobra.Command, e *cli.Env, question string) error {
 	if f.Name == "" && f.Session == "" && !f.estimate {
 		if err := f.replay(e, cmd); err != nil {

@@ -33,7 +33,7 @@ func NewChat(e *cli.Env) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unexpected argument %q: chat reads one question per line from stdin; "+
-					"rlm run asks a single question", args[0])
+					"rlm ask asks a single question", args[0])
 			}
 			return nil
 		},

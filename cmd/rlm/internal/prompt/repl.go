@@ -144,7 +144,7 @@ func checkLines(f *loops.RunFlags, e *cli.Env) error {
 		return cli.Usage(errors.New("--context -: stdin already provides the lines: pass contexts as files"))
 	}
 	if c := e.Settings; c.Trace != "none" && c.From("trace").Kind == config.FromFlag {
-		return cli.Usage(errors.New("--trace: a session writes no record: omit the flag, or use rlm run"))
+		return cli.Usage(errors.New("--trace: a session writes no record: omit the flag, or use rlm ask"))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ var commandGroups = []struct {
 }{
 	{"Run code", []string{"exec", "repl", "sessions", "connect", "explain", "graph"}},
 	{"Ask models", []string{
-		"run", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
+		"ask", "runs", "chat", "reflect", "reflexion", "distill", "workflow", "trace", "view",
 	}},
 	{"Serve agents", []string{"serve", "keys", "mcp", "hook"}},
 	{"Set up", []string{"doctor", "tiers", "images", "config", "store", "completion", "man"}},

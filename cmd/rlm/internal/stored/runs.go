@@ -22,7 +22,7 @@ import (
 
 const runsLong = `List, continue and branch named runs.
 
-"rlm run --name NAME" stores each turn and each answer as it arrives. If the process ends
+"rlm ask --name NAME" stores each turn and each answer as it arrives. If the process ends
 early, "rlm runs resume NAME" continues from the last turn. It does not pay again for
 answers that had arrived.`
 
@@ -147,7 +147,7 @@ func newRunsExport(e *cli.Env) *cobra.Command {
 		Long: `Write the journal of a named run as lines of JSON: each call with its request, reply and
 cost, and each turn. So the file contains the prompts and replies of the run.
 
---trace writes the record of the run instead, as "rlm run --trace" does.`,
+--trace writes the record of the run instead, as "rlm ask --trace" does.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if trace != "" && out != "" {
 				return errors.New("give --output or --trace, not both")

@@ -41,7 +41,7 @@ var laterFlags = cobra.FParseErrWhitelist{UnknownFlags: true}
 func newRunsResume(e *cli.Env, newRoot func(e *cli.Env, args []string) *cobra.Command) *cobra.Command {
 	var unused loops.RunFlags
 	cmd := &cobra.Command{
-		Use: "resume NAME [flags of rlm run]", Args: oneName, FParseErrWhitelist: laterFlags,
+		Use: "resume NAME [flags of rlm ask]", Args: oneName, FParseErrWhitelist: laterFlags,
 		Short: "Continue a named run from its last turn",
 		Long: `Continue a named run from its last turn, in the directory where it was begun.
 
@@ -122,7 +122,7 @@ func newRunsFork(e *cli.Env) *cobra.Command {
 	var unused loops.RunFlags
 	turn, question := 0, ""
 	cmd := &cobra.Command{
-		Use:   "fork NAME [flags of rlm run] --as NEW --turn N",
+		Use:   "fork NAME [flags of rlm ask] --as NEW --turn N",
 		Short: "Branch a new run from a turn of a named run",
 		Long: `Branch a new run from a turn of a named run. The new run has the turns up to this one, and
 their variables. Flags override those of the first run, such as --model; the contexts stay
@@ -141,7 +141,7 @@ the same. "rlm runs resume NEW" continues the new run.`,
 	return cmd
 }
 
-// ownForkFlags are the flags of rlm runs fork that rlm run does not have.
+// ownForkFlags are the flags of rlm runs fork that rlm ask does not have.
 var ownForkFlags = []string{"--as", "--turn", "--question"}
 
 func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, question string) error {

@@ -20,7 +20,7 @@ import (
 const viewLong = `Show runs in a browser: the tree of loops, turns, snippets and calls, with their code, output,
 times, tokens and cost.
 
-A RUN is the name of a stored run ("rlm run --name"), a folder that --trace wrote, a folder of
+A RUN is the name of a stored run ("rlm ask --name"), a folder that --trace wrote, a folder of
 such folders, or a file: a trajectory, or a journal of "rlm runs export". Without RUN, the
 viewer shows all stored runs. The page follows a run that has not ended.
 
