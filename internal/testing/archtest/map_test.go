@@ -141,3 +141,22 @@ func TestRoomsAreFew(t *testing.T) {
 		}
 	}
 }
+
+// TestTheMapLeadsToFiles: each path with a folder on the page exists.
+func TestTheMapLeadsToFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(top, mapPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range quoted.FindAllStringSubmatch(string(text), -1) {
+		first, _, hasFolder := strings.Cut(found[1], "/")
+		if _, err := os.Stat(filepath.Join(top, first)); !hasFolder || err != nil {
+			continue // a name in a folder that the row gives before
+		}
+		for _, path := range expand(strings.TrimSuffix(found[1], "/...")) {
+			if all, err := filepath.Glob(filepath.Join(top, path)); err != nil || len(all) == 0 {
+				t.Errorf("%s leads to %s, which does not exist", mapPage, path)
+			}
+		}
+	}
+}
