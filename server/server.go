@@ -281,13 +281,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Check checks the server's options.
 func (s *Server) Check(ctx context.Context) error { return s.Options.Check(ctx, s.engine) }
 
-// HasKeys reports whether a key is in use.
+// Recover continues the runs that an earlier process left.
 func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(ctx) }
 
-// Recover continues the runs that an earlier process has left.
+// maxForm bounds the parts of a form besides the file, in bytes.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
 
-// maxForm bounds what a form has besides the file, in bytes.
+// Limits on connections.
 const maxForm = 1 << 20
 
 // Bounds of connections.
