@@ -281,16 +281,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Check checks the server's options.
 func (s *Server) Check(ctx context.Context) error { return s.Options.Check(ctx, s.engine) }
 
-// Recover continues the runs that an earlier process left.
+// HasKeys reports whether a key is in use.
 func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(ctx) }
 
-// maxForm bounds the parts of a form besides the file, in bytes.
+// Recover continues the runs that an earlier process left.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
 
-// Limits on connections.
+// maxForm bounds the parts of a form besides the file, in bytes.
 const maxForm = 1 << 20
 
-// Bounds of connections.
+// Limits on connections.
 const (
 	headerTime  = 10 * time.Second
 	headerBytes = 32 << 10
@@ -298,8 +298,8 @@ const (
 	longest     = 24 * time.Hour // of an answer; see package gate for the time of its parts
 )
 
-// Serve serves until the context ends, with TLS if there is a configuration for it. Then it
-// lets runs and snippets end for the time of drain, and interrupts the rest.
+// Serve serves until the context ends, with TLS if secure is set. Then it lets runs and snippets
+// finish for the duration drain, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
 	l = newCrowd(l, s.Connections)
 	web := &http.Server{
@@ -329,13 +329,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, 
 	return s.stop(web, drain)
 }
 
-// How often a server looks for decisions of other processes, and for runs that expire.
+// The intervals at which a server looks for other processes' decisions, and for expired runs.
 const (
 	wakeEvery   = 2 * time.Second
 	expireEvery = 10 * time.Minute
 )
 
-// tend does what no request asks for, until the context ends.
+// tend does the work that no request triggers, until the context ends.
 func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(wakeEvery)
 	defer ticker.Stop()
@@ -357,7 +357,7 @@ func (s *Server) tend(ctx context.Context) {
 	}
 }
 
-// stop drains the server. Requests still get answers: new ones get a refusal.
+// stop drains the server. Requests are still answered, new ones with a refusal.
 func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	s.draining.Store(true)
 	s.Log.Info("draining", "longest", drain)
@@ -372,7 +372,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
 	}
 
-	// What is left are answers on their way, and streams of runs that have ended.
+	// What remains are unfinished answers, and streams of runs that have ended.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(limited); err != nil {
@@ -381,7 +381,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	return nil
 }
 
-// closeMCP ends what clients of MCP have opened, once.
+// closeMCP ends everything that MCP clients opened, once.
 func (s *Server) closeMCP() error {
 	mcp := s.mcp
 	if s.mcp = nil; mcp == nil {
@@ -391,7 +391,7 @@ func (s *Server) closeMCP() error {
 	return mcp.Close()
 }
 
-// Close closes what the server has opened. It does not close the engine.
+// Close closes everything that the server opened. It does not close the engine.
 func (s *Server) Close() error {
 	errs := []error{s.closeMCP()}
 	if s.kept != nil {
@@ -409,7 +409,7 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.claim.Close())...)
 }
 
-// logWriter writes the messages of net/http, which are about broken connections.
+// logWriter logs the messages of net/http, which are about broken connections.
 type logWriter struct{ log *slog.Logger }
 
 // Write implements [io.Writer].

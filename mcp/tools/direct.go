@@ -140,7 +140,7 @@ type listener struct {
 	some    bool // messages arrived
 }
 
-// settleTime bounds the handling of messages that arrived before the result.
+// settleTime is how long messages that arrived before a result may still be handled after it.
 const settleTime = 20 * time.Millisecond
 
 // listen gives a call a progress token. The caller calls done after the call.
