@@ -136,7 +136,7 @@ func (c *check) records() error {
 	return errors.Join(err, db.Close())
 }
 
-// noteLost records lost rows, so that requests for them are told.
+// noteLost records lost rows, so that requests for them can report the loss.
 func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 	return records.Within(c.ctx, db, func(tx *sql.Tx) error {
 		for i := range found.Lost {

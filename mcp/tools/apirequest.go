@@ -334,7 +334,7 @@ func parseSecret(text string) (secret, error) {
 }
 
 // Headers returns the headers for the connections of snippets, by HOST:PORT. The default port is
-// that of https. Hosts that no snippet can reach are left out.
+// the https port. Hosts that no snippet can reach are left out.
 func Headers(inject []string) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
 	for _, text := range inject {

@@ -94,7 +94,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 		return err
 	}
 
-	made.Task.Config.Trace = "" // the server keeps journals
+	made.Task.Config.Trace = "" // the server keeps run logs
 	if err := wiring.RequireModel(&made.Task); err != nil {
 		return err
 	}
