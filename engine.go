@@ -62,15 +62,15 @@ type Options struct {
 	// receives the wasm tier that the engine always has, because that tier analyses snippets. Nil
 	// means only that tier: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
 	Tiers func(wasm tiers.Tier) ([]tiers.Tier, error)
-	// CacheDir keeps compiled code between processes. Its files are executed, so only the user may
-	// own it. Empty means the user's cache directory; "none" keeps nothing, so preparation takes
-	// about two seconds in each process.
+	// CacheDir keeps compiled code between processes. Its files are executed, so it must belong to
+	// the user alone. Empty means the user's cache directory; "none" keeps nothing, so preparation
+	// takes about two seconds in each process.
 	CacheDir string
 	// WasmEngine runs the WebAssembly of tier wasm: "auto", "wazero" or "aot", as
 	// [github.com/rlmhq/rlm/tiers/wasm.Options] explains. Empty is "auto".
 	WasmEngine string
-	// Packages is a folder of pure-Python packages that snippets can import, such as `pip install
-	// --target` creates: os.DirFS(folder). They take precedence over a tier's packages of the same
+	// Packages is a folder of pure-Python packages that snippets can import: os.DirFS of a folder
+	// that `pip install --target` created. They take precedence over a tier's packages of the same
 	// name. The caller must not change the folder before Close.
 	Packages fs.FS
 	// Processors is the maximum number of snippets that compute at the same time. Zero means as

@@ -64,9 +64,9 @@ type Config struct {
 	// MaxInferred is the maximum number of facts inferred from the graph: 10 million.
 	MaxInferred int
 
-	// CacheDir keeps the engine's compiled code between processes. The code is executed, so only
-	// the user may own the directory. Empty means no cache: each process then compiles for some
-	// seconds. The first graph of a process decides.
+	// CacheDir keeps the engine's compiled code between processes. The code is executed, so the
+	// directory must belong to the user alone. Empty means no cache: each process then compiles
+	// for some seconds. The first graph of a process decides.
 	CacheDir string
 	// Progress, if set, is called when a slow step begins.
 	Progress func(what string)

@@ -32,8 +32,8 @@ type Options struct {
 	// HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. Empty
 	// means all servers on the public Internet, over https.
 	Servers []string
-	// CacheDir keeps the compiled code of the document reader. Its code is executed, so only the
-	// user may own it. Empty means the user's cache directory, "none" keeps nothing.
+	// CacheDir keeps the compiled code of the document reader. Its code is executed, so it must
+	// belong to the user alone. Empty means the user's cache directory, "none" keeps nothing.
 	CacheDir string
 	// MaxUnpacked is the maximum size, in bytes, of an unpacked file, an archive or the text of a
 	// document, 0 for 64 GiB.

@@ -53,7 +53,7 @@ type RunLogReader struct {
 	recorded *Builder       // the tree of the record, nil if it has to be read
 	counts   int            // the last turn that counts
 	last     string         // kind of the last entry
-	waits    map[string]int // the nodes of calls that wait for a person: the record does not show them
+	waits    map[string]int // nodes of calls that wait for a person: the record omits them
 
 	question string
 	build    Builder        // the tree of the steps after the turns that count

@@ -31,7 +31,7 @@ type request struct {
 	input  map[string]any // the schema of all arguments
 
 	bodyKind string   // the media type, empty without a body
-	inBody   []string // the arguments that are members of the body; without any, the argument "body" is all of it
+	inBody   []string // arguments that are members of the body; if none, the argument "body" is the body
 }
 
 // apiParam is a parameter outside the body.

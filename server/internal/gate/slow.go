@@ -9,7 +9,7 @@ import (
 
 // Time limits for clients. A slow client is cut off, so that it holds nothing for long.
 const (
-	anyPatience = 30 * time.Second // to send the next part of a body, and to receive what was written
+	anyPatience = 30 * time.Second // to send the next part of a body, and to receive output
 	wholeBody   = time.Minute      // for a whole body
 	wholeUpload = 6 * time.Hour    // for the body of a large path
 

@@ -80,7 +80,7 @@ func (a *api) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(a.MaxBody)
 	defer context.AfterFunc(life, func() {
-		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping") // the client may have gone away
+		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping") // it may be gone
 	})()
 	a.serveLine(r.Context(), conn, &sessions.Holder{Manager: a.Sessions, Key: k, Profile: allowed.Profile}, &allowed)
 }

@@ -140,7 +140,7 @@ func IsMissing(dir string) bool {
 		return false
 	}
 	for _, name := range []string{"files/*", "runs/*", "sessions/*", "audit.jsonl"} {
-		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))); len(found) > 0 { // a valid pattern
+		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))); len(found) > 0 { // it is valid
 			return true
 		}
 	}

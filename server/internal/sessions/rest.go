@@ -288,7 +288,7 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 }
 
 // splitLeft separates the values that a state lacks from an earlier, unreported loss: the state
-// lists that as well, under an empty name.
+// lists that as well, under the name "*".
 func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	for _, left := range all {
 		if left.Name == "*" && left.Type == "session" {

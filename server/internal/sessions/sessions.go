@@ -113,7 +113,7 @@ type live struct {
 	changes   int           // uses that may have changed it
 	kept      int           // changes that are saved
 	unsaved   time.Time     // when the first unsaved use began
-	tried     int           // changes at the last attempt to save it, if repeating that is pointless
+	tried     int           // changes at the last save attempt, if repeating it is pointless
 	again     time.Time     // no attempt before this time
 	savedAt   time.Time     // the end of the last attempt
 	saveCost  time.Duration // its duration

@@ -51,7 +51,7 @@ func (a agents) Set(s string) error {
 			return fmt.Errorf("agent %q has no instructions", name)
 		}
 
-		var contract bytes.Buffer // without insignificant white space, so that equal agents compare equal
+		var contract bytes.Buffer // without white space, so that equal agents compare equal
 		if err := json.Compact(&contract, agent.Contract); agent.Contract != nil && err == nil {
 			agent.Contract = contract.Bytes()
 			all[name] = agent
