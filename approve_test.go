@@ -17,7 +17,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// approvedTurns call a tool that asks, two at once beside a model call, and go on.
+// approvedTurns call a tool that needs approval, two calls at once beside a model call, and
+// continue.
 var approvedTurns = []string{
 	"```repl\nfrom concurrent.futures import ThreadPoolExecutor\ndef send(to):\n    try:\n        return mail(to)\n" +
 		"    except Exception as e:\n        return str(e)\n" +
@@ -26,7 +27,7 @@ var approvedTurns = []string{
 	"```repl\nFINAL([sent, paid.result()])\n```",
 }
 
-// approvedRun is a durable run whose tool mail asks a person.
+// approvedRun is a durable run whose tool mail needs a person's approval.
 type approvedRun struct {
 	durableRun
 
@@ -45,7 +46,7 @@ func newApprovedRun(t *testing.T) *approvedRun {
 	return a
 }
 
-// answer runs a process of the run with a name, empty for one that is not durable.
+// answer runs a process of the run with a name; an empty name means a run that is not durable.
 func (a *approvedRun) answer(t *testing.T, name string) (rlm.Outcome, error) {
 	t.Helper()
 	return a.process(t, 1000, func(task *rlm.Task) {
@@ -61,7 +62,7 @@ func (a *approvedRun) answer(t *testing.T, name string) (rlm.Outcome, error) {
 	})
 }
 
-// withEngine calls use with an engine of its own, which has the store.
+// withEngine calls use with a separate engine that has the store.
 func (a *approvedRun) withEngine(t *testing.T, use func(*rlm.Engine)) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(a.dir)})

@@ -16,8 +16,8 @@ import (
 // tools for sub-loops.
 type modelTools func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error)
 
-// modelTools returns the functions of a session. It and its forks share one budget for the
-// calls.
+// modelTools returns the constructor of a session's model functions. The session and its forks
+// share one budget for the calls.
 func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	ask := cfg.Ask
 	ask.Open = e.opener(cfg.Policy, cfg.Labels)
@@ -28,14 +28,13 @@ func (e *Engine) modelTools(cfg SessionConfig) (modelTools, error) {
 	return ask.SessionTools()
 }
 
-// maxListed bounds how many variables a question lists.
+// maxListed is the maximum number of variables that a question lists.
 const maxListed = 200
 
-// Ask lets a model answer a question, with the loop of [Engine.Ask], in a copy of the
-// session: snippets of the loop read and change all variables there, and the session stays
-// unchanged unless Keep is set in [SessionConfig]. Ask binds the answer, if there is one, to
-// the variable _answer. Ask in SessionConfig names the models. The errors are those of
-// [Engine.Ask].
+// Ask lets a model answer a question with the loop of [Engine.Ask], in a copy of the session:
+// snippets of the loop read and change all variables there, and the session stays unchanged unless
+// [SessionConfig] sets Keep. Ask binds the answer, if any, to the variable _answer.
+// SessionConfig.Ask names the models. The errors are those of [Engine.Ask].
 func (s *Session) Ask(ctx context.Context, question string) (Outcome, error) {
 	refused := func(err error) (Outcome, error) {
 		return Outcome{Status: ledger.StatusFailed, Reason: err.Error()}, refuse(ctx, err)
@@ -81,13 +80,13 @@ func (s *Session) Ask(ctx context.Context, question string) (Outcome, error) {
 	return outcome, nil
 }
 
-// answerVariable is the name of the variable with the last answer.
+// answerVariable is the name of the variable that holds the last answer.
 const answerVariable = "_answer"
 
 // askedHost answers the host calls of a loop in a copy of the session.
 type askedHost struct{ now atomic.Pointer[tiers.Host] }
 
-// Call passes a call on.
+// Call forwards a call.
 func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	host := h.now.Load()
 	if host == nil {
@@ -96,8 +95,8 @@ func (h *askedHost) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return (*host).Call(ctx, call)
 }
 
-// openAsked returns an opener whose first runner is the session's, or a copy of it. Sub-loops
-// open the further ones, with new namespaces.
+// openAsked returns an opener whose first runner is the session's, or a copy of it. Sub-loops open
+// the other runners, with new namespaces.
 func (s *Session) openAsked(asked *askedHost) repl.Opener {
 	next := s.engine.opener(s.cfg.Policy, s.cfg.Labels)
 	var begun atomic.Bool
@@ -106,7 +105,7 @@ func (s *Session) openAsked(asked *askedHost) repl.Opener {
 			return next(ctx, cfg)
 		}
 
-		// A loop whose question is too long begins again, with the question as an input.
+		// A loop whose question is too long starts over, with the question as an input.
 		ended := func() { begun.Store(false) }
 		runner, err := s.chooseRunner(ctx, cfg.Limits, ended)
 		if err != nil {
@@ -131,13 +130,13 @@ func (s *Session) openAsked(asked *askedHost) repl.Opener {
 	}
 }
 
-// extendableRunner is a runner of a loop that takes further functions.
+// extendableRunner is a loop's runner that accepts additional functions.
 type extendableRunner interface {
 	repl.Runner
 	Extend(ctx context.Context, inputs []tiers.Input, functions []tiers.Function) error
 }
 
-// chooseRunner returns a copy of the session's runner, or the runner itself if the loop is to
+// chooseRunner returns a copy of the session's runner, or the runner itself if the loop should
 // work there. It calls ended when the loop closes the runner.
 func (s *Session) chooseRunner(
 	ctx context.Context, limits tiers.Limits, ended func(),
@@ -157,7 +156,7 @@ func (s *Session) chooseRunner(
 	return loopRunner{fork, s.engine.slots, func() { ended(); release() }}, nil
 }
 
-// listVariables names the session's variables, as a question shows them.
+// listVariables lists the session's variables in the form that a question shows.
 func (s *Session) listVariables() string {
 	known := s.Variables()
 	if len(known) == 0 {

@@ -149,8 +149,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAConversationGoesOn asks three questions. Each finds what the earlier ones left, also
-// in another process.
+// TestAConversationGoesOn asks three questions. Each finds what the earlier ones left, even in
+// another process.
 func TestAConversationGoesOn(t *testing.T) {
 	said := func(n int) scripted.When { return scripted.When{Said: &n, Purpose: "root"} }
 	turn := func(question, source string) scripted.Rule {
@@ -205,7 +205,8 @@ func TestAConversationGoesOn(t *testing.T) {
 	}
 }
 
-// smallModels have a window of 5000 tokens, as their server says or only when it refuses.
+// smallModels have a window of 5000 tokens, which their server reports, or reveals only by
+// refusing.
 type smallModels struct {
 	scriptedModels
 
@@ -247,7 +248,7 @@ func TestALongQuestionIsAnInputOfTheCopy(t *testing.T) {
 	}
 }
 
-// TestAConversationKeepsTheLastHistories gives a session more than it keeps.
+// TestAConversationKeepsTheLastHistories gives a session more histories than it keeps.
 func TestAConversationKeepsTheLastHistories(t *testing.T) {
 	long := []llm.Message{{Role: llm.RoleUser, Content: strings.Repeat("é", 60_000)}}
 	for range 5 {

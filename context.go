@@ -22,31 +22,31 @@ import (
 )
 
 // Context is an input of snippets: see [File], [Text], [Reader] and [Value]. Package
-// [github.com/rlmhq/rlm/inputs] makes contexts of all other files.
+// [github.com/rlmhq/rlm/inputs] makes contexts from all other kinds of files.
 type Context struct {
 	name     string
 	open     func(ctx context.Context) (tiers.Input, error)
 	variable string
 }
 
-// ContextOf is what open opens, under a name for people and prompts.
+// ContextOf returns a context that open opens. The name is for humans and prompts.
 func ContextOf(name string, open func(ctx context.Context) (tiers.Input, error)) Context {
 	return Context{name: name, open: open}
 }
 
-// As returns the context with a further name for snippets of Python, besides context or
-// context_1. It must be an identifier that is not taken.
+// As returns the context with an additional name for Python snippets, besides context or
+// context_1. The name must be an unused identifier.
 func (c Context) As(variable string) Context {
 	c.variable = variable
 	return c
 }
 
-// File is the text in UTF-8 at path, or a folder of such texts. It is mapped, not read, so it must not
-// change while the session lives; a change is an error, not a wrong answer. A file whose first 64 KiB
-// are not UTF-8 is refused, and so is a PDF. Other texts are passed as they are, HTML and mail
-// among them, and so are the files that .gitignore names:
-// [github.com/rlmhq/rlm/inputs.Files] reads documents as text, archives, compressed files and other
-// encodings, and leaves ignored files out.
+// File is the UTF-8 text at path, or a folder of such texts. It is mapped, not read, so it must
+// not change while the session lives; a change is an error, not a wrong answer. A file whose first
+// 64 KiB are not UTF-8 is refused, and so is a PDF. Other texts are passed unchanged, including
+// HTML, mail and files that .gitignore excludes: [github.com/rlmhq/rlm/inputs.Files] converts
+// documents to text, reads archives, compressed files and other encodings, and leaves ignored
+// files out.
 func File(path string) Context {
 	return ContextOf(path, func(context.Context) (tiers.Input, error) {
 		info, err := os.Stat(path)
@@ -64,7 +64,7 @@ func File(path string) Context {
 	})
 }
 
-// openFolder opens a folder of plain texts. A file that is none is an error when a snippet reads it.
+// openFolder opens a folder of plain texts. Any other file is an error when a snippet reads it.
 func openFolder(path string) (tiers.Input, error) {
 	dir, err := bigtext.OpenFiles(path, []string{"."}, bigtext.Selection{
 		Load: func(_ context.Context, text *bigtext.Text) (*bigtext.Text, error) {
@@ -88,7 +88,7 @@ func openFolder(path string) (tiers.Input, error) {
 	return tiers.Input{Dir: dir, Notes: notes}, nil
 }
 
-// plainInput makes a text an input, if it is plain. It owns the text.
+// plainInput makes an input of a plain text. It owns the text.
 func plainInput(text *bigtext.Text) (tiers.Input, error) {
 	err := checkPlain(text)
 	if text.Size() == 0 {
@@ -100,7 +100,7 @@ func plainInput(text *bigtext.Text) (tiers.Input, error) {
 	return tiers.Input{Text: text}, nil
 }
 
-// checkPlain refuses a text that is surely none in UTF-8, by its beginning.
+// checkPlain refuses a text whose beginning shows that it is not UTF-8 text.
 func checkPlain(text *bigtext.Text) error {
 	head := make([]byte, min(text.Size(), 64<<10))
 	if _, err := text.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -122,7 +122,7 @@ func checkPlain(text *bigtext.Text) error {
 		"read compressed files, documents, archives and all encodings", kind)
 }
 
-// isUTF8 reports whether a text is UTF-8. The last character of one that is cut may be, too.
+// isUTF8 reports whether head is UTF-8. If isCut is set, the last character may be incomplete.
 func isUTF8(head []byte, isCut bool) bool {
 	if isCut {
 		for i := 1; i < utf8.UTFMax && i < len(head); i++ {
@@ -144,8 +144,8 @@ func Text(name, text string) Context {
 	}}
 }
 
-// Reader is a stream of text in UTF-8. It is copied to an unnamed temporary file of at most limit
-// bytes. What [File] refuses, it refuses, too: [github.com/rlmhq/rlm/inputs.Stream] reads it.
+// Reader is a stream of UTF-8 text. It is copied to an unnamed temporary file of at most limit
+// bytes. It refuses what [File] refuses; [github.com/rlmhq/rlm/inputs.Stream] reads that.
 func Reader(name string, r io.Reader, limit int64) Context {
 	return ContextOf(name, func(ctx context.Context) (tiers.Input, error) {
 		text, err := bigtext.Spooled(ctx, name, r, limit, func() error { return nil })
@@ -156,7 +156,7 @@ func Reader(name string, r io.Reader, limit int64) Context {
 	})
 }
 
-// Value is a Go value. Snippets see its JSON, decoded.
+// Value is a Go value. Snippets see its decoded JSON.
 func Value(name string, value any) Context {
 	return Context{name: name, open: func(context.Context) (tiers.Input, error) {
 		data, err := json.Marshal(value)
@@ -164,7 +164,7 @@ func Value(name string, value any) Context {
 	}}
 }
 
-// opened are the contexts of a session and its forks.
+// opened holds the contexts of a session and its forks.
 type opened struct {
 	list  []tiers.Input
 	users atomic.Int32
@@ -200,7 +200,7 @@ func (in *opened) share() *opened {
 	return in
 }
 
-// release closes the inputs when their last session is gone.
+// release closes the inputs when the last session that uses them is gone.
 func (in *opened) release() error {
 	if in.users.Add(-1) != 0 {
 		return nil
@@ -216,8 +216,8 @@ func (in *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// CheckContexts returns a sentence for each thing that snippets do not see as it is: how a
-// context was unpacked and decoded, bytes that are not UTF-8, and files that were left out. It
+// CheckContexts returns a sentence for each difference between a context and what snippets see:
+// how it was unpacked and decoded, bytes that are not UTF-8, and files that were left out. It
 // reads the texts once.
 func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	ctx, leave, err := s.enter(ctx)
@@ -240,8 +240,8 @@ func (s *Session) CheckContexts(ctx context.Context) ([]string, error) {
 	return notes, context.Cause(ctx)
 }
 
-// describeInvalid describes the bytes of a text that are not UTF-8, empty if there are none.
-// It ignores errors, because a snippet that uses the text gets them again.
+// describeInvalid describes the bytes of a text that are not UTF-8; it returns "" if all are. It
+// ignores errors, because a snippet that uses the text receives them again.
 func describeInvalid(ctx context.Context, text *bigtext.Text) string {
 	invalid, err := text.Invalid(ctx)
 	if err != nil || invalid == 0 {

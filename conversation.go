@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits of what a conversation shows of its past.
+// Limits on the past that a conversation shows.
 const (
 	maxHistory    = 4 << 20 // bytes of all histories in the sandbox; the oldest are left out
 	maxMessage    = 50_000  // characters of a message in them
@@ -31,7 +31,7 @@ type keptRunner struct {
 	ended   func()
 }
 
-// Run runs a snippet of the loop, and keeps the list of variables.
+// Run runs a snippet of the loop and keeps the list of variables.
 func (r keptRunner) Run(ctx context.Context, job tiers.Job) (router.Result, error) {
 	return r.session.run(ctx, job)
 }
@@ -42,15 +42,15 @@ func (r keptRunner) Close() error {
 	return nil
 }
 
-// clearAnswer takes back an answer of an earlier question that code has marked as ready. After
-// Restore, its snippet also tells which variables there are.
+// clearAnswer withdraws an earlier question's answer that code marked as ready. After Restore, its
+// snippet also lists the variables.
 func (s *Session) clearAnswer(ctx context.Context) error {
 	if !s.cfg.Keep || len(s.histories) == 0 {
 		return nil
 	}
 	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: untakenAnswer})
 	if err == nil {
-		s.lost = result.Lost // nobody sees this result
+		s.lost = result.Lost // no caller sees this result
 	}
 	return err
 }
@@ -58,7 +58,7 @@ func (s *Session) clearAnswer(ctx context.Context) error {
 const untakenAnswer = `if type(answer) is dict and answer.get("ready") is True:
     answer.update(content="", ready=False)`
 
-// addHistory keeps the messages of a question for the next ones.
+// addHistory keeps the messages of a question for later questions.
 func (s *Session) addHistory(ctx context.Context, messages []llm.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (s *Session) addHistory(ctx context.Context, messages []llm.Message) error 
 	return nil
 }
 
-// leftOut stands for a history that is too old.
+// leftOut replaces a history that is too old.
 const leftOut = `[{"role": "system", "content": "(left out: only the last histories are kept)"}]`
 
 // listHistories returns the variables history_0, history_1 and so on, and history.
@@ -96,7 +96,7 @@ func listHistories(histories [][]llm.Message) []tiers.Function {
 	return variables
 }
 
-// encodeHistory returns messages as JSON, each shortened.
+// encodeHistory returns the messages as JSON, each shortened.
 func encodeHistory(messages []llm.Message) tiers.Value {
 	short := make([]llm.Message, len(messages))
 	for i, m := range messages {
@@ -109,7 +109,7 @@ func encodeHistory(messages []llm.Message) tiers.Value {
 	return data
 }
 
-// describe says what the session has from earlier, as a question shows it.
+// describe describes what remains of earlier questions, as a question shows it.
 func (s *Session) describe() string {
 	known := s.listVariables()
 	if len(s.histories) == 0 {

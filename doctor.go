@@ -26,15 +26,15 @@ type TierStatus struct {
 	Features  []tiers.Feature  `json:"features"`
 	// Modules is how many Python modules snippets can import, 0 if unknown.
 	Modules int `json:"modules"`
-	// Shown are the folders and files of this host that snippets can read. Hidden are folders
+	// Shown lists the folders and files of this host that snippets can read. Hidden lists folders
 	// with modules that snippets cannot read, each with the reason.
 	Shown  []string `json:"shown,omitempty"`
 	Hidden []string `json:"hidden,omitempty"`
-	// Usable says that snippets can run in the tier now. If it is false, Why gives the reason
-	// and the remedy.
+	// Usable reports whether snippets can run in the tier now. If not, Why gives the reason and
+	// the remedy.
 	Usable bool   `json:"usable"`
 	Why    string `json:"why,omitempty"`
-	// OnRequest says that the tier runs snippets only if the policy names or allows it.
+	// OnRequest reports that the tier runs snippets only if the policy names or allows it.
 	OnRequest bool `json:"on_request,omitempty"`
 	// Version names the interpreters and the wall, empty if unknown.
 	Version string `json:"version,omitempty"`
@@ -45,7 +45,7 @@ type JailStatus struct {
 	// Class is "full", "nested" (weaker: without namespaces) or empty for no jail.
 	Class  string      `json:"class"`
 	Layers []JailLayer `json:"layers"`
-	// Advice says how to get the missing layers.
+	// Advice explains how to get the missing layers.
 	Advice []string `json:"advice,omitempty"`
 }
 

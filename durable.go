@@ -13,17 +13,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// keptRun is a durable run as a loop begins it.
+// keptRun is a durable run as it was when a loop began it.
 type keptRun struct {
 	name  string // empty for a run that is not durable
 	begun json.RawMessage
 
-	// These must stay the same. A fork may have another title, which is the question.
+	// These must stay the same. A fork may have a different title, which is the question.
 	loop, title, contexts string
 }
 
-// keepRun runs a loop with the journal of a name, without one if the name is empty. The loop
-// returns how it ended.
+// keepRun runs a loop with the run log of that name, or without a log if the name is empty. The
+// loop returns how it ended.
 func (e *Engine) keepRun(
 	ctx context.Context, k keptRun, loop func(context.Context) (ledger.Status, string, error),
 ) error {
@@ -52,7 +52,7 @@ func (e *Engine) keepRun(
 	return errors.Join(err, j.Close(status, reason))
 }
 
-// openJournal opens the journal of a run, and checks its pins.
+// openJournal opens the log of a run and checks its pins.
 func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Log, error) {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) openJournal(ctx context.Context, k *keptRun) (*runlog.Log, erro
 	return j, nil
 }
 
-// listContexts describes contexts, so that others can be told from them.
+// listContexts describes the contexts well enough to distinguish them from others.
 func listContexts(inputs []tiers.Input) string {
 	described := describeContexts(inputs)
 	list := make([]string, len(described))

@@ -21,7 +21,7 @@ import (
 	runstore "github.com/rlmhq/rlm/store"
 )
 
-// changed is a session with 10 MiB of changes that do not compress.
+// changed returns a session with 10 MiB of incompressible changes.
 func changed(b *testing.B, engine *rlm.Engine) *rlm.Session {
 	b.Helper()
 	session := openSession(b, engine)
@@ -63,8 +63,8 @@ func BenchmarkSnapshot10MiB(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshotSmall reports how many bytes the variables of a small session take, and how many
-// its pages take besides.
+// BenchmarkSnapshotSmall reports the size, in bytes, of a small session's variables, and of its
+// pages.
 func BenchmarkSnapshotSmall(b *testing.B) {
 	session := openSession(b, newBenchEngine(b, ""))
 	result, err := session.Run(b.Context(), "rows = list(range(1000))\ndef total(): return sum(rows)")
@@ -109,7 +109,7 @@ func BenchmarkListRuns(b *testing.B) {
 		b.Fatal(err)
 	}
 	var writing errgroup.Group
-	writing.SetLimit(256) // they share the waits for the disk
+	writing.SetLimit(256) // writes share the waits for the disk
 	for i := range 10_000 {
 		writing.Go(func() error {
 			return s.Create(b.Context(), store.Log{
@@ -131,7 +131,7 @@ func BenchmarkListRuns(b *testing.B) {
 	}
 }
 
-// resumed is a model that plays turns of a run, and stops it at the turn after the last one.
+// resumed is a model that plays the turns of a run, and stops it at the turn after the last one.
 type resumed struct {
 	turns int
 	stop  func()

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/smalldisk"
 )
 
-// TestARunGoesOnOnceItsDiskHasSpace fills the disk of the store by a state, in the second of
-// three turns.
+// TestARunGoesOnOnceItsDiskHasSpace fills the store's disk with a state, in the second of three
+// turns.
 func TestARunGoesOnOnceItsDiskHasSpace(t *testing.T) {
 	d := newDurableRun(t)
 	d.model.turns = []string{

@@ -19,13 +19,13 @@ import (
 )
 
 // counting is a model that plays turns, answers each sub-call with its prompt in capitals, and
-// counts how often it was asked for each.
+// counts the requests for each.
 type counting struct {
 	turns []string
 
 	mu    sync.Mutex
 	asked map[string]int
-	// most is how many calls it answers. Then it calls broken, and answers no more.
+	// most is the number of calls that it answers. Then it calls broken, and stops answering.
 	most   int
 	broken func()
 }
@@ -58,7 +58,7 @@ func (c *counting) Complete(ctx context.Context, r llm.Request, _ func(string)) 
 	return llm.Response{Text: text, Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}, nil
 }
 
-// sum returns how many calls there were.
+// sum returns the number of calls.
 func (c *counting) sum() (n int) {
 	for _, times := range c.asked {
 		n += times
@@ -69,7 +69,7 @@ func (c *counting) sum() (n int) {
 var durableTurns = []string{
 	"```repl\nimport itertools\nseen = llm_query_batched([f'item {i}' for i in range(6)])\nlen(seen)\n```",
 	"```repl\nsubs = [rlm_query('read', 'text %d' % i) for i in range(2)]\nnote('half')\nprint(subs)\n```",
-	"```repl\nalive = (s for s in seen)\nnext(alive)\n```", // a generator, which no state can hold
+	"```repl\nalive = (s for s in seen)\nnext(alive)\n```", // a generator, which no state can contain
 	"```repl\nprint(next(alive), [llm_query(f'again {i}') for i in range(3)])\n```",
 	"```repl\nFINAL([seen, subs, next(alive), notes()])\n```",
 }
@@ -77,14 +77,14 @@ var durableTurns = []string{
 const durableAnswer = `[["ITEM 0","ITEM 1","ITEM 2","ITEM 3","ITEM 4","ITEM 5"],` +
 	`["sub LEAF OF TEXT 0","sub LEAF OF TEXT 1"],"ITEM 2",1]`
 
-// durableRun is a run with batches, sub-loops, a tool, and a value that cannot be kept.
+// durableRun is a run with batches, sub-loops, a tool, and a value that cannot be saved.
 type durableRun struct {
 	dir   string
 	model *counting
 	notes int // by the tool
 }
 
-// process answers the question in an engine of its own, which breaks off after most calls.
+// process answers the question in its own engine, which breaks off after most calls.
 func (d *durableRun) process(t *testing.T, most int, change func(*rlm.Task)) (rlm.Outcome, error) {
 	t.Helper()
 	engine, err := rlm.New(rlm.Options{CacheDir: testcache.Dir(), Store: store.Folder(d.dir)})
@@ -125,7 +125,7 @@ func newDurableRun(t *testing.T) *durableRun {
 	return &durableRun{dir: t.TempDir(), model: &counting{turns: durableTurns, asked: map[string]int{}}}
 }
 
-// TestARunGoesOnWhereItsProcessEnded ends a process at every call, and lets the next one go on.
+// TestARunGoesOnWhereItsProcessEnded ends a process at every call, and lets the next one continue.
 func TestARunGoesOnWhereItsProcessEnded(t *testing.T) {
 	whole := newDurableRun(t)
 	outcome, err := whole.process(t, 1000, nil)
@@ -203,7 +203,7 @@ func TestAnotherCourseIsStoppedBeforeItPays(t *testing.T) {
 	}
 }
 
-// TestASnippetTakesTheSameCourseAgain: what it asks depends on the clock and on chance.
+// TestASnippetTakesTheSameCourseAgain has a snippet whose calls depend on the clock and on chance.
 func TestASnippetTakesTheSameCourseAgain(t *testing.T) {
 	turns := []string{
 		"```repl\nimport os, random, time, uuid\nmark = f'{time.time()} {uuid.uuid4()} {os.urandom(4).hex()}'\n" +

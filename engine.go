@@ -14,11 +14,11 @@
 // A snippet that raises, exceeds a limit or breaks its interpreter is a result, not an
 // error: see package tiers for the three endings.
 //
-// The engine also runs loops, in which models write the snippets: [Engine.Ask], and those of
+// The engine also runs loops, in which models write the snippets: [Engine.Ask], and the loops of
 // packages reflect, reflexion, workflow and distill below repl.
 //
-// The zero Options have the tier wasm alone, which links few modules. What a program adds is a value
-// of another package: the other tiers, a store for runs with a name, SQL over tables.
+// The zero Options provide only tier wasm, which links few modules. Everything else is a value of
+// another package: the other tiers, a store for named runs, SQL over tables.
 //
 //	engine, err := rlm.New(rlm.Options{
 //		Tiers: standard.Tiers(standard.Options{}), Store: store.Folder("runs"), SQL: tables.SQL,
@@ -58,44 +58,44 @@ const (
 
 // Options configure an Engine. The zero value works.
 type Options struct {
-	// Tiers returns the tiers of the engine, which closes them; their names must differ. It gets the
-	// tier wasm that the engine has in any case, because it analyses snippets. Nil means that tier
-	// alone: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
+	// Tiers returns the tiers of the engine, which closes them; their names must differ. It
+	// receives the wasm tier that the engine always has, because that tier analyses snippets. Nil
+	// means only that tier: [github.com/rlmhq/rlm/standard.Tiers] adds the other three.
 	Tiers func(wasm tiers.Tier) ([]tiers.Tier, error)
-	// CacheDir keeps compiled code between processes. Its files are executed, so it must
-	// belong to the user alone. Empty means the user's cache directory; "none"
-	// keeps nothing, so that the preparation takes about two seconds in each process.
+	// CacheDir keeps compiled code between processes. Its files are executed, so it must belong to
+	// the user alone. Empty means the user's cache directory; "none" keeps nothing, so preparation
+	// takes about two seconds in each process.
 	CacheDir string
 	// WasmEngine runs the WebAssembly of tier wasm: "auto", "wazero" or "aot", as
 	// [github.com/rlmhq/rlm/tiers/wasm.Options] explains. Empty is "auto".
 	WasmEngine string
-	// Packages is a folder of pure-Python packages that snippets can import, such as
-	// `pip install --target` makes: os.DirFS(folder). They come before packages of the same
-	// name that a tier has. The caller keeps the folder as it is until Close.
+	// Packages is a folder of pure-Python packages that snippets can import: os.DirFS of a folder
+	// that `pip install --target` created. They take precedence over a tier's packages of the same
+	// name. The caller must not change the folder before Close.
 	Packages fs.FS
-	// Processors bounds the snippets that compute at the same time. Zero means as many as Go
-	// uses. Snippets that wait for a processor take slots in turn, fairly among tenants: see
+	// Processors is the maximum number of snippets that compute at the same time. Zero means as
+	// many as Go uses. Waiting snippets take slots in turn, fairly among tenants: see
 	// SessionConfig.Labels. A snippet that waits for a host call or sleeps needs no processor.
 	Processors int
-	// Queue bounds the snippets of one tenant that wait for a slot. Beyond it, a snippet that
-	// has not begun gets [ErrBusy]. Zero means 1,000.
+	// Queue is the maximum number of snippets of one tenant that wait for a slot. Beyond it, a
+	// snippet that has not begun gets [ErrBusy]. Zero means 1,000.
 	Queue int
 	// Memory bounds the sum of the memory limits of all open sessions and loops, in bytes.
 	// Beyond it, opening returns [ErrBusy]. Zero means no bound.
 	Memory int64
-	// Store keeps runs with a name: see Task.Name. [github.com/rlmhq/rlm/store.Folder] is one.
-	// Nil means none.
+	// Store keeps named runs: see Task.Name and [github.com/rlmhq/rlm/store.Folder]. Nil means
+	// that no run can have a name.
 	Store Store
 	// SQL makes the function sql, with which snippets query contexts that are tables:
-	// [github.com/rlmhq/rlm/tables.SQL]. Nil means that there is no such function.
+	// [github.com/rlmhq/rlm/tables.SQL]. Nil means that snippets have no such function.
 	SQL repl.SQL
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
-	// Log receives the engine's messages. Nil writes nothing.
+	// Log receives the engine's messages. Nil discards them.
 	Log *slog.Logger
 }
 
-// defaultQueue is what Options.Queue says.
+// defaultQueue is the default of Options.Queue.
 const defaultQueue = 1000
 
 // Engine opens sessions and runs loops. It is safe for concurrent use.
@@ -171,25 +171,24 @@ func New(options Options) (*Engine, error) {
 		}
 	}
 
-	// Making a runner checks the tiers: two tiers of one name are an error.
+	// Making a runner checks the tiers: two tiers with the same name are an error.
 	if _, err := e.newRunner(Policy{}, tiers.Config{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// cacheDir returns the directory for compiled code, "none" for none.
+// cacheDir returns the directory for compiled code, or "none" if code is not cached.
 func cacheDir(options Options) (string, error) {
 	dir, err := codecache.Choose(options.CacheDir, options.Log)
 	return cmp.Or(dir, "none"), err
 }
 
-// Tiers returns every tier that the engine may choose, weak and strong. The engine owns
-// them; do not close them.
+// Tiers returns every tier that the engine may choose, weak and strong. The engine owns them; do
+// not close them.
 func (e *Engine) Tiers() []tiers.Tier { return slices.Clone(e.tiers) }
 
-// Warm does the slow preparations of tier wasm, and of the tiers with these names, before the first
-// snippet.
+// Warm does the slow preparations of tier wasm, and of the named tiers, before the first snippet.
 func (e *Engine) Warm(ctx context.Context, names ...string) error {
 	if err := e.wasm.Warm(ctx); err != nil {
 		return err
@@ -206,8 +205,8 @@ func (e *Engine) Warm(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Detect returns the language of a snippet. It is Python, unless the snippet is invalid
-// Python, valid Go, and has something that only Go has.
+// Detect returns the language of a snippet: Python, unless the snippet is invalid Python and valid
+// Go, and contains something that only Go has.
 func (e *Engine) Detect(ctx context.Context, source string) tiers.Language {
 	v, err := e.analyser.Analyse(ctx, source)
 	if err != nil || v.Invalid == nil {
@@ -263,9 +262,8 @@ func (e *Engine) newRunner(policy Policy, cfg tiers.Config) (*runner.Runner, err
 	})
 }
 
-// enter checks the policy and the labels of a task, and counts its loop as running until
-// leave is called. The context that it returns also ends with the engine; after an error it
-// is the caller's.
+// enter checks the policy and the labels of a task, and counts its loop as running until leave is
+// called. The returned context also ends with the engine; after an error it is the caller's.
 func (e *Engine) enter(
 	ctx context.Context, policy Policy, named map[string]string,
 ) (_ context.Context, leave func(), err error) {
@@ -312,10 +310,9 @@ func (e *Engine) release(s *Session) {
 	delete(e.sessions, s)
 }
 
-// Close interrupts all snippets and loops, waits until they have ended, closes all sessions
-// and frees the tiers. The interrupted calls return [ErrClosed], and so does every later use
-// of a session. Do not call Close from a host function: it would wait for itself. Close is
-// idempotent.
+// Close interrupts all snippets and loops, waits until they have ended, closes all sessions and
+// frees the tiers. The interrupted calls return [ErrClosed], as does every later use of a session.
+// Do not call Close from a host function: it would wait for itself. Close is idempotent.
 func (e *Engine) Close() error { return e.closing() }
 
 func (e *Engine) close() error {

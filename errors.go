@@ -16,22 +16,22 @@ var (
 	// ErrInUse is the error of a call while another call of the same session runs. Open or
 	// fork a session for each goroutine.
 	ErrInUse = errors.New("the session is in use by another call")
-	// ErrNoTier says that no tier may run a snippet. A [*router.NoTierError] has the
-	// reason against each tier.
+	// ErrNoTier means that no tier may run a snippet. A [*router.NoTierError] gives the reason
+	// against each tier.
 	ErrNoTier = router.ErrNoTier
 )
 
-// SetupError says why a loop could not begin: a model without a key, an unreachable
-// server, an empty context, an invalid bound. No model was asked and no snippet ran, so the
-// loop cost nothing.
+// SetupError explains why a loop could not begin: a model without a key, an unreachable server, an
+// empty context, an invalid bound. No model was asked and no snippet ran, so the loop cost
+// nothing.
 type SetupError = repl.SetupError
 
 // errEngineClosed is ErrClosed for an engine.
 var errEngineClosed = fmt.Errorf("the engine is %w", ErrClosed)
 
-// refuse makes err a [*SetupError], if the context has not ended. A loop whose caller ended it
-// while it prepared was not set up wrongly: its error is the context's cause. A nil error
-// stays nil.
+// refuse makes err a [*SetupError], unless the context has ended. A loop that its caller ended
+// during preparation was not set up wrongly: its error is the context's cause. A nil error stays
+// nil.
 func refuse(ctx context.Context, err error) error {
 	var setup *SetupError
 	if err == nil || errors.As(err, &setup) {

@@ -77,7 +77,7 @@ func Example() {
 	// answer: {"count": 2}
 }
 
-// A snippet counts as Python, unless it is valid Go only.
+// A snippet counts as Python unless it is valid only as Go.
 func ExampleEngine_Detect() {
 	engine, err := rlm.New(rlm.Options{})
 	if err != nil {
@@ -271,8 +271,8 @@ func ExampleEngine_Ask() {
 	// answered after 1 call: 7 euros for tea, rice
 }
 
-// A run with a name is kept in a folder. It goes on where its process ended; here it has
-// ended well, so that the second call has the answer and asks no model.
+// A named run is stored in a folder, and continues where its process ended. Here it ended well, so
+// the second call returns the stored answer and asks no model.
 func ExampleEngine_Runs() {
 	folder, err := os.MkdirTemp("", "runs-")
 	if err != nil {

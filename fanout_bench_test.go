@@ -16,15 +16,15 @@ import (
 
 const (
 	subCalls = 1_000
-	// subCallTime is how long the server takes for each sub-call.
+	// subCallTime is the server's time for each sub-call.
 	subCallTime = 50 * time.Millisecond
-	// earlierWidth was the default number of calls in flight before it became that of today.
+	// earlierWidth is a former default for the number of calls in flight.
 	earlierWidth = 16
 )
 
-// BenchmarkSubCalls has a snippet make 1,000 sub-calls by HTTP to a server on loopback, at the
-// default width and at the earlier one, in turns. "ideal" is how often the run at the default
-// width took the ideal time, that of waves which cost nothing but the server's time.
+// BenchmarkSubCalls has a snippet make 1,000 sub-calls over HTTP to a server on loopback,
+// alternating between the default width and the earlier one. "ideal" is the ratio of the time at
+// the default width to the ideal time, in which waves of calls cost only the server's time.
 func BenchmarkSubCalls(b *testing.B) {
 	server := llmtest.Start(answerAfterAWhile)
 	defer server.Close()
@@ -65,7 +65,7 @@ func BenchmarkSubCalls(b *testing.B) {
 	b.ReportMetric(earlier.Seconds()*1e3/float64(b.N), "ms/earlier")
 }
 
-// answerAfterAWhile is a model whose snippet makes the sub-calls, and the model that they ask.
+// answerAfterAWhile is a model whose snippet makes the sub-calls, and the model that answers them.
 func answerAfterAWhile(r llm.Request) (llm.Response, error) {
 	if strings.HasPrefix(r.Messages[len(r.Messages)-1].Content, "item ") {
 		time.Sleep(subCallTime)

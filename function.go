@@ -20,30 +20,30 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Function is a host function, which snippets call by its name: see [Func].
+// Function is a host function, which snippets call by name: see [Func].
 type Function struct {
 	tool repl.Tool
 	err  error // why it cannot be offered
 }
 
-// Func makes a host function from a Go function. The exported fields of the struct In are
-// its arguments, in their order, under the names that package encoding/json gives them. A
-// field with omitempty or omitzero may be left out; the tag jsonschema describes a field.
-// Snippets pass arguments by position or by name, and get the decoded JSON of Out.
-// Arguments that do not fit never reach fn: the call raises an exception in the snippet.
+// Func makes a host function from a Go function. The exported fields of the struct In are its
+// arguments, in order, under the names that package encoding/json gives them. A field with
+// omitempty or omitzero is optional; the tag jsonschema describes a field. Snippets pass arguments
+// by position or by name, and receive the decoded JSON of Out. Invalid arguments never reach fn:
+// the call raises an exception in the snippet.
 //
 //	rlm.Func("price", "Returns the price of an article, in euros.",
 //		func(ctx context.Context, in struct {
 //			Name string `json:"name" jsonschema:"the article"`
 //		}) (float64, error) { ... })
 //
-// fn is called concurrently, and its arguments are untrusted. If fn returns an error, the
-// snippet gets an exception with the error's text. If fn panics, the snippet gets an
-// exception without details; the log has them.
+// fn is called concurrently, and its arguments are untrusted. If fn returns an error, the snippet
+// receives an exception with the error's text. If fn panics, the snippet receives an exception
+// without details; the log has them.
 //
-// If In is [tiers.Call], fn gets the call as it is, with unchecked arguments.
+// If In is [tiers.Call], fn receives the call itself, with unchecked arguments.
 //
-// A mistake in the name or the types is an error of the session or the task that gets the
+// A mistake in the name or the types is an error of the session or task that receives the
 // function.
 func Func[In, Out any](
 	name, doc string, fn func(ctx context.Context, in In) (Out, error),
@@ -79,13 +79,13 @@ func Func[In, Out any](
 	return f
 }
 
-// FuncOf makes a host function from a tool, for functions that are known only while the
-// program runs: their names, signatures and schemas come from elsewhere.
+// FuncOf makes a host function from a tool, for functions that are known only at run time: their
+// names, signatures and schemas come from elsewhere.
 func FuncOf(tool repl.Tool) Function {
 	return Function{tool: tool, err: checkFunctionName(tool.Name)}
 }
 
-// checkFunctionName refuses names that a host function cannot have.
+// checkFunctionName refuses an invalid name for a host function.
 func checkFunctionName(name string) error {
 	if err := protocol.CheckName(name); err != nil {
 		return err
@@ -96,7 +96,7 @@ func checkFunctionName(name string) error {
 	return nil
 }
 
-// arguments are the arguments of a typed function.
+// arguments describes the arguments of a typed function.
 type arguments struct {
 	contract *schema.Contract
 	fields   []schema.Field
@@ -132,7 +132,7 @@ func readArguments[In any](name string) (*arguments, error) {
 	return a, nil
 }
 
-// decode checks arguments and decodes them. An optional argument that is None is left out.
+// decode checks and decodes arguments. It leaves out an optional argument that is None.
 func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 	given := maps.Clone(args)
 	for _, field := range a.fields {
@@ -165,8 +165,8 @@ func (a *arguments) decode(args map[string]tiers.Value, into any) error {
 	return json.Unmarshal(checked, into)
 }
 
-// findCoerced returns the arguments that fit only after a conversion, such as "3" for 3. They
-// are violations: a function gets exactly the values of the snippet.
+// findCoerced returns the arguments that fit only after a conversion, such as "3" for 3. They are
+// violations: a function receives exactly the values of the snippet.
 func (a *arguments) findCoerced(given, checked json.RawMessage) ([]schema.Violation, error) {
 	var before, after map[string]json.RawMessage
 	err := errors.Join(json.Unmarshal(given, &before), json.Unmarshal(checked, &after))
@@ -203,11 +203,11 @@ func addFunctions(tools *repl.Tools, functions []Function) (*repl.Tools, error) 
 	return tools.With(more...)
 }
 
-// functionTable answers the host calls of one session. A clone belongs to a fork.
+// functionTable answers the host calls of one session. A fork has a clone.
 type functionTable struct {
 	own    *repl.Tools // functions of the embedder
 	models *repl.Tools // functions that call models
-	// approve decides on the calls of own functions, nil to make all.
+	// approve decides on calls of the embedder's functions; nil allows all.
 	approve func(ctx context.Context, call tiers.Call) error
 
 	mu      sync.Mutex

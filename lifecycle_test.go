@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// fakeTier is a tier of a user's own. Its snippets wait until the host lets them go, or
-// echo their source.
+// fakeTier is a user's own tier. Its snippets wait until the host releases them, or echo their
+// source.
 type fakeTier struct {
 	name    string
 	configs chan tiers.Config
@@ -88,7 +88,8 @@ func engineOf(t *testing.T, tier tiers.Tier, log *slog.Logger) *rlm.Engine {
 	return newEngine(t, rlm.Options{CacheDir: "none", Tiers: only(tier), Log: log})
 }
 
-// pinned is a session in the tier "mine", whose snippets are not analysed.
+// pinned returns the configuration of a session in the tier "mine", whose snippets are not
+// analysed.
 func pinned() rlm.SessionConfig {
 	return rlm.SessionConfig{Policy: router.Policy{Pin: "mine"}}
 }
@@ -120,7 +121,7 @@ func TestAnEngineRunsTheTiersOfItsUser(t *testing.T) {
 	}
 }
 
-// TestTiersGetTheTierWasm puts a tier in its place.
+// TestTiersGetTheTierWasm replaces the tier wasm with another tier.
 func TestTiersGetTheTierWasm(t *testing.T) {
 	fake := newFakeTier("mine")
 	engine := newEngine(t, rlm.Options{
@@ -149,7 +150,7 @@ func TestTiersGetTheTierWasm(t *testing.T) {
 	}
 }
 
-// only are the tiers of an engine.
+// only returns an option with exactly these tiers.
 func only(list ...tiers.Tier) func(tiers.Tier) ([]tiers.Tier, error) {
 	return func(tiers.Tier) ([]tiers.Tier, error) { return list, nil }
 }
@@ -175,7 +176,7 @@ func TestASessionHasOneOwner(t *testing.T) {
 	if err := session.Close(); !errors.Is(err, rlm.ErrInUse) {
 		t.Errorf("Close: %v", err)
 	}
-	session.Variables() // may be asked for at any time
+	session.Variables() // may be called at any time
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || errors.Is(err, rlm.ErrClosed) {
 		t.Errorf("the snippet ends with %v", err)
@@ -190,7 +191,7 @@ func TestASessionHasOneOwner(t *testing.T) {
 	}
 }
 
-// uses are the methods of a session that need it for themselves.
+// uses returns the methods of a session that need exclusive use of it.
 func uses(t *testing.T, s *rlm.Session) map[string]func() error {
 	t.Helper()
 	ctx, n := t.Context(), 0
@@ -374,7 +375,7 @@ func TestAWorkflowWithoutAFileIsRefused(t *testing.T) {
 	}
 }
 
-// silentModels never say whether they serve a model. The caller leaves when they are asked.
+// silentModels never report whether they serve a model. The caller gives up when they are asked.
 type silentModels struct {
 	llm.Provider
 	leave func()

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ErrBusy says that the engine has no room: for another open session, or for another snippet
-// in the tenant's queue. Nothing has run. Try again later. See [Options].
+// ErrBusy means that the engine has no room for another open session, or for another snippet in
+// the tenant's queue. Nothing has run. Try again later. See [Options].
 var ErrBusy = slots.ErrBusy
 
 // budget is the memory that an engine lends to its sessions. It is safe for concurrent use.
@@ -25,7 +25,7 @@ type budget struct {
 	lent int64
 }
 
-// admit lends the memory of one session, until release is called. The error is ErrBusy.
+// admit lends memory to one session until release is called. The error is ErrBusy.
 func (b *budget) admit(limits tiers.Limits) (release func(), err error) {
 	need := limits.WithDefaults().Memory
 	b.mu.Lock()
@@ -47,8 +47,8 @@ func formatBytes(n int64) string {
 	return humanize.IBytes(uint64(n)) //nolint:gosec // not negative
 }
 
-// loopRunner is the runner of a loop's session, which takes its slots and has its share of
-// the memory.
+// loopRunner is the runner of a loop's session. It takes slots and counts against the memory
+// budget.
 type loopRunner struct {
 	*runner.Runner
 	slots   *slots.Pool

@@ -30,7 +30,7 @@ func newEngine(t *testing.T, options rlm.Options) *rlm.Engine {
 	return engine
 }
 
-// openCrowd returns a session of one new engine for each of so many callers.
+// openCrowd returns a session of one new engine for each of the callers.
 func openCrowd(
 	t *testing.T, options rlm.Options, callers int, cfg rlm.SessionConfig,
 ) []*rlm.Session {
@@ -49,8 +49,9 @@ func openCrowd(
 	return sessions
 }
 
-// TestTheClockOfASnippetStandsStillWhileOthersCompute runs snippets at once on one processor.
-// Each clock counts the turns of its own snippet, so all together count no more than passed.
+// TestTheClockOfASnippetStandsStillWhileOthersCompute runs snippets concurrently on one processor.
+// Each clock counts only its own snippet's slots, so together they count no more than the elapsed
+// time.
 func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 	const callers = 16
 	sessions := openCrowd(t, rlm.Options{Processors: 1}, callers, rlm.SessionConfig{})
@@ -80,9 +81,9 @@ func TestTheClockOfASnippetStandsStillWhileOthersCompute(t *testing.T) {
 	}
 }
 
-// TestSnippetsRunBesideEndlessOnes has as many endless snippets as processors, and both compute.
-// The snippets of a further session must end while those go on. If they waited for the others,
-// they would wait until their context ends.
+// TestSnippetsRunBesideEndlessOnes runs as many endless snippets as there are processors, all of
+// which compute. The snippets of another session must end while those continue. If they waited for
+// the others, they would wait until their context ends.
 func TestSnippetsRunBesideEndlessOnes(t *testing.T) {
 	const processors = 2
 	begun := make(chan struct{}, processors)
@@ -221,8 +222,8 @@ func TestAFullQueueIsBusy(t *testing.T) {
 	}
 }
 
-// TestSessionsShareTheMemoryOfTheEngine opens sessions, forks and loops until the memory is
-// lent, and again after some have closed.
+// TestSessionsShareTheMemoryOfTheEngine opens sessions, forks and loops until all memory is lent,
+// and again after some have closed.
 func TestSessionsShareTheMemoryOfTheEngine(t *testing.T) {
 	ctx := t.Context()
 	engine := newEngine(t, rlm.Options{Memory: 256 << 20})

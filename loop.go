@@ -9,9 +9,9 @@ import (
 
 var _ repl.Engine = (*Engine)(nil)
 
-// RunLoop runs a loop of another package, such as that of
-// [github.com/rlmhq/rlm/repl/workflow.RunOn]. The error is a [*SetupError] if the loop could not
-// begin, the context's cause if the context ended, or the failure that ended the loop.
+// RunLoop runs a loop of another package, such as [github.com/rlmhq/rlm/repl/workflow.RunOn]. The
+// error is a [*SetupError] if the loop could not begin, the context's cause if the context ended,
+// or the failure that ended the loop.
 func (e *Engine) RunLoop(ctx context.Context, task repl.Task, loop repl.Loop) error {
 	ctx, leave, err := e.enter(ctx, task.Policy, task.Labels)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// movable makes what must come along between tiers and versions of Python.
+// movable makes the values that must survive a move between tiers and versions of Python.
 const movable = `import dataclasses, enum, collections, functools, math
 class Base:
     count = 0
@@ -53,7 +53,7 @@ half = functools.partial(lambda a, b: a / b, 3)
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 big, text, raw = 7 ** 99, 'é\ud800', bytes(range(9))`
 
-// moved uses it; it changes nothing that a later use would see, but for the closure.
+// moved uses them; apart from the closure, it changes nothing that a later use would see.
 const moved = `shared.append(len(shared))
 print(c.n, c.double(), isinstance(c, Base), Child.__mro__[1] is Base, Base(1).n, up())
 print(first['s'] is second[0] is second[1] is shared, len(shared))

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// reflectors are two models: one that reflects, and one whose server is away.
+// reflectors are two models: one that reflects, and one with an unreachable server.
 type reflectors struct{}
 
 func (reflectors) Resolve(name string) (llm.Model, error) {

@@ -18,74 +18,75 @@ import (
 type StoredRun struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
-	// Status is "running", "interrupted", or how the run ended. An interrupted run goes on
-	// with the next Ask of its name, and so does one whose budget was used up.
+	// Status is "running", "interrupted", or how the run ended. The next Ask with its name
+	// continues a run that was interrupted or exhausted its budget.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Turns counts the committed turns of the root.
 	Turns int `json:"turns"`
-	// Spent is what all processes of the run have paid, turns that were taken back included.
+	// Spent is the total that all processes of the run paid, including turns that were rewound.
 	Spent ledger.Spending `json:"spent"`
 	// Parent is the run that this one branched from, after ParentTurn.
 	Parent     string    `json:"parent,omitempty"`
 	ParentTurn int       `json:"parent_turn,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	// Begun is the Task.Begun of the run's first Answer.
+	// Begun is the Task.Begun of the first Ask of the run.
 	Begun json.RawMessage `json:"-"`
-	// Waiting are the calls of a parked run that wait for Decide.
+	// Waiting lists the calls of a parked run that wait for Decide.
 	Waiting []Approval `json:"waiting,omitempty"`
-	// History sums up the turns. Only ShowRun sets it.
+	// History summarises the turns. Only ShowRun sets it.
 	History []RunTurn `json:"turn_list,omitempty"`
 }
 
-// RunTurn sums up a turn of a durable run.
+// RunTurn summarises a turn of a durable run.
 type RunTurn struct {
 	Turn      int  `json:"turn"`
 	Committed bool `json:"committed"`
-	// Steps are the calls with an answer. Open ones began and have none: they may have been
-	// paid for nothing.
+	// Steps counts the answered calls. Open counts the calls that began but were never answered:
+	// they may have been paid for nothing.
 	Steps int             `json:"steps"`
 	Open  int             `json:"open,omitempty"`
 	Spent ledger.Spending `json:"spent"`
-	// Last is what the last call asked.
+	// Last is the request of the last call.
 	Last string `json:"last,omitempty"`
 }
 
 // Approval is a call that waits for a person: see run.Config.Approve.
 type Approval struct {
-	// ID names it, for Decide.
+	// ID identifies the call for Decide.
 	ID string `json:"id"`
-	// Call is the whole call as JSON: its function, args and named arguments. The code of a
-	// model has written them.
+	// Call is the whole call as JSON: its function, args and named arguments. A model's code wrote
+	// them.
 	Call json.RawMessage `json:"call"`
-	// Why is the function and the reason for the wait.
+	// Why contains the function and the reason for the wait.
 	Why   string    `json:"why"`
 	Asked time.Time `json:"asked"`
 }
 
-// Decision says what becomes of a call that waits.
+// Decision decides a waiting call.
 type Decision struct {
 	Allow bool `json:"allow"`
-	// Reason goes to the snippet if the call is not allowed.
+	// Reason is the reason that the snippet receives if the call is denied.
 	Reason string `json:"reason,omitempty"`
-	// Value is the answer to an allowed call, as JSON; it is not made then. Empty makes it.
+	// Value, as JSON, answers an allowed call without making it. Empty means that the call is
+	// made.
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// RunFilter chooses durable runs. A zero field lets all pass.
+// RunFilter selects durable runs. A zero field matches all.
 type RunFilter struct {
 	Status string
-	// Text is a part of the name or the question, in any case of letters.
+	// Text is a part of the name or the question, regardless of case.
 	Text string
-	// MinUSD is the least cost, Since the earliest last change.
+	// MinUSD is the lowest cost, Since the earliest last change.
 	MinUSD float64
 	Since  time.Time
-	// Limit bounds the number of runs.
+	// Limit is the maximum number of runs.
 	Limit int
 }
 
-// Runs returns durable runs of the engine's store, the latest change first.
+// Runs returns durable runs of the engine's store, most recently changed first.
 func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]StoredRun, error) {
 	s, err := e.store.open(true)
 	if err != nil {
@@ -107,9 +108,9 @@ func (e *Engine) Runs(ctx context.Context, f RunFilter) ([]StoredRun, error) {
 	return runs, nil
 }
 
-// Decide answers a call that waits, by the ID of its [Approval]. Allowed, the next Answer makes
-// the call, once; with a value, that is the answer and nothing is called; denied, the snippet
-// gets an exception. Decide returns the name of the run.
+// Decide answers a waiting call, by the ID of its [Approval]. If it is allowed, the next Ask makes
+// the call, once; with a value, that is the answer and nothing is called; if it is denied, the
+// snippet receives an exception. Decide returns the name of the run.
 func (e *Engine) Decide(ctx context.Context, id string, d Decision) (name string, err error) {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -159,8 +160,8 @@ func (e *Engine) ShowRun(ctx context.Context, name string) (run StoredRun, err e
 	return run, nil
 }
 
-// ExportRun writes the journal of a run as lines of JSON: each call with its request, reply
-// and cost, and each turn.
+// ExportRun writes the log of a run as JSON lines: each call with its request, reply and cost, and
+// each turn.
 func (e *Engine) ExportRun(ctx context.Context, name string, w io.Writer) error {
 	s, err := e.store.open(true)
 	if err != nil {
@@ -169,8 +170,8 @@ func (e *Engine) ExportRun(ctx context.Context, name string, w io.Writer) error 
 	return runlog.Export(ctx, s, store.ID{Kind: store.Run, Name: name}, w)
 }
 
-// RewindRun takes back the turns of a run after a turn, 0 for all. The next Answer of its
-// name goes on from there, and asks the models again.
+// RewindRun discards the turns of a run after the given turn; 0 discards all. The next Ask with
+// its name continues from there, and asks the models again.
 func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -179,10 +180,10 @@ func (e *Engine) RewindRun(ctx context.Context, name string, turn int) error {
 	return runlog.Rewind(ctx, s, name, turn)
 }
 
-// ForkRun makes a new run that has the turns of another one up to a turn. It shares their
-// contents. Of fork, it takes the Name, and the Question and Begun if they are set. The first
-// Answer of the new name may have another question, contract, model and budget, with the same
-// contexts.
+// ForkRun makes a new run from the turns of another run up to the given turn. The two share their
+// contents. Of fork, ForkRun uses the Name, and the Question and Begun if they are set. The first
+// Ask of the new name may have another question, contract, model and budget, but must have the
+// same contexts.
 func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork StoredRun) error {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -193,7 +194,7 @@ func (e *Engine) ForkRun(ctx context.Context, name string, turn int, fork Stored
 	})
 }
 
-// RemoveRun deletes a run, and the contents that only it had.
+// RemoveRun deletes a run, and the contents that no other run uses.
 func (e *Engine) RemoveRun(ctx context.Context, name string) error {
 	s, err := e.store.open(false)
 	if err != nil {
@@ -202,20 +203,20 @@ func (e *Engine) RemoveRun(ctx context.Context, name string) error {
 	return runlog.Remove(ctx, s, name)
 }
 
-// Store says where an engine keeps runs with a name. Package [github.com/rlmhq/rlm/store] makes
+// Store determines where an engine keeps named runs. Package [github.com/rlmhq/rlm/store] makes
 // stores. Several engines and processes may use one at the same time.
 type Store interface {
 	// String names the store in messages.
 	String() string
 }
 
-// runStore is the store of an engine, which its first use opens.
+// runStore is the store of an engine, opened at its first use.
 type runStore struct {
 	opener store.Opener // nil for none
 
 	mu     sync.Mutex
 	writer store.Store // to write and to read
-	reader store.Store // one that cannot be written
+	reader store.Store // for a store that cannot be written
 	closed bool
 }
 
@@ -230,7 +231,7 @@ func newRunStore(s Store) (*runStore, error) {
 	return &runStore{opener: opener}, nil
 }
 
-// open returns the store. One that is only read may be on a disk that cannot be written.
+// open returns the store. A store that is only read may be on a read-only disk.
 func (r *runStore) open(reads bool) (store.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,35 +30,35 @@ type SessionConfig struct {
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
 	// Mounts are files and folders of the host that snippets can read. Out gives snippets the
-	// folder /out; [Session.Files] copies its files to the host. Only tier docker has both.
+	// folder /out; [Session.Files] copies its files to the host. Only tier docker supports either.
 	Mounts []tiers.Mount
 	Out    bool
-	// Policy says which tiers may run the snippets. The zero value allows all but local.
+	// Policy determines which tiers may run the snippets. The zero value allows all but local.
 	Policy Policy
-	// Labels name the caller of the session, such as a tenant and a request. They are in the
-	// engine's log and on the containers of tier docker. [tiers.Config] has the rules.
+	// Labels identify the caller of the session, such as a tenant and a request. They appear in
+	// the engine's log and on the containers of tier docker. [tiers.Config] has the rules.
 	Labels map[string]string
-	// Ask has the models and the bounds of [Session.Ask]. With models, snippets can also call
-	// them, by llm_query and its relatives. The session sets Question, Inputs, Open, Limits
+	// Ask configures the models and the bounds of [Session.Ask]. With models, snippets can also
+	// call them, by llm_query and its relatives. The session sets Question, Inputs, Open, Limits
 	// and Deterministic.
 	Ask run.Config
 	// Keep makes the session a conversation. Ask then works in the session itself instead of
 	// a copy, and its variables stay. Snippets find the messages of each question as
 	// history_0, history_1 and so on; history is the first of them.
 	Keep bool
-	// Histories are the messages of earlier questions, for a conversation that goes on:
+	// Histories are the messages of earlier questions, for a conversation that continues: the
 	// Outcome.Messages of each.
 	Histories [][]llm.Message
 }
 
-// Policy says which tiers may run snippets. The zero value allows all but local.
+// Policy determines which tiers may run snippets. The zero value allows all but local.
 type Policy = router.Policy
 
-// Result says how a snippet ended, and where it ran.
+// Result reports how a snippet ended, and where it ran.
 type Result = router.Result
 
-// Session is a persistent namespace. Each snippet runs in the cheapest tier that can run
-// it. A session has one owner: a call while another one runs returns [ErrInUse].
+// Session is a persistent namespace. Each snippet runs in the cheapest tier that can run it. A
+// session has one owner: a call during another one returns [ErrInUse].
 type Session struct {
 	engine *Engine
 	cfg    SessionConfig
@@ -66,15 +66,15 @@ type Session struct {
 	mu      sync.Mutex // held by the call that runs
 	closed  bool
 	runner  *runner.Runner
-	release func() // gives the session's memory back
+	release func() // returns the session's memory
 	inputs  []*opened
 	host    *functionTable
 	// models makes the functions that call models. All calls share one budget.
 	models modelTools
-	// exchanges says that the functions for Set and Get are installed.
+	// exchanges reports whether the functions for Set and Get are installed.
 	exchanges bool
 
-	// lost is what the session has lost and no Result has said yet.
+	// lost is the session's loss that no Result has reported yet.
 	lost *tiers.Loss
 
 	variables atomic.Pointer[[]tiers.Variable]
@@ -98,7 +98,7 @@ func (e *Engine) Open(ctx context.Context, cfg SessionConfig) (*Session, error) 
 	s := &Session{engine: e, cfg: cfg, inputs: []*opened{in.share()}, host: &functionTable{}}
 	if approve := cfg.Ask.Approve; approve != nil {
 		s.host.approve = func(ctx context.Context, call tiers.Call) error {
-			return approve(ctx, call, ledger.Spending{}) // snippets of a session pay from no budget
+			return approve(ctx, call, ledger.Spending{}) // snippets of a session have no budget
 		}
 	}
 	if err := s.prepare(); err != nil {
@@ -140,8 +140,8 @@ func (s *Session) prepare() error {
 	return err
 }
 
-// hostOfCaller passes a host call on to the host in its context. A fork shares the runner's
-// host with its origin, so only the context of a call can name the session.
+// hostOfCaller forwards a host call to the host in its context. A fork shares the runner's host
+// with its origin, so only a call's context can identify the session.
 type hostOfCaller struct{}
 
 type hostKey struct{}
@@ -155,8 +155,8 @@ func (hostOfCaller) Call(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return host.Call(ctx, call)
 }
 
-// enter begins a call of the session's owner, until leave is called. The context that it
-// returns also ends with the engine; after an error it is the caller's.
+// enter begins a call of the session's owner, which lasts until leave is called. The returned
+// context also ends with the engine; after an error it is the caller's.
 func (s *Session) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !s.mu.TryLock() {
 		return ctx, nil, ErrInUse
@@ -181,13 +181,12 @@ func (s *Session) Run(ctx context.Context, source string) (Result, error) {
 	return s.RunJob(ctx, tiers.Job{Source: source})
 }
 
-// RunJob is Run for a snippet in any language, with output that can be read while it is
-// written.
+// RunJob is Run for a snippet in any language, with output that can be read while the snippet
+// writes it.
 //
-// If the context ends, the snippet is interrupted, and the session keeps the variables that
-// the snippet had set. If only a kill could end the snippet, the error is a
-// [*tiers.BrokenError] that lists the loss. The next result lists it as well, as it does for what
-// was lost between two snippets.
+// If the context ends, the snippet is interrupted, and the session keeps the variables that the
+// snippet set. If only a kill could end the snippet, the error is a [*tiers.BrokenError] that
+// lists the loss. The next result lists it as well, together with any loss between two snippets.
 func (s *Session) RunJob(ctx context.Context, job tiers.Job) (Result, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -210,7 +209,7 @@ func (s *Session) run(ctx context.Context, job tiers.Job) (Result, error) {
 	return result, err
 }
 
-// carryLoss adds what earlier errors have cost to a result, or keeps the cost of this one for the
+// carryLoss adds the losses of earlier errors to a result, or keeps the loss of this error for the
 // next result.
 func (s *Session) carryLoss(result *Result, err error) {
 	if err == nil {
@@ -222,9 +221,9 @@ func (s *Session) carryLoss(result *Result, err error) {
 	}
 }
 
-// Explain returns the plan for a snippet: the tiers that may run it, in order, and why. It
-// runs nothing. Invalid in the plan is an error in the snippet's syntax, Home the tier that
-// holds the variables.
+// Explain returns the plan for a snippet: the tiers that may run it, in order, and why. It runs
+// nothing. The plan's Invalid describes a syntax error of the snippet; Home is the tier that holds
+// the variables.
 func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -234,8 +233,8 @@ func (s *Session) Explain(ctx context.Context, job tiers.Job) (router.Plan, erro
 	return s.runner.Explain(ctx, job)
 }
 
-// Variables returns the variables after the last snippet that ended normally. It may be
-// called at any time.
+// Variables returns the variables after the last snippet that ended normally. It may be called at
+// any time.
 func (s *Session) Variables() []tiers.Variable {
 	known := s.variables.Load()
 	if known == nil {
@@ -244,9 +243,9 @@ func (s *Session) Variables() []tiers.Variable {
 	return slices.Clone(*known)
 }
 
-// AddContext appends contexts for the next snippets. It adds all of them or none.
+// AddContext appends contexts for later snippets. It adds all of them or none.
 func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
-	in, err := openContexts(ctx, contexts) // before enter: to read a stream may take long
+	in, err := openContexts(ctx, contexts) // before enter: reading a stream may take long
 	if err != nil {
 		return err
 	}
@@ -275,7 +274,7 @@ func (s *Session) AddContext(ctx context.Context, contexts ...Context) error {
 	return nil
 }
 
-// AddFunctions adds host functions for the next snippets. It adds all of them or none.
+// AddFunctions adds host functions for later snippets. It adds all of them or none.
 func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -305,8 +304,8 @@ func (s *Session) AddFunctions(ctx context.Context, functions ...Function) error
 	return nil
 }
 
-// Files copies the files below /out into a folder of the host, which must be empty. It copies
-// only regular files, and reports everything else. The session must be opened with Out.
+// Files copies the files below /out into a folder of the host, which must be empty. It copies only
+// regular files, and reports everything else. The session must have been opened with Out.
 func (s *Session) Files(ctx context.Context, dir string) (tiers.Collected, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -358,7 +357,7 @@ func (s *Session) Close() error {
 	return s.close()
 }
 
-// closeWithEngine waits for the running call, and closes the session.
+// closeWithEngine waits for the running call and closes the session.
 func (s *Session) closeWithEngine() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -380,7 +379,7 @@ func (s *Session) close() error {
 	return errors.Join(errs...)
 }
 
-// allInputs returns the session's inputs in the order of their names.
+// allInputs returns the session's inputs, ordered by name.
 func (s *Session) allInputs() []tiers.Input {
 	var all []tiers.Input
 	for _, in := range s.inputs {

@@ -28,10 +28,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// longText is more than a snippet gets as a str.
+// longText is longer than what a snippet receives as a str.
 const longText = 8<<20 + 1
 
-// TestMain keeps the cache of this test apart from the user's.
+// TestMain keeps the cache of this test separate from the user's.
 func TestMain(m *testing.M) {
 	if err := testcache.Use(); err != nil {
 		log.Fatal(err)
@@ -71,7 +71,7 @@ func tryOpen(t *testing.T, cfg rlm.SessionConfig) (*rlm.Session, error) {
 	return session, err
 }
 
-// prints runs a snippet that must end well and print just that.
+// prints runs a snippet that must end well and print exactly want.
 func prints(t *testing.T, session *rlm.Session, source, want string) {
 	t.Helper()
 	result, err := session.Run(t.Context(), source)
@@ -91,7 +91,7 @@ func trouble(r rlm.Result) string {
 	return r.Stderr + r.Exception.Traceback
 }
 
-// file makes a file and returns its path.
+// file creates a file and returns its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -211,7 +211,7 @@ func TestLimitsAndFunctionsThatMakeNoSenseAreErrors(t *testing.T) {
 			}
 		})
 	}
-	// What only a tier knows shows when a snippet wants one.
+	// What only a tier knows shows when a snippet needs one.
 	for name, bytes := range map[string]int64{"too little memory": 1 << 20, "too much memory": 1 << 40} {
 		t.Run(name, func(t *testing.T) {
 			session := open(
@@ -253,7 +253,7 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fork.Close()
-			// Twice: closing again may not take the fork's share of the contexts.
+			// Twice: a second Close must not release the fork's share of the contexts.
 			for range 2 {
 				if err := session.Close(); err != nil {
 					t.Fatal(err)
@@ -335,7 +335,7 @@ func TestOpenAndRunEndWithTheirContext(t *testing.T) {
 
 func ping(context.Context, tiers.Call) (int, error) { return 1, nil }
 
-// functions are host functions by name, which take calls as they are.
+// functions are host functions by name, which receive calls unchanged.
 type functions map[string]func(ctx context.Context, call tiers.Call) (any, error)
 
 // config offers the functions to a session.
@@ -502,7 +502,7 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 				"begun": func(context.Context, tiers.Call) (any, error) { begun <- struct{}{}; return nil, nil },
 				"block": func(ctx context.Context, _ tiers.Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
 			}.config()
-			cfg.Limits.Wall = 24 * time.Hour // so that nothing but the cancellation can end it
+			cfg.Limits.Wall = 24 * time.Hour // so that only the cancellation can end it
 			session := open(t, cfg)
 			prints(t, session, "kept = 'kept'", "")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -516,7 +516,7 @@ func TestCancellationStopsASnippetAndLeavesTheSession(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || !errors.As(err, &broken) {
 				t.Fatalf("the error is %v, want a BrokenError that wraps context.Canceled", err)
 			}
-			// Either the variable is there, or the loss of its snippet is reported.
+			// Either the variable exists, or the loss of its snippet is reported.
 			reported := broken.Lost != nil && slices.Contains(broken.Lost.Snippets, 1)
 			prints(t, session, "print('kept' in globals())",
 				map[bool]string{true: "False\n", false: "True\n"}[reported])
@@ -534,7 +534,7 @@ func TestADeadlineIsAnErrorToo(t *testing.T) {
 	prints(t, session, "print(1)", "1\n")
 }
 
-// mapped skips where a mapped file cannot be changed.
+// mapped skips the test where a mapped file cannot be changed.
 func mapped(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -558,7 +558,7 @@ func TestAFileThatChangesBetweenSnippetsIsAnError(t *testing.T) {
 				if err := change(path); err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // it does not become well again
+				for range 2 { // it does not recover
 					_, err := session.Run(t.Context(), "print(context.count('x'))")
 					if !errors.Is(err, bigtext.ErrChanged) ||
 						!strings.Contains(err.Error(), "changing.txt") {
@@ -570,8 +570,8 @@ func TestAFileThatChangesBetweenSnippetsIsAnError(t *testing.T) {
 	}
 }
 
-// The host cuts the file while a snippet is at work on it: the snippet, or its
-// run, fails, and the process lives.
+// The host truncates the file while a snippet works on it: the snippet, or its run, fails, and the
+// process survives.
 func TestAFileThatIsCutUnderASnippetIsAnError(t *testing.T) {
 	mapped(t)
 	for name, source := range map[string]string{
@@ -679,8 +679,8 @@ func TestAnotherLanguageIsRejected(t *testing.T) {
 	prints(t, session, "print(1)", "1\n")
 }
 
-// TestASnippetMayTakeANameOfPython: the check-up after code that could have harmed the
-// interpreter does not depend on what the session's names mean.
+// TestASnippetMayTakeANameOfPython checks that the check-up after code that could have harmed the
+// interpreter does not depend on the meaning of the session's names.
 func TestASnippetMayTakeANameOfPython(t *testing.T) {
 	for _, pin := range []string{rlm.TierWasm, rlm.TierLocal} {
 		t.Run(pin, func(t *testing.T) {

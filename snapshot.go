@@ -11,25 +11,25 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Snapshot writes the session's variables, and the files of Python below /out, for
-// [Session.Restore] in another session of this or a later process. It omits contexts and
-// functions: open the other session with the same ones. A placeholder replaces a value that
-// cannot be written; it raises an exception that says so when a snippet uses it. In tier wasm,
-// the snapshot also has the memory of the interpreter, with every value.
+// Snapshot writes the session's variables, and Python's files below /out, for [Session.Restore] in
+// another session of this or a later process. It omits contexts and functions: open the other
+// session with the same ones. A value that cannot be written is replaced by a placeholder, which
+// raises an explanatory exception when a snippet uses it. In tier wasm, the snapshot also contains
+// the memory of the interpreter, with every value.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	header, data, err := s.export(ctx)
 	if err != nil {
 		return err
 	}
 
-	// After export: a slow writer does not keep the session.
+	// After export: a slow writer does not block the session.
 	if err := snapshot.Write(w, header, data); err != nil {
 		return fmt.Errorf("cannot write the snapshot: %w", err)
 	}
 	return nil
 }
 
-// export returns the header of a snapshot, and the data of each namespace.
+// export returns the header of a snapshot and the data of each namespace.
 func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -63,17 +63,16 @@ func (s *Session) export(ctx context.Context) (*snapshot.Header, []snapshot.Data
 	return header, data, nil
 }
 
-// Restore loads the variables of a snapshot into a session that has not run a snippet yet.
-// The Report lists the values that could not be restored. It has none if tier wasm could restore
-// the memory of the interpreter: in the same version of this program, for a session with the same
-// contexts, functions and memory limit. A snapshot that is damaged, of
-// another version, or of a session with other contexts is an error, and leaves the session
-// unchanged.
+// Restore loads the variables of a snapshot into a session that has not run a snippet yet. The
+// Report lists the values that could not be restored. It is empty if tier wasm could restore the
+// memory of the interpreter: in the same version of this program, for a session with the same
+// contexts, functions and memory limit. A snapshot that is damaged, of another version, or of a
+// session with other contexts is an error, and leaves the session unchanged.
 //
 // A snapshot may come from an untrusted source: it can do only what the session's snippets
 // can do.
 func (s *Session) Restore(ctx context.Context, r io.Reader) (tiers.Report, error) {
-	// The session is free during the read, which may take long.
+	// Other calls may use the session during the read, which may take long.
 	_, leave, err := s.enter(ctx)
 	if err != nil {
 		return tiers.Report{}, err
@@ -129,7 +128,7 @@ func describeContexts(inputs []tiers.Input) []snapshot.Context {
 	return all
 }
 
-// checkContexts compares the contexts with the contexts of a session.
+// checkContexts compares the contexts of a snapshot with those of a session.
 func checkContexts(h *snapshot.Header, have []snapshot.Context) error {
 	if len(h.Contexts) != len(have) {
 		return fmt.Errorf("it was taken with %d contexts, but the session has %d",

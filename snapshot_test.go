@@ -60,8 +60,8 @@ box, part, gen = Box(41), context[5:9], (n for n in [1])`, "")
 	}
 }
 
-// TestASnapshotWithoutItsPagesIsRestored, as another version of the program restores it, or a session
-// for which they do not fit.
+// TestASnapshotWithoutItsPagesIsRestored restores as another version of the program does, or a
+// session that the pages do not fit.
 func TestASnapshotWithoutItsPagesIsRestored(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "gen = (n for n in [1])\nx = 20", "")
@@ -129,7 +129,7 @@ func TestASnapshotKeepsShortContextsInVariables(t *testing.T) {
 	prints(t, again, "print(text, text == context, both == [context, context_1])", "hello True True\n")
 }
 
-// TestASnapshotHasTheFilesBelowOut: without the folder, they are named as left behind.
+// TestASnapshotHasTheFilesBelowOut: without the folder, they are reported as left behind.
 func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
 	cfg := rlm.SessionConfig{Out: true, Policy: rlm.Policy{Pin: rlm.TierWasm}}
 	session := open(t, cfg)
@@ -158,8 +158,8 @@ func TestASnapshotHasTheFilesBelowOut(t *testing.T) {
 	prints(t, without, "print(x)", "1\n")
 }
 
-// TestALargeSnapshotIsRestored, for which memory is provided ahead. What comes to nothing must
-// leave no trace in later sessions.
+// TestALargeSnapshotIsRestored restores a snapshot for which memory is allocated in advance. A
+// failed restore must leave no trace in later sessions.
 func TestALargeSnapshotIsRestored(t *testing.T) {
 	cfg := rlm.SessionConfig{Policy: rlm.Policy{Pin: rlm.TierWasm}}
 	session := open(t, cfg)
@@ -171,7 +171,7 @@ func TestALargeSnapshotIsRestored(t *testing.T) {
 	damaged := withoutPages(t, data)
 	damaged = damaged[:len(damaged)-sha256.Size/4]
 	at := bytes.Index(damaged, []byte("data"))
-	clear(damaged[at : at+1000]) // the pickle's begin
+	clear(damaged[at : at+1000]) // the beginning of the pickle
 	damaged = binary.BigEndian.AppendUint64(damaged, xxhash.Sum64(damaged))
 	for range 3 {
 		again := open(t, cfg)
@@ -182,7 +182,7 @@ func TestALargeSnapshotIsRestored(t *testing.T) {
 		if _, err := again.Run(t.Context(), "import os; os._exit(1)"); err != nil {
 			t.Fatal(err)
 		}
-		prints(t, again, check, want) // it has returned to what was restored
+		prints(t, again, check, want) // it has returned to the restored state
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
@@ -212,7 +212,7 @@ func TestASnapshotOfNothingRestoresNothing(t *testing.T) {
 	}
 }
 
-// sealed makes a snapshot of a head and data, with a sum that is right.
+// sealed makes a snapshot from a head and data, with a correct checksum.
 func sealed(head, data string) []byte {
 	b := append([]byte("rlm-snapshot\n"), binary.BigEndian.AppendUint32(nil, uint32(len(head)))...)
 	b = append(append(b, head...), data...)
@@ -271,7 +271,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfAnEarlierVersionIsRestored has the checksum of version 1, a SHA-256.
+// TestASnapshotOfAnEarlierVersionIsRestored uses the checksum of version 1, a SHA-256.
 func TestASnapshotOfAnEarlierVersionIsRestored(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	prints(t, session, "x = 20", "")
@@ -294,7 +294,7 @@ func TestASnapshotOfAnEarlierVersionIsRestored(t *testing.T) {
 	}
 }
 
-// TestARestoredSessionReturnsToItsState ends the first snippet after a restore by force, twice.
+// TestARestoredSessionReturnsToItsState kills the first snippet after a restore, twice.
 func TestARestoredSessionReturnsToItsState(t *testing.T) {
 	const endless = "x = 'changed'\nwhile True:\n try:\n  while True: pass\n except BaseException: pass"
 	cfg := rlm.SessionConfig{
@@ -329,7 +329,7 @@ func TestASnapshotKnowsItsContexts(t *testing.T) {
 	}
 }
 
-// FuzzRestore gives a session hostile snapshots: it refuses them, or runs on.
+// FuzzRestore gives a session hostile snapshots: it must refuse them, or continue to work.
 func FuzzRestore(f *testing.F) {
 	fake := newFakeTier("mine")
 	engine, err := rlm.New(rlm.Options{CacheDir: "none", Tiers: only(fake)})
@@ -363,7 +363,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// sealHead makes data the head of a snapshot whose sum is right.
+// sealHead makes data the head of a snapshot with a correct checksum.
 func sealHead(data []byte) []byte {
 	head, rest, _ := strings.Cut(string(data), "\x00")
 	return sealed(head, rest)

@@ -9,17 +9,17 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// Outcome says how a run of [Engine.Ask] ended.
+// Outcome reports how a run of [Engine.Ask] ended.
 type Outcome = run.Outcome
 
 // Task is a question about contexts, for models that write snippets.
 type Task struct {
-	// Task has the policy, the labels and the name. A durable run keeps its turns in Options.Store,
-	// too. The contexts and the question of a run that goes on must be those of the earlier call;
-	// other models lead to other calls, so only a turn that has not begun can have them.
+	// Task contains the policy, the labels and the name. A durable run also keeps its turns in
+	// Options.Store. A run continues only with the contexts and the question of the earlier call;
+	// other models lead to other calls, so only a turn that has not begun may use them.
 	repl.Task
-	// Contexts are the inputs of the question. Snippets read them as context, context_1 and
-	// so on; they never enter a prompt as a whole.
+	// Contexts are the inputs of the question. Snippets read them as context, context_1 and so on;
+	// a prompt never contains a whole context.
 	Contexts []Context
 	// Functions are host functions that snippets may call. The prompt lists them.
 	Functions []Function
@@ -31,11 +31,10 @@ type Task struct {
 	Config run.Config
 }
 
-// Ask lets models answer a question: the root model writes snippets, the engine runs
-// them, and the value that they pass to FINAL is the answer. The Outcome's status says how
-// the run ended; an exhausted budget is not an error. The error is a [*SetupError] if the
-// run could not begin, the context's cause if the context ended, or the failure that ended
-// the run.
+// Ask lets models answer a question: the root model writes snippets, the engine runs them, and the
+// value that they pass to FINAL is the answer. The Outcome's status reports how the run ended; an
+// exhausted budget is not an error. The error is a [*SetupError] if the run could not begin, the
+// context's cause if the context ended, or the failure that ended the run.
 func (e *Engine) Ask(ctx context.Context, task Task) (Outcome, error) {
 	var outcome Outcome
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) error {
@@ -54,7 +53,7 @@ func (e *Engine) Ask(ctx context.Context, task Task) (Outcome, error) {
 	return outcome, err
 }
 
-// answer checks that the models are available, and runs the loop.
+// answer checks that the models are available and runs the loop.
 func answer(ctx context.Context, cfg run.Config, labels map[string]string) (Outcome, error) {
 	cfg.Progress = ledger.AddLabels(cfg.Progress, labels)
 	if err := run.CheckModels(ctx, cfg); err != nil {
@@ -63,8 +62,8 @@ func answer(ctx context.Context, cfg run.Config, labels map[string]string) (Outc
 	return run.Run(ctx, cfg)
 }
 
-// Estimate returns the calls, tokens and cost that a run of the task may need. It asks no
-// model, and opens the contexts only to measure them. The error is a [*SetupError].
+// Estimate returns the calls, tokens and cost that a run of the task may need. It asks no model,
+// and opens the contexts only to measure them. The error is a [*SetupError].
 func (e *Engine) Estimate(ctx context.Context, task Task) (run.Estimate, error) {
 	var estimate run.Estimate
 	err := e.withTask(ctx, task, func(ctx context.Context, cfg run.Config) (err error) {

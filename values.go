@@ -50,7 +50,7 @@ func (s *Session) Set(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// encodeVariable returns the JSON of a value, and the snippet that takes it.
+// encodeVariable returns the JSON of a value, and the snippet that receives it.
 func encodeVariable(name string, value any) (data tiers.Value, source string, err error) {
 	source = fmt.Sprintf("%s = %s(%q)", name, valueIn, name)
 	tagged, ok := value.(wirevalue.Value)
@@ -68,8 +68,8 @@ func encodeVariable(name string, value any) (data tiers.Value, source string, er
 }
 
 // Get decodes the JSON of a Python variable into the value that into points to, like
-// [json.Unmarshal]. A value that JSON cannot carry is an error that says where it is: a set,
-// bytes, an object, NaN, a dict whose keys are not strings. A tuple becomes a list.
+// [json.Unmarshal]. For a value that JSON cannot represent, the error gives its position: a set,
+// bytes, an object, NaN, a dict with keys that are not strings. A tuple becomes a list.
 func (s *Session) Get(ctx context.Context, name string, into any) error {
 	if err := s.checkVariable(name); err != nil {
 		return fmt.Errorf("cannot get %q: %w", name, err)
@@ -101,8 +101,8 @@ func (s *Session) Get(ctx context.Context, name string, into any) error {
 	return nil
 }
 
-// takeTagged returns the value that handOver has passed, or asks for it again, if JSON cannot
-// represent it.
+// takeTagged returns the value that handOver passed, or asks for it again in tagged form if JSON
+// cannot represent it.
 func (s *Session) takeTagged(ctx context.Context, e *exchange) (wirevalue.Value, error) {
 	if e.wrong == "" && e.value != nil {
 		return wirevalue.Escape(e.value)
@@ -120,9 +120,9 @@ func (s *Session) takeTagged(ctx context.Context, e *exchange) (wirevalue.Value,
 	return wirevalue.Value(e.value), nil
 }
 
-// handOver gives the variable VALUE to the host, or says why JSON cannot represent it. It uses
-// no name that a snippet may have bound to something else, and reads VALUE outside the
-// function, whose local names would hide the variable.
+// handOver passes the variable VALUE to the host, or explains why JSON cannot represent it. It
+// uses no name that a snippet may have rebound, and reads VALUE outside the function, whose local
+// names would hide the variable.
 const handOver = `def _session_hand_over(given):
     text, whole, real = "".__class__, (0).__class__, (0.0).__class__
     several, fixed, mapping = [].__class__, ().__class__, {}.__class__
@@ -199,7 +199,7 @@ func (s *Session) exchange(ctx context.Context, e *exchange, source string) erro
 	defer s.host.pass(nil)
 	result, err := s.run(ctx, tiers.Job{Language: tiers.Python, Source: source})
 	if err == nil {
-		s.lost = result.Lost // nobody sees this result
+		s.lost = result.Lost // no caller sees this result
 	}
 	switch {
 	case err != nil:

@@ -48,7 +48,7 @@ func TestValuesGoInAndComeBack(t *testing.T) {
 	}
 }
 
-// TestAVariableMayHaveAnyName gets variables with the names that the snippet of Get uses.
+// TestAVariableMayHaveAnyName gets variables with the names that Get's own snippet uses.
 func TestAVariableMayHaveAnyName(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	names := "text whole real several fixed mapping wrong found given value above i part key kinds"
@@ -89,7 +89,7 @@ str = list = dict = isinstance = repr = None  # a model may do that`, "")
 	}
 }
 
-// TestCommonNamesAreVariables takes an everyday word that is also a function's name.
+// TestCommonNamesAreVariables uses an everyday word that is also a function's name.
 func TestCommonNamesAreVariables(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	if err := session.Set(t.Context(), "tally", []int{1, 2}); err != nil {
@@ -151,7 +151,7 @@ func TestWhatJSONCannotCarryIsAnError(t *testing.T) {
 	}
 }
 
-// TestASnippetCannotMoveValuesItself calls the functions that only Set and Get need.
+// TestASnippetCannotMoveValuesItself calls the functions that are reserved for Set and Get.
 func TestASnippetCannotMoveValuesItself(t *testing.T) {
 	session := open(t, rlm.SessionConfig{})
 	if err := session.Set(t.Context(), "secret", "s"); err != nil {

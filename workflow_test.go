@@ -19,8 +19,8 @@ nodes:
   - {name: two, uses: mail.send, with: {to: bob}, output: second}
 `
 
-// TestAnActionIsDoneOnce: of two actions, the first is not done again when the run goes on, and the
-// second waits for a person.
+// TestAnActionIsDoneOnce has two actions: the first is not repeated when the run continues, and
+// the second waits for a person.
 func TestAnActionIsDoneOnce(t *testing.T) {
 	dir, sent := t.TempDir(), map[string]int{}
 	isKnown, isBroken := false, true

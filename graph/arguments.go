@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of what snippets pass, in bytes; of views, their number.
+// Limits on what snippets pass, in bytes; on views, as a number.
 const (
 	maxQuery  = 256 << 10
 	maxParams = 2 << 20
@@ -19,13 +19,13 @@ const (
 	maxViews  = 20
 )
 
-// arguments are those of a call, by their names.
+// arguments are the arguments of a call, by name.
 type arguments map[string]tiers.Value
 
 // isNone reports whether an argument is missing, or None.
 func isNone(value tiers.Value) bool { return len(value) == 0 || string(value) == "null" }
 
-// text is a required argument that is a str.
+// text returns a required str argument.
 func (args arguments) text(name string, most int) (string, error) {
 	value := args[name]
 	if isNone(value) {
@@ -48,7 +48,7 @@ func (args arguments) text(name string, most int) (string, error) {
 	return text, nil
 }
 
-// count is a positive number.
+// count returns a positive number.
 func (args arguments) count(name string, standard int) (int, error) {
 	value := args[name]
 	if isNone(value) {
@@ -61,7 +61,7 @@ func (args arguments) count(name string, standard int) (int, error) {
 	return n, nil
 }
 
-// names are a str, or a list of some.
+// names returns a str, or a list of str.
 func (args arguments) names(name string) ([]string, error) {
 	value := args[name]
 	if isNone(value) {
@@ -83,7 +83,7 @@ func (args arguments) names(name string) ([]string, error) {
 	return all, nil
 }
 
-// params are the parameters of a query, nil for none.
+// params returns the parameters of a query, nil for none.
 func (args arguments) params(name string) (map[string]any, error) {
 	value := args[name]
 	if isNone(value) {
@@ -110,8 +110,8 @@ func clip(value tiers.Value) string {
 	return shorten(strings.ToValidUTF8(string(value), "\uFFFD"), 80)
 }
 
-// encodeRows returns rows as a JSON list of objects, whose members are in the order of the
-// columns if there are any. Cut rows end in an object that says so.
+// encodeRows returns rows as a JSON list of objects, with members in the order of the columns if
+// there are any. Truncated rows end in an object that reports that.
 func encodeRows(columns []string, rows []map[string]any, isCut bool) (tiers.Value, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -163,8 +163,8 @@ func encodeRow(b *bytes.Buffer, columns []string, row map[string]any) error {
 	return nil
 }
 
-// encodeValue returns a value as JSON, which has no name for three floats: they become their
-// names in Python.
+// encodeValue returns a value as JSON, which cannot represent three floats: they become their
+// Python names.
 func encodeValue(value any) (tiers.Value, error) {
 	return json.Marshal(nameFloats(value))
 }

@@ -20,7 +20,7 @@ func benchNodes(b *testing.B) int {
 	return n
 }
 
-// benchTurtle has n people of two classes, each with a name, an age and a friend.
+// benchTurtle returns n people of two classes, each with a name, an age and a friend.
 func benchTurtle(n int) string {
 	var s strings.Builder
 	s.WriteString("@prefix au: <" + graph.Namespace + "> . " +
@@ -72,7 +72,7 @@ func BenchmarkLoadNodes(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/node")
 }
 
-// BenchmarkInference is the first query after a load: it closes the graph and indexes it.
+// BenchmarkInference measures the first query after a load: it closes the graph and indexes it.
 func BenchmarkInference(b *testing.B) {
 	text := benchTurtle(benchNodes(b))
 	for b.Loop() {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Tags of values, as graph/engine/src/codec.rs has them.
+// Tags of values, as in graph/engine/src/codec.rs.
 const (
 	tagNull = iota
 	tagFalse
@@ -24,10 +24,10 @@ const (
 	tagMap
 )
 
-// maxDepth is the deepest nesting of lists and maps.
+// maxDepth is the maximum nesting depth of lists and maps.
 const maxDepth = 64
 
-// valueCost is what a value costs the host besides its text, for the bound of a result.
+// valueCost is a value's cost to the host besides its text, for the limit on a result.
 const valueCost = 32
 
 // encoder writes a request.
@@ -114,7 +114,7 @@ func (e *encoder) value(v any, depth int) {
 	}
 }
 
-// number writes a number of JSON. An int that is too large would be another one as a float.
+// number writes a JSON number. An int that is too large would change as a float.
 func (e *encoder) number(n json.Number) {
 	if whole, err := n.Int64(); err == nil {
 		e.word(tagInteger, uint64(whole))
@@ -164,11 +164,11 @@ func (e *encoder) reflected(v reflect.Value, depth int) {
 
 var errMalformed = errors.New("the graph's engine sent a malformed answer")
 
-// decoder reads an answer. The engine is not trusted: decoder allocates no more than a few
-// times the answer's length, and stops at its own bound of costs. Its first error sticks.
+// decoder reads an answer. The engine is not trusted: decoder allocates at most a small multiple
+// of the answer's length, and stops at its own limit on costs. Its first error sticks.
 type decoder struct {
 	data []byte
-	left int // what values may still cost
+	left int // the remaining cost of values
 	err  error
 }
 
@@ -189,7 +189,7 @@ func (d *decoder) byte() byte {
 	return b
 }
 
-// length reads the number of items or bytes that follow. Each item takes a byte at least.
+// length reads the number of items or bytes that follow. Each item takes at least a byte.
 func (d *decoder) length() int {
 	n, size := binary.Uvarint(d.data)
 	if size <= 0 || n > uint64(len(d.data)-size) {

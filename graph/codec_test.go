@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzAnswers decodes bytes of a hostile engine. Nothing may panic or cost more than the bound.
+// FuzzAnswers decodes bytes of a hostile engine. Nothing may panic or exceed the cost limit.
 func FuzzAnswers(f *testing.F) {
 	var e encoder
 	e.texts([]string{"a"})

@@ -8,11 +8,11 @@ import (
 	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
-// maxGiven bounds the properties that are compared, because each takes memory of the host. Later
-// ones are compared with these alone.
+// maxGiven is the maximum number of properties that are remembered, because each takes memory of
+// the host. Later ones are compared only with these.
 const maxGiven = 2_000_000
 
-// givenValues finds properties that files give to one node with different values.
+// givenValues finds properties that files give to the same node with different values.
 type givenValues struct {
 	seed      maphash.Seed
 	values    map[uint64]uint64 // hash of node and key -> hash of the value
@@ -20,7 +20,7 @@ type givenValues struct {
 	examples  []string // the first conflicts
 }
 
-// compare looks at the properties of a record.
+// compare compares the properties of a record.
 func (g *givenValues) compare(n format.Node) {
 	if g.values == nil {
 		g.seed, g.values = maphash.MakeSeed(), map[uint64]uint64{}

@@ -54,7 +54,7 @@ func TestDatesAndTimes(t *testing.T) {
 	}
 }
 
-// TestZonesOfTime uses names of time zones, whose offsets the host knows.
+// TestZonesOfTime uses names of time zones whose offsets the host knows.
 func TestZonesOfTime(t *testing.T) {
 	g := open(t, graph.Config{})
 	const paris = "datetime('2024-03-30T12:00[Europe/Paris]')"
@@ -86,7 +86,7 @@ func TestZonesOfTime(t *testing.T) {
 	}
 }
 
-// TestStoredDates writes dates, which only the library can, and reads them.
+// TestStoredDates writes dates, which only the library can do, and reads them.
 func TestStoredDates(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {
@@ -217,8 +217,8 @@ func TestControlCharactersAreNoXML(t *testing.T) {
 	}
 }
 
-// TestLoadedEdgesAreThoseOfTheLibrary asks queries of all kinds after one another: some read the
-// edges as they were loaded, others need the library's, and some change them.
+// TestLoadedEdgesAreThoseOfTheLibrary runs queries of all kinds in succession: some read the edges
+// as they were loaded, others need the library's, and some change them.
 func TestLoadedEdgesAreThoseOfTheLibrary(t *testing.T) {
 	const edges = "MATCH (x)-[e:NEXT]->(y) RETURN x.n, e.w, y.n ORDER BY x.n"
 	build := func() *graph.Graph {

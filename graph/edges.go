@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// edgeAdder adds edges to an update. It reports those whose nodes are missing, which are not
-// added, with the lines that they come from.
+// edgeAdder adds edges to an update. It does not add edges with missing nodes, but reports them
+// with their lines.
 type edgeAdder struct {
 	update *Update
 	miss   func(Edge, int) error
@@ -65,7 +65,7 @@ func (a *edgeAdder) flush() error {
 	return a.update.wait()
 }
 
-// showRDF brings the loaded facts into the property graph.
+// showRDF copies the loaded facts into the property graph.
 func (u *Update) showRDF() error {
 	if err := u.flush(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (u *Update) showRDF() error {
 	return err
 }
 
-// explainMissing says which nodes of an edge are missing.
+// explainMissing names the missing nodes of an edge.
 func (u *Update) explainMissing(e Edge) error {
 	found, err := u.Cypher("MATCH (n) WHERE n.id IN $ids RETURN DISTINCT n.id AS id",
 		map[string]any{"ids": []any{e.From, e.To}})

@@ -22,7 +22,7 @@ var manifestFile []byte
 
 var files = rustmodule.Files{Manifest: manifestFile, Code: moduleFile, Data: dataFile}
 
-// The operations, as graph/engine/src/lib.rs numbers them.
+// The operations, as numbered in graph/engine/src/lib.rs.
 const (
 	opAddNodes = iota + 1
 	opAddEdges

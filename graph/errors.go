@@ -14,17 +14,17 @@ var ErrClosed = errors.New("the graph is closed")
 // ErrReadOnly is the error of a query that would write.
 var ErrReadOnly = errors.New("the graph is read-only here")
 
-// QueryError reports a query or a file that the engine cannot read or answer.
+// QueryError reports a query or a file that the engine cannot parse or answer.
 type QueryError struct {
 	// Message is a sentence without a position.
 	Message string
-	// Line and Column count from 1. They are 0 if they are not known.
+	// Line and Column count from 1. They are 0 if unknown.
 	Line, Column int
-	// IsSyntax reports whether the text is not in its language at all.
+	// IsSyntax reports whether the text is not valid in its language at all.
 	IsSyntax bool
 }
 
-// Error gives the position, if it is known, and the message.
+// Error returns the position, if known, and the message.
 func (e *QueryError) Error() string {
 	switch {
 	case e.Line == 0:
@@ -35,12 +35,12 @@ func (e *QueryError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// LimitError reports that a call has passed one of the bounds of Config. The graph is as it
-// was before the call.
+// LimitError reports that a call exceeded one of Config's limits. The graph is as it was before
+// the call.
 type LimitError struct {
-	// Limit is the name of the field of Config: "Timeout", "Fuel", "MaxMemory", …
+	// Limit is the name of the field in Config: "Timeout", "Fuel", "MaxMemory", …
 	Limit string
-	// Value is the bound, such as "30s".
+	// Value is the limit, such as "30s".
 	Value string
 }
 
@@ -49,7 +49,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the graph's limit %s (%s) was exceeded", e.Limit, e.Value)
 }
 
-// The kinds of failures, as graph/engine/src/failure.rs numbers them.
+// The kinds of failures, as numbered in graph/engine/src/failure.rs.
 const (
 	failedSyntax = iota + 1
 	failedQuery
@@ -60,10 +60,10 @@ const (
 	failedIncomplete
 )
 
-// errIncomplete says that the engine's library needs the whole graph for a query: readyLibrary.
+// errIncomplete means that the engine's library needs the whole graph for a query: readyLibrary.
 var errIncomplete = errors.New("the engine's library does not have the whole graph")
 
-// maxMessage bounds a message in characters. An error in a query's syntax repeats the query.
+// maxMessage bounds a message in characters. A syntax error repeats the query.
 const maxMessage = 400
 
 // failure decodes the engine's report of a failure.
@@ -88,14 +88,14 @@ func failure(kind byte, d *decoder, config Config) error {
 	}
 }
 
-// The words with which a query of the other language begins.
+// The words with which queries of the other language begin.
 var (
 	sparqlWords = []string{"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "PREFIX", "BASE"}
 	cypherWords = []string{"MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH", "MERGE", "CREATE", "CALL"}
 )
 
-// hint adds to an error of syntax that the query is of another language, if its first word is one
-// of that language.
+// hint adds to a syntax error that the query is in another language, if it begins with one of that
+// language's words.
 func hint(err error, query string, words []string, isOther string) error {
 	wrong, ok := errors.AsType[*QueryError](err)
 	if !ok || !wrong.IsSyntax {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
-// A graph answers Cypher and SPARQL, and knows what follows from its facts.
+// A graph answers Cypher and SPARQL, and infers facts.
 func Example() {
 	if err := example(context.Background()); err != nil {
 		fmt.Println(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/rlmhq/rlm/graph/internal/format"
 )
 
-// Dump writes the graph without inferred facts. In a format of RDF, see [Update.RDF], it writes
-// all facts; triples and quads stream. In jsonl, json and graphml it writes the property graph.
-// Load reads each again. The notes say what the format could not hold.
+// Dump writes the graph without inferred facts. In an RDF format, see [Update.RDF], it writes all
+// facts; triples and quads stream. In jsonl, json and graphml it writes the property graph. Load
+// reads each of them. The notes report what the format could not represent.
 func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes []string, err error) {
 	f, err := format.Parse(formatName)
 	switch {
@@ -31,8 +31,8 @@ func (g *Graph) Dump(ctx context.Context, w io.Writer, formatName string) (notes
 	return notes, err
 }
 
-// DumpCSV writes the property graph in the form of Neo4j's import. The notes say what it could
-// not hold.
+// DumpCSV writes the property graph in the format of Neo4j's import. The notes report what it
+// could not represent.
 func (g *Graph) DumpCSV(ctx context.Context, nodes, edges io.Writer) (notes []string, err error) {
 	err = g.readAll(ctx, readyCypher, func(in *instance) error {
 		notes, err = format.WriteCSV(nodes, edges, sourceOf(ctx, in))
@@ -41,7 +41,7 @@ func (g *Graph) DumpCSV(ctx context.Context, nodes, edges io.Writer) (notes []st
 	return notes, err
 }
 
-// dumpRDF writes all facts but the inferred ones.
+// dumpRDF writes all facts except inferred ones.
 func (g *Graph) dumpRDF(ctx context.Context, w io.Writer, formatName string) (notes []string, err error) {
 	var e encoder
 	e.text(formatName)
@@ -66,7 +66,7 @@ func sourceOf(ctx context.Context, in *instance) format.Source {
 		Nodes: func(yield func(format.Node) error) error {
 			return each(ctx, in, opWriteNodes, func(d *decoder) error {
 				n := format.Node{ID: d.text(), Labels: d.texts()}
-				slices.Sort(n.Labels) // the engine has no order for them
+				slices.Sort(n.Labels) // the engine does not order them
 				n.Properties = d.mapping(d.length(), 0)
 				return yield(n)
 			})
@@ -97,13 +97,13 @@ func each(ctx context.Context, in *instance, operation uint32, use func(*decoder
 	return nil
 }
 
-// maxRecord bounds the bytes of a node or an edge that the engine writes.
+// maxRecord is the maximum size of a node or an edge that the engine writes, in bytes.
 const maxRecord = 64 << 20
 
-// records receives records of the codec, each with its length in four bytes.
+// records receives records of the codec, each preceded by its length in four bytes.
 type records struct {
 	use    func(*decoder) error
-	rest   []byte // of a record that is not whole
+	rest   []byte // of an incomplete record
 	failed error
 }
 

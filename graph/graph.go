@@ -1,21 +1,21 @@
-// Package graph holds knowledge graphs that snippets and programs query: property graphs by
-// Cypher, and the same facts as RDF by SPARQL, with what follows from them by OWL 2 RL.
+// Package graph holds knowledge graphs that snippets and programs query: property graphs with
+// Cypher, and the same facts as RDF with SPARQL, including inferences by OWL 2 RL.
 //
-// The engine is a WebAssembly module in this package: nothing must be installed, and a query
-// runs in a sandbox without files, sockets or a way out. A query that runs away is stopped, and
-// the graph is as it was.
+// The engine is a WebAssembly module in this package: nothing needs to be installed, and a query
+// runs in a sandbox without files, sockets or a way out. A runaway query is stopped, and the graph
+// stays unchanged.
 //
-// All writes go through Update, which keeps everything or nothing. Readers run side by
-// side, and see the state after the last update. They cannot change it: each reads a
-// copy-on-write view of the engine's memory, which is dropped afterwards.
+// All writes go through Update, which keeps all changes or none. Readers run in parallel, and see
+// the state after the last update. They cannot change it: each reads a copy-on-write view of the
+// engine's memory, which is discarded afterwards.
 //
 // # Two views of the same facts
 //
-// The property graph is the truth. In RDF, a node of type run_trace is an instance of
+// The property graph is the source of truth. In RDF, a node of type run_trace is an instance of
 // au:RunTrace, its property score is au:score, and its edge HAS_EDIT_FOR is au:hasEditFor. The
-// prefix au: is [Namespace]. Loaded RDF is seen by Cypher as well: rdf:type gives the labels, a
-// literal is a property, another fact is a relationship, and each takes the last part of its
-// IRI as its name. A node's id is its IRI, without the namespace of au:.
+// prefix au: is [Namespace]. Cypher also sees loaded RDF: rdf:type provides the labels, a literal
+// is a property, any other fact is a relationship, and the last part of each IRI is its name. A
+// node's id is its IRI, without the namespace of au:.
 package graph
 
 import (
@@ -34,35 +34,37 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Namespace is the namespace of the prefix au:, in which the property graph has its names.
+// Namespace is the namespace of the prefix au:, which contains the names of the property graph.
 const Namespace = "http://agent-utilities.dev/ontology#"
 
-// Config configures a graph. The zero value works: each bound then has the default that its
-// field names. A negative bound is an error.
+// Config configures a graph. The zero value works: each limit then has the default that its field
+// documents. A negative limit is an error.
 type Config struct {
-	// NoInference lets SPARQL see only what was loaded.
+	// NoInference limits SPARQL to what was loaded.
 	NoInference bool
 
-	// MaxRows bounds the rows of one result: 10,000. A longer result is cut and says so.
+	// MaxRows is the maximum number of rows in a result: 10,000. A longer result is truncated and
+	// reports that.
 	MaxRows int
-	// MaxBytes bounds the memory of one result: 16 MiB. A longer result is cut and says so.
+	// MaxBytes bounds the memory of a result: 16 MiB. A larger result is truncated and reports
+	// that.
 	MaxBytes int
 	// Timeout bounds one query: 30 seconds.
 	Timeout time.Duration
 	// LoadTimeout bounds one update, and the inference after it: 10 minutes.
 	LoadTimeout time.Duration
-	// Fuel bounds the loop turns of one query in the engine's machine code: 50 billion.
+	// Fuel bounds the loop iterations of one query in the engine's machine code: 50 billion.
 	Fuel uint64
-	// MaxMemory bounds the engine's memory in bytes, with the graph in it: 2 GiB. The most is
-	// 4 GiB.
+	// MaxMemory bounds the engine's memory in bytes, including the graph: 2 GiB. The maximum is 4
+	// GiB.
 	MaxMemory int64
-	// MaxPathDepth bounds what a pattern of variable length in Cypher may ask for, such as the 5
-	// of [*1..5]: 100. The engine follows a pattern without a bound for about as long.
+	// MaxPathDepth is the maximum length that a variable-length pattern in Cypher may request,
+	// such as the 5 of [*1..5]: 100. The engine follows an unbounded pattern for about as long.
 	MaxPathDepth int
-	// MaxInferred bounds the facts that may follow from the graph: 10 million.
+	// MaxInferred is the maximum number of facts inferred from the graph: 10 million.
 	MaxInferred int
 
-	// CacheDir keeps the engine's compiled code between processes. It is executed, so the
+	// CacheDir keeps the engine's compiled code between processes. The code is executed, so the
 	// directory must belong to the user alone. Empty means no cache: each process then compiles
 	// for some seconds. The first graph of a process decides.
 	CacheDir string
@@ -72,7 +74,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// withDefaults fills what is zero.
+// withDefaults fills in zero fields.
 func (c Config) withDefaults() Config {
 	c.MaxRows = cmp.Or(c.MaxRows, 10_000)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 16<<20)
@@ -119,21 +121,21 @@ type Graph struct {
 	end    context.CancelCauseFunc
 	// writing lets one writer at a time work on a copy of the state.
 	writing *semaphore.Weighted
-	// turn gives each reader one of its units, and the writer all to commit its copy, in the order
-	// of arrival.
+	// turn gives each reader one of its units, and the writer all of them to commit its copy, in
+	// order of arrival.
 	turn    *semaphore.Weighted
 	readers int64
 	// preparing joins callers that need the same views of the graph.
 	preparing singleflight.Group
-	// hasRecords says that the property graph may have more than loaded RDF.
+	// hasRecords reports that the property graph may contain more than loaded RDF.
 	hasRecords atomic.Bool
 
 	mu     sync.Mutex // guards what follows
-	state  *state     // changed by writers only
+	state  *state     // changed only by writers
 	idle   []*instance
 	ready  readiness
 	closed bool
-	// inferenceFailed is why SPARQL cannot answer, until the next update.
+	// inferenceFailed is the reason why SPARQL cannot answer until the next update.
 	inferenceFailed error
 }
 
@@ -164,7 +166,7 @@ func Open(ctx context.Context, config Config) (*Graph, error) {
 	return g, nil
 }
 
-// start lets the engine make an empty graph, the first state.
+// start makes the engine create an empty graph, the first state.
 func (g *Graph) start(ctx context.Context) error {
 	in, err := g.instantiate(ctx)
 	if err != nil {
@@ -178,7 +180,7 @@ func (g *Graph) start(ctx context.Context) error {
 	return g.state.commit(in.memory)
 }
 
-// Close frees the graph. It ends an inference, and waits for the other calls that run.
+// Close frees the graph. It ends an inference, and waits for other active calls.
 func (g *Graph) Close() error {
 	g.end(ErrClosed)
 
@@ -204,7 +206,7 @@ func (g *Graph) Close() error {
 	return nil
 }
 
-// dropIdle closes the instances that wait. Their view of the state is out of date.
+// dropIdle closes the idle instances. Their view of the state is out of date.
 func (g *Graph) dropIdle() {
 	for _, in := range g.idle {
 		in.Close()
@@ -212,7 +214,7 @@ func (g *Graph) dropIdle() {
 	g.idle = nil
 }
 
-// take returns an instance over the last state.
+// take returns an instance over the current state.
 func (g *Graph) take(ctx context.Context) (*instance, error) {
 	g.mu.Lock()
 	if g.closed {
@@ -230,7 +232,7 @@ func (g *Graph) take(ctx context.Context) (*instance, error) {
 	return g.instantiate(ctx)
 }
 
-// put takes an instance back, or closes it if it cannot return to the last state.
+// put returns an instance to the pool, or closes it if it cannot be reset to the current state.
 func (g *Graph) put(in *instance, isBroken bool) {
 	if isBroken || !in.memory.reset() {
 		in.Close()
@@ -241,7 +243,7 @@ func (g *Graph) put(in *instance, isBroken bool) {
 	g.idle = append(g.idle, in)
 }
 
-// readiness says which views of the graph are up to date in the state.
+// readiness records which views of the graph are up to date in the state.
 type readiness uint8
 
 const (
@@ -260,7 +262,7 @@ func (g *Graph) isReady(need readiness) (bool, error) {
 	return g.ready&need == need, nil
 }
 
-// read runs a query in a view of the last state.
+// read runs a query in a view of the current state.
 func (g *Graph) read(ctx context.Context, need readiness, job job) (answer []byte, err error) {
 	ask := func(in *instance) error {
 		answer, err = in.call(ctx, job)
@@ -273,8 +275,7 @@ func (g *Graph) read(ctx context.Context, need readiness, job job) (answer []byt
 	return answer, err
 }
 
-// readAll runs several queries in one view of the last state. It first makes ready what they
-// need.
+// readAll runs several queries in one view of the current state. It first prepares what they need.
 func (g *Graph) readAll(ctx context.Context, need readiness, use func(*instance) error) error {
 	for {
 		if err := g.turn.Acquire(ctx, 1); err != nil {
@@ -305,9 +306,9 @@ func (g *Graph) run(ctx context.Context, use func(*instance) error) error {
 	return err
 }
 
-// write runs use with an instance, makes its memory the new state, and the views that use
-// returns the ready ones. Readers see the old state meanwhile. After an error, the state is as it
-// was.
+// write calls use with an instance, makes the instance's memory the new state, and marks the views
+// that use returns as ready. Meanwhile, readers see the old state. After an error, the state is
+// unchanged.
 func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error)) error {
 	if err := g.writing.Acquire(ctx, 1); err != nil {
 		return err
@@ -340,7 +341,7 @@ func (g *Graph) write(ctx context.Context, use func(*instance) (readiness, error
 	return nil
 }
 
-// prepare brings views of the graph up to date. The work goes on when the caller's context ends,
+// prepare brings views of the graph up to date. The work continues when the caller's context ends,
 // because an inference may take longer than a call may: the next call finds it done.
 func (g *Graph) prepare(ctx context.Context, need readiness) error {
 	ended := g.preparing.DoChan(strconv.Itoa(int(need)), func() (any, error) {
@@ -390,8 +391,8 @@ func (g *Graph) makeReady(ctx context.Context, need readiness) error {
 	})
 }
 
-// noteFailure remembers that the inference passes its bounds, so that the next query need not
-// find out again.
+// noteFailure remembers that the inference exceeds its limits, so that the next query need not
+// repeat it.
 func (g *Graph) noteFailure(made readiness, err error) error {
 	var limit *LimitError
 	if made == readyInferred && errors.As(err, &limit) {

@@ -48,7 +48,7 @@ func load(tb testing.TB, g *graph.Graph, turtle string) {
 	}
 }
 
-// rows runs a query of Cypher and returns its rows as text.
+// rows runs a Cypher query and returns its rows as text.
 func rows(tb testing.TB, g *graph.Graph, query string, params map[string]any) string {
 	tb.Helper()
 	result, err := g.Cypher(tb.Context(), query, params)
@@ -58,7 +58,7 @@ func rows(tb testing.TB, g *graph.Graph, query string, params map[string]any) st
 	return fmt.Sprint(result.Columns, result.Rows)
 }
 
-// ask runs a query of SPARQL and returns its answer as text.
+// ask runs a SPARQL query and returns its answer as text.
 func ask(tb testing.TB, g *graph.Graph, query string) string {
 	tb.Helper()
 	a, err := g.SPARQL(tb.Context(), query)
@@ -290,7 +290,7 @@ func TestConstraintsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheOtherLanguageIsNamed gives SPARQL to Cypher, and Cypher to SPARQL.
+// TestTheOtherLanguageIsNamed passes SPARQL to Cypher, and Cypher to SPARQL.
 func TestTheOtherLanguageIsNamed(t *testing.T) {
 	g := open(t, graph.Config{})
 	for _, query := range []string{"SELECT ?x { ?x ?y ?z }", " prefix e: <http://e/> ASK { ?x e:b ?z }"} {
@@ -359,8 +359,8 @@ func TestVariablesHaveOneKind(t *testing.T) {
 	}
 }
 
-// TestPathsBeginAtIDs asks for the same paths from both ends: the engine may turn the one that
-// has an id at its end, but not the one with a name.
+// TestPathsBeginAtIDs requests the same paths from both ends: the engine may reverse the one with
+// an id at its end, but not the one with a name.
 func TestPathsBeginAtIDs(t *testing.T) {
 	g := open(t, graph.Config{})
 	err := g.Update(t.Context(), func(u *graph.Update) error {
@@ -400,8 +400,8 @@ func TestPathsBeginAtIDs(t *testing.T) {
 	}
 }
 
-// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a look at all nodes takes. A
-// condition that no index answers is the control.
+// TestAnIDAtTheEndIsFoundByItsIndex gives a query less fuel than a scan of all nodes takes. A
+// condition without an index is the control.
 func TestAnIDAtTheEndIsFoundByItsIndex(t *testing.T) {
 	g := open(t, graph.Config{Fuel: 15_000})
 	err := g.Update(t.Context(), func(u *graph.Update) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestDeepNestingEndsOneCall overflows the engine's stack in its parsers of queries, and nests RDF.
+// TestDeepNestingEndsOneCall overflows the engine's stack in its query parsers, and nests RDF.
 func TestDeepNestingEndsOneCall(t *testing.T) {
 	g := open(t, graph.Config{Timeout: 5 * time.Second, LoadTimeout: 20 * time.Second})
 	if err := g.Update(t.Context(), traces); err != nil {
@@ -39,7 +39,7 @@ func TestDeepNestingEndsOneCall(t *testing.T) {
 	expect(t, rows(t, g, "MATCH (n:run_trace) RETURN count(*) AS n", nil), "[n] [map[n:2]]")
 }
 
-// TestHalfADocumentIsRefused loads RDF/XML that ends where the engine's parser does not mind.
+// TestHalfADocumentIsRefused loads RDF/XML that ends where the engine's parser does not notice.
 func TestHalfADocumentIsRefused(t *testing.T) {
 	g := open(t, graph.Config{})
 	const half = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">` +
@@ -62,7 +62,7 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 }
 
-// TestEntitiesDoNotExplode loads XML whose entities would be a gigabyte.
+// TestEntitiesDoNotExplode loads XML whose entities would expand to a gigabyte.
 func TestEntitiesDoNotExplode(t *testing.T) {
 	g := open(t, graph.Config{MaxMemory: 256 << 20, LoadTimeout: 20 * time.Second})
 	bomb := `<?xml version="1.0"?><!DOCTYPE rdf [<!ENTITY a "` + strings.Repeat("a", 1000) + `">`
@@ -175,7 +175,7 @@ func TestDocumentsLoadInLinearTime(t *testing.T) {
 	expect(t, rows(t, g, "MATCH (n)-[:p]->(m) RETURN m.q AS q", nil), "[q] [map[q:1]]")
 }
 
-// TestADeepResultIsAnErrorOfTheQuery builds a list in a list, and so on.
+// TestADeepResultIsAnErrorOfTheQuery builds deeply nested lists.
 func TestADeepResultIsAnErrorOfTheQuery(t *testing.T) {
 	g := open(t, graph.Config{})
 	_, err := g.Cypher(t.Context(), "RETURN reduce(a = [], x IN range(1, 100) | [a]) AS deep", nil)

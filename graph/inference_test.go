@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// chain is a transitive property between so many nodes, from which many facts follow.
+// chain returns a transitive property between that many nodes, which implies many facts.
 func chain(nodes int) string {
 	var s strings.Builder
 	s.WriteString("@prefix e: <http://e/> . e:next a <http://www.w3.org/2002/07/owl#TransitiveProperty> .\n")
@@ -21,8 +21,8 @@ func chain(nodes int) string {
 	return s.String()
 }
 
-// TestAnInferenceOutlivesItsCallers asks again and again for much less time than the inference
-// takes. No caller would ever get an answer if each of them began it anew.
+// TestAnInferenceOutlivesItsCallers asks repeatedly, each time for much less time than the
+// inference takes. No caller would ever get an answer if each started it anew.
 func TestAnInferenceOutlivesItsCallers(t *testing.T) {
 	const ask = "ASK { <http://e/n0> <http://e/next> <http://e/n200> }"
 	isShort := true // the inference ended before its first caller gave up

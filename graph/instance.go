@@ -9,8 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// instance is one copy of the engine over a view of the state. After a trap only close is
-// allowed.
+// instance is a copy of the engine over a view of the state. After a trap, only close is allowed.
 type instance struct {
 	*rustmodule.Instance
 	graph    *Graph
@@ -27,7 +26,7 @@ type job struct {
 	isLoad    bool // LoadTimeout bounds it, and no fuel
 }
 
-// instantiate makes a copy of the engine over the last state.
+// instantiate makes a copy of the engine over the current state.
 func (g *Graph) instantiate(ctx context.Context) (*instance, error) {
 	memory, err := g.state.view()
 	if err != nil {
@@ -48,10 +47,10 @@ func (in *instance) start(ctx context.Context) error {
 	return nil
 }
 
-// answerExtra is the room for what an answer has besides its bounded rows.
+// answerExtra is the room for an answer besides its bounded rows, in bytes.
 const answerExtra = 4 << 20
 
-// call runs one operation and returns a copy of its answer, without the byte of success.
+// call runs one operation and returns a copy of its answer, without the success byte.
 func (in *instance) call(ctx context.Context, job job) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func (in *instance) call(ctx context.Context, job job) ([]byte, error) {
 	return answer[1:], nil
 }
 
-// explain turns the error of a call that did not return into one for the caller.
+// explain converts the error of a call that did not return for the caller.
 func (in *instance) explain(err error, isLoad bool) error {
 	config := in.graph.config
 

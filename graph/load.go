@@ -19,41 +19,41 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// LoadOptions say how Graph.Load reads files. The zero value works.
+// LoadOptions configure how Graph.Load reads files. The zero value works.
 type LoadOptions struct {
 	// Format is the format of all files: turtle, ntriples, trig, nquads, rdfxml, jsonld, jsonl,
-	// json, csv or graphml. By default, name and content of each file decide.
+	// json, csv or graphml. By default, the name and content of each file decide.
 	Format string
-	// Base resolves the relative IRIs of RDF. By default it is file:/// and the file's name.
+	// Base resolves relative IRIs in RDF. The default is file:/// and the file's name.
 	Base string
-	// Comma separates the fields of CSV, by default what the header has of comma, tab,
-	// semicolon and bar. ListComma separates labels and the elements of lists, by default a
+	// Comma separates the fields of CSV; by default, whichever of comma, tab, semicolon and bar
+	// occurs in the header. ListComma separates labels and the elements of lists, by default a
 	// semicolon.
 	Comma, ListComma rune
-	// Labels are those of nodes without a label, Type is that of edges without a type: RELATED.
+	// Labels are for nodes without a label, Type is for edges without a type, by default RELATED.
 	Labels []string
 	Type   string
-	// MaxMissing is how many edges may name a node that no file and not the graph has. They are
-	// left out and counted. By default the first is an error.
+	// MaxMissing is the maximum number of edges to nodes that neither the files nor the graph
+	// contain. Such edges are left out and counted. By default the first is an error.
 	MaxMissing int
-	// MaxBytes bounds each file, inflated: 4 GiB.
+	// MaxBytes is the maximum inflated size of each file: 4 GiB.
 	MaxBytes int64
 }
 
-// Loaded says what Graph.Load has read.
+// Loaded reports what Graph.Load read.
 type Loaded struct {
 	Files        []string // their paths
-	Nodes, Edges int      // the records of property graphs. A node may be in several
-	Missing      int      // edges that were left out, because a node of theirs is missing
-	Notes        []string // what the graph does not hold of the files, and which files were left out
+	Nodes, Edges int      // the records of property graphs. Several may describe the same node
+	Missing      int      // edges that were left out because one of their nodes is missing
+	Notes        []string // what the graph cannot represent, and which files were left out
 }
 
-// Load reads files, and folders with all files in them and below whose names end like those of
-// a graph. It does not follow links in a folder. The graph takes all files or none: the error
-// names the file, its line, and what to change.
+// Load reads files, and folders with all files in and below them that are named like graphs. It
+// does not follow links in a folder. The graph receives all files or none: the error names the
+// file and its line, and suggests a change.
 //
-// A node may stand in several places: it gets all labels and properties. An edge may come
-// before its nodes, also in another file.
+// A node may occur in several places: it receives all labels and properties. An edge may come
+// before its nodes, even in another file.
 func (g *Graph) Load(ctx context.Context, o LoadOptions, paths ...string) (Loaded, error) {
 	l := &loading{o: o, notes: map[string]int{}, headers: map[string]string{}}
 	if o.MaxBytes <= 0 {
@@ -84,9 +84,9 @@ type loading struct {
 	format  format.Format
 	files   []*source
 	dirs    []*bigtext.Dir
-	headers map[string]string // of CSV files, by the paths that they are for
+	headers map[string]string // of CSV files, by the paths to which they apply
 	notes   map[string]int
-	missing []string // the first edges that name a missing node
+	missing []string // the first edges with a missing node
 	given   givenValues
 	done    Loaded
 }
@@ -134,7 +134,7 @@ func (l *loading) find(paths []string) error {
 	return nil
 }
 
-// dropTwins leaves a file out that was named before, itself or by its folder: its edges would be
+// dropTwins leaves out a file that was named before, directly or by its folder: its edges would be
 // added twice.
 func (l *loading) dropTwins() {
 	seen := map[string]bool{}
@@ -144,7 +144,7 @@ func (l *loading) dropTwins() {
 			place, err = filepath.EvalSymlinks(place)
 		}
 		if err != nil {
-			return false // to open it says why
+			return false // opening it reports the error
 		}
 		isTwin := seen[place]
 		seen[place] = true
@@ -166,7 +166,7 @@ func cannotLoad(name string, err error) error {
 	return fmt.Errorf("cannot load %q: %w", name, err)
 }
 
-// findIn lists the files of a folder whose names end like those of a graph.
+// findIn lists the files of a folder that are named like graphs.
 func (l *loading) findIn(folder string) error {
 	dir, err := bigtext.OpenDir(folder)
 	if err != nil {
@@ -236,7 +236,7 @@ func (l *loading) load(u *Update) error {
 	return nil
 }
 
-// read opens a file, finds out its format, and calls use.
+// read opens a file, determines its format, and calls use.
 func (l *loading) read(u *Update, file *source, use func(io.Reader) error) error {
 	f, err := file.open()
 	if err != nil {
@@ -285,7 +285,7 @@ func (l *loading) loadRDF(u *Update, file *source, content io.Reader) error {
 	return u.RDF(content, string(file.format), base)
 }
 
-// baseOf returns an IRI that does not tell where the file lies.
+// baseOf returns an IRI that does not reveal the file's location.
 func baseOf(name string) string {
 	return "file:///" + strings.ReplaceAll(path.Base(filepath.ToSlash(name)), " ", "%20")
 }
@@ -308,7 +308,7 @@ func (l *loading) loadEdges(u *Update, file *source) error {
 	})
 }
 
-// miss counts an edge whose nodes are not all there.
+// miss counts an edge with missing nodes.
 func (l *loading) miss(u *Update, file *source, e Edge, line int) error {
 	where := fmt.Sprintf("line %d", line)
 	if file.format == format.JSON {
@@ -350,11 +350,11 @@ func (l *loading) options(file *source) format.Options {
 	}
 }
 
-// headerEnds are the ends of the names of files that have the header of other files.
+// headerEnds are the name endings of files that contain the header of other files.
 var headerEnds = []string{"-header", "_header"}
 
-// keepHeader reports whether a file has the header of other CSV files, as Neo4j's import allows:
-// movies-header.csv is that of movies.csv, movies-1.csv and so on.
+// keepHeader reports whether a file contains the header of other CSV files, as Neo4j's import
+// allows: movies-header.csv applies to movies.csv, movies-1.csv and so on.
 func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 	if file.format != format.CSV {
 		return false, nil
@@ -365,7 +365,7 @@ func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 	}
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return false, nil // has rows of its own
+		return false, nil // it has its own rows
 	}
 
 	found := false
@@ -384,7 +384,7 @@ func (l *loading) keepHeader(file *source, head []byte) (bool, error) {
 	return true, nil
 }
 
-// headerStem returns what the name of a file with a header begins with.
+// headerStem returns the beginning of a header file's name.
 func headerStem(name string) (string, bool) {
 	base := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), filepath.Ext(strings.TrimSuffix(name, ".gz")))
 	for _, end := range headerEnds {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// write makes a folder of files.
+// write creates a folder of files.
 func write(tb testing.TB, files map[string]string) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -113,7 +113,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestConflictsAreCounted: a property that a node has already keeps one of its values.
+// TestConflictsAreCounted checks that a property that a node already has keeps one of its values.
 func TestConflictsAreCounted(t *testing.T) {
 	g := open(t, graph.Config{})
 	dir := write(t, map[string]string{
@@ -325,7 +325,7 @@ func dump(tb testing.TB, g *graph.Graph, format string) string {
 	return out.String()
 }
 
-// TestRDFIsDumpedAndLoaded compares the facts after a way through each format.
+// TestRDFIsDumpedAndLoaded compares the facts after a round trip through each format.
 func TestRDFIsDumpedAndLoaded(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, `@prefix : <http://x/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -368,7 +368,7 @@ func TestAFileIsLoadedOnce(t *testing.T) {
 	expect(t, fmt.Sprint(len(loaded.Files), loaded.Notes), "1 [2 ×: a file was named twice, and is loaded once]")
 }
 
-// TestRDFSaysWhatItLacks writes a property graph as RDF, and facts alone.
+// TestRDFSaysWhatItLacks writes a property graph as RDF, and only facts.
 func TestRDFSaysWhatItLacks(t *testing.T) {
 	g := open(t, graph.Config{})
 	load(t, g, "@prefix e: <http://e/> . e:a a e:some_class ; e:KNOWS e:b .")

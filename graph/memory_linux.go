@@ -14,12 +14,12 @@ const (
 	guard    = 64 << 10
 )
 
-// state is the engine's memory after the last update. It lies in a memfd, of which the
-// instances have copy-on-write views.
+// state is the engine's memory after the last update. It is in a memfd, of which the instances
+// have copy-on-write views.
 type state struct {
 	file  *os.File
 	size  uint64 // of the memory in use, a whole number of wasm pages
-	limit uint64 // up to which it may grow
+	limit uint64 // to which it may grow
 }
 
 func newState(size, limit uint64) (*state, error) {
@@ -41,12 +41,12 @@ func newState(size, limit uint64) (*state, error) {
 // close frees the state. Close all views first.
 func (s *state) close() { _ = s.file.Close() } // the memory is freed in any case
 
-// memory is an instance's view of the state: a guard, the state copy-on-write, zeros up to the
+// memory is an instance's view of the state: a guard, the copy-on-write state, zeros up to the
 // limit, a guard. It never moves.
 type memory struct {
 	state   *state
 	data    []byte // between the guards, nil once freed
-	mapped  uint64 // how much of it shows the state
+	mapped  uint64 // the part that shows the state
 	used    uint64
 	refused bool // whether it would have grown beyond the limit
 }
@@ -60,7 +60,7 @@ func (s *state) view() (*memory, error) {
 	data := unsafe.Slice((*byte)(unsafe.Add(base, guard)), s.limit)
 	m := &memory{state: s, data: data, used: s.size}
 	// A load writes much fresh memory, and looks up nodes all over it: with small pages, it takes
-	// a quarter longer. A kernel without large pages refuses, and nothing is lost.
+	// a quarter longer. A kernel without large pages refuses, which does no harm.
 	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 	if err = unix.Mprotect(data, unix.PROT_READ|unix.PROT_WRITE); err == nil {
 		err = m.show(s.size)
@@ -113,12 +113,12 @@ func (m *memory) Free() {
 		return
 	}
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), -guard)
-	_ = unix.MunmapPtr(base, uintptr(len(m.data))+2*guard) // it fails only for what was never mapped
+	_ = unix.MunmapPtr(base, uintptr(len(m.data))+2*guard) // fails only for memory that was never mapped
 	m.data = nil
 }
 
-// reset drops what the instance has written. It reports false if the memory has grown: wazero
-// cannot shrink it.
+// reset discards the instance's writes. It returns false if the memory has grown: wazero cannot
+// shrink it.
 func (m *memory) reset() bool {
 	if m.used != m.state.size {
 		return false
@@ -131,10 +131,10 @@ func (m *memory) reset() bool {
 	return true
 }
 
-// commit makes a view's bytes the state, and turns the view into one of the new state.
+// commit makes a view's bytes the state, and turns the view into a view of the new state.
 //
-// First it writes what lies behind the old state, which nothing needs if this fails. The pages
-// that it overwrites then exist already, so the rest cannot run out of memory.
+// First it writes the part after the old state, which is not needed if this fails. The pages that
+// it then overwrites already exist, so the rest cannot run out of memory.
 func (s *state) commit(m *memory) error {
 	old := s.size
 	if err := s.file.Truncate(int64(m.used)); err != nil {
@@ -168,10 +168,10 @@ func (s *state) commit(m *memory) error {
 	return unix.Madvise(m.data[:m.used], unix.MADV_DONTNEED)
 }
 
-// portion is how much of a grown memory lies in it twice while it is committed.
+// portion is how much of a grown memory exists twice during a commit, in bytes.
 const portion = 16 << 20
 
-// append writes the memory behind the old state. It frees each portion that it has written.
+// append writes the memory after the old state. It frees each portion after writing it.
 func (s *state) append(m *memory, old uint64) error {
 	for start := old; start < m.used; start += portion {
 		end := min(start+portion, m.used)

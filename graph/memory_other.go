@@ -9,7 +9,7 @@ import "fmt"
 type state struct {
 	data  []byte
 	size  uint64
-	limit uint64 // up to which it may grow
+	limit uint64 // to which it may grow
 }
 
 func newState(size, limit uint64) (*state, error) {
@@ -61,7 +61,7 @@ func (m *memory) Refused() bool {
 // Free drops the memory.
 func (m *memory) Free() { m.data = nil }
 
-// reset restores the state. It reports false if the memory has grown.
+// reset restores the state. It returns false if the memory has grown.
 func (m *memory) reset() bool {
 	if m.used != m.state.size {
 		return false

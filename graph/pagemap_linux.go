@@ -6,7 +6,7 @@ import "github.com/rlmhq/rlm/internal/machine/pagemap"
 type span struct{ start, end uint64 }
 
 // changed lists the pages of a range that are private to the view. Without the kernel's page
-// table, all may be.
+// table, it lists all.
 func (m *memory) changed(start, end uint64) []span {
 	if start == end {
 		return nil
@@ -24,12 +24,12 @@ func (m *memory) changed(start, end uint64) []span {
 }
 
 const (
-	maxScanned   = 4096 // pages: a look at more takes longer than to map them anew
+	maxScanned   = 4096 // pages: scanning more takes longer than mapping them anew
 	smallestHole = 64 * pageSize
 )
 
-// written returns spans with all pages that the view has written, among few others. The other
-// pages stay mapped for the next query, which else has a page fault for each of them. It is the
+// written returns spans with all pages that the view has written, and few others. The other pages
+// stay mapped for the next query, which would otherwise take a page fault for each. It returns the
 // whole view if the kernel cannot tell or many pages are mapped.
 func (m *memory) written() []span {
 	runs, err := pagemap.PrivateOfFew(m.data[:m.used], maxScanned)
@@ -40,7 +40,7 @@ func (m *memory) written() []span {
 	var spans []span
 	for _, run := range runs {
 		if n := len(spans); n > 0 && run.Start-spans[n-1].end < smallestHole {
-			spans[n-1].end = run.End // one call for both takes less time
+			spans[n-1].end = run.End // a single call for both is faster
 		} else {
 			spans = append(spans, span{run.Start, run.End})
 		}

@@ -9,19 +9,19 @@ import (
 
 // Rows is the result of a Cypher query.
 type Rows struct {
-	// Columns are named as the query names them.
+	// Columns have the names that the query gives them.
 	Columns []string
-	// Rows have a value for each column: nil, bool, int64, float64, string, []any or
-	// map[string]any. A node is a map of id, labels and its properties, a relationship one of id,
-	// type, from, to and its properties, a path one of nodes and relationships. Dates and times
-	// are strings of ISO 8601.
+	// Rows contain a value for each column: nil, bool, int64, float64, string, []any or
+	// map[string]any. A node is a map of id, labels and its properties, a relationship a map of
+	// id, type, from, to and its properties, a path a map of nodes and relationships. Dates and
+	// times are ISO 8601 strings.
 	Rows []map[string]any
-	// Truncated says that Config.MaxRows or Config.MaxBytes has cut the rows.
+	// Truncated reports that Config.MaxRows or Config.MaxBytes truncated the rows.
 	Truncated bool
 }
 
-// Cypher runs a query that only reads. One that would write is ErrReadOnly. Other errors are
-// *QueryError and *LimitError.
+// Cypher runs a read-only query. For a query that would write, the error is ErrReadOnly. Other
+// errors are *QueryError and *LimitError.
 func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any) (*Rows, error) {
 	request, err := cypherRequest(g.config, query, params)
 	if err != nil {
@@ -37,7 +37,7 @@ func (g *Graph) Cypher(ctx context.Context, query string, params map[string]any)
 
 var constraint = lazyregexp.New(`(?i)^\s*(CREATE|DROP)\s+(OR\s+REPLACE\s+)?CONSTRAINT\b`)
 
-// errConstraint is the error of a query that the engine would not enforce.
+// errConstraint is the error for a constraint, which the engine would not enforce.
 var errConstraint = &QueryError{Message: "constraints are not supported: loads keep the id of nodes unique, " +
 	"and no other property"}
 
@@ -76,7 +76,7 @@ func decodeRows(answer []byte, config Config) (*Rows, error) {
 	return rows, d.err
 }
 
-// rows reads rows until the byte that ends them.
+// rows reads rows up to the byte that ends them.
 func (d *decoder) rows(read func() map[string]any) (rows []map[string]any, truncated bool) {
 	rows = []map[string]any{}
 	for d.err == nil {
@@ -99,28 +99,28 @@ func (d *decoder) rows(read func() map[string]any) (rows []map[string]any, trunc
 	return nil, false
 }
 
-// Answer is the answer to a SPARQL query. Its Kind says which fields count.
+// Answer is the answer to a SPARQL query. Its Kind determines which fields count.
 type Answer struct {
 	// Kind is "rows" for SELECT, "boolean" for ASK, "triples" for CONSTRUCT and DESCRIBE.
 	Kind string
 	// Columns are the variables.
 	Columns []string
-	// Rows have a value for each variable, nil if it is unbound. An IRI is its text, a blank
+	// Rows contain a value for each variable, nil if it is unbound. An IRI is its text, a blank
 	// node "_:" and its label, a literal a bool, int64, float64 or string.
 	Rows []map[string]any
-	// Boolean answers ASK.
+	// Boolean is the answer to ASK.
 	Boolean bool
-	// Triples are lines of N-Triples. A line of an inferred fact ends in the comment
-	// "# inferred".
+	// Triples are lines of N-Triples. The line of an inferred fact ends in the comment "#
+	// inferred".
 	Triples string
-	// Truncated says that Config.MaxRows or Config.MaxBytes has cut the answer.
+	// Truncated reports that Config.MaxRows or Config.MaxBytes truncated the answer.
 	Truncated bool
 }
 
-// SPARQL runs a query over the loaded facts, the property graph and what follows from them. The
-// prefixes au, owl, rdf, rdfs and xsd need not be declared, nor those of the loaded files. The
-// graph au:inferred has the inferred facts alone. Updates and LOAD are ErrReadOnly, SERVICE is
-// an error. Other errors are *QueryError and *LimitError.
+// SPARQL runs a query over the loaded facts, the property graph and their inferences. The prefixes
+// au, owl, rdf, rdfs and xsd, and those of the loaded files, need not be declared. The graph
+// au:inferred contains only the inferred facts. For updates and LOAD, the error is ErrReadOnly;
+// SERVICE is an error. Other errors are *QueryError and *LimitError.
 func (g *Graph) SPARQL(ctx context.Context, query string) (*Answer, error) {
 	var e encoder
 	e.bounds(g.config, g.config.MaxRows)
@@ -163,9 +163,9 @@ func decodeAnswer(answer []byte, config Config) (*Answer, error) {
 	return a, d.err
 }
 
-// WriteSPARQL runs a query as SPARQL does and writes the whole answer in a format of the W3C:
-// json, xml, csv or tsv for rows and truth values, and N-Triples for triples. The base resolves
-// the query's relative IRIs and may be empty. Config.Timeout bounds it, MaxRows does not.
+// WriteSPARQL runs a query as SPARQL does and writes the whole answer in a W3C format: json, xml,
+// csv or tsv for rows and truth values, and N-Triples for triples. The base resolves the query's
+// relative IRIs and may be empty. Config.Timeout bounds it, MaxRows does not.
 func (g *Graph) WriteSPARQL(ctx context.Context, w io.Writer, query, format, base string) error {
 	var e encoder
 	e.text(format)
@@ -179,9 +179,9 @@ func (g *Graph) WriteSPARQL(ctx context.Context, w io.Writer, query, format, bas
 	return err
 }
 
-// Export returns up to limit nodes of a type: the properties of each, with its id. The type
-// memory is also that of nodes labelled Memory, and "*" is every type. No limit, 0, is
-// Config.MaxRows. The second result says that there are more.
+// Export returns up to limit nodes of a type: the properties of each, including its id. The type
+// memory also includes nodes labelled Memory, and "*" means every type. A limit of 0 means
+// Config.MaxRows. The second result reports whether there are more.
 func (g *Graph) Export(
 	ctx context.Context, nodeType string, limit int,
 ) ([]map[string]any, bool, error) {
@@ -206,9 +206,9 @@ func (g *Graph) Export(
 	return rows, truncated, d.err
 }
 
-// Contradictions returns sentences about facts that cannot be true at once by OWL 2 RL, such as
-// that something is in two disjoint classes. SPARQL answers nevertheless. Without inference,
-// there are none.
+// Contradictions returns sentences about facts that cannot all be true by OWL 2 RL, such as
+// something that is in two disjoint classes. SPARQL answers nevertheless. Without inference, the
+// result is empty.
 func (g *Graph) Contradictions(ctx context.Context) ([]string, error) {
 	answer, err := g.read(ctx, readySPARQL, job{operation: opContradictions})
 	if err != nil {
@@ -219,7 +219,7 @@ func (g *Graph) Contradictions(ctx context.Context) ([]string, error) {
 	return found, d.err
 }
 
-// Count is a name and how many have it.
+// Count is a name with its number of occurrences.
 type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -229,21 +229,21 @@ type Count struct {
 type Stats struct {
 	Nodes int `json:"nodes"`
 	Edges int `json:"edges"`
-	// Labels and Types count the nodes of each label and the relationships of each type, the
-	// most frequent first.
+	// Labels and Types count the nodes of each label and the relationships of each type, most
+	// frequent first.
 	Labels []Count `json:"labels"`
 	Types  []Count `json:"types"`
-	// Triples are the facts in RDF, without the inferred ones.
+	// Triples is the number of RDF facts, without inferred ones.
 	Triples int `json:"triples"`
-	// Inferred are the facts that follow from them. IsInferred says that this is known: the
-	// first query of SPARQL computes it.
+	// Inferred is the number of inferred facts. IsInferred reports whether it is known: the first
+	// SPARQL query computes it.
 	Inferred   int  `json:"inferred"`
 	IsInferred bool `json:"is_inferred"`
-	// Prefixes are the namespaces of the prefixes that a query of SPARQL need not declare.
+	// Prefixes are the namespaces of the prefixes that a SPARQL query need not declare.
 	Prefixes map[string]string `json:"prefixes"`
 }
 
-// Stats counts what the graph holds.
+// Stats counts the contents of the graph.
 func (g *Graph) Stats(ctx context.Context) (Stats, error) {
 	answer, err := g.read(ctx, readyCypher|readyFacts, job{operation: opCount})
 	if err != nil {

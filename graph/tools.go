@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ToolOptions say what snippets may do with a graph. The zero value lets them read it.
+// ToolOptions configure what snippets may do with a graph. The zero value lets them read it.
 type ToolOptions struct {
 	// Writable lets graph_query change the graph.
 	Writable bool
@@ -26,13 +26,14 @@ type ToolOptions struct {
 	RaiseErrors bool
 }
 
-// Toolbox has the functions by which the snippets of one session or run query a graph.
+// Toolbox provides the functions with which the snippets of a session or run query a graph.
 type Toolbox struct {
 	graph   *Graph
 	options ToolOptions
 	notes   string
-	// turn lets as many calls decode and encode results as the graph runs queries at a time. A
-	// snippet may start many more calls, and a result takes several times its size meanwhile.
+	// turn limits the calls that decode and encode results to the number of queries that the graph
+	// runs at a time. A snippet may start many more calls, and a result meanwhile takes several
+	// times its size.
 	turn *semaphore.Weighted
 
 	mu      sync.Mutex
@@ -41,8 +42,8 @@ type Toolbox struct {
 }
 
 // NewToolbox makes the functions graph_query, owl_query, kg_bulk_export, magma_view and
-// ephemeral_graph_query over a graph. It counts what the graph holds now, for the prompt.
-// Close it after the session, and the graph after it.
+// ephemeral_graph_query for a graph. It counts the graph's current contents for the prompt. Close
+// it after the session, and the graph after it.
 func NewToolbox(ctx context.Context, g *Graph, o ToolOptions) (*Toolbox, error) {
 	stats, err := g.Stats(ctx)
 	if err != nil {
@@ -67,7 +68,7 @@ func (b *Toolbox) Close() error {
 }
 
 // Tools returns the functions. They check their arguments, which are hostile, and may be called
-// at the same time.
+// concurrently.
 func (b *Toolbox) Tools() []repl.Tool {
 	reads := "It only reads."
 	if b.options.Writable {
@@ -95,7 +96,7 @@ func (b *Toolbox) Tools() []repl.Tool {
 	}
 }
 
-// tool makes a function of snippets, whose failure is data or an exception.
+// tool makes a function for snippets. Its failures are data or exceptions.
 func (b *Toolbox) tool(
 	signature, doc string, call func(context.Context, arguments) (tiers.Value, error),
 ) repl.Tool {
@@ -120,11 +121,11 @@ func (b *Toolbox) inTurn(
 	}
 	defer b.turn.Release(1)
 	value, err := call()
-	return bytes.Clone(value), err // without the room to grow
+	return bytes.Clone(value), err // without spare capacity
 }
 
-// tell returns an error as data, if snippets want it so. The end of the session or of the graph
-// is an error in any case.
+// tell returns an error as data, if snippets want that. The end of the session or of the graph is
+// always an error.
 func (b *Toolbox) tell(ctx context.Context, function string, err error) (tiers.Value, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -169,8 +170,8 @@ func queryWith(
 	return encodeRows(rows.Columns, rows.Rows, rows.Truncated)
 }
 
-// runCypher runs a query. A query that reads does not wait for other readers, so only one that
-// cannot be answered by reading is run as an update.
+// runCypher runs a query. Read-only queries do not wait for other readers, so only a query that
+// cannot be answered by reading runs as an update.
 func runCypher(
 	ctx context.Context, g *Graph, cypher string, params map[string]any, isWritable bool,
 ) (rows *Rows, err error) {
@@ -199,7 +200,7 @@ func (b *Toolbox) queryScratch(ctx context.Context, args arguments) (tiers.Value
 	})
 }
 
-// The bounds of the scratch graphs of a session.
+// Limits on a session's scratch graphs.
 const (
 	maxScratch       = 8
 	maxScratchMemory = 128 << 20 // bytes of each
@@ -252,7 +253,7 @@ func (b *Toolbox) owl(ctx context.Context, args arguments) (tiers.Value, error) 
 	return encodeRows(a.Columns, a.Rows, a.Truncated)
 }
 
-// defaultExport is how many nodes kg_bulk_export returns.
+// defaultExport is the default number of nodes that kg_bulk_export returns.
 const defaultExport = 500
 
 func (b *Toolbox) export(ctx context.Context, args arguments) (tiers.Value, error) {
@@ -269,7 +270,7 @@ func (b *Toolbox) export(ctx context.Context, args arguments) (tiers.Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return encodeRows(nil, nodes, more && len(nodes) < limit) // else the snippet asked for no more
+	return encodeRows(nil, nodes, more && len(nodes) < limit) // otherwise the snippet asked for no more
 }
 
 func (b *Toolbox) view(ctx context.Context, args arguments) (tiers.Value, error) {

@@ -79,8 +79,8 @@ func TestAClosedToolboxHasNoScratchGraphs(t *testing.T) {
 	}
 }
 
-// TestSessionsShareAGraph lets sessions read while another one writes. Each reader sees whole
-// updates only.
+// TestSessionsShareAGraph lets sessions read while another one writes. Each reader sees only whole
+// updates.
 func TestSessionsShareAGraph(t *testing.T) {
 	g := couple(t)
 	writes, _ := toolsOf(t, g, graph.ToolOptions{Writable: true})

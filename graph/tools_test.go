@@ -261,7 +261,7 @@ func TestThePromptDescribesTheGraphWithinBounds(t *testing.T) {
 }
 
 // FuzzToolArguments passes hostile arguments to all tools. They answer with data, and the graph
-// is as it was.
+// stays unchanged.
 func FuzzToolArguments(f *testing.F) {
 	f.Add("graph_query", `"RETURN $a"`, `{"a": [1, {"b": null}]}`)
 	f.Add("owl_query", `"ASK {}"`, `null`)
@@ -276,7 +276,7 @@ func FuzzToolArguments(f *testing.F) {
 	_, tools := toolsOf(f, g, graph.ToolOptions{})
 	f.Fuzz(func(t *testing.T, name, first, second string) {
 		if !json.Valid([]byte(first)) || !json.Valid([]byte(second)) {
-			return // the host decodes calls before
+			return // the host decodes calls first
 		}
 		value, err := tools.Call(t.Context(), tiers.Call{
 			Function: name, Args: []tiers.Value{tiers.Value(first), tiers.Value(second)},

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// TestTreesOfQueriesAreStopped asks without a loop for 2^40 rows. The control is a query of 2^5.
+// TestTreesOfQueriesAreStopped requests 2^40 rows without a loop. The control is a query for 2^5.
 func TestTreesOfQueriesAreStopped(t *testing.T) {
 	cypher := func(depth int) string {
 		var b strings.Builder

@@ -12,7 +12,7 @@ import (
 
 // Node is a node of the property graph.
 type Node struct {
-	// ID identifies the node. It is the property id of Cypher.
+	// ID identifies the node. In Cypher, it is the property id.
 	ID string
 	// Labels are the node's types.
 	Labels []string
@@ -24,23 +24,23 @@ type Node struct {
 type Edge struct {
 	// ID may be empty.
 	ID string
-	// From and To are the ids of nodes that exist.
+	// From and To are the ids of existing nodes.
 	From, To string
 	// Type is the relationship's type, such as CAUSED_BY.
 	Type string
-	// Properties are as those of a Node.
+	// Properties are like those of a Node.
 	Properties map[string]any
 }
 
-// Update is an open update of a graph. It is valid until the function returns that was given
-// to Graph.Update.
+// Update is an open update of a graph. It is valid until the function that was given to
+// Graph.Update returns.
 type Update struct {
 	ctx      context.Context
 	instance *instance
-	// batch holds nodes or edges that the engine does not have yet, for operation.
+	// batch holds nodes or edges for operation that the engine does not have yet.
 	batch     encoder
 	operation uint32
-	running   chan reply // gets the answer of the call that the engine works on, nil if there is none
+	running   chan reply // receives the answer to the engine's current call, nil without one
 	finish    func(answer []byte) error
 	sent      int   // the bytes of all calls
 	failed    error // the first error of the engine: half of a call may have been done
@@ -52,17 +52,18 @@ type reply struct {
 	err    error
 }
 
-// batchSize is how many bytes of nodes or edges the engine gets at once.
+// batchSize is the size of a batch of nodes or edges for the engine, in bytes.
 const batchSize = 256 << 10
 
-// muchSent is how many bytes make an update a load, after which the columns that Cypher reads are
-// made at once: while the engine has its memory at hand, that takes half the time.
+// muchSent is the number of bytes that makes an update a load. After a load, the columns that
+// Cypher reads are built at once: while the engine has its memory at hand, that takes half the
+// time.
 const muchSent = 1 << 20
 
-// Update runs change, the one way to write to a graph, and keeps what it did if it returns nil.
-// Otherwise, or if the engine fails, the graph is as it was. Readers see it as it was until then.
-// Updates wait for one another, and for an inference, so change must not call methods of the
-// graph.
+// Update runs change, the only way to write to a graph, and keeps its changes if it returns nil.
+// Otherwise, or if the engine fails, the graph stays unchanged. Until then, readers see the old
+// graph. Updates wait for one another, and for an inference, so change must not call methods of
+// the graph.
 func (g *Graph) Update(ctx context.Context, change func(*Update) error) error {
 	return g.write(ctx, func(in *instance) (readiness, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, g.config.LoadTimeout,
@@ -99,7 +100,7 @@ func (u *Update) AddNode(n Node) error {
 	})
 }
 
-// AddEdge adds a relationship between nodes that exist.
+// AddEdge adds a relationship between existing nodes.
 func (u *Update) AddEdge(edge Edge) error {
 	if edge.Type == "" {
 		return fmt.Errorf("the edge from %q to %q needs a Type", edge.From, edge.To)
@@ -127,7 +128,7 @@ func (u *Update) add(operation uint32, write func(*encoder)) error {
 	return u.batch.try(write)
 }
 
-// newBatch has room for a batch, so that it need not grow.
+// newBatch returns an encoder with room for a batch, so that it need not grow.
 func newBatch() encoder { return encoder{data: make([]byte, 0, batchSize+batchSize/8)} }
 
 // try writes a record, or nothing if the record cannot be written.
@@ -141,7 +142,7 @@ func (e *encoder) try(write func(*encoder)) error {
 	return nil
 }
 
-// send passes what waits to the engine.
+// send passes the pending batch to the engine.
 func (u *Update) send() error {
 	if u.instance == nil {
 		return errors.New("the update has ended")
@@ -155,7 +156,7 @@ func (u *Update) send() error {
 	return u.start(job{operation: u.operation, request: request}, nil)
 }
 
-// flush passes what waits to the engine, and waits for it.
+// flush passes the pending batch to the engine and waits for it.
 func (u *Update) flush() error {
 	if err := u.send(); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (u *Update) flush() error {
 	return u.wait()
 }
 
-// start lets the engine work on a call, while the caller prepares the next one. When the call has
+// start makes the engine work on a call while the caller prepares the next one. When the call has
 // ended, wait passes its answer to finish, unless that is nil.
 func (u *Update) start(job job, finish func(answer []byte) error) error {
 	if err := u.wait(); err != nil {
@@ -185,7 +186,7 @@ func (u *Update) start(job job, finish func(answer []byte) error) error {
 	return nil
 }
 
-// wait waits for the call that the engine works on.
+// wait waits for the engine's current call.
 func (u *Update) wait() error {
 	if u.running == nil {
 		return u.failed
@@ -210,9 +211,9 @@ func (u *Update) call(job job) (answer []byte, err error) {
 	return answer, u.wait()
 }
 
-// RDF adds the facts of a text in a format: turtle, ntriples, trig, nquads, rdfxml or jsonld.
-// The base resolves relative IRIs and may be empty. A text may not have more than 1000 brackets
-// or elements within one another. JSON-LD with a remote context is an error: nothing is fetched.
+// RDF adds the facts of a text in a format: turtle, ntriples, trig, nquads, rdfxml or jsonld. The
+// base resolves relative IRIs and may be empty. A text may contain at most 1000 nested brackets or
+// elements. JSON-LD with a remote context is an error: nothing is fetched.
 func (u *Update) RDF(r io.Reader, formatName, base string) error {
 	if err := u.flush(); err != nil {
 		return err
@@ -233,7 +234,7 @@ func (u *Update) RDF(r io.Reader, formatName, base string) error {
 	return explainRDF(err)
 }
 
-// explainRDF says what to change in a document that was refused.
+// explainRDF adds advice to the error of a refused document.
 func explainRDF(err error) error {
 	var refused *format.DocumentError
 	switch {
@@ -250,7 +251,7 @@ func explainRDF(err error) error {
 	return err
 }
 
-// guardRDF returns the content without what a parser could not bear, and the format's own name.
+// guardRDF returns the content in a form that is safe for a parser, and the format's own name.
 func guardRDF(r io.Reader, formatName string) (io.Reader, string, error) {
 	f, err := format.Parse(formatName)
 	if err != nil {
@@ -284,7 +285,7 @@ func (u *Update) Cypher(query string, params map[string]any) (*Rows, error) {
 	return decodeRows(answer, config)
 }
 
-// LoadRDF is an Update by one RDF call.
+// LoadRDF is an Update with a single RDF call.
 func (g *Graph) LoadRDF(ctx context.Context, r io.Reader, format, base string) error {
 	return g.Update(ctx, func(u *Update) error { return u.RDF(r, format, base) })
 }

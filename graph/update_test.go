@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// addMany adds more nodes than the engine gets at once.
+// addMany adds more nodes than a batch for the engine holds.
 func addMany(u *graph.Update) error {
 	text := strings.Repeat("x", 1000)
 	for i := range 2000 {
@@ -49,7 +49,7 @@ func TestAnUpdateFailsWhileTheEngineWorks(t *testing.T) {
 	expect(t, rows(t, g, "MATCH (n) RETURN count(*) AS n", nil), "[n] [map[n:2000]]")
 }
 
-// TestAnEndedUpdateWritesNothing keeps an update longer than it is valid.
+// TestAnEndedUpdateWritesNothing keeps an update beyond its validity.
 func TestAnEndedUpdateWritesNothing(t *testing.T) {
 	g := open(t, graph.Config{})
 	var kept *graph.Update

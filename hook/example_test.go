@@ -12,7 +12,7 @@ import (
 
 func ExampleOutput() {
 	task := rlm.Task{Config: run.Config{Triggers: run.Triggers{OutputChars: 100}}}
-	answer := func(context.Context, rlm.Task) (rlm.Outcome, error) { // or engine.Answer
+	answer := func(context.Context, rlm.Task) (rlm.Outcome, error) { // or engine.Ask
 		return rlm.Outcome{Answer: []byte(`"two tests failed"`)}, nil
 	}
 	for _, output := range []string{"ok, 12 tests", strings.Repeat("a long line\n", 100)} {

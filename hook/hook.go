@@ -1,5 +1,5 @@
-// Package hook stands between a tool and the model that called it: a large output becomes the context of
-// a run, whose answer takes its place.
+// Package hook stands between a tool and the model that called it: a large output becomes the
+// context of a run, and the run's answer replaces it.
 package hook
 
 import (
@@ -20,28 +20,28 @@ const hookQuestion = "This is the output of a tool, too large to be shown. " +
 	"Report what matters in it, faithfully and with exact values: results, errors, warnings, counts. " +
 	"Quote what must be quoted."
 
-// Result is what [Output] makes of an output.
+// Result is the result of [Output].
 type Result struct {
 	// Trigger is the reason for the run. It is empty if there was none.
 	Trigger run.Trigger
-	// Text is for the model that called the tool: the output itself, or the run's answer.
-	// For a run without an answer, it has the reason and the beginning of the output.
+	// Text is for the model that called the tool: the output itself, or the run's answer. For a
+	// run without an answer, it contains the reason and the beginning of the output.
 	Text string
 	// Outcome is the outcome of the run, nil if there was none.
 	Outcome *rlm.Outcome
 }
 
-// maxResult bounds the output of a tool, in bytes.
+// maxResult is the maximum size of a tool's output, in bytes.
 const maxResult = 1 << 40
 
-// Output stands between a tool and the model that called it. A small output passes as
-// it is. A large one becomes the first context of a run, whose answer takes its place.
-// Config.Triggers of the task defines "large", and says which parts of its Signal trigger a
-// run for a small output, too. The default question asks for what matters in the output.
-// Output reads the output once, and never holds a large one in memory.
+// Output stands between a tool and the model that called it. A small output passes unchanged. A
+// large one becomes the first context of a run, and the run's answer replaces it. Config.Triggers
+// of the task defines "large", and which parts of its Signal trigger a run even for a small
+// output. The default question asks for what matters in the output. Output reads the output once,
+// and never holds a large one in memory.
 //
-// answer is usually [rlm.Engine.Ask]. It is called only if a run is triggered, so a program
-// can make its engine then.
+// answer is usually [rlm.Engine.Ask]. It is called only if a run is triggered, so a program can
+// create its engine then.
 func Output(
 	ctx context.Context, output io.Reader, task rlm.Task,
 	answer func(context.Context, rlm.Task) (rlm.Outcome, error),
@@ -76,8 +76,7 @@ func Output(
 	return hooked, err
 }
 
-// describeFailure returns the reason of a run without an answer, and the beginning of the
-// output.
+// describeFailure returns the reason for a run without an answer, and the beginning of the output.
 func describeFailure(outcome rlm.Outcome, err error, head string) string {
 	reason := outcome.Reason
 	if reason == "" && err != nil {
@@ -87,7 +86,7 @@ func describeFailure(outcome rlm.Outcome, err error, head string) string {
 		"%s. It begins:]\n%s\n", reason, cutBeginning(head))
 }
 
-// shownChars is the length of the beginning that is shown without an answer, in characters.
+// shownChars is the length, in characters, of the beginning shown without an answer.
 const shownChars = 2_000
 
 // cutBeginning returns the first characters of a text.
@@ -101,8 +100,8 @@ func cutBeginning(text string) string {
 	return text
 }
 
-// peek reads as much of an output as the threshold needs, and reports whether that is all.
-// The thresholds of t are set.
+// peek reads as much of an output as the threshold needs, and reports whether that is all. The
+// thresholds of t must be set.
 func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error) {
 	threshold := t.OutputChars
 	limit := int64(maxPassed)
@@ -113,5 +112,5 @@ func peek(output io.Reader, t run.Triggers) (head string, whole bool, err error)
 	return string(data), int64(len(data)) <= limit, err
 }
 
-// maxPassed bounds an output that passes unchanged, in bytes.
+// maxPassed is the maximum size of an output that passes unchanged, in bytes.
 const maxPassed = 64 << 20

@@ -55,8 +55,8 @@ func TestTriggersHoldAboveTheirThresholds(t *testing.T) {
 	}
 }
 
-// TestTheHookHeedsWhatItsCallerKnows: a small output goes to a run, too, if it belongs to a
-// long task or holds many nodes.
+// TestTheHookHeedsWhatItsCallerKnows checks that even a small output goes to a run if it belongs
+// to a long task or contains many nodes.
 func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	for want, signal := range map[run.Trigger]run.Signal{
 		"":             {Nodes: 1_000},
@@ -74,8 +74,8 @@ func TestTheHookHeedsWhatItsCallerKnows(t *testing.T) {
 	}
 }
 
-// TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its
-// context, and one that fails hands on the beginning, never the whole.
+// TestTheHookCondensesByARun is the hook of an engine: its run sees the output as its context, and
+// a failed run passes on the beginning, never the whole.
 func TestTheHookCondensesByARun(t *testing.T) {
 	engine := newEngine(t)
 	models, err := providers.New(providers.Options{})
@@ -148,7 +148,7 @@ func TestTheHookReadsNoMoreThanItNeedsAndLosesNothing(t *testing.T) {
 	}
 }
 
-// sizeOf returns how many bytes a context has.
+// sizeOf returns the size of a context, in bytes.
 func sizeOf(t *testing.T, c rlm.Context) int {
 	t.Helper()
 	session, err := newEngine(t).Open(t.Context(), rlm.SessionConfig{Contexts: []rlm.Context{c}})

@@ -13,37 +13,36 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// Options say how to build. The zero value works.
+// Options configure a build. The zero value works.
 type Options struct {
-	// Host is the Docker daemon, a URL as in DOCKER_HOST. Empty means the system's own
-	// socket.
+	// Host is the Docker daemon, a URL as in DOCKER_HOST. Empty means the system's own socket.
 	Host string
-	// Again builds an image that is there already.
+	// Again builds an image even if it exists.
 	Again bool
-	// Latest builds from the packages that Debian offers now, not from the locked ones. It
-	// builds an image that is there already, too.
+	// Latest builds from Debian's current packages instead of the locked ones. It also builds an
+	// image that already exists.
 	Latest bool
-	// WorkDir keeps downloads, to be used again. Empty means a temporary folder.
+	// WorkDir keeps downloads for reuse. Empty means a temporary folder.
 	WorkDir string
-	// Mirror is where Debian's packages come from, without the path "/debian". They are
-	// verified by the hashes of the lock, or with Latest by Debian's keys. Empty means
-	// Debian's own. Go's toolchain comes from where the go command takes modules.
+	// Mirror is the source of Debian's packages, without the path "/debian". They are verified by
+	// the hashes of the lock, or with Latest by Debian's keys. Empty means Debian's own mirror.
+	// Go's toolchain comes from the go command's source of modules.
 	Mirror string
-	// With are further packages of PyPI for the image python, each as NAME or NAME==VERSION.
-	// Build then makes another image, with the packages and all that these require.
+	// With are additional PyPI packages for the image python, each as NAME or NAME==VERSION. Build
+	// then makes a separate image with these packages and their dependencies.
 	With []string
 	// Name is the name of that image. Empty means the names of With, joined.
 	Name string
-	// Lock is a file with the versions and digests of the packages. Build follows it if it
-	// exists, and writes it otherwise. Empty means none. The image has it, too.
+	// Lock is a file with the versions and digests of the packages. Build follows it if it exists,
+	// and writes it otherwise. Empty means none. The image contains it, too.
 	Lock string
-	// Index is the URL of the index of packages. Empty means PyPI.
+	// Index is the URL of the package index. Empty means PyPI.
 	Index string
 	// Progress receives the messages of the build.
 	Progress io.Writer
 }
 
-// Build makes the image of a recipe, unless it is there already. The error wraps
+// Build makes the image of a recipe, unless it already exists. The error wraps
 // errors.ErrUnsupported if Options.Host cannot be used.
 func Build(ctx context.Context, r Recipe, options Options) (Image, error) {
 	docker, err := dockerapi.New(options.Host)
@@ -88,8 +87,8 @@ type imageBuild struct {
 	recipe  Recipe
 	options Options
 
-	// Of an image with further packages: the image below, what was chosen, and the names that
-	// can be imported.
+	// For an image with additional packages: the base image, the chosen packages, and the
+	// importable names.
 	base    string
 	pins    []wheels.Pin
 	modules []string
@@ -120,7 +119,7 @@ func (b *imageBuild) run(ctx context.Context) (Image, error) {
 	return built, errors.Join(err, b.docker.RemoveImage(own, draft))
 }
 
-// importLayer makes an image of what write writes.
+// importLayer makes an image from what write writes.
 func (b *imageBuild) importLayer(
 	ctx context.Context, spec dockerapi.ImageSpec, write func(*layer) error,
 ) (id string, err error) {
@@ -153,7 +152,7 @@ func (*imageBuild) writeLayer(send func(io.Reader) error, write func(*layer) err
 	return err
 }
 
-// finishSpec is the container in which an image is finished.
+// finishSpec returns the container in which an image is finished.
 func (b *imageBuild) finishSpec(draft string, facts dockerapi.Facts) (dockerapi.Spec, error) {
 	spec := b.buildSpec(draft, facts)
 	var err error
@@ -161,7 +160,7 @@ func (b *imageBuild) finishSpec(draft string, facts dockerapi.Facts) (dockerapi.
 	return spec, err
 }
 
-// buildSpec is a container of the build, which can be written.
+// buildSpec returns a writable container of the build.
 func (b *imageBuild) buildSpec(image string, facts dockerapi.Facts) dockerapi.Spec {
 	return dockerapi.Spec{
 		Image:     image,

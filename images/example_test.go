@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/images"
 )
 
-// A recipe says what an image holds before any image has been built.
+// A recipe lists the contents of an image before any image has been built.
 func ExampleFind() {
 	recipe, err := images.Find(images.Python)
 	if err != nil {

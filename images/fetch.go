@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// Where Debian's packages come from.
+// The sources of Debian's packages.
 const (
 	suite         = "trixie"
 	defaultMirror = "http://deb.debian.org"
 	snapshots     = "http://snapshot.debian.org/archive"
 )
 
-// fetchScript is the script that fetches what an image is made of, and its arguments.
+// fetchScript returns the script that fetches the parts of an image, and its arguments.
 func (b *imageBuild) fetchScript(
 	ctx context.Context, work string,
 ) (script string, args []string, err error) {
@@ -62,7 +62,7 @@ func (b *imageBuild) writeLock(ctx context.Context, work string) (string, error)
 	return name, nil
 }
 
-// fetch makes an image of what is fetched, without changes, and returns its ID.
+// fetch makes an image from the unchanged downloads, and returns its ID.
 func (b *imageBuild) fetch(ctx context.Context) (string, error) {
 	cmd, err := b.fetchCommand(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *imageBuild) fetch(ctx context.Context) (string, error) {
 		return l.addFiles(files, wantedFile(kind))
 	})
 
-	_, _ = io.Copy(io.Discard, files) // then the script ends, after an error too
+	_, _ = io.Copy(io.Discard, files) // lets the script end, even after an error
 	if waited := cmd.Wait(); waited != nil {
 		waited = fmt.Errorf("cannot fetch the files of the image %s: %w", kind, waited)
 		err = errors.Join(waited, err)

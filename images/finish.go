@@ -12,21 +12,21 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// inventory is what the finishing command says about an image.
+// inventory is the finishing command's report about an image.
 type inventory struct {
 	Version string   `json:"version"`
 	Modules []string `json:"modules"`
-	// Packages are versions by name, for a build with further packages.
+	// Packages are versions by name, for a build with additional packages.
 	Packages map[string]string `json:"packages"`
 }
 
-// maxInventory bounds what such a command says, in bytes.
+// maxInventory is the maximum size of such a report, in bytes.
 const maxInventory = 1 << 20
 
-// finishIn bounds the work of the finishing command.
+// finishIn is the maximum duration of the finishing command.
 const finishIn = 15 * time.Minute
 
-// finishCommand is the command that finishes an image in a container of the draft, and its
+// finishCommand returns the command that finishes an image in a container of the draft, and its
 // environment.
 func (r Recipe) finishCommand() (command, env []string, err error) {
 	if r.Kind == Go {
@@ -46,7 +46,7 @@ func (r Recipe) finishCommand() (command, env []string, err error) {
 	return command, []string{"LANG=C.UTF-8", "PYTHONHASHSEED=0"}, err
 }
 
-// finish runs the finishing command in the draft and makes the image of the result.
+// finish runs the finishing command in the draft and makes the image from the result.
 func (b *imageBuild) finish(
 	ctx context.Context, draft string, facts dockerapi.Facts,
 ) (built Image, err error) {
@@ -76,7 +76,7 @@ func (b *imageBuild) finish(
 	return b.describe(id, has.Version), err
 }
 
-// describe describes the image that was built.
+// describe describes the built image.
 func (b *imageBuild) describe(id, version string) Image {
 	packages, _ := b.labels()
 	return Image{
@@ -85,7 +85,7 @@ func (b *imageBuild) describe(id, version string) Image {
 	}
 }
 
-// readInventory waits for the finishing command and reads what it says.
+// readInventory waits for the finishing command and reads its report.
 func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory, err error) {
 	defer context.AfterFunc(ctx, func() { _ = box.Close() })() // ends the reading
 	said, err := io.ReadAll(io.LimitReader(box, maxInventory))
@@ -103,7 +103,7 @@ func readInventory(ctx context.Context, box *dockerapi.Container) (has inventory
 	return has, nil
 }
 
-// checkEnd reports that the script in a container, which said this, failed.
+// checkEnd returns an error if the script in a container failed after this output.
 func checkEnd(ctx context.Context, box *dockerapi.Container, said []byte) error {
 	if code, err := box.Wait(ctx); err != nil || code != 0 {
 		failed := fmt.Errorf("cannot finish the image: the finishing script ended with code %d: %.2000s",
@@ -113,7 +113,7 @@ func checkEnd(ctx context.Context, box *dockerapi.Container, said []byte) error 
 	return nil
 }
 
-// importFinished makes the image of a container that has been finished.
+// importFinished makes the image from a finished container.
 func (b *imageBuild) importFinished(
 	ctx context.Context, box *dockerapi.Container, version string,
 ) (string, error) {
@@ -136,7 +136,7 @@ func (b *imageBuild) importFinished(
 	})
 }
 
-// checkInventory reports modules that the program promises and the image lacks.
+// checkInventory reports modules that the program promises but the image lacks.
 func (r Recipe) checkInventory(has inventory) error {
 	there := map[string]bool{}
 	for _, name := range has.Modules {

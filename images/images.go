@@ -1,16 +1,16 @@
-// Package images knows the container images that snippets run in, and makes them.
+// Package images defines the container images in which snippets run, and builds them.
 //
-// An image has a recipe: what is fetched, what is left out of it, and a program that
-// finishes it. The image's name holds the recipe's hash, so this program only ever uses an
-// image that was made for it.
+// An image has a recipe: what to fetch, what to leave out, and a program that finishes it. The
+// image's name contains the recipe's hash, so this program only ever uses an image that was made
+// for it.
 //
-// The contents of the image python come from Debian's mirrors: a lock names the version and
-// the hash of each package. Those of the image go come from a Go module proxy. Neither needs
-// a registry of images, root, or a script of a package. The result has no shell and no
-// program that changes its user.
+// The contents of the image python come from Debian's mirrors: a lock pins the version and the
+// hash of each package. Those of the image go come from a Go module proxy. Neither needs an image
+// registry, root, or a package's scripts. The result has no shell and no program that changes its
+// user.
 //
-// The modules that an image has are part of this package: the router knows them before it
-// has asked any daemon.
+// The lists of an image's modules are part of this package: the router knows them without asking
+// any daemon.
 package images
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// The code that decides what is in an image is part of its recipe.
+// The code that decides the contents of an image is part of its recipe.
 //
 //go:embed python go contents.go layer.go
 var recipes embed.FS
@@ -39,20 +39,20 @@ const (
 	Go     = "go"
 )
 
-// kinds are all of them.
+// kinds lists all of them.
 var kinds = []string{Python, Go}
 
-// Recipe is how one kind of image is made.
+// Recipe describes how one kind of image is made.
 type Recipe struct {
 	// Kind is one of the kinds.
 	Kind string
 	// Name is the image's reference.
 	Name string
-	// Hash covers everything that decides what is in the image, except Options.Latest.
+	// Hash covers everything that decides the contents of the image, except Options.Latest.
 	Hash string
 	// Program is the first process of a container, by its absolute path.
 	Program string
-	// Modules are the names that can be imported, in the image python.
+	// Modules are the importable names in the image python.
 	Modules []string
 
 	packages  []string // Debian's names, of the image python
@@ -84,7 +84,7 @@ func Find(kind string) (Recipe, error) {
 	return r, nil
 }
 
-// readPython reads what only the image python has.
+// readPython reads the parts specific to the image python.
 func (r *Recipe) readPython() (err error) {
 	r.Program = "/usr/bin/python3"
 	if r.packages, err = readWords("python/packages.txt"); err != nil {
@@ -102,7 +102,7 @@ func (r *Recipe) readPython() (err error) {
 	return err
 }
 
-// readGo reads what only the image go has.
+// readGo reads the parts specific to the image go.
 func (r *Recipe) readGo() error {
 	r.Program = "/usr/lib/rlm/guest"
 	words, err := readWords("go/toolchain.txt") // a version, then architectures and sums
@@ -125,7 +125,7 @@ func readWords(name string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// hashRecipe covers the files of a recipe and those that all recipes share.
+// hashRecipe returns a hash of a recipe's files and those that all recipes share.
 func hashRecipe(kind string) (string, error) {
 	parts, err := readRecipe(kind)
 	if err != nil {
@@ -140,7 +140,7 @@ func hashRecipe(kind string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// readRecipe returns the files that decide what is in an image, sorted by name.
+// readRecipe returns the files that decide the contents of an image, sorted by name.
 func readRecipe(kind string) ([]extra, error) {
 	var parts []extra
 	err := fs.WalkDir(recipes, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -67,7 +67,7 @@ func TestRecipesAreWhole(t *testing.T) {
 	}
 }
 
-// TestTheImagePythonIsGivenTheRuntime looks at what is compiled ahead in it.
+// TestTheImagePythonIsGivenTheRuntime checks which modules are compiled ahead of time in it.
 func TestTheImagePythonIsGivenTheRuntime(t *testing.T) {
 	list, err := extras(Python)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestTheImagePythonIsGivenTheRuntime(t *testing.T) {
 	}
 }
 
-// TestTheImageGoHasAllThatItCompiles follows the imports of what is compiled in it.
+// TestTheImageGoHasAllThatItCompiles follows the imports of the code that is compiled in it.
 func TestTheImageGoHasAllThatItCompiles(t *testing.T) {
 	list, err := goSources()
 	if err != nil {
@@ -137,7 +137,7 @@ func TestAnImageThatLacksAModuleIsRefused(t *testing.T) {
 	}
 }
 
-// packages is a tar stream as packages could give it.
+// packages returns a tar stream as packages could contain it.
 func packages(t *testing.T) io.Reader {
 	t.Helper()
 	var out bytes.Buffer

@@ -11,28 +11,28 @@ import (
 
 // Image is an image of this project.
 type Image struct {
-	// Kind is what it is for.
+	// Kind is its purpose.
 	Kind string
-	// ID is its digest, to pin it by. It is empty if the image has not been built.
+	// ID is its digest, by which it can be pinned. It is empty if the image has not been built.
 	ID string
 	// Names are its references.
 	Names []string
-	// Packages are the further packages of an image python, each as NAME==VERSION.
+	// Packages are the additional packages of an image python, each as NAME==VERSION.
 	Packages []string
 	// Version is the version of what runs in it.
 	Version string
 	// Size is in bytes.
 	Size    int64
 	Created time.Time
-	// Used says that this program uses it. Others were made by another recipe.
+	// Used reports whether this program uses it. Others were made by another recipe.
 	Used bool
-	// Took is how long Build took. It is zero if the image was there already.
+	// Took is the duration of Build. It is zero if the image already existed.
 	Took time.Duration
 }
 
-// List returns the images that a Docker daemon has, and those that this program would use
-// and the daemon does not have. The host is a URL as in DOCKER_HOST; empty means the
-// system's own socket. The error wraps errors.ErrUnsupported if that host cannot be used.
+// List returns the images that a Docker daemon has, and those that this program would use but the
+// daemon lacks. The host is a URL as in DOCKER_HOST; empty means the system's own socket. The
+// error wraps errors.ErrUnsupported if that host cannot be used.
 func List(ctx context.Context, host string) ([]Image, error) {
 	docker, err := dockerapi.New(host)
 	if err != nil {
@@ -46,7 +46,7 @@ func List(ctx context.Context, host string) ([]Image, error) {
 	return describe(found)
 }
 
-// describe adds what this program knows of images.
+// describe adds this program's knowledge about images.
 func describe(found []dockerapi.Image) ([]Image, error) {
 	var list []Image
 	for _, is := range found {
@@ -67,7 +67,7 @@ func describe(found []dockerapi.Image) ([]Image, error) {
 	return list, nil
 }
 
-// describeOne adds what this program knows of one image.
+// describeOne adds this program's knowledge about an image.
 func describeOne(is dockerapi.Image) Image {
 	recipe, err := Find(is.Kind)
 	return Image{

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestTheLocksHaveEveryPackage looks at the locks of all architectures.
+// TestTheLocksHaveEveryPackage checks the locks of all architectures.
 func TestTheLocksHaveEveryPackage(t *testing.T) {
 	wanted, err := readWords("python/packages.txt")
 	if err != nil {
@@ -59,7 +59,7 @@ type archive struct {
 	*httptest.Server
 	deb   []byte
 	asked []string
-	// has says which paths are there.
+	// has reports which paths exist.
 	has func(path string) bool
 }
 
@@ -104,7 +104,7 @@ func newArchive(t *testing.T) *archive {
 	return a
 }
 
-// fetch runs fetch.sh and returns the text of the packages' file, and what it said.
+// fetch runs fetch.sh and returns the text of the packages' file, and the script's output.
 func (a *archive) fetch(t *testing.T, work, hash string) (content map[string]string, said string, err error) {
 	t.Helper()
 	lock := filepath.Join(work, "lock")

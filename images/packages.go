@@ -23,32 +23,32 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// An image with further packages is the image python, and their files in a folder of its own. No
+// An image with additional packages is the image python, with their files in a separate folder. No
 // program of the build imports them.
 
 //go:embed packages
 var packageScripts embed.FS
 
-// lockFile is where an image has their lock.
+// lockFile is the path of their lock in an image.
 const lockFile = "usr/share/rlm/packages.lock"
 
-// extendIn bounds the build of an image with further packages, their downloads included.
+// extendIn is the maximum duration of a build with additional packages, including downloads.
 const extendIn = time.Hour
 
-// glibc is the minor version of glibc 2 that Debian trixie has.
+// glibc is the minor version of glibc 2 in Debian trixie.
 const glibc = 41
 
-// maxDefaultName bounds a name that the packages give an image.
+// maxDefaultName is the maximum length of an image name derived from its packages.
 const maxDefaultName = 40
 
-// plainName are the names that a label holds. Others can be imported, but the router does not
-// know them.
+// plainName matches names that a label can contain. Others can be imported, but the router does
+// not know them.
 var plainName = lazyregexp.New(`^[A-Za-z0-9_]+$`)
 
 var validName = lazyregexp.New(`^[a-z0-9]+(?:[._-][a-z0-9]+)*$`)
 
-// Extended returns the reference of the image python with further packages that has this name.
-// The error says what a name may be.
+// Extended returns the reference of the named image python with additional packages. The error
+// describes valid names.
 func (r Recipe) Extended(name string) (string, error) {
 	if len(name) > 60 || !validName.MatchString(name) {
 		return "", fmt.Errorf("cannot name an image %q: use at most 60 lower case letters and digits, "+
@@ -79,7 +79,7 @@ func nameFor(with []string) string {
 	return fmt.Sprintf("%s-%x", strings.TrimRight(whole[:maxDefaultName-9], "-"), sum[:4])
 }
 
-// name makes the build one of the image python with further packages.
+// name makes this a build of an image python with additional packages.
 func (b *imageBuild) name() (err error) {
 	if b.recipe.Kind != Python {
 		return fmt.Errorf("cannot add Python packages to the image %s", b.recipe.Kind)
@@ -93,7 +93,7 @@ func (b *imageBuild) name() (err error) {
 	return err
 }
 
-// wanted is what was asked for, as a label holds it.
+// wanted returns the requested packages in the format of a label.
 func (b *imageBuild) wanted() string {
 	var list []string
 	for _, text := range b.options.With {
@@ -103,8 +103,7 @@ func (b *imageBuild) wanted() string {
 	return strings.Join(list, " ")
 }
 
-// checkWanted refuses an image that is there already, if other packages were asked for when it
-// was built.
+// checkWanted refuses an existing image that was built with other packages.
 func (b *imageBuild) checkWanted(with string) error {
 	if wanted := b.wanted(); with != wanted {
 		return fmt.Errorf("the image %s exists already, with %q and not %q: "+
@@ -124,8 +123,8 @@ func (b *imageBuild) buildBase(ctx context.Context) error {
 	return err
 }
 
-// extend makes the image of the image python and the packages. It needs no other container: the
-// one that says what the image python has takes the packages, too.
+// extend makes the image from the image python and the packages. It needs no other container: the
+// container that reports the contents of the image python also receives the packages.
 func (b *imageBuild) extend(ctx context.Context, facts dockerapi.Facts) (built Image, err error) {
 	if err := b.buildBase(ctx); err != nil {
 		return Image{}, err
@@ -155,7 +154,7 @@ func (b *imageBuild) extend(ctx context.Context, facts dockerapi.Facts) (built I
 	return b.describe(id, version), err
 }
 
-// install finds the packages and puts them into a container of the image python. It returns the
+// install resolves the packages and puts them into a container of the image python. It returns the
 // version of Python.
 func (b *imageBuild) install(ctx context.Context, box *dockerapi.Container) (string, error) {
 	defer context.AfterFunc(ctx, func() { _ = box.Close() })() // ends the reading
@@ -197,7 +196,7 @@ func (b *imageBuild) install(ctx context.Context, box *dockerapi.Container) (str
 	return has.Version, checkEnd(ctx, box, rest)
 }
 
-// pinPackages finds the packages, or takes those of the lock.
+// pinPackages resolves the packages, or uses those of the lock.
 func (b *imageBuild) pinPackages(ctx context.Context, has *inventory) ([]wheels.Pin, error) {
 	target := wheels.Target{
 		Python: has.Version, Glibc: glibc, Has: map[string]string{},
@@ -232,7 +231,7 @@ func (b *imageBuild) pinPackages(ctx context.Context, has *inventory) ([]wheels.
 	return pins, nil
 }
 
-// noteModules notes which modules the packages have.
+// noteModules records the modules in the packages.
 func (b *imageBuild) noteModules(tree *wheels.Tree) {
 	var names []string
 	for _, f := range tree.File {
@@ -267,9 +266,9 @@ func (b *imageBuild) addPackages(l *layer, tree *wheels.Tree) error {
 	return nil
 }
 
-// labels returns what the image says of its packages.
+// labels returns the image's labels about its packages.
 func (b *imageBuild) labels() (packages, modules string) {
-	var list, more []string // what was asked for comes first
+	var list, more []string // requested packages come first
 	for _, p := range b.pins {
 		if slices.ContainsFunc(b.options.With, func(text string) bool { return nameOf(text) == p.Name }) {
 			list = append(list, p.Name+"=="+p.Version)

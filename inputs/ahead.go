@@ -7,11 +7,12 @@ import (
 	"io"
 )
 
-// newBlockReader returns a reader of r with a buffer of so many bytes.
+// newBlockReader returns a reader of r with a buffer of size bytes.
 func newBlockReader(r io.Reader, size int) io.Reader { return bufio.NewReaderSize(r, size) }
 
-// readAhead returns a reader of what a goroutine reads from r meanwhile, so that unpacking and
-// writing run side by side. Call wait once the reader is used no more and ctx is done.
+// readAhead returns a reader of the bytes that a goroutine reads from r in advance, so that
+// unpacking and writing run in parallel. Call wait once the reader is no longer used and ctx is
+// done.
 func readAhead(ctx context.Context, r io.Reader) (ahead io.Reader, wait func()) {
 	const blocks, size = 4, 1 << 20
 	a := &aheadReader{full: make(chan block, blocks), empty: make(chan []byte, blocks)}
@@ -28,7 +29,7 @@ func readAhead(ctx context.Context, r io.Reader) (ahead io.Reader, wait func()) 
 	return a, func() { <-done }
 }
 
-// block is what one or more reads gave.
+// block is the result of one or more reads.
 type block struct {
 	data []byte
 	err  error
@@ -38,10 +39,10 @@ type aheadReader struct {
 	full  chan block
 	empty chan []byte
 	now   block
-	rest  []byte // of now
+	rest  []byte // of the current block
 }
 
-// fill reads blocks until the end of r, an error or the end of ctx.
+// fill reads blocks until r ends, fails, or ctx ends.
 func (a *aheadReader) fill(ctx context.Context, r io.Reader) {
 	defer close(a.full)
 	for {
@@ -64,7 +65,7 @@ func (a *aheadReader) fill(ctx context.Context, r io.Reader) {
 	}
 }
 
-// readBlock fills a buffer as far as r goes. A decompressor that fails on hostile bytes must not
+// readBlock fills a buffer as far as r allows. A decompressor that fails on hostile bytes must not
 // end this process.
 func readBlock(r io.Reader, buffer []byte) (n int, err error) {
 	defer func() {

@@ -17,10 +17,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxMembers bounds the entries of an archive.
+// maxMembers is the maximum number of entries in an archive.
 const maxMembers = 1_000_000
 
-// isArchive reports whether a text is a zip or tar archive by its bytes.
+// isArchive reports whether a text's bytes are a zip or tar archive.
 func isArchive(text *bigtext.Text) bool {
 	head, err := readHead(text)
 	return err == nil && (isZip(head) || isTar(head))
@@ -34,8 +34,8 @@ func isTar(head []byte) bool {
 	return len(head) >= 512 && bytes.Equal(head[257:262], []byte("ustar"))
 }
 
-// openArchive opens an archive as a folder, or a document that is a zip archive as bytes. It
-// owns the text.
+// openArchive opens an archive as a folder, or a document in a zip archive as bytes. It owns the
+// text.
 func (r *reader) openArchive(
 	ctx context.Context, text *bigtext.Text, notes []string,
 ) (tiers.Input, error) {
@@ -67,7 +67,7 @@ func (r *reader) openArchive(
 	return r.finishFolder(ctx, dir, "the archive has no files", notes)
 }
 
-// skipMember is [choice.skip] for archives, whose folders are not entered.
+// skipMember is [choice.skip] for archives, where folders are not entered.
 func (r *reader) skipMember(name string, _ bool) string {
 	if matchesAbove(r.Exclude, name) {
 		return byExclude
@@ -75,14 +75,14 @@ func (r *reader) skipMember(name string, _ bool) string {
 	return r.skipPattern(name, false)
 }
 
-// archive is a folder of the members of an archive. It implements [bigtext.DirSource].
+// archive presents the members of an archive as a folder. It implements [bigtext.DirSource].
 type archive struct {
 	text    *bigtext.Text
 	members map[string]member
 	leftOut map[string]int
 }
 
-// member is one file of an archive.
+// member is a file in an archive.
 type member struct {
 	size int64
 	open func() (io.ReadCloser, error)
@@ -97,7 +97,7 @@ const (
 	sparse       = "sparse members"
 )
 
-// add adds a file under a name as the archive has it.
+// add adds a file under its name in the archive.
 func (a *archive) add(name string, m member) error {
 	clean, ok := cleanName(name)
 	if !ok {
@@ -114,14 +114,14 @@ func (a *archive) add(name string, m member) error {
 	return nil
 }
 
-// cleanName returns the path of a member below the archive; not ok if it leads elsewhere.
+// cleanName returns the path of a member below the archive. ok is false if it leads elsewhere.
 func cleanName(name string) (string, bool) {
 	const longest = 4096
 	if name == "" || len(name) > longest || strings.ContainsRune(name, 0) {
 		return "", false
 	}
 	if !strings.Contains(name, "/") {
-		name = strings.ReplaceAll(name, `\`, "/") // as some programs of Windows write it
+		name = strings.ReplaceAll(name, `\`, "/") // some Windows programs write it that way
 	}
 	if path.IsAbs(name) || len(name) > 1 && name[1] == ':' ||
 		slices.Contains(strings.Split(name, "/"), "..") {
@@ -166,7 +166,7 @@ func (a *archive) Open(name string) (fs.File, error) {
 	return &memberFile{ReadCloser: content, name: name, left: m.size, size: m.size}, nil
 }
 
-// memberFile is an open member. It fails if there is more or less than the archive says.
+// memberFile is an open member. It fails if its size differs from the archive's entry.
 type memberFile struct {
 	io.ReadCloser
 	name string

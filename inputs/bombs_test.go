@@ -25,14 +25,14 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// bombPath names the variable of a process of this test that opens one bomb.
+// bombPath is the variable of a test process that opens one bomb.
 const bombPath = "RLM_TEST_BOMB"
 
-// mostMemory is what the host may have in memory at any time while it opens a bomb, in kB: the
-// module's 256 MiB for small files, and what a process has in any case.
+// mostMemory is the maximum memory of the host at any time while it opens a bomb, in kB: the
+// module's 256 MiB for small files, plus what any process uses.
 const mostMemory = 512 << 10
 
-// TestBombsEndInErrors opens small files that stand for very much, each in a process of its own. Each
+// TestBombsEndInErrors opens small files that expand enormously, each in its own process. Each
 // ends with an error that names the option to raise, and the memory of the host stays bounded.
 func TestBombsEndInErrors(t *testing.T) {
 	skip.Short(t, "it packs and unpacks hundreds of megabytes")
@@ -65,8 +65,8 @@ func TestBombsEndInErrors(t *testing.T) {
 	}
 }
 
-// openBomb opens a bomb with its tables. It prints the most memory that this process had, in kB, and
-// the error or the notes.
+// openBomb opens a bomb with its tables. It prints this process's peak memory, in kB, and the
+// error or the notes.
 func openBomb(path string) {
 	said := ""
 	in, err := inputs.Open(context.Background(), inputs.Options{}, path)
@@ -89,7 +89,7 @@ func openBomb(path string) {
 func makeBombs(t *testing.T) map[string][]byte {
 	t.Helper()
 	const types = `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>`
-	const most = 300 << 20 // more than any file may have unpacked
+	const most = 300 << 20 // more than any unpacked file may have
 	bombs := unzip(t, "testdata/bombs.zip")
 
 	nothing := strings.Repeat("\x00", 100<<20)
@@ -127,7 +127,7 @@ func makeBombs(t *testing.T) map[string][]byte {
 	return bombs
 }
 
-// makeZip returns a zip archive of members, whose names and contents alternate.
+// makeZip returns a zip archive of members, given as alternating names and contents.
 func makeZip(t *testing.T, members ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -147,7 +147,7 @@ func makeZip(t *testing.T, members ...string) []byte {
 	return out.Bytes()
 }
 
-// makePDF returns a PDF of one page whose content is packed.
+// makePDF returns a PDF of one page with compressed content.
 func makePDF(t *testing.T, content string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -176,7 +176,7 @@ func makePDF(t *testing.T, content string) []byte {
 	return out.Bytes()
 }
 
-// makeEndlessView returns a database with a view that has no end.
+// makeEndlessView returns a database with an endless view.
 func makeEndlessView(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.sqlite")
@@ -197,7 +197,7 @@ func makeEndlessView(t *testing.T) []byte {
 	return data
 }
 
-// zeros is a stream without end.
+// zeros is an endless stream.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

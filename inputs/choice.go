@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// choice chooses the files of one folder.
+// choice selects the files of one folder.
 type choice struct {
 	*reader
 	ignores ignores
@@ -24,7 +24,7 @@ func (c *choice) enter(root *os.Root, dir string) error {
 	return c.ignores.enter(root, dir)
 }
 
-// skip returns why a file or a folder is left out.
+// skip returns the reason why a file or a folder is left out.
 func (c *choice) skip(name string, isDir bool) string {
 	if reason := c.skipPattern(name, isDir); reason != "" {
 		return reason
@@ -35,7 +35,7 @@ func (c *choice) skip(name string, isDir bool) string {
 	return ""
 }
 
-// skipPattern is skip by the patterns of the options. A folder is entered if a file in it may be
+// skipPattern is skip for the patterns of the options. A folder is entered if a file in it may be
 // included.
 func (r *reader) skipPattern(name string, isDir bool) string {
 	switch {
@@ -61,7 +61,7 @@ func matchesAny(patterns []string, name string) bool {
 	return false
 }
 
-// matchesAbove reports whether a pattern matches a path, or a folder that it is in.
+// matchesAbove reports whether a pattern matches a path or one of its folders.
 func matchesAbove(patterns []string, name string) bool {
 	for ; name != "."; name = path.Dir(name) {
 		if matchesAny(patterns, name) {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/inputs"
 )
 
-// tree makes empty files, and files with a content: path, then content after "=".
+// tree creates empty files, and files with content: the path, then the content after "=".
 func tree(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestSeveralPathsAreOneFolder(t *testing.T) {
 	}
 }
 
-// The patterns mean what they mean to git, which says it itself.
+// The patterns mean what they mean to git, which the test runs for comparison.
 func TestIgnoredFilesAreThoseOfGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
@@ -122,7 +122,7 @@ func TestIgnoredFilesAreThoseOfGit(t *testing.T) {
 		})
 	}
 
-	// A folder that is ignored itself was asked for.
+	// An ignored folder that the user asked for.
 	if got := namesOf(t, inputs.Options{}, filepath.Join(dir, "build")); !slices.Equal(got, []string{"out"}) {
 		t.Errorf("%q", got)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// decode returns the text with its characters in UTF-8, or marks it as bytes. It owns the text.
-// A text in UTF-8 stays as it is, with a few bytes that are not.
+// decode returns the text in UTF-8, or marks it as bytes. It owns the text. A UTF-8 text stays
+// unchanged, even if a few bytes are invalid.
 func (r *reader) decode(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 	e, kind, err := r.findForm(ctx, text)
 
@@ -37,7 +37,7 @@ func (r *reader) decode(ctx context.Context, text *bigtext.Text) (*bigtext.Text,
 	return decoded, nil
 }
 
-// findForm returns the encoding of a text, nil for UTF-8, or the kind of bytes that are no text.
+// findForm returns the encoding of a text, nil for UTF-8, or the kind of bytes that are not text.
 func (r *reader) findForm(
 	ctx context.Context, text *bigtext.Text,
 ) (e encoding.Encoding, kind bigtext.Kind, err error) {
@@ -96,7 +96,7 @@ func mostlyUTF8(ctx context.Context, text *bigtext.Text) (bool, error) {
 	return more >= 4*invalid, nil
 }
 
-// takeSample returns the parts of a text in which bytes are not ASCII: lines around them, up to
+// takeSample returns the parts of a text with bytes that are not ASCII: lines around them, up to
 // 64 KiB, from the first 16 MiB after the first such byte.
 func takeSample(ctx context.Context, text *bigtext.Text) ([]byte, error) {
 	const most, window = 64 << 10, 16 << 20

@@ -73,7 +73,7 @@ func TestEncodingsAreDetected(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
 			late := strings.Repeat("plain ASCII first\n", 9000) + strings.Repeat(c.text, 40)
-			if c.want == "iso-2022-jp" { // which is found at the beginning only
+			if c.want == "iso-2022-jp" { // which is only found at the beginning
 				late = c.text
 			}
 			for _, text := range []string{c.text, late} {
@@ -180,7 +180,7 @@ func TestDamagedTextStaysUTF8(t *testing.T) {
 	}
 }
 
-// TestEncodingsHaveTheNamesOfPython: each name is the encoding that Python has under it.
+// TestEncodingsHaveTheNamesOfPython checks that each name is the encoding that it names in Python.
 func TestEncodingsHaveTheNamesOfPython(t *testing.T) {
 	for name, in := range map[string]struct{ bytes, text string }{
 		"cp932": {"\x93\xfa", "日"}, "SJIS": {"\x93\xfa", "日"}, "cp949": {"\xb0\xa1", "가"}, "cp950": {"\xa4@", "一"},

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 )
 
-// marks are the byte order marks, the longest first.
+// marks are the byte order marks, longest first.
 var marks = []struct {
 	mark     string
 	encoding encoding.Encoding
@@ -28,7 +28,7 @@ var marks = []struct {
 	{"\xfe\xff", utf16BE},
 }
 
-// detectMarked returns the encoding that a byte order mark names; nil without one.
+// detectMarked returns the encoding that a byte order mark indicates, nil without one.
 func detectMarked(head []byte) encoding.Encoding {
 	for _, m := range marks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
@@ -40,8 +40,8 @@ func detectMarked(head []byte) encoding.Encoding {
 	return nil
 }
 
-// detectWide returns the encoding of a text of two bytes for each character without a byte order
-// mark; nil if it is none.
+// detectWide returns the encoding of a text with two bytes per character and no byte order mark,
+// nil if it is not such a text.
 func detectWide(head []byte) encoding.Encoding {
 	for _, e := range []encoding.Encoding{utf16LE, utf16BE} {
 		text := countWide(head, e)
@@ -54,12 +54,12 @@ func detectWide(head []byte) encoding.Encoding {
 	return nil
 }
 
-// wideCount says what characters a text has in a wide encoding.
+// wideCount counts a text's characters in a wide encoding.
 type wideCount struct {
 	count, ascii int
-	bad          int // that do not occur in texts
+	bad          int // characters that do not occur in texts
 	ends         int // of words and lines
-	blocks       int // of 256 characters, from which they come
+	blocks       int // of 256 characters, from which the characters come
 }
 
 func countWide(b []byte, e encoding.Encoding) (n wideCount) {
@@ -114,8 +114,8 @@ func isTextual(c rune) bool {
 	return unicode.IsPrint(c) || unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)
 }
 
-// looksBinary reports whether bytes that are not UTF-8 are no text in any encoding of one or
-// more bytes, because too many of them are control characters.
+// looksBinary reports whether bytes that are not UTF-8 are not text in any encoding of one or more
+// bytes, because too many of them are control characters.
 func looksBinary(b []byte) bool {
 	control := 0
 
@@ -130,8 +130,8 @@ func looksBinary(b []byte) bool {
 	return control*50 > len(b)
 }
 
-// detectEscaped returns the encoding of ASCII that has Japanese in its beginning, with escape
-// sequences around it; nil for any other text.
+// detectEscaped returns the encoding of ASCII text that starts with Japanese inside escape
+// sequences, nil for any other text.
 func detectEscaped(head []byte) encoding.Encoding {
 	isJapanese := bytes.Contains(head, []byte("\x1b$B")) || bytes.Contains(head, []byte("\x1b$@"))
 	if isJapanese && bytes.Contains(head, []byte("\x1b(")) && decodes(head, japanese.ISO2022JP) {
@@ -140,8 +140,8 @@ func detectEscaped(head []byte) encoding.Encoding {
 	return nil
 }
 
-// isFilled reports whether most bytes of a sample that are not ASCII are FF, as in a text that
-// was damaged. No language has so many of that character in any encoding.
+// isFilled reports whether most non-ASCII bytes of a sample are FF, as in a damaged text. No
+// language uses that character so often in any encoding.
 func isFilled(sample []byte) bool {
 	filled, other := 0, 0
 
@@ -156,8 +156,9 @@ func isFilled(sample []byte) bool {
 	return filled > other
 }
 
-// detectNarrow returns the likeliest encoding of a sample that is neither UTF-8 nor wide. It is
-// windows-1252 where the sample says nothing; nil if the sample is not text in any.
+// detectNarrow returns the likeliest encoding of a sample that is neither UTF-8 nor wide. The
+// result is windows-1252 where the sample does not decide, and nil if it is not text in any
+// encoding.
 func detectNarrow(sample []byte) encoding.Encoding {
 	likely := guessScript(sample)
 	if likely == nil {
@@ -172,7 +173,7 @@ func detectNarrow(sample []byte) encoding.Encoding {
 	return likely
 }
 
-// guessScript returns the encoding of a text in any but the Latin script, nil if it has none.
+// guessScript returns the encoding of a text in a script other than Latin, nil if it has none.
 func guessScript(sample []byte) encoding.Encoding {
 	defer ignorePanic()
 
@@ -187,14 +188,13 @@ func guessScript(sample []byte) encoding.Encoding {
 	return nil
 }
 
-// isLatin are encodings that the first detector mistakes for one another.
+// isLatin are encodings that the first detector confuses.
 var isLatin = map[string]bool{
 	"iso-8859-1": true, "iso-8859-2": true, "iso-8859-9": true, "iso-8859-13": true, "macintosh": true,
 	"windows-1250": true, "windows-1252": true, "windows-1254": true, "windows-1257": true,
 }
 
-// guessLanguage returns the encoding that is usual for the language of a text in the Latin or
-// the Arabic script.
+// guessLanguage returns the usual encoding for the language of a text in Latin or Arabic script.
 func guessLanguage(sample []byte) encoding.Encoding {
 	defer ignorePanic()
 	guess, err := languages.NewTextDetector().DetectBest(sample)
@@ -219,8 +219,8 @@ func guessLanguage(sample []byte) encoding.Encoding {
 	return nil
 }
 
-// countAccents counts the different bytes of a sample that are not ASCII. One alone says nothing
-// about the language: of those that fit equally well, the detector names any.
+// countAccents counts the distinct non-ASCII bytes of a sample. One alone does not indicate a
+// language: of those that match equally well, the detector names an arbitrary one.
 func countAccents(sample []byte) (n int) {
 	var seen [256]bool
 	for _, c := range sample {
@@ -235,8 +235,8 @@ func countAccents(sample []byte) (n int) {
 // ignorePanic keeps a detector that fails on hostile bytes from harming this process.
 func ignorePanic() { _ = recover() }
 
-// decodes reports whether nearly all of a sample is text in an encoding. The sample may be cut
-// within a character.
+// decodes reports whether nearly all of a sample is text in an encoding. The sample may end in the
+// middle of a character.
 func decodes(sample []byte, e encoding.Encoding) bool {
 	text, err := e.NewDecoder().Bytes(sample)
 	if err != nil || len(text) == 0 {

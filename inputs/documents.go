@@ -24,15 +24,15 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// document is how a file is read as a document, and what it seems to be.
+// document describes how to read a file as a document, and its apparent kind.
 type document struct {
 	kind       documents.Kind
 	shown      bigtext.Kind
 	isWorkbook bool // its parts are sheets
 }
 
-// byExtension are the documents whose content alone does not say what they are: texts of their
-// own kind, and containers.
+// byExtension are the documents that their content alone does not identify: texts with their own
+// syntax, and containers.
 var byExtension = map[string]documents.Kind{
 	".eml": documents.Mail, ".mbox": documents.Mailbox, ".mbx": documents.Mailbox,
 	".html": documents.HTML, ".htm": documents.HTML, ".xhtml": documents.HTML,
@@ -54,15 +54,15 @@ var (
 	pdfMark = []byte("%PDF-")
 	oleMark = []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
-	// mailStart is how messages begin that lie in files of any name.
+	// mailStart matches the beginning of messages in files with any name.
 	mailStart = lazyregexp.New(`(?i)^(return-path|delivered-to|received|mime-version|from|date): ?\S`)
 	mailField = lazyregexp.New(`(?im)^(message-id|subject|date): ?\S`)
 	mboxStart = lazyregexp.New(`^From \S+ .*\d\d:\d\d:\d\d.*\r?\n[A-Za-z-]+: `)
 	htmlStart = lazyregexp.New(`(?i)^(\xef\xbb\xbf)?\s*(<!doctype html|<html[\s>])`)
 )
 
-// findDocument returns how a file is read as a document, by its beginning and then its name;
-// nil if it is none.
+// findDocument returns how to read a file as a document, based on its beginning and then its name;
+// nil if it is not a document.
 func findDocument(name string, head []byte) *document {
 	extension := strings.ToLower(filepath.Ext(name))
 	named := byExtension[extension]
@@ -78,7 +78,7 @@ func findDocument(name string, head []byte) *document {
 	case bytes.HasPrefix(head, []byte(`{\rtf`)):
 		return &document{kind: documents.RTF, shown: "rtf"}
 	case looksBinary(head):
-		return nil // a text in UTF-16 is one of those, too, and decoded as such
+		return nil // a UTF-16 text is one of those, too, and decoded as such
 	case named == documents.Notebook && bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return &document{kind: named, shown: "ipynb"}
 	case named == documents.HTML, extension == "" && htmlStart.Match(head):
@@ -91,7 +91,7 @@ func findDocument(name string, head []byte) *document {
 	return nil
 }
 
-// findZipped returns the document that a zip archive is; nil if it is none.
+// findZipped returns the document in a zip archive, nil if it is not a document.
 func findZipped(named documents.Kind, extension string, head []byte) *document {
 	shown := showContainer(named == documents.Zip, extension, head)
 	if named != documents.Zip && byExtension["."+string(shown)] != documents.Zip {
@@ -100,7 +100,8 @@ func findZipped(named documents.Kind, extension string, head []byte) *document {
 	return &document{kind: documents.Zip, shown: shown}
 }
 
-// showContainer returns what a container seems to hold, by its beginning and then its name.
+// showContainer returns the apparent kind of a container, based on its beginning and then its
+// name.
 func showContainer(isNamed bool, extension string, head []byte) bigtext.Kind {
 	switch found := findKind(head); {
 	case found != "" && found != "zip" && found != "ole":
@@ -111,9 +112,9 @@ func showContainer(isNamed bool, extension string, head []byte) bigtext.Kind {
 	return "ole"
 }
 
-// convert makes the text of a document from its bytes, and says of what. A document that has
-// none to give stays as it is, which the notes say. It owns the text. It returns a nil document
-// for any other file.
+// convert converts a document to text, and returns the document. A document without text stays
+// unchanged, and a note reports that. It owns the text. For any other file, it returns a nil
+// document.
 func (r *reader) convert(
 	ctx context.Context, text *bigtext.Text,
 ) (*bigtext.Text, *document, []string, error) {
@@ -146,7 +147,7 @@ func (r *reader) convert(
 	return made, found, describeDocument(found, about), nil
 }
 
-// keep leaves a document as it is, because of a problem.
+// keep leaves a document unchanged because of a problem.
 func (r *reader) keep(text *bigtext.Text, found *document, problem error) (
 	*bigtext.Text, *document, []string, error,
 ) {
@@ -188,7 +189,7 @@ func (r *reader) convertAs(
 	return made, about, nil
 }
 
-// spool returns the text that write makes of another one, within the limits of unpacked bytes.
+// spool returns the text that write makes from another one, within the limits on unpacked bytes.
 func (r *reader) spool(
 	ctx context.Context, from *bigtext.Text, write func(ctx context.Context, out io.Writer) error,
 ) (*bigtext.Text, error) {
@@ -218,15 +219,15 @@ func (r *reader) spool(
 	return made, nil
 }
 
-// The bounds of what is converted of a folder before a snippet runs: bytes of documents, and when
-// the last conversion may begin.
+// Limits on the conversion of a folder before a snippet runs: bytes of documents, and the latest
+// time at which a conversion may begin.
 const (
 	mostConverted = 256 << 20
 	lastConverted = time.Minute
 )
 
-// convertMembers converts documents of a folder side by side, and returns sentences on what could
-// not be read in them. Texts that took long are kept, so that a snippet gets them at once.
+// convertMembers converts documents of a folder in parallel, and returns sentences about
+// unreadable parts. Texts that took long are kept, so that a snippet receives them at once.
 func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -259,8 +260,8 @@ func (r *reader) convertMembers(ctx context.Context, dir *bigtext.Dir, names []s
 	return limitNotes(append(slices.Concat(notes...), rest...)), err
 }
 
-// convertMember converts a document and returns what could not be read in it. A snippet that uses
-// the document gets errors again.
+// convertMember converts a document and returns sentences about unreadable parts. A snippet that
+// uses the document receives errors again.
 func (r *reader) convertMember(ctx context.Context, dir *bigtext.Dir, name string) []string {
 	text, err := dir.Bytes(ctx, name)
 	if err != nil {
@@ -272,7 +273,7 @@ func (r *reader) convertMember(ctx context.Context, dir *bigtext.Dir, name strin
 	}
 	defer text.Close()
 	if found != nil && !text.IsBinary() {
-		notes = notes[1:] // which says that it was converted
+		notes = notes[1:] // the first reports the conversion
 	}
 	for i := range notes {
 		notes[i] = name + ": " + notes[i]
@@ -280,7 +281,7 @@ func (r *reader) convertMember(ctx context.Context, dir *bigtext.Dir, name strin
 	return notes
 }
 
-// limitNotes leaves the first notes, and counts the others.
+// limitNotes keeps the first notes and counts the others.
 func limitNotes(notes []string) []string {
 	const most = 20
 	if len(notes) <= most {
@@ -289,8 +290,8 @@ func limitNotes(notes []string) []string {
 	return append(notes[:most:most], humanize.Comma(int64(len(notes)-most))+" more notes on documents")
 }
 
-// tellWhile tells the progress about every second until stop is called, and ever more seldom
-// while it is the same.
+// tellWhile reports progress about every second until stop is called, and ever less often while it
+// stays the same.
 func (r *reader) tellWhile(what func() string) (stop func()) {
 	if r.Progress == nil {
 		return func() {}
@@ -325,7 +326,7 @@ func (r *reader) tellWhile(what func() string) (stop func()) {
 	}
 }
 
-// documentOptions returns where code and texts are kept.
+// documentOptions returns the locations of cached code and texts.
 func (r *reader) documentOptions() documents.Options {
 	o := documents.Options{Progress: r.Progress, Bounds: r.bounds()}
 	dir, err := codecache.Find(r.CacheDir)
@@ -335,7 +336,7 @@ func (r *reader) documentOptions() documents.Options {
 	return o
 }
 
-// boundedWriter ends with an error at the limits of unpacked bytes.
+// boundedWriter fails at the limits on unpacked bytes.
 type boundedWriter struct {
 	*reader
 	target io.Writer
@@ -356,7 +357,7 @@ func (r *reader) bounds() rustmodule.Bounds {
 	return rustmodule.Bounds{MaxUnpacked: r.MaxUnpacked, MaxRatio: r.MaxRatio}
 }
 
-// explainLimit says which limit a file of a size has passed, and what raises it.
+// explainLimit explains which limit a file of a size exceeded, and how to raise it.
 func (r *reader) explainLimit(err error, size int64) error {
 	passed, ok := errors.AsType[*rustmodule.LimitError](err)
 	unpacked, memory := r.bounds().Unpacked(size), r.bounds().Memory(size)
@@ -381,7 +382,7 @@ func (r *reader) explainLimit(err error, size int64) error {
 	return fmt.Errorf("%w: it takes too long, which suggests a malicious file", bigtext.ErrTooLarge)
 }
 
-// describeDocument returns sentences on what a text was made of.
+// describeDocument returns sentences about a text's origin.
 func describeDocument(found *document, about *documents.Description) []string {
 	note := fmt.Sprintf("converted from %s to Markdown", found.shown)
 	if about.Noun != "" {

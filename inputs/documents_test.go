@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// samples returns small documents of other programs.
+// samples returns small documents made by other programs.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
 	return unzip(t, "../internal/data/documents/testdata/libreoffice.zip")
@@ -160,7 +160,7 @@ func TestDocumentsCanBeKept(t *testing.T) {
 	}
 }
 
-// TestTheTextOfADocumentIsBounded converts a page whose text passes the limit.
+// TestTheTextOfADocumentIsBounded converts a page whose text exceeds the limit.
 func TestTheTextOfADocumentIsBounded(t *testing.T) {
 	o := inputs.Options{MaxUnpacked: 1 << 20}
 	_, err := read(t, o, "a.html", bytes.Repeat([]byte("<p>word"), 300_000))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Unicode encodings. Those with an order of bytes skip a mark of that order.
+// Unicode encodings. Those with a byte order skip a mark of that order.
 var (
 	utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 	utf16BE = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
@@ -21,7 +21,7 @@ var (
 	utf32BE = utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
 )
 
-// encodings are names that the indexes lack, or take for another encoding than Python does.
+// encodings are names that the indexes lack, or resolve differently than Python does.
 var encodings = map[string]encoding.Encoding{
 	"utf8": unicode.UTF8, "utf8sig": unicode.UTF8BOM, "ascii": charmap.Windows1252,
 	"utf16": utf16LE, "utf16le": utf16LE, "utf16be": utf16BE,
@@ -32,7 +32,7 @@ var encodings = map[string]encoding.Encoding{
 	"macroman": charmap.Macintosh,
 }
 
-// aliases are names of encodings that the indexes know by another one.
+// aliases are names of encodings that the indexes know by another name.
 var aliases = map[string]string{
 	"sjis": "shift_jis", "shiftjis": "shift_jis", "cp932": "shift_jis", "ms932": "shift_jis",
 	"eucjp": "euc-jp", "euckr": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "cp950": "big5",
@@ -41,7 +41,7 @@ var aliases = map[string]string{
 	"big5hkscs": "big5-hkscs", "cp858": "ibm00858", "cp1140": "ibm01140",
 }
 
-// findEncoding returns the encoding of a name, as IANA, Python or a browser names it.
+// findEncoding returns an encoding by the name that IANA, Python or a browser uses.
 func findEncoding(name string) (encoding.Encoding, error) {
 	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name))
 	if e, ok := encodings[plain]; ok {

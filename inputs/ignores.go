@@ -15,8 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/openfile"
 )
 
-// ignores knows what the files .gitignore of a Git repository name. The zero value knows
-// nothing.
+// ignores contains the rules of a Git repository's .gitignore files. The zero value has none.
 type ignores struct {
 	inGit bool
 	above []string // the folders between the top of the repository and the opened one
@@ -24,14 +23,14 @@ type ignores struct {
 	count int
 }
 
-// Bounds of one file .gitignore, in bytes, and of the patterns of a repository.
+// Limits on a .gitignore file, in bytes, and on the patterns of a repository.
 const (
 	maxIgnoreFile = 1 << 20
 	maxPatterns   = 20_000
 )
 
-// open finds the repository of a folder, if it is in one, and reads the patterns above the
-// folder. They hold no more if they name the folder itself: it was asked for.
+// open finds the repository of a folder, if it is in one, and reads the patterns above the folder.
+// Patterns that match the folder itself do not apply: the user asked for it.
 func (g *ignores) open(folder string) error {
 	folder, err := absolute(folder)
 	if err != nil {
@@ -62,7 +61,7 @@ func (g *ignores) open(folder string) error {
 	return nil
 }
 
-// findRepository returns the nearest folder with .git, empty if there is none.
+// findRepository returns the nearest folder that contains .git, empty if there is none.
 func findRepository(folder string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
@@ -111,7 +110,7 @@ func (g *ignores) enter(root *os.Root, dir string) error {
 	return err
 }
 
-// patternsOf returns the patterns that hold in a folder.
+// patternsOf returns the patterns that apply in a folder.
 func (g *ignores) patternsOf(dir string) []ignorePattern {
 	for {
 		if patterns, ok := g.known[dir]; ok || dir == "." {
@@ -129,8 +128,8 @@ func split(dir string) []string {
 	return strings.Split(dir, "/")
 }
 
-// read adds the patterns of a file to those of the folders above it. A file that is not there,
-// or is a link out of the folder, has none.
+// read adds the patterns of a file to those of the folders above it. A missing file, or a link out
+// of the folder, has none.
 func (g *ignores) read(
 	root *os.Root, name string, domain []string, above []ignorePattern,
 ) ([]ignorePattern, error) {
@@ -166,7 +165,7 @@ func (g *ignores) read(
 	return patterns, nil
 }
 
-// match reports whether a file or a folder is ignored. The folders above it are not.
+// match reports whether a file or a folder is ignored. The folders above it must not be.
 func (g *ignores) match(name string, isDir bool) bool {
 	if !g.inGit {
 		return false
@@ -177,7 +176,7 @@ func (g *ignores) match(name string, isDir bool) bool {
 	return isIgnored(g.patternsOf(path.Dir(name)), path.Join(append(slices.Clone(g.above), name)...), isDir)
 }
 
-// ignorePattern is one line of a file .gitignore.
+// ignorePattern is a line of a .gitignore file.
 type ignorePattern struct {
 	glob      string // for doublestar
 	domain    string // the folder of the file, with a slash; empty at the top
@@ -185,7 +184,7 @@ type ignorePattern struct {
 	forDirs   bool // for folders only
 }
 
-// parseIgnore parses a line. Not ok is a line without a pattern.
+// parseIgnore parses a line. ok is false if the line has no pattern.
 func parseIgnore(line, domain string) (p ignorePattern, ok bool) {
 	line = trimSpaces(strings.TrimRight(line, "\r\n"))
 	if strings.HasPrefix(line, "#") {
@@ -220,7 +219,7 @@ func trimSpaces(line string) string {
 	return trimmed
 }
 
-// isIgnored reports what the last pattern that matches a path in the repository says.
+// isIgnored reports the result of the last pattern that matches a path in the repository.
 func isIgnored(patterns []ignorePattern, name string, isDir bool) bool {
 	for _, p := range slices.Backward(patterns) {
 		rest, ok := strings.CutPrefix(name, p.domain)

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// read opens bytes as a file of that name.
+// read opens bytes as a file with that name.
 func read(t *testing.T, o inputs.Options, name string, data []byte) (tiers.Input, error) {
 	t.Helper()
 	in, err := inputs.Read(t.Context(), o, name, bytes.NewReader(data), 1<<30)
@@ -52,7 +52,7 @@ func read(t *testing.T, o inputs.Options, name string, data []byte) (tiers.Input
 	return in, err
 }
 
-// contentOf returns what snippets see of a text.
+// contentOf returns a text as snippets see it.
 func contentOf(t *testing.T, text tiers.Text) string {
 	t.Helper()
 	data, err := io.ReadAll(io.NewSectionReader(text, 0, text.Size()))
@@ -62,7 +62,7 @@ func contentOf(t *testing.T, text tiers.Text) string {
 	return string(data)
 }
 
-// filesOf returns what snippets see of a folder.
+// filesOf returns a folder as snippets see it.
 func filesOf(t *testing.T, in tiers.Input) map[string]string {
 	t.Helper()
 	dir, ok := in.Dir.(*bigtext.Dir)
@@ -172,7 +172,7 @@ func TestHostileCompressedFilesEndInErrors(t *testing.T) {
 		"cut":       {inputs.Options{}, long[:len(long)-9], "it is cut short"},
 		"damaged":   {inputs.Options{}, damaged, "cannot unpack"},
 		"no stream": {inputs.Options{}, []byte("\x1f\x8b\x08"), "cannot unpack"},
-		// A frame that wants a window of 2 GiB.
+		// A frame that requests a window of 2 GiB.
 		"window":  {inputs.Options{}, []byte("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"), "more than 128 MiB of memory"},
 		"nothing": {inputs.Options{}, packed(t, "gzip", nil), "contains no data"},
 	} {

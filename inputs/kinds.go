@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// findKind returns the kind of bytes that are no text by their beginning, such as "png" or
-// "sqlite"; empty for text and for unknown bytes.
+// findKind returns the kind of bytes that are not text, based on their beginning, such as "png" or
+// "sqlite"; empty for text and unknown bytes.
 func findKind(head []byte) bigtext.Kind {
 	if bytes.HasPrefix(head, []byte("%PDF-")) {
 		return "pdf" // some are ASCII
@@ -37,16 +37,16 @@ func findKind(head []byte) bigtext.Kind {
 	return kind
 }
 
-// binaryPart is the name of a part that only xlsb has. Writers begin with different ones.
+// binaryPart matches a part that only xlsb files contain. Writers begin with different parts.
 var binaryPart = lazyregexp.New(`xl/(_rels/workbook|workbook|worksheets/\w+)\.bin`)
 
-// The kinds of bytes that are a table.
+// The kinds of bytes that contain a table.
 const (
 	kindArrow   bigtext.Kind = "arrow"
 	kindParquet bigtext.Kind = "parquet"
 )
 
-// isArrow reports whether bytes are a file or a stream of Arrow. A stream begins with the length of
+// isArrow reports whether bytes are an Arrow file or stream. A stream begins with the length of
 // its schema.
 func isArrow(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("ARROW1\x00\x00")) {

@@ -16,7 +16,7 @@ import (
 
 func formatBytes(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
-// describeText returns sentences on what the characters of a text do not show.
+// describeText returns sentences about properties that a text's characters do not show.
 func describeText(ctx context.Context, text *bigtext.Text) []string {
 	if text.IsBinary() {
 		return []string{fmt.Sprintf("it is not text but %s of type %s: snippets get the bytes",
@@ -33,8 +33,8 @@ func describeText(ctx context.Context, text *bigtext.Text) []string {
 	return []string{note}
 }
 
-// countReplaced returns how many characters of a decoded text stand for bytes that its encoding
-// does not have. It ignores errors, because a snippet that uses the text gets them again.
+// countReplaced returns the number of characters in a decoded text that replace invalid bytes. It
+// ignores errors, because a snippet that uses the text receives them again.
 func countReplaced(ctx context.Context, text *bigtext.Text) int64 {
 	length, err := text.Len(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func plural(n int64, noun string) string {
 	return humanize.Comma(n) + " " + noun + "s"
 }
 
-// describeLeftOut returns a sentence on what was left out, nil if nothing was.
+// describeLeftOut returns a sentence about what was left out, nil if nothing was.
 func describeLeftOut(counts map[string]int) []string {
 	var parts []string
 
@@ -67,18 +67,18 @@ func describeLeftOut(counts map[string]int) []string {
 	return []string{"left out: " + strings.Join(parts, ", ")}
 }
 
-// asDocument is what a file of a folder is that is converted.
+// asDocument describes a converted file of a folder.
 const asDocument = "converted to Markdown, with the files themselves in .bytes"
 
-// How many files of a folder are looked at before a snippet runs, at most. Each file of a server
-// costs a request.
+// The maximum number of a folder's files that are examined before a snippet runs. Each file of a
+// server costs a request.
 const (
 	mostSurveyed       = 2_000
 	mostSurveyedRemote = 100
 )
 
-// survey looks at the first bytes of the files of a folder, and returns sentences on those that
-// are not UTF-8.
+// survey examines the first bytes of a folder's files, and returns sentences about those that are
+// not UTF-8.
 func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, err error) {
 	kinds := map[string][]string{}
 	names := dir.Names()
@@ -115,8 +115,8 @@ func (r *reader) survey(ctx context.Context, dir *bigtext.Dir) (notes []string, 
 	return notes, nil
 }
 
-// look returns what a file of a folder is, if it is not UTF-8. It ignores errors, because a
-// snippet that uses the file gets them again.
+// look describes a file of a folder that is not UTF-8. It ignores errors, because a snippet that
+// uses the file receives them again.
 func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string {
 	size, err := dir.Size(name)
 	if err != nil || size == 0 {
@@ -129,7 +129,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	defer file.Close()
 
 	head := make([]byte, min(headSize, size))
-	n, _ := readBlock(file, head) // what there is
+	n, _ := readBlock(file, head) // as much as there is
 	if p := findPacking(head[:n]); p != nil {
 		if p.isDamaged(head[:n], int64(n) == size) {
 			return "damaged, so that it cannot be unpacked from " + p.name
@@ -158,7 +158,7 @@ func (r *reader) look(ctx context.Context, dir *bigtext.Dir, name string) string
 	return ""
 }
 
-// cutCharacter removes a character that the end of the head may have cut.
+// cutCharacter removes a character that may be incomplete at the end of the head.
 func cutCharacter(head []byte, isCut bool) []byte {
 	if !isCut {
 		return head

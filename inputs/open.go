@@ -16,11 +16,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Open opens one context. A single path of a file gives a text, or a folder if the file is an
-// archive. A folder, a pattern such as "logs/*.gz" and several paths give a folder; its names
-// are relative to the deepest folder that holds all of them. A pipe is copied, and so is the file
-// of an address such as "https://example.com/app.log" or "s3://bucket/app.log". An address of S3
-// that ends in a slash, or is a pattern, gives a folder, whose files are copied when they are used.
+// Open opens one context. A single path of a file returns a text, or a folder if the file is an
+// archive. A folder, a pattern such as "logs/*.gz" or several paths return a folder; its names are
+// relative to the deepest folder that contains all of them. A pipe is copied, as is the file at an
+// address such as "https://example.com/app.log" or "s3://bucket/app.log". An S3 address that ends
+// in a slash, or is a pattern, returns a folder, with files that are copied when they are used.
 //
 // The files must not change while the input is in use. Close the input after the sandbox.
 func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) {
@@ -45,8 +45,8 @@ func Open(ctx context.Context, o Options, paths ...string) (tiers.Input, error) 
 	return r.openOne(ctx, paths[0])
 }
 
-// Read opens a stream as the content of a file with that name. It copies at most limit bytes.
-// It does not interrupt a Read that blocks: close the stream for that.
+// Read opens a stream as the content of a file with that name. It copies at most limit bytes. It
+// does not interrupt a Read that blocks: close the stream for that.
 func Read(ctx context.Context, o Options, name string, stream io.Reader, limit int64) (tiers.Input, error) {
 	r, err := newReader(o)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *reader) openOne(ctx context.Context, path string) (tiers.Input, error) 
 	return r.openText(ctx, text)
 }
 
-// readPipe copies what a pipe gives. It waits for a writer, and ends with ctx.
+// readPipe copies the data from a pipe. It waits for a writer, and ends with ctx.
 func (r *reader) readPipe(ctx context.Context, path string) (*bigtext.Text, error) {
 	pipe, err := openfile.Pipe(ctx, path)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *reader) readPipe(ctx context.Context, path string) (*bigtext.Text, erro
 	return text, err
 }
 
-// openUnsized opens a file that tells no size: it is empty, or the kernel's, as /proc/cpuinfo is.
+// openUnsized opens a file that reports no size: it is empty, or virtual like /proc/cpuinfo.
 func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, error) {
 	file, err := openfile.Regular(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *reader) openUnsized(ctx context.Context, path string) (tiers.Input, err
 
 // openText unpacks and decodes a text. It owns the text.
 func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input, error) {
-	if text.Size() == 0 { // it always shows a mistake of the caller
+	if text.Size() == 0 { // always a mistake of the caller
 		return tiers.Input{}, errors.Join(errors.New("it is empty"), text.Close())
 	}
 
@@ -150,7 +150,7 @@ func (r *reader) openText(ctx context.Context, text *bigtext.Text) (tiers.Input,
 	return r.finishText(ctx, text, nil, append(notes, describeText(ctx, text)...))
 }
 
-// finishText finds the tables of a text. It owns the text.
+// finishText finds the tables in a text. It owns the text.
 func (r *reader) finishText(
 	ctx context.Context, text *bigtext.Text, found *document, notes []string,
 ) (tiers.Input, error) {
@@ -161,7 +161,7 @@ func (r *reader) finishText(
 	return tiers.Input{Text: text, Notes: append(notes, more...)}, nil
 }
 
-// openSeveral opens the files and folders that the paths and patterns name.
+// openSeveral opens the files and folders that match the paths and patterns.
 func (r *reader) openSeveral(ctx context.Context, paths []string) (tiers.Input, error) {
 	base, names, err := findPaths(ctx, paths)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *reader) openSeveral(ctx context.Context, paths []string) (tiers.Input, 
 	return r.openFolder(ctx, base, names)
 }
 
-// openFolder opens a folder with the files that are named, relative to it.
+// openFolder opens a folder with the named files, relative to it.
 func (r *reader) openFolder(ctx context.Context, base string, names []string) (tiers.Input, error) {
 	chosen := &choice{reader: r}
 	if !r.ReadIgnored {
@@ -188,7 +188,7 @@ func (r *reader) openFolder(ctx context.Context, base string, names []string) (t
 	return r.finishFolder(ctx, dir, "the directory has no files", nil)
 }
 
-// finishFolder checks a folder and looks at its files. It owns the folder.
+// finishFolder checks a folder and examines its files. It owns the folder.
 func (r *reader) finishFolder(
 	ctx context.Context, dir *bigtext.Dir, empty string, notes []string,
 ) (tiers.Input, error) {
@@ -207,7 +207,8 @@ func (r *reader) finishFolder(
 	return tiers.Input{Dir: dir, Notes: append(notes, more...)}, nil
 }
 
-// loadMember unpacks, converts or decodes a file of a folder. An archive in a folder stays as it is.
+// loadMember unpacks, converts or decodes a file of a folder. An archive in a folder stays
+// unchanged.
 func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.Text, error) {
 	if text.Size() == 0 {
 		return text, nil
@@ -229,7 +230,7 @@ func (r *reader) loadMember(ctx context.Context, text *bigtext.Text) (*bigtext.T
 	return text, nil
 }
 
-// absolute returns path as an absolute one, with the links on the way resolved.
+// absolute returns the absolute path, with all links resolved.
 func absolute(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {

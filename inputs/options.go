@@ -9,39 +9,39 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Options say how files are read. The zero value finds out everything itself.
+// Options configure how files are read. The zero value detects everything.
 type Options struct {
-	// Include are patterns of the files to read from folders and archives, Exclude of those
-	// to leave out. * and ? match within a name, ** any number of folders, [a-z] and {a,b}
-	// one of several. A pattern without a slash is for the name of a file or a folder, any
-	// other for its path from the top.
+	// Include are patterns for the files to read from folders and archives, Exclude for those to
+	// leave out. * and ? match within a name, ** matches any number of folders, [a-z] and {a,b}
+	// match one of several. A pattern without a slash applies to the name of a file or a folder,
+	// any other to its path from the top.
 	Include, Exclude []string
-	// ReadIgnored includes the files that .gitignore names in a folder of a Git repository, and
+	// ReadIgnored includes the files that .gitignore excludes in a folder of a Git repository, and
 	// the folder .git.
 	ReadIgnored bool
-	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means
-	// that it is detected.
+	// Encoding is the encoding of every text, such as "utf-8" or "shift_jis". Empty means that it
+	// is detected.
 	Encoding string
-	// KeepDocuments leaves documents as they are, such as PDF, Word and HTML. Otherwise they are
-	// converted to Markdown, and the file itself is in the bytes of the text.
+	// KeepDocuments leaves documents such as PDF, Word and HTML unchanged. Otherwise they are
+	// converted to Markdown, and the bytes of the text contain the file itself.
 	KeepDocuments bool
-	// FilesOnly refuses a path that leads to a pipe, whose content is copied otherwise: set it for
-	// paths that strangers name. Folders and patterns leave out pipes in any case.
+	// FilesOnly refuses a path that leads to a pipe, whose content is otherwise copied: set it for
+	// paths that strangers choose. Folders and patterns always leave out pipes.
 	FilesOnly bool
-	// Servers are the only servers of https:// and s3:// addresses that may be reached, each as
+	// Servers are the only servers of https:// and s3:// addresses that may be contacted, each as
 	// HOST or HOST:PORT. They may have private addresses, and http:// is allowed for them. Empty
-	// means all servers of the public Internet, by https.
+	// means all servers on the public Internet, over https.
 	Servers []string
-	// CacheDir keeps the compiled code of the reader of documents. Its code is executed, so
-	// it must belong to the user alone. Empty means the user's cache, "none" keeps nothing.
+	// CacheDir keeps the compiled code of the document reader. Its code is executed, so it must
+	// belong to the user alone. Empty means the user's cache directory, "none" keeps nothing.
 	CacheDir string
-	// MaxUnpacked is how many bytes a compressed file, an archive or the text of a document
-	// may have, 0 for 64 GiB.
+	// MaxUnpacked is the maximum size, in bytes, of an unpacked file, an archive or the text of a
+	// document, 0 for 64 GiB.
 	MaxUnpacked int64
-	// MaxRatio is how many times its packed size a file may have unpacked, 0 for 250. It
-	// applies to more than 256 MiB, and to the memory for a document behind its first 256 MiB.
+	// MaxRatio is the maximum ratio of a file's unpacked to its packed size, 0 for 250. It applies
+	// beyond 256 MiB, and to the memory for a document beyond its first 256 MiB.
 	MaxRatio int64
-	// Progress, if set, is called about every second while a file is unpacked, converted or
+	// Progress, if set, is called about every second while a file is being unpacked, converted or
 	// decoded, with a sentence such as "unpacking app.log.gz: 34 %". Calls do not overlap.
 	Progress func(what string)
 }
@@ -53,11 +53,11 @@ const (
 	anyRatio        = 256 << 20
 )
 
-// reader reads files as some options say.
+// reader reads files according to some options.
 type reader struct {
 	Options
 	encoding encoding.Encoding // of every text; nil to detect it
-	surveyed int               // how many files of a folder are looked at before a snippet runs
+	surveyed int               // number of a folder's files examined before a snippet runs
 }
 
 // newReader checks the options.

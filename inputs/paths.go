@@ -11,10 +11,10 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// mostMatches bounds the files that patterns may name.
+// mostMatches is the maximum number of files that patterns may match.
 const mostMatches = 100_000
 
-// isPattern reports whether a path is a pattern. A file of that very name comes first.
+// isPattern reports whether a path is a pattern. A file with exactly that name takes precedence.
 func isPattern(path string) bool {
 	if !strings.ContainsAny(path, "*?[{") {
 		return false
@@ -23,8 +23,8 @@ func isPattern(path string) bool {
 	return err != nil
 }
 
-// findPaths returns the deepest folder that holds all the paths, and the paths in it. A pattern
-// stands for the files that match it.
+// findPaths returns the deepest folder that contains all the paths, and the paths relative to it.
+// A pattern stands for the files that match it.
 func findPaths(ctx context.Context, paths []string) (base string, names []string, err error) {
 	var all, bases []string
 
@@ -63,8 +63,8 @@ func isBelow(path, folder string) bool {
 	return ok && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// findPath returns the absolute paths that one path or pattern stands for, and the folder that
-// their names begin at.
+// findPath returns the absolute paths for a path or pattern, and the folder from which their names
+// start.
 func findPath(ctx context.Context, path string) (found []string, folder string, err error) {
 	if isPattern(path) {
 		return matchFiles(ctx, path)

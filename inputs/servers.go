@@ -66,7 +66,7 @@ func (r *reader) openBucket(ctx context.Context, o *objects, key string) (tiers.
 			bigtext.ErrTooLarge, formatBytes(sum))
 	}
 
-	// The objects are read as long as the folder is used. Until it is open, ctx ends that, too.
+	// The objects are read as long as the folder is used. Until it is open, ctx ends reads, too.
 	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, o.cancel)
 	defer stop()
@@ -78,7 +78,7 @@ func (r *reader) openBucket(ctx context.Context, o *objects, key string) (tiers.
 	return r.finishFolder(ctx, dir, "no object has a key that begins like this", describeLeftOut(o.leftOut))
 }
 
-// openDownload copies a file of a server, and opens the copy.
+// openDownload copies a file from a server and opens the copy.
 func (r *reader) openDownload(
 	ctx context.Context, open func(context.Context) (*remote.File, error),
 ) (tiers.Input, error) {
@@ -126,20 +126,20 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// objects are some objects of a bucket as a folder. It implements [bigtext.DirSource].
+// objects presents some objects of a bucket as a folder. It implements [bigtext.DirSource].
 type objects struct {
 	bucket  *remote.Bucket
 	name    string
-	keys    map[string]string // by the names in the folder
+	keys    map[string]string // by name in the folder
 	sizes   map[string]int64
 	leftOut map[string]int
 	close   func()
 
-	ctx    context.Context //nolint:containedctx // of the readings, which begin when a file is used
+	ctx    context.Context //nolint:containedctx // of the reads, which begin when a file is used
 	cancel context.CancelFunc
 }
 
-// list finds the objects whose keys begin with a prefix, or match a pattern.
+// list finds the objects with keys that begin with a prefix or match a pattern.
 func (o *objects) list(ctx context.Context, key string) error {
 	prefix, isMatch := key, func(string) bool { return true }
 	if at := strings.IndexAny(key, "*?[{"); at >= 0 {
@@ -190,7 +190,7 @@ func (o *objects) Size(name string) (int64, error) {
 	return size, nil
 }
 
-// Open begins to read an object.
+// Open begins reading an object.
 func (o *objects) Open(name string) (fs.File, error) {
 	key, ok := o.keys[name]
 	if !ok {

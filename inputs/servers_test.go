@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// openAddress opens an address of a server that is allowed.
+// openAddress opens an address of an allowed server.
 func openAddress(t *testing.T, o inputs.Options, address string) tiers.Input {
 	t.Helper()
 	in, err := inputs.Open(t.Context(), o, address)
@@ -35,7 +35,7 @@ func openAddress(t *testing.T, o inputs.Options, address string) tiers.Input {
 	return in
 }
 
-// nameOf returns the name of a text, which decides how it is read.
+// nameOf returns the name of a text, which determines how it is read.
 func nameOf(t *testing.T, source tiers.Text) string {
 	t.Helper()
 	text, err := bigtext.Of(t.Context(), source)
@@ -68,7 +68,7 @@ func packedText(t *testing.T, text string) string {
 	return packed.String()
 }
 
-// A server that is on the list may lack TLS, which the tests of package remote use.
+// An allowed server may lack TLS, which the tests of package remote use.
 func TestAFileOfAServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/a/app.log.gz" {

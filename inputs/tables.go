@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/rustmodule"
 )
 
-// findTables marks the tables of a file that has some, and returns sentences on them. A file whose
-// tables cannot be read has none, which a sentence says.
+// findTables marks the tables in a file, and returns sentences about them. If the tables cannot be
+// read, none are marked, and a sentence reports that.
 func (r *reader) findTables(ctx context.Context, text *bigtext.Text, found *document) ([]string, error) {
 	file := r.findTableFile(text, found)
 	if file == nil {
@@ -62,14 +62,14 @@ func hasContent(path string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// tableFile reads the tables of one kind of file.
+// tableFile reads the tables in one kind of file.
 type tableFile interface {
 	list(ctx context.Context, file *bigtext.Text) ([]bigtext.Table, error)
-	// write writes the rows of a table, by its number or its name.
+	// write writes the rows of a table, identified by its number or its name.
 	write(ctx context.Context, file *bigtext.Text, number int, name string, out io.Writer) error
 }
 
-// findTableFile returns how the tables of a file are read; nil if it has none.
+// findTableFile returns a reader for the tables in a file, nil if it has none.
 func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
 	switch {
 	case found != nil && found.isWorkbook:
@@ -86,7 +86,7 @@ func (r *reader) findTableFile(text *bigtext.Text, found *document) tableFile {
 	return nil
 }
 
-// moduleTables are those that the module of package tablefiles reads.
+// moduleTables are tables that the module of package tablefiles reads.
 type moduleTables struct {
 	*reader
 	kind tablefiles.Kind
@@ -157,7 +157,7 @@ func describeColumns(columns []bigtext.Column) string {
 	return strings.Join(shown, ", ")
 }
 
-// shorten returns the beginning of a name in a file, on one line.
+// shorten returns the beginning of a name from a file, on one line.
 func shorten(name string) string {
 	const most = 60
 	line := strings.Join(strings.FieldsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }), " ")

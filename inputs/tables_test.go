@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// tableSamples returns small files that are tables.
+// tableSamples returns small files that contain tables.
 func tableSamples(t *testing.T) map[string][]byte {
 	t.Helper()
 	return unzip(t, "../internal/data/tablefiles/testdata/tables.zip")
@@ -142,7 +142,7 @@ func checkBeginning(t *testing.T, text *bigtext.Text, want string) {
 	}
 }
 
-// makeDatabase writes a database of SQLite, and returns its bytes.
+// makeDatabase writes a SQLite database and returns its bytes.
 func makeDatabase(t *testing.T, path string) []byte {
 	t.Helper()
 	db, err := sqlite3.Open(path)
@@ -161,7 +161,7 @@ func makeDatabase(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestTheLogOfADatabaseIsNamed opens a database beside which lies what is not in it.
+// TestTheLogOfADatabaseIsNamed opens a database with an unmerged log beside it.
 func TestTheLogOfADatabaseIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
 	makeDatabase(t, path)
@@ -207,7 +207,7 @@ func TestAFolderHasTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreBounded reads a small file that stands for very many rows.
+// TestTablesAreBounded reads a small file that expands to very many rows.
 func TestTablesAreBounded(t *testing.T) {
 	in, err := read(t, inputs.Options{MaxUnpacked: 1000}, "a.parquet", tableSamples(t)["zstd.parquet"])
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// readTar lists the members of a tar archive. Their bytes lie in its text.
+// readTar lists the members of a tar archive. Their bytes are in its text.
 func (a *archive) readTar(ctx context.Context) error {
 	section := io.NewSectionReader(a.text, 0, a.text.Size())
 	headers := tar.NewReader(section)

@@ -19,16 +19,16 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// packing is a way to compress one file.
+// packing is a compression format for one file.
 type packing struct {
 	name     string
 	magic    string
-	suffixes []string // of names: the first is replaced by the second
+	suffixes []string // of names: the second replaces the first
 	open     func(io.Reader) (io.Reader, func(), error)
 }
 
-// maxWindow bounds the memory that a decompressor takes for what it looks back at, in bytes. It
-// is what `zstd --long` and `xz -9e` with the largest usual dictionary need.
+// maxWindow bounds a decompressor's memory for earlier data, in bytes. It suffices for `zstd
+// --long` and `xz -9e` with the largest usual dictionary.
 const maxWindow = 128 << 20
 
 var packings = []packing{
@@ -49,7 +49,8 @@ func openGzip(r io.Reader) (io.Reader, func(), error) {
 	return &gzipMembers{g, packed}, func() {}, nil
 }
 
-// gzipMembers reads all members of a gzip file. Zeros behind the last one are padding, as for gunzip.
+// gzipMembers reads all members of a gzip file. Zeros after the last one are padding, as for
+// gunzip.
 type gzipMembers struct {
 	now    *gzip.Reader
 	packed *bytes.Reader
@@ -71,7 +72,7 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	}
 }
 
-// onlyZeros reports whether nothing but zeros is left. Else it leaves the first other byte unread.
+// onlyZeros reports whether only zeros are left. If not, the first other byte stays unread.
 func onlyZeros(r *bytes.Reader) bool {
 	for {
 		switch b, err := r.ReadByte(); {
@@ -100,7 +101,7 @@ func openXz(r io.Reader) (io.Reader, func(), error) {
 
 func openLz4(r io.Reader) (io.Reader, func(), error) { return lz4.NewReader(r), func() {}, nil }
 
-// findPacking returns the way in which a file is compressed, nil for none.
+// findPacking returns the compression format of a file, nil for none.
 func findPacking(head []byte) *packing {
 	for i := range packings {
 		p := &packings[i]
@@ -116,7 +117,7 @@ func findPacking(head []byte) *packing {
 	return nil
 }
 
-// trimName returns the name of a file once it is unpacked.
+// trimName returns the name of a file after unpacking.
 func (p *packing) trimName(name string) string {
 	for i := 0; i < len(p.suffixes); i += 2 {
 		end := len(name) - len(p.suffixes[i])
@@ -127,10 +128,10 @@ func (p *packing) trimName(name string) string {
 	return name
 }
 
-// isDamaged reports whether the head of a file cannot be unpacked. isWhole says that it is all of
-// the file: else it may end anywhere.
+// isDamaged reports whether the head of a file cannot be unpacked. isWhole reports that the head
+// is the whole file; otherwise it may end anywhere.
 func (p *packing) isDamaged(head []byte, isWhole bool) bool {
-	const most = 1 << 20 // enough of what a small file holds
+	const most = 1 << 20 // enough of a small file's content
 	unpacked, stop, err := p.open(bytes.NewReader(head))
 	if err == nil {
 		defer stop()
@@ -140,8 +141,7 @@ func (p *packing) isDamaged(head []byte, isWhole bool) bool {
 	return err != nil && !errors.Is(err, io.EOF) && (isWhole || !isCut)
 }
 
-// unpack decompresses a text as often as it is compressed, at most three times. It owns the
-// text.
+// unpack decompresses a text as often as it is compressed, at most three times. It owns the text.
 func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text, []string, error) {
 	const mostLayers = 3
 	var notes []string
@@ -165,7 +165,7 @@ func (r *reader) unpack(ctx context.Context, text *bigtext.Text) (*bigtext.Text,
 	return text, notes, nil
 }
 
-// headSize is how many bytes of a file tell what it is.
+// headSize is the number of bytes that identify a file.
 const headSize = 64 << 10
 
 func readHead(text *bigtext.Text) ([]byte, error) {
@@ -200,7 +200,7 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 	name := p.trimName(packed.Name())
 	text, err := bigtext.Spooled(ctx, name, ahead, r.MaxUnpacked, func() error { return nil })
 	cancel()
-	wait() // until nobody reads the packed text
+	wait() // until the packed text is no longer read
 	if err != nil {
 		err = r.explain(packed, p, err)
 	} else if text.Size() == 0 {
@@ -214,8 +214,8 @@ func (r *reader) unpackOnce(ctx context.Context, packed *bigtext.Text, p *packin
 	return text, nil
 }
 
-// openPacked returns a reader of a packed text. The decompressor of gzip reads mapped bytes without
-// a copy, on the goroutine of its caller.
+// openPacked returns a reader of a packed text. The gzip decompressor reads mapped bytes without a
+// copy, on the goroutine of its caller.
 func (r *reader) openPacked(packed *bigtext.Text, p *packing) (io.Reader, error) {
 	if p.name != "gzip" {
 		return r.watch(packed, "unpacking"), nil
@@ -227,7 +227,7 @@ func (r *reader) openPacked(packed *bigtext.Text, p *packing) (io.Reader, error)
 	return bytes.NewReader(data), nil
 }
 
-// guardedReader reads what a decompressor makes of a text's mapped bytes.
+// guardedReader reads a decompressor's output from a text's mapped bytes.
 type guardedReader struct {
 	text   *bigtext.Text
 	source io.Reader
@@ -241,7 +241,7 @@ func (g *guardedReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// explain says that a text could not be unpacked.
+// explain returns the error for a text that could not be unpacked.
 func (r *reader) explain(packed *bigtext.Text, p *packing, err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
@@ -252,7 +252,7 @@ func (r *reader) explain(packed *bigtext.Text, p *packing, err error) error {
 	return fmt.Errorf("cannot unpack %s as %s: %w", filepath.Base(packed.Name()), p.name, err)
 }
 
-// boundedReader ends with an error at the limits of unpacked bytes.
+// boundedReader fails at the limits on unpacked bytes.
 type boundedReader struct {
 	*reader
 	source io.Reader
@@ -270,7 +270,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkUnpacked returns an error if so many unpacked bytes exceed a limit.
+// checkUnpacked returns an error if that many unpacked bytes exceed a limit.
 func (r *reader) checkUnpacked(unpacked, packed int64) error {
 	switch {
 	case unpacked > r.MaxUnpacked:
@@ -283,13 +283,13 @@ func (r *reader) checkUnpacked(unpacked, packed int64) error {
 	return nil
 }
 
-// watchReader tells the progress of a text that is read.
+// watchReader reports progress while a text is read.
 type watchReader struct {
 	io.Reader
 	what  string
 	tell  func(string)
 	size  int64
-	rest  func() int64 // what is not read; nil if the reader's bytes are the text's
+	rest  func() int64 // the number of unread bytes; nil if the reader's bytes are the text's
 	got   int64
 	next  time.Time
 	begun bool
@@ -305,7 +305,7 @@ func (r *reader) watch(text *bigtext.Text, verb string) io.Reader {
 	return r.newWatch(newBlockReader(section, block), text, verb)
 }
 
-// watchMapped is watch for a reader of what is made of a text, of which mapped is read.
+// watchMapped is watch for a reader of data made from a text, which is read through mapped.
 func (r *reader) watchMapped(made io.Reader, text *bigtext.Text, mapped *bytes.Reader) io.Reader {
 	if r.Progress == nil {
 		return made

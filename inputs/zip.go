@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/internal/data/bigtext"
 )
 
-// maxDirectory bounds the table of contents of a zip archive, in bytes. The host keeps about
-// ten times as much.
+// maxDirectory is the maximum size of a zip archive's table of contents, in bytes. The host uses
+// about ten times as much memory.
 const maxDirectory = 64 << 20
 
 // readZip lists the members of a zip archive.
@@ -57,7 +57,7 @@ func (a *archive) readZip(ctx context.Context, r *reader) error {
 	return r.checkUnpacked(sum, a.text.Size())
 }
 
-// Methods of compression beyond those of package zip.
+// Compression methods beyond those of package zip.
 var zipMethods = map[uint16]zip.Decompressor{
 	12: func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) },
 	zstd.ZipMethodWinZip: zstd.ZipDecompressor(
@@ -93,7 +93,7 @@ func (a *archive) addZip(f *zip.File) error {
 	return a.add(f.Name, member{size: int64(f.UncompressedSize64), open: f.Open})
 }
 
-// documentKind returns the kind of a document that is a zip archive inside, empty for any
+// documentKind returns the kind of a document that is internally a zip archive, empty for any
 // other archive.
 func (a *archive) documentKind(head []byte) bigtext.Kind {
 	_, isOffice := a.members["[Content_Types].xml"]
@@ -116,7 +116,7 @@ func (a *archive) documentKind(head []byte) bigtext.Kind {
 	return ""
 }
 
-// limitedReaderAt fails once more than left bytes were read.
+// limitedReaderAt fails once more than left bytes have been read.
 type limitedReaderAt struct {
 	source io.ReaderAt
 	left   int64
@@ -133,7 +133,7 @@ func (l *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return l.source.ReadAt(p, off)
 }
 
-// failingReader is a reader of an error.
+// failingReader is a reader that always fails.
 type failingReader struct{ err error }
 
 // Read implements io.Reader.

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// maxQuestion bounds a question, in bytes.
+// maxQuestion is the maximum size of a question, in bytes.
 const maxQuestion = 1 << 20
 
 type askIn struct {
@@ -68,7 +68,7 @@ func (s *Server) ask(ctx context.Context, c *call, in askIn) (_ *mcp.CallToolRes
 	}, out, nil
 }
 
-// askSession lets the session of a handle answer.
+// askSession lets a handle's session answer.
 func (s *Server) askSession(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
 	record := s.runs.begin("rlm_ask", in.Handle, in.Question)
 	err = s.with(ctx, in.Handle, func(h *handle) error {
@@ -94,7 +94,7 @@ func (s *Server) askSession(ctx context.Context, in askIn, note func(ledger.Even
 	return out, err
 }
 
-// askElsewhere lets a run answer, about the contexts of a handle.
+// askElsewhere lets a run answer, about a handle's contexts.
 func (s *Server) askElsewhere(ctx context.Context, in askIn, note func(ledger.Event)) (out Answer, err error) {
 	var given []Given
 	if in.Handle != "" {
@@ -108,7 +108,7 @@ func (s *Server) askElsewhere(ctx context.Context, in askIn, note func(ledger.Ev
 	return s.cfg.Answer(ctx, in.Question, given, note)
 }
 
-// describeEvent returns the events that a client sees as progress, in words.
+// describeEvent describes the events that a client sees as progress.
 func describeEvent(e ledger.Event) string {
 	switch e.Kind {
 	case ledger.EventTurnStarted:

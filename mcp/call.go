@@ -15,9 +15,9 @@ import (
 	"github.com/rlmhq/rlm/repl"
 )
 
-// Bounds of a call.
+// Limits on a call.
 const (
-	maxNote     = 300 // bytes of a message of progress
+	maxNote     = 300 // bytes of a progress message
 	progressGap = 100 * time.Millisecond
 
 	maxAsked   = 4_000 // bytes of a question for a person
@@ -27,15 +27,16 @@ const (
 
 var errUndecided = fmt.Errorf("nobody has decided within %v", answerTime)
 
-// call is a call of a tool. Its work may take several requests of the protocol: newer clients
-// get the question for a person as the result of one request, and send the answer by the next.
+// call is a call of a tool. Its work may span several requests of the protocol: newer clients
+// receive the question for a person as the result of one request, and send the answer with the
+// next.
 type call struct {
 	mu      sync.Mutex
 	request *mcp.CallToolRequest
-	ctx     context.Context //nolint:containedctx // of the request: messages of progress belong to it
+	ctx     context.Context //nolint:containedctx // of the request with the progress messages
 	sent    time.Time
 	count   float64
-	task    *task // that the call may become, nil if its client knows none
+	task    *task // that the call may become, nil if the client does not know tasks
 
 	questions chan *question
 	done      chan finished
@@ -69,7 +70,7 @@ type parked struct {
 	expiry   *time.Timer
 }
 
-// run does the work of a tool's request.
+// run does the work of a tool request.
 func run[Out any](
 	ctx context.Context, s *Server, req *mcp.CallToolRequest,
 	work func(ctx context.Context, c *call) (*mcp.CallToolResult, Out, error),
@@ -109,7 +110,7 @@ func run[Out any](
 	}
 }
 
-// park keeps a call until its client brings the answer to a question.
+// park keeps a call until its client sends the answer to a question.
 func (cs *calls) park(c *call, q *question) (*mcp.CallToolResult, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -146,7 +147,7 @@ func (cs *calls) take(state string) *parked {
 	return p
 }
 
-// resume gives a call the answer that a request brings.
+// resume passes a request's answer to a call.
 func (cs *calls) resume(ctx context.Context, state string, req *mcp.CallToolRequest) (*call, error) {
 	p := cs.take(state)
 	if p == nil {
@@ -163,7 +164,7 @@ func (cs *calls) resume(ctx context.Context, state string, req *mcp.CallToolRequ
 	return p.call, nil
 }
 
-// abandon ends a call whose answer nobody brings any more.
+// abandon ends a call that will never receive its answer.
 func (cs *calls) abandon(state string, cause error) {
 	if p := cs.take(state); p != nil {
 		p.expiry.Stop()
@@ -171,7 +172,7 @@ func (cs *calls) abandon(state string, cause error) {
 	}
 }
 
-// close ends the calls that wait.
+// close ends the waiting calls.
 func (cs *calls) close() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -183,13 +184,13 @@ func (cs *calls) close() {
 	cs.parked = nil
 }
 
-// elicitation asks whether to make a call.
+// elicitation returns the question whether to make a call.
 func elicitation(text string) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(`{"type": "object",
 		"properties": {"allow": {"type": "boolean", "title": "Make the call?"}}, "required": ["allow"]}`)}
 }
 
-// decisionOf returns nil if a person has allowed a call.
+// decisionOf returns nil if a person allowed a call.
 func decisionOf(r *mcp.ElicitResult) error {
 	switch {
 	case r == nil || r.Action == "cancel":
@@ -200,8 +201,8 @@ func decisionOf(r *mcp.ElicitResult) error {
 	return errors.New("the user has denied it")
 }
 
-// Ask asks the person at the client of the call to which the context belongs. It returns nil to
-// allow what the text describes, and [repl.ErrLater] if there is nobody to ask.
+// Ask asks the person at the client of the context's call. It returns nil if the person allows
+// what the text describes, and [repl.ErrLater] if there is no person to ask.
 func Ask(ctx context.Context, text string) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
@@ -245,7 +246,7 @@ func Ask(ctx context.Context, text string) error {
 	}
 }
 
-// note tells the client how far a call is, but not too often.
+// note reports the progress of a call to the client, but not too often.
 func (c *call) note(text string) {
 	if c.task != nil {
 		c.task.note(text)
@@ -259,7 +260,7 @@ func (c *call) note(text string) {
 
 	c.sent = time.Now()
 	c.count++
-	// A client that does not listen any more only misses the message.
+	// A client that no longer listens only misses the message.
 	_ = c.request.Session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: token, Progress: c.count, Message: texts.Truncate(text, maxNote),
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of arguments and results.
+// Limits on arguments and results.
 const (
 	maxContexts = 100
 	maxValue    = 1 << 20 // bytes of a value in a result
@@ -74,7 +74,7 @@ type closeOut struct {
 	Closed bool `json:"closed"`
 }
 
-// addSessionTools adds the tools about handles and snippets.
+// addSessionTools adds the tools for handles and snippets.
 func (s *Server) addSessionTools(server *mcp.Server) {
 	closed, isOpen := false, true
 	isDestructive := s.cfg.Functions != "" // functions may delete something
@@ -180,7 +180,8 @@ func (s *Server) openHandle(ctx context.Context, in openIn) (out openOut, err er
 	return out, nil
 }
 
-// readGiven returns the contexts that a client gives. Close their files when a session has them.
+// readGiven returns the contexts that a client provides. Close their files once a session has
+// them.
 func (s *Server) readGiven(ctx context.Context, in openIn) (given []Given, closeFiles func(), err error) {
 	closeFiles = func() {
 		for _, one := range given {
@@ -304,7 +305,7 @@ func describe(r rlm.Result) (*mcp.CallToolResult, execOut) {
 	return result, out
 }
 
-// joinLines joins the parts that are not empty, each on lines of its own.
+// joinLines joins the non-empty parts, each on its own lines.
 func joinLines(parts []string) string {
 	var all []string
 	for _, part := range parts {
@@ -315,7 +316,7 @@ func joinLines(parts []string) string {
 	return strings.Join(all, "\n")
 }
 
-// noteWriter tells the client the last line of a snippet's output.
+// noteWriter reports the last line of a snippet's output to the client.
 type noteWriter struct {
 	call *call
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxReadFile bounds a file in a result, in bytes.
+// maxReadFile is the maximum size of a file in a result, in bytes.
 const maxReadFile = 8 << 20
 
 type filesIn struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of the files that a handle keeps.
+// Limits on the files that a handle keeps.
 const (
 	maxFiles     = 200
 	maxFileBytes = 64 << 20
@@ -30,14 +30,14 @@ type handle struct {
 	name     string // empty for the session of one call
 	session  *rlm.Session
 	calls    *tools.Allowance                   // of tools
-	progress atomic.Pointer[func(ledger.Event)] // of the question that is asked
+	progress atomic.Pointer[func(ledger.Event)] // of the current question
 	turn     chan struct{}                      // holds one token: calls take turns
-	files    []tiers.Artefact                   // of the one whose turn it is
+	files    []tiers.Artefact                   // guarded by the turn
 	given    []Given                            // by the client, for questions that no session answers
 	idle     *time.Timer
 }
 
-// keep keeps files of a snippet, and drops the oldest beyond the bounds.
+// keep keeps a snippet's files, and drops the oldest beyond the limits.
 func (h *handle) keep(more []tiers.Artefact) {
 	h.files = append(h.files, more...)
 	size := 0
@@ -54,31 +54,30 @@ func (h *handle) keep(more []tiers.Artefact) {
 type handles struct {
 	most   int
 	idle   time.Duration
-	places *Places // of all servers, nil for any number
+	places *Places // shared by all servers, nil for no limit
 	tenant string
 
 	mu     sync.Mutex
-	open   map[string]*handle // a nil one is being opened
+	open   map[string]*handle // nil while it is being opened
 	closed bool
 }
 
-// Places bound the open handles of the servers of several tenants together. A tenant has its share
-// of them.
+// Places bounds the open handles of all tenants' servers together. Each tenant has a share.
 type Places struct {
 	most  int
 	share func(tenant string, places int) int
 
 	mu    sync.Mutex
 	taken int
-	of    map[string]int // by tenants
+	of    map[string]int // by tenant
 }
 
-// NewPlaces returns places for so many handles. Share returns how many of them a tenant may have.
+// NewPlaces returns places for most handles. Share returns how many of them a tenant may have.
 func NewPlaces(most int, share func(tenant string, places int) int) *Places {
 	return &Places{most: most, share: share, of: map[string]int{}}
 }
 
-// take takes a place. An error says why there is none.
+// take takes a place. If there is none, the error explains why.
 func (p *Places) take(tenant string) error {
 	if p == nil {
 		return nil
@@ -136,7 +135,7 @@ func (hs *handles) reserve() (name string, err error) {
 	return name, nil
 }
 
-// put puts a handle into its place, or frees the place of a nil one.
+// put puts a handle into its place, or frees the place if the handle is nil.
 func (hs *handles) put(name string, h *handle) error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -153,7 +152,7 @@ func (hs *handles) put(name string, h *handle) error {
 	return nil
 }
 
-// use waits for the turn of a call on a handle. The caller calls leave after the call.
+// use waits until it is a call's turn to use a handle. The caller calls leave after the call.
 func (hs *handles) use(ctx context.Context, name string) (_ *handle, leave func(), err error) {
 	hs.mu.Lock()
 	h := hs.open[name]
@@ -183,7 +182,7 @@ func (hs *handles) has(h *handle) bool {
 	return hs.open[h.name] == h
 }
 
-// forget removes a handle whose turn the caller has, and closes its session.
+// forget removes a handle whose turn the caller holds, and closes its session.
 func (hs *handles) forget(h *handle) error {
 	err := h.session.Close()
 	hs.mu.Lock()
@@ -200,7 +199,7 @@ func (hs *handles) remove(name string) {
 	}
 }
 
-// endIdle ends a handle that no call uses.
+// endIdle ends an idle handle.
 func (hs *handles) endIdle(h *handle) {
 	select {
 	case <-h.turn:
@@ -209,7 +208,7 @@ func (hs *handles) endIdle(h *handle) {
 	}
 	defer func() { h.turn <- struct{}{} }()
 	if hs.has(h) {
-		_ = hs.forget(h) // nobody waits for its error
+		_ = hs.forget(h) // its error has no receiver
 	}
 }
 
@@ -238,7 +237,7 @@ func (hs *handles) close() error {
 	return errors.Join(errs...)
 }
 
-// open opens a session as a handle without a name.
+// open opens a session as an unnamed handle.
 func (s *Server) open(ctx context.Context, given []Given) (*handle, error) {
 	h := &handle{turn: make(chan struct{}, 1), calls: tools.NewAllowance(s.cfg.ToolCalls)}
 	h.turn <- struct{}{}
@@ -258,7 +257,7 @@ func (s *Server) open(ctx context.Context, given []Given) (*handle, error) {
 	return h, err
 }
 
-// with calls use with the handle of a name. Without a name it opens a session for this call.
+// with calls use with the named handle. Without a name it opens a session for this call.
 func (s *Server) with(ctx context.Context, name string, use func(*handle) error) error {
 	if name != "" {
 		h, leave, err := s.handles.use(ctx, name)

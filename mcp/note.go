@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// noteRequests says of each request how it ended.
+// noteRequests reports how each request ended.
 func (s *Server) noteRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -27,7 +27,7 @@ func (s *Server) noteRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// objectOf returns what the parameters of a request name, empty for nothing.
+// objectOf returns the object that a request's parameters name, empty for none.
 func objectOf(params mcp.Params) string {
 	switch p := params.(type) {
 	case *mcp.CallToolParamsRaw:

@@ -15,17 +15,17 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Bounds of the records.
+// Limits on the records.
 const (
 	maxRuns   = 100
-	maxBytes  = 32 << 20 // of those that have ended
+	maxBytes  = 32 << 20 // of the ended ones
 	maxEvents = 1_000    // of a run
 	maxGiven  = 100_000  // characters
 
 	runScheme = "rlm://runs/"
 )
 
-// record is what a client can read of a snippet or a question.
+// record is the client-readable record of a snippet or a question.
 type record struct {
 	ID      string         `json:"run"`
 	Tool    string         `json:"tool"`
@@ -42,7 +42,7 @@ type record struct {
 	ended []byte // the record as JSON, when it is complete
 }
 
-// add keeps an event. Pieces of replies are no records.
+// add adds an event. Pieces of replies are not recorded.
 func (r *record) add(e ledger.Event) {
 	if e.Kind == ledger.EventDelta {
 		return
@@ -68,14 +68,14 @@ func (r *record) encode() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// runs are the last records.
+// runs are the latest records.
 type runs struct {
 	mu    sync.Mutex
 	last  []*record
-	bytes int // of those that have ended
+	bytes int // of the ended ones
 }
 
-// begin makes the record of a run. Its ID is unguessable, as that of a handle.
+// begin makes the record of a run. Its ID is unguessable, like a handle's.
 func (rs *runs) begin(tool, handle, given string) *record {
 	r := &record{
 		ID: rand.Text(), Tool: tool, Handle: handle, Given: texts.Truncate(given, maxGiven),
@@ -89,7 +89,7 @@ func (rs *runs) begin(tool, handle, given string) *record {
 	return r
 }
 
-// trim drops the oldest records beyond the bounds. rs.mu is held.
+// trim drops the oldest records beyond the limits. rs.mu is held.
 func (rs *runs) trim() {
 	for len(rs.last) > maxRuns || rs.bytes > maxBytes && len(rs.last) > 1 {
 		rs.bytes -= len(rs.last[0].whole())
@@ -108,7 +108,7 @@ func (rs *runs) end(r *record, result any, err error) {
 	}
 }
 
-// end completes a record, and returns it as JSON.
+// end completes a record and returns it as JSON.
 func (r *record) end(result any, err error) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Server) readRun(ctx context.Context, id string) ([]byte, error) {
 	return s.cfg.Record(ctx, id)
 }
 
-// addRuns adds the resource of the records.
+// addRuns adds the resource for the records.
 func (s *Server) addRuns(server *mcp.Server) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: runScheme + "{id}", Name: "run", Title: "A run", MIMEType: "application/json",

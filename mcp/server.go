@@ -23,17 +23,17 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxMessage bounds a message of a client, in bytes.
+// maxMessage is the maximum size of a client's message, in bytes.
 const maxMessage = 16 << 20
 
-// Config describes a server.
+// Config configures a server.
 type Config struct {
 	Version string
-	// Open opens a session with contexts besides those of the user, and with all tools. The
+	// Open opens a session with additional contexts besides the user's, and with all tools. The
 	// events of its questions go to progress.
 	Open func(ctx context.Context, more []rlm.Context, progress func(ledger.Event)) (*rlm.Session, error)
-	// Read returns the context for a path that a client names. PathHelp says in a sentence which
-	// paths these are.
+	// Read returns the context for a path that a client names. PathHelp describes these paths in a
+	// sentence.
 	Read     func(ctx context.Context, path string) (Given, error)
 	PathHelp string
 	// Detect returns the language of a snippet.
@@ -42,35 +42,34 @@ type Config struct {
 	Contexts []string
 	// Functions describes the functions that snippets can call, empty for none.
 	Functions string
-	// Servers are MCP servers whose tools snippets can call, nil for none. Gateway passes on what
-	// hosts see of them.
+	// Servers are MCP servers with tools that snippets can call, nil for none. Gateway presents
+	// them to hosts.
 	Servers *tools.Servers
 	Gateway *tools.Gateway
-	// Asks says that sessions have a model. Answer answers questions in place of sessions, about
-	// the contexts that a handle was opened with; nil lets sessions do so.
+	// Asks reports that sessions have a model. Answer answers questions instead of sessions, about
+	// the contexts with which a handle was opened; nil lets sessions answer.
 	Asks   bool
 	Answer func(ctx context.Context, question string, given []Given, progress func(ledger.Event)) (Answer, error)
-	// Record returns the record of a run as JSON that the server itself has not, nil for none.
-	// Nil has no such runs.
+	// Record returns the record, as JSON, of a run that is not the server's own, nil for none. Nil
+	// means that there are no such runs.
 	Record func(ctx context.Context, id string) (json.RawMessage, error)
-	// Work runs the work of a call, which may have to wait or be refused. Nil runs it at once.
+	// Work runs the work of a call, which may have to wait or be refused. Nil means at once.
 	Work func(ctx context.Context, work func(context.Context) error) error
 	// Note, if set, is called at the end of each request over HTTP: with the header X-Request-Id,
-	// the method, what it names (a tool, a resource, a task), and its outcome: ok, failed for a tool
-	// that says so, or error.
+	// the method, the object that it names (a tool, a resource, a task), and its outcome: ok,
+	// failed if a tool reports failure, or error.
 	Note func(request, method, object, outcome string)
-	// NoQuestions says that clients may not decide on calls that wait for a person.
+	// NoQuestions forbids clients to decide on calls that wait for a person.
 	NoQuestions bool
-	// IsGuarded says that the hosts and origins of requests over HTTP are checked already.
+	// IsGuarded reports that the hosts and origins of requests over HTTP are already checked.
 	IsGuarded bool
-	// Handles bounds the open handles, and Places, if set, those of several servers together, of
-	// which Tenant has a share. Idle ends a handle that nobody uses for so long.
+	// Handles is the maximum number of open handles. Places, if set, bounds those of several
+	// servers together, of which Tenant has a share. Idle is how long an unused handle lives.
 	Handles int
 	Places  *Places
 	Tenant  string
 	Idle    time.Duration
-	// ToolCalls bounds the calls of tools by the snippets of a handle, and those that hosts make
-	// themselves.
+	// ToolCalls bounds the tool calls of a handle's snippets, and the hosts' own.
 	ToolCalls int64
 	Log       *slog.Logger
 }
@@ -85,19 +84,19 @@ type Server struct {
 	tasks   tasks
 	runs    runs
 
-	requests atomic.Int64 // over HTTP that go on
+	requests atomic.Int64 // active ones, over HTTP
 	values   tools.Values
 
 	life context.Context //nolint:containedctx // of all requests, ends with Close
 	end  context.CancelCauseFunc
 }
 
-// Given is a context that a client has given.
+// Given is a context that a client provided.
 type Given struct {
 	Name string
-	// Text is the content, unless Path names a file that has it.
+	// Text is the content, unless it is in a file that Path names.
 	Text, Path string
-	// Context is for a session. Close, if set, is called when the session has read it.
+	// Context is for a session. Close, if set, is called once the session has read it.
 	Context rlm.Context
 	Close   func()
 }
@@ -131,7 +130,7 @@ func New(cfg Config) (*Server, error) {
 	return s, err
 }
 
-// Close ends all connections, requests, tasks, calls that wait, and handles.
+// Close ends all connections, requests, tasks, waiting calls, and handles.
 func (s *Server) Close() error {
 	s.end(errServerClosed)
 	s.calls.close()
@@ -146,7 +145,7 @@ const instructions = `Run Python or Go in a sandbox with rlm_exec. Contexts are 
 	`rlm_open gives a handle whose snippets read them as the variables context, context_1 and so on, ` +
 	`and keep their variables from snippet to snippet. Print or return only what you need to see.`
 
-// protocol returns a server of the protocol, with all tools.
+// protocol returns a protocol server with all tools.
 func (s *Server) protocol() (*mcp.Server, error) {
 	options := &mcp.ServerOptions{
 		Instructions: instructions, Logger: s.cfg.Log, Capabilities: &mcp.ServerCapabilities{},
@@ -178,7 +177,7 @@ func (s *Server) protocol() (*mcp.Server, error) {
 	return server, nil
 }
 
-// endRequests ends each request with the server: the library would wait for it.
+// endRequests ends each request when the server closes: otherwise the library would wait for it.
 func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -188,7 +187,7 @@ func (s *Server) endRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// addGateway adds what hosts see of the other servers.
+// addGateway adds the hosts' view of the other servers.
 func (s *Server) addGateway(server *mcp.Server) {
 	if s.cfg.Gateway == nil {
 		return
@@ -211,7 +210,7 @@ func (s *Server) addGateway(server *mcp.Server) {
 	}
 }
 
-// ServeStdio serves one client over lines of JSON, until it closes its side or the context ends.
+// ServeStdio serves one client over JSON lines, until it closes its side or the context ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	defer context.AfterFunc(ctx, func() { s.end(errServerClosed) })()
 	err := s.server.Run(ctx, &mcp.IOTransport{
@@ -223,17 +222,17 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 	return err
 }
 
-// Bounds over HTTP.
+// Limits over HTTP.
 const (
 	sessionTime = 10 * time.Minute // ends an idle session of the protocol; handles outlive it
 	maxSessions = 100              // of the protocol, each of which takes memory
-	maxRequests = 100              // at the same time, streams included
+	maxRequests = 100              // at the same time, including streams
 	bodyTime    = time.Minute      // for a message
-	restTime    = 5 * time.Second  // for what is left of a message that was refused
+	restTime    = 5 * time.Second  // for the rest of a refused message
 )
 
-// Handler serves clients over streamable HTTP, of the generation without sessions and of earlier
-// ones. It refuses the pages of browsers.
+// Handler serves clients over streamable HTTP, both the sessionless protocol generation and
+// earlier ones. It refuses browser pages.
 func (s *Server) Handler() http.Handler {
 	one := func(*http.Request) *mcp.Server { return s.server }
 	options := func(isStateless bool) *mcp.StreamableHTTPOptions {
@@ -272,10 +271,10 @@ func (s *Server) Handler() http.Handler {
 	return refuseForeign(both)
 }
 
-// readMessage reads a message within its bounds. Call release after the answer.
+// readMessage reads a message within the limits. Call release after the answer.
 func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []byte, release func(), err error) {
 	if r.ContentLength > maxMessage {
-		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // nobody needs to read it
+		return nil, func() {}, &http.MaxBytesError{Limit: maxMessage} // there is no need to read it
 	}
 	flow := http.NewResponseController(w)
 	if !s.cfg.IsGuarded {
@@ -290,19 +289,19 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) (message []
 	return message, release, err
 }
 
-// readRest reads what is left of a message that was refused, so that a client which sends all of it
-// before it reads gets the answer. A guard has done so already.
+// readRest reads the rest of a refused message, so that a client that sends all of it before
+// reading receives the answer. A guard has already done so.
 func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.IsGuarded {
 		return
 	}
 	flow := http.NewResponseController(w)
-	_ = flow.Flush() // others read it at once
+	_ = flow.Flush() // other clients read it at once
 	_ = flow.SetReadDeadline(time.Now().Add(restTime))
 	_, _ = io.CopyN(io.Discard, r.Body, 4*maxMessage) // the client may go away
 }
 
-// describeUnread returns why a message was not read, for its client.
+// describeUnread returns the reason why a message was not read, for its client.
 func describeUnread(err error) *problem.Error {
 	var tooLarge *http.MaxBytesError
 	var known *problem.Error
@@ -320,7 +319,7 @@ func describeUnread(err error) *problem.Error {
 	return problem.New(http.StatusBadRequest, "invalid_request", "cannot read the message: %v", err)
 }
 
-// isFull reports whether a request begins a session of the protocol beyond the bound.
+// isFull reports whether a request begins a protocol session beyond the limit.
 func (s *Server) isFull(r *http.Request) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		return false
@@ -333,10 +332,10 @@ func (s *Server) isFull(r *http.Request) bool {
 	return open >= maxSessions
 }
 
-// firstStateless is the first version of the protocol that has no sessions.
+// firstStateless is the first protocol version without sessions.
 const firstStateless = "2026-07-28"
 
-// refuseForeign refuses the requests of pages of other machines. The transport checks that Host is
+// refuseForeign refuses requests from other machines' pages. The transport checks that Host is
 // this machine.
 func refuseForeign(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

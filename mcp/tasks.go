@@ -18,14 +18,14 @@ import (
 // tasksExtension lets a client fetch the result of a long call later.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// Bounds of tasks.
+// Limits on tasks.
 const (
-	taskPoll = time.Second // that clients should wait between their requests
+	taskPoll = time.Second // the interval at which clients should ask
 	taskKept = time.Hour   // after the end of a task
 	maxTasks = 64
 )
 
-// taskAfter is how long a call lasts before it becomes a task.
+// taskAfter is the duration after which a call becomes a task.
 var taskAfter = 2 * time.Second
 
 // The statuses of tasks.
@@ -39,7 +39,7 @@ const (
 
 var errTaskCanceled = errors.New("the client has canceled the task")
 
-// task is a call that goes on after the answer to its request.
+// task is a call that continues after the answer to its request.
 type task struct {
 	id     string
 	begun  time.Time
@@ -49,13 +49,13 @@ type task struct {
 	status  string
 	message string
 	updated time.Time
-	ended   time.Time // zero for one that goes on
+	ended   time.Time // zero while it is active
 	result  mcp.Result
 	failed  *jsonrpc.Error
-	asked   int                  // questions
-	needs   mcp.InputRequestMap  // that have no answer yet, by unique keys
+	asked   int                  // number of questions
+	needs   mcp.InputRequestMap  // unanswered questions, by unique keys
 	answers mcp.InputResponseMap // by the same keys
-	whole   chan struct{}        // gets a token when all of them are there
+	whole   chan struct{}        // receives a token when all answers have arrived
 }
 
 // tasks are the tasks of a server.
@@ -68,7 +68,7 @@ type tasks struct {
 	work   sync.WaitGroup
 }
 
-// ending is how a request of a tool ended.
+// ending describes how a tool request ended.
 type ending struct {
 	result mcp.Result
 	err    error
@@ -76,7 +76,7 @@ type ending struct {
 
 type taskKey struct{}
 
-// intercept makes a long call a task, if its client can fetch the result later.
+// intercept turns a long call into a task, if its client can fetch the result later.
 func (ts *tasks) intercept(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
@@ -191,7 +191,7 @@ func (ts *tasks) close() {
 	ts.work.Wait()
 }
 
-// follow brings a task to its end. A call that asks goes on with the answers.
+// follow follows a task to its end. A call that asks continues with the answers.
 func (t *task) follow(
 	ctx context.Context, end ending, call *mcp.CallToolRequest,
 	abandon func(requestState string, cause error), again func(*mcp.CallToolRequest) ending,
@@ -219,8 +219,8 @@ func (t *task) follow(
 	}
 }
 
-// ask shows questions under keys that the task has not had, and returns these by those of the
-// call.
+// ask publishes questions under keys that are new to the task, and returns them by the call's
+// keys.
 func (t *task) ask(questions mcp.InputRequestMap) map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +247,7 @@ func (t *task) takeAnswers(keys map[string]string) mcp.InputResponseMap {
 	return answers
 }
 
-// answer takes answers of the client. It ignores those to no open question.
+// answer accepts the client's answers. It ignores answers without an open question.
 func (t *task) answer(given mcp.InputResponseMap) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,7 +283,7 @@ func (t *task) finish(ctx context.Context, end ending) {
 	}
 }
 
-// note keeps how far a task is.
+// note records the progress of a task.
 func (t *task) note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -309,7 +309,7 @@ type taskResult struct {
 	Error         *jsonrpc.Error      `json:"error,omitempty"`
 }
 
-// describe returns the task as it is now.
+// describe returns the current state of the task.
 func (t *task) describe() *taskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -375,7 +375,7 @@ func (s *Server) addTasks(server *mcp.Server) error {
 	)
 }
 
-// codeMissingCapability says that a request needs a capability that its client has not declared.
+// codeMissingCapability reports that a request needs a capability that its client did not declare.
 const codeMissingCapability = -32021
 
 // find returns the task of a request.

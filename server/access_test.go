@@ -27,7 +27,7 @@ func (b *lockedBuffer) Write(data []byte) (int, error) {
 	return b.Buffer.Write(data)
 }
 
-// String returns all that was written.
+// String returns everything that was written.
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,10 +57,10 @@ func (s *tested) upload(key, content string) string {
 	return s.text(got, "id")
 }
 
-// locked makes a server that needs keys.
+// locked configures a server that needs keys.
 func locked(o *Options) { o.Open = false }
 
-// TestTenantsSeeNothingOfOthers sends each request to the resources of another tenant.
+// TestTenantsSeeNothingOfOthers sends each request for the resources of another tenant.
 func TestTenantsSeeNothingOfOthers(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
@@ -158,7 +158,7 @@ func TestPagesOfStrangersAreRefused(t *testing.T) {
 	}{
 		{[]string{"Host", "localhost:80"}, 200},
 		{[]string{"Host", "[::1]"}, 200},
-		{[]string{"Host", "evil.example.org"}, 421}, // a name that leads to this machine
+		{[]string{"Host", "evil.example.org"}, 421}, // a name that resolves to this machine
 		{[]string{"Host", "127.0.0.1.example.org:80"}, 421},
 		{[]string{"Host", ""}, 200}, // the client sends the server's own
 		{[]string{"Origin", "https://evil.example.org"}, 403},
@@ -186,8 +186,8 @@ func TestPagesOfStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNowhere looks for a key and for what was asked in all that the server writes
-// down about a request.
+// TestSecretsAreNowhere searches everything that the server writes about a request for the key and
+// the question.
 func TestSecretsAreNowhere(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -208,7 +208,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		isOwner := entry.Name() == claimFile // a process of another user learns who has the folder
+		isOwner := entry.Name() == claimFile // a process of another user learns who uses the folder
 		if info.Mode().Perm()&0o077 != 0 && !isOwner && above.Mode().Perm()&0o077 != 0 {
 			t.Errorf("others can read %s: %v", path, info.Mode())
 		}

@@ -31,7 +31,7 @@ func benchServer(b *testing.B) *tested {
 		o.Sessions, o.OpenSessions = 10_000, 64 // as rlm serve does
 	})
 	if shared, ok := s.web.Client().Transport.(*http.Transport); ok {
-		shared.MaxIdleConnsPerHost = 100 // as many as there are clients
+		shared.MaxIdleConnsPerHost = 100 // one for each client
 	}
 	path := s.open("", object{})
 	s.add(path) // warms the worker
@@ -79,8 +79,8 @@ func BenchmarkNewSession(b *testing.B) {
 	b.ReportMetric(percentile(times, 0.5), "ms/p50")
 }
 
-// BenchmarkManyClients compares 64 clients, each with a session, with as many sessions of an engine
-// in this process.
+// BenchmarkManyClients compares 64 clients, each with a session, with as many sessions of an
+// engine in this process.
 func BenchmarkManyClients(b *testing.B) {
 	const clients, each = 64, 50
 	s := benchServer(b)
@@ -130,8 +130,8 @@ func BenchmarkManyClients(b *testing.B) {
 	b.ReportMetric(of/a, "inverse")
 }
 
-// BenchmarkIdleSessions measures 2,000 sessions that rest: the memory of all processes, and the time
-// of a snippet that brings one back.
+// BenchmarkIdleSessions measures 2,000 resting sessions: the memory of all processes, and the time
+// of a snippet that restores one.
 func BenchmarkIdleSessions(b *testing.B) {
 	const sessions = 2_000
 	s := benchServer(b)
@@ -158,7 +158,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 	b.ReportMetric(percentile(times, 0.99), "ms/p99")
 }
 
-// memoryOf returns the memory of processes, in MiB, each shared page counted once.
+// memoryOf returns the memory of processes, in MiB, counting each shared page once.
 func memoryOf(b *testing.B, processes []int) (mebibytes float64) {
 	b.Helper()
 	for _, id := range processes {

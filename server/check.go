@@ -24,12 +24,12 @@ import (
 // databaseName is the path of the database in a data folder.
 const databaseName = "records/serve.db"
 
-// Report is what a check has found.
+// Report lists the findings of a check.
 type Report = damage.Report
 
-// Check looks at all that the folder has. With repair, it also repairs: it saves the rows
-// of a damaged database, and takes what is damaged out of its place. Then no server may use the
-// folder: the error is an [*InUseError].
+// Check examines everything in the folder. With repair, it also repairs: it saves the rows of a
+// damaged database, and moves damaged data aside. No server may use the folder then: the error is
+// an [*InUseError].
 func (f Folder) Check(
 	ctx context.Context, repair bool, log *slog.Logger,
 ) (*Report, error) {
@@ -93,7 +93,7 @@ func (c *check) all() error {
 	return nil
 }
 
-// records checks the database, and what its rows name.
+// records checks the database and the data to which its rows refer.
 func (c *check) records() error {
 	path := records.Path(c.dir)
 	if !dbfile.IsThere(path) && !records.IsMissing(c.dir) {
@@ -136,7 +136,7 @@ func (c *check) records() error {
 	return errors.Join(err, db.Close())
 }
 
-// noteLost lets requests for lost rows learn that.
+// noteLost records lost rows, so that requests for them can report the loss.
 func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 	return records.Within(c.ctx, db, func(tx *sql.Tx) error {
 		for i := range found.Lost {
@@ -150,10 +150,10 @@ func (c *check) noteLost(db *sql.DB, found *dbfile.Findings) error {
 	})
 }
 
-// namesOf returns by which names requests ask for a lost row.
+// namesOf returns the names under which requests ask for a lost row.
 func namesOf(row *dbfile.LostRow) (names []string) {
 	if row.Table == "contents" || row.Table == "lost" {
-		return nil // the file of a content may be there
+		return nil // the file of a content may still exist
 	}
 	if id, is := row.Values["id"].(string); is {
 		names = append(names, id)
@@ -165,7 +165,7 @@ func namesOf(row *dbfile.LostRow) (names []string) {
 	return names
 }
 
-// contents checks all that the rows of the database name.
+// contents checks everything to which the rows of the database refer.
 func (c *check) contents(db *sql.DB) error {
 	kept, err := contents.Look(c.ctx, db, c.dir, c.isAlone && c.q != nil, c.log)
 	if err != nil {
@@ -219,8 +219,8 @@ func (c *check) events(db *sql.DB) error {
 // healWait bounds the wait for other processes that use a database, such as rlm keys.
 const healWait = 5 * time.Second
 
-// heal looks whether the databases are what was written, and saves the rows of those that are not,
-// so that a server serves all that is whole. It says what is damaged. The caller has the claim.
+// heal checks whether the databases are intact, and saves the rows of damaged ones, so that a
+// server can serve all that is whole. It logs what is damaged. The caller holds the claim.
 func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) error {
 	isMissing := records.IsMissing(dir)
 	isDamaged := isMissing
@@ -260,7 +260,7 @@ func heal(ctx context.Context, dir string, auditBytes int64, log *slog.Logger) e
 	return nil
 }
 
-// verify compares a database with its checksums, unless other processes use it for long.
+// verify compares a database with its checksums, unless other processes use it for too long.
 func verify(ctx context.Context, path string, log *slog.Logger) error {
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -277,11 +277,11 @@ func verify(ctx context.Context, path string, log *slog.Logger) error {
 	return errors.Join(dbfile.Verify(path), hold.Close())
 }
 
-// maxNamed bounds the contents that a start names one by one.
+// maxNamed is the maximum number of contents that a start names individually.
 const maxNamed = 20
 
-// nameMissing says which contents are missing, or have another size. Their owners are served without
-// them.
+// nameMissing reports contents that are missing or have the wrong size. Their owners are served
+// without them.
 func nameMissing(
 	ctx context.Context, kept *contents.Contents, dir string, auditBytes int64, log *slog.Logger,
 ) error {

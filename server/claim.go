@@ -17,28 +17,29 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// claim is the right to use a data folder, which one process has at a time: a server, or a repair.
-// It is a lock of the operating system, so it ends with the process, however that ends.
+// claim is the right to use a data folder, which one process holds at a time: a server or a
+// repair. It is a lock of the operating system, so it ends with the process, however that ends.
 type claim struct {
 	dir  string
 	lock *os.File
-	// before is the last owner.
+	// before is the previous owner.
 	before owner
-	// isLook says that the folder is only looked at, so the next owner learns of the last one.
+	// isLook reports that the folder is only examined, so the next owner still sees the previous
+	// one.
 	isLook bool
 
 	mu  sync.Mutex
 	now owner // this process
 }
 
-// owner describes the owner of a data folder, for people. The file of the lock has it.
+// owner describes the owner of a data folder, for display. The lock file contains it.
 type owner struct {
 	PID     int       `json:"pid,omitempty"`
 	Host    string    `json:"host,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 	Program string    `json:"program,omitempty"` // such as "rlm serve"
 	Address string    `json:"address,omitempty"`
-	// AuditBytes is the size of the audit log as the owner knew it last.
+	// AuditBytes is the size of the audit log as the owner last knew it.
 	AuditBytes int64 `json:"audit_bytes,omitempty"`
 }
 
@@ -46,22 +47,22 @@ type owner struct {
 const serveProgram = "rlm serve"
 
 const (
-	// claimFile is the file of the lock in a data folder, maxOwner bounds it, in bytes.
+	// claimFile is the lock file in a data folder; maxOwner bounds what is read of it, in bytes.
 	claimFile = "lock"
 	maxOwner  = 4 << 10
 	ownerSize = 1 << 10 // of what is written
-	// claimWait is how long a claim waits for a process that ends just now, or for a child of it that
-	// has not started its own program yet.
+	// claimWait is how long a claim waits for a process that is ending, or for its child that has
+	// not started its own program yet.
 	claimWait = time.Second
 )
 
-// InUseError says that another process uses a data folder.
+// InUseError reports that another process uses a data folder.
 type InUseError struct {
 	Dir   string
 	owner owner
 }
 
-// Error names the owner, and says what to do.
+// Error names the owner and gives advice.
 func (e *InUseError) Error() string {
 	who := "another process"
 	if o := &e.owner; o.PID > 0 {
@@ -76,9 +77,9 @@ func (e *InUseError) Error() string {
 		"with --data", e.Dir, who)
 }
 
-// Claim claims the folder for a program, which serves an address, if it is not empty. It makes the
-// folder if necessary. Close what it returns to let others use the folder. The error is an
-// [*InUseError] while another process has it.
+// Claim claims the folder for a program, which serves at address unless that is empty. It creates
+// the folder if necessary. Close the result to let others use the folder. The error is an
+// [*InUseError] while another process holds the claim.
 func (f Folder) Claim(ctx context.Context, program, address string) (io.Closer, error) {
 	c, err := f.claim(ctx, program, address)
 	if err != nil {
@@ -130,7 +131,7 @@ func (f Folder) claim(ctx context.Context, program, address string) (*claim, err
 	return c, nil
 }
 
-// openClaim opens the file of a lock. A process of another user may only read it, which is enough.
+// openClaim opens the lock file. A process of another user can only read it, which is enough.
 func openClaim(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -142,7 +143,7 @@ func openClaim(path string) (*os.File, error) {
 	return file, err
 }
 
-// readOwner reads who has the lock, as well as it is known.
+// readOwner reads who holds the lock, as far as that is known.
 func readOwner(lock *os.File) (o owner) {
 	data, err := io.ReadAll(io.NewSectionReader(lock, 0, maxOwner))
 	if err != nil || json.Unmarshal(data, &o) != nil {
@@ -151,7 +152,7 @@ func readOwner(lock *os.File) (o owner) {
 	return o
 }
 
-// write says who has the lock, in place of what the file says. No lock depends on it.
+// write replaces the owner in the lock file. No lock depends on it.
 func (c *claim) write(o owner) {
 	data, err := json.Marshal(o)
 	if err == nil && len(data) < ownerSize {
@@ -161,7 +162,8 @@ func (c *claim) write(o owner) {
 	}
 }
 
-// noteAudit remembers the size of the audit log, so that the next owner notices if its end is gone.
+// noteAudit records the size of the audit log, so that the next owner notices if its end is
+// missing.
 func (c *claim) noteAudit(size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +173,8 @@ func (c *claim) noteAudit(size int64) {
 	}
 }
 
-// auditBytes is how many bytes the audit log has at least, as far as the last owner knew. A server
-// has one, also if it was killed.
+// auditBytes returns the minimum size of the audit log, in bytes, as far as the last owner knew. A
+// server has a log even if it was killed.
 func (c *claim) auditBytes() int64 {
 	if c.before.PID > 0 && c.before.Program == serveProgram {
 		return max(c.before.AuditBytes, 1)

@@ -11,26 +11,26 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Connection is what a program may have that speaks the session protocol over a stream, such as stdin
-// and stdout: see docs/reference/session-protocol.md.
+// Connection configures what a program may do that speaks the session protocol over a stream, such
+// as stdin and stdout: see docs/reference/session-protocol.md.
 type Connection struct {
-	// Version is that of the program that serves.
+	// Version is the version of the serving program.
 	Version string
-	// Limits are the limits of a session that names none. MayRaise lets it name larger ones.
+	// Limits apply to a session that sets none. MayRaise lets a session set higher ones.
 	Limits   tiers.Limits
 	MayRaise bool
-	// Policy is the most that a session may have.
+	// Policy is the widest policy that a session may have.
 	Policy rlm.Policy
 	// Deterministic makes all sessions deterministic.
 	Deterministic bool
-	// Files lets the client name files and folders of this host: contexts, snapshots, and where
-	// files of snippets go. Inputs say how contexts from files are read.
+	// Files lets the client name files and folders of this host: contexts, snapshots, and
+	// destinations for files of snippets. Inputs configure how contexts are read from files.
 	Files  bool
 	Inputs inputs.Options
 	Log    *slog.Logger
 }
 
-// Serve answers a client until the stream ends, and closes its sessions. To end it earlier, close
+// Serve answers a client until the stream ends, then closes its sessions. To end it earlier, close
 // the stream.
 func (c Connection) Serve(
 	ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer,

@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// defaultConnections bounds the connections of a server that names no bound.
+// defaultConnections is the default bound on connections.
 const defaultConnections = 4096
 
-// requestsOf bounds the requests under way for a bound of connections. The rest of the connections
-// wait, and can be closed for new ones.
+// requestsOf returns the bound on active requests for a bound on connections. The other
+// connections wait, and can be closed to make room for new ones.
 func requestsOf(connections int) int { return max(connections-connections/4, 1) }
 
 // crowd is a listener that bounds its connections. When all places are taken, it closes the
-// connection that has waited longest without a request under way, whose head may be on its way:
-// clients who are slow or idle keep no others out.
+// connection that has waited longest without an active request; its request may be on the way. So
+// slow or idle clients keep no others out.
 type crowd struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
 	all     int
-	waiting *list.List // guests without a request, those that wait longest first
+	waiting *list.List // guests without a request, longest waiting first
 }
 
 func newCrowd(l net.Listener, most int) *crowd {
@@ -39,7 +39,7 @@ type guest struct {
 
 	// Guarded by the crowd.
 	requests int
-	place    *list.Element // among those that wait, nil for none
+	place    *list.Element // among the waiting ones, nil if not waiting
 	isGone   bool
 }
 
@@ -53,7 +53,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if g := c.enter(conn); g != nil {
 			return g, nil
 		}
-		_ = conn.Close() // all others are answered: its client has to try again
+		_ = conn.Close() // all others are being answered: the client has to retry
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *crowd) enter(conn net.Conn) *guest {
 	c.mu.Unlock()
 
 	if oldest != nil {
-		_ = oldest.Conn.Close() // its request, if it comes, fails
+		_ = oldest.Conn.Close() // its request, if any arrives, fails
 	}
 	if isFull {
 		return nil
@@ -82,7 +82,7 @@ func (c *crowd) enter(conn net.Conn) *guest {
 	return g
 }
 
-// forget takes a connection from the crowd. The caller holds mu.
+// forget removes a connection from the crowd. The caller holds mu.
 func (c *crowd) forget(g *guest) {
 	if g.isGone {
 		return
@@ -103,7 +103,7 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// CloseWrite lets package net/http end an answer before the connection.
+// CloseWrite lets package net/http finish an answer before it closes the connection.
 func (g *guest) CloseWrite() error {
 	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -111,7 +111,7 @@ func (g *guest) CloseWrite() error {
 	return nil
 }
 
-// guestKey is where the context of a request has its connection.
+// guestKey is the context key of a request's connection.
 type guestKey struct{}
 
 // withGuest adds a connection to the context of its requests.
@@ -122,7 +122,7 @@ func withGuest(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, conn)
 }
 
-// keepBusy keeps the connections of requests under way from being closed.
+// keepBusy protects the connections of active requests from being closed.
 func keepBusy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {

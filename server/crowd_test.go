@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// listen serves with the bounds of a listener until the test ends, and returns the address.
+// listen serves with the limits of a listener until the test ends, and returns the address.
 func (s *tested) listen(secure *tls.Config) string {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,22 +33,22 @@ func (s *tested) listen(secure *tls.Config) string {
 	return listener.Addr().String()
 }
 
-// slow are the first bytes of clients that do not go on: of nothing, of a handshake of TLS, of a
-// head and of a body.
+// slow are the first bytes of stalled clients: nothing, or part of a TLS handshake, of a head or
+// of a body.
 var slow = []string{
 	"", "\x16\x03\x01\x02\x00\x01", "GET /v1/models HTTP/1.1\r\nHost: local",
 	"POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 }
 
-// TestSlowConnectionsMakeRoom: connections without a request keep nobody out, whatever their number.
-// Those with a request stay.
+// TestSlowConnectionsMakeRoom checks that connections without a request keep no others out,
+// whatever their number. Those with a request stay.
 func TestSlowConnectionsMakeRoom(t *testing.T) {
 	for name, isSecure := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) { floodSlowly(t, isSecure) })
 	}
 }
 
-// floodSlowly opens many slow connections around a request, and sends others.
+// floodSlowly opens many slow connections around a request, and sends other requests.
 func floodSlowly(t *testing.T, isSecure bool) {
 	t.Helper()
 	model := newHeld(counting(t))
@@ -106,7 +106,8 @@ func post(t *testing.T, client *http.Client, address string) string {
 	return string(text)
 }
 
-// TestRequestsUnderWayAreBounded: a tenant may have half of them, and gets an error at once beyond.
+// TestRequestsUnderWayAreBounded checks that a tenant may have half of them, and gets an error at
+// once beyond that.
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) {
@@ -116,7 +117,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	answers := make(chan answer, 6)
 	for range 6 {
 		go func() {
-			for { // a question below may have had its place
+			for { // a question below may have taken its place
 				if got := s.do("POST", "/v1/chat/completions", greedy, chat("wait")); got.status != 503 {
 					answers <- got
 					return
@@ -127,7 +128,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	}
 	<-model.asked
 	for s.do("GET", "/v1/models", greedy, nil).status != 503 {
-		time.Sleep(time.Millisecond) // until all are there
+		time.Sleep(time.Millisecond) // until all have arrived
 	}
 	got := s.do("GET", "/v1/models", greedy, nil)
 	s.want(got, 503, "6 of them of this tenant")

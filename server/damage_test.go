@@ -25,10 +25,10 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// damagesVariable is how many times the test damages a data folder. Without it, it tries a few.
+// damagesVariable sets how often the test damages a data folder. By default, it tries a few times.
 const damagesVariable = "RLM_DAMAGES"
 
-// filled is a data folder with something of each kind.
+// filled is a data folder that contains something of each kind.
 type filled struct {
 	closed, killed string // of a server that ended, and of one that was killed
 	keys           []string
@@ -40,7 +40,7 @@ type filled struct {
 	values         map[string]string // of all items, see probe
 }
 
-// filledSession is a session with snapshots, each with the value of n that it has.
+// filledSession is a session with snapshots, each with its value of n.
 type filledSession struct {
 	id, key   string
 	snapshots map[string]string
@@ -106,13 +106,13 @@ func (f *filled) addSession(s *tested, i int, key, file string) {
 	f.sessions = append(f.sessions, session)
 }
 
-// What became of an item besides its value.
+// The state of an item other than its value.
 const (
-	itemTold = "\x00told"  // an error says that it is damaged or lost
+	itemTold = "\x00told"  // an error reports that it is damaged or lost
 	itemGone = "\x00gone " // another error
 )
 
-// valueOf returns the body of an answer, or what became of it.
+// valueOf returns the body of an answer, or the state of the item.
 func valueOf(got answer) string {
 	switch {
 	case got.status >= 400 && (strings.Contains(got.body, `damaged`) || strings.Contains(got.body, "is lost")):
@@ -125,7 +125,7 @@ func valueOf(got answer) string {
 	return got.body
 }
 
-// probe asks for everything, and returns the values by names that begin with the ID.
+// probe requests everything, and returns the values by names that begin with the ID.
 func (f *filled) probe(s *tested, dir string) map[string]string {
 	s.Helper()
 	all := map[string]string{}
@@ -149,7 +149,7 @@ func (f *filled) probe(s *tested, dir string) map[string]string {
 	}
 	s.probeJournals(dir, f.runs, all)
 
-	now, _ := os.ReadFile(filepath.Join(dir, access.AuditFile)) // it may be gone
+	now, _ := os.ReadFile(filepath.Join(dir, access.AuditFile)) // it may be missing
 	all[access.AuditFile+" lines"] = fmt.Sprint(!slices.ContainsFunc(f.audit, func(line string) bool {
 		return !bytes.Contains(now, []byte(line))
 	}))
@@ -165,7 +165,7 @@ func (s *tested) answerOf(path, key string) string {
 	return fmt.Sprint(s.text(got, "answer"), s.text(got, "status"))
 }
 
-// contextOf returns the context of a run, which no request asks for.
+// contextOf returns the context of a run, which no request returns.
 func (s *tested) contextOf(id string) string {
 	file, err := s.server.manager.Contents.File(s.Context(), "runs/"+id+"/contexts/0")
 	if errors.Is(err, damage.Err) {
@@ -196,7 +196,7 @@ func (f *filled) probeSession(s *tested, session *filledSession, all map[string]
 	}
 }
 
-// probeJournals reads the journals of runs.
+// probeJournals reads the logs of runs.
 func (s *tested) probeJournals(dir string, runs []string, all map[string]string) {
 	journals, err := sqlitestore.OpenReadOnly(Folder(dir).Store())
 	if err != nil {
@@ -226,10 +226,10 @@ func (s *tested) probeJournals(dir string, runs []string, all map[string]string)
 	}
 }
 
-// The ways in which a file is damaged.
+// The ways to damage a file.
 var harms = []string{"flip", "cut", "zero", "delete"}
 
-// harmFile damages a file, and returns the bytes that it had there.
+// harmFile damages a file and returns the bytes that it lost.
 func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -270,7 +270,7 @@ func harmFile(t *testing.T, random *rand.Rand, path, how string) (lost []byte) {
 	return lost
 }
 
-// kindOf names the kind of a file of a data folder, empty for one that is not damaged.
+// kindOf returns the kind of a file in a data folder, empty for one that is not damaged.
 func kindOf(name string) string {
 	parts := strings.Split(filepath.ToSlash(name), "/")
 	switch last := parts[len(parts)-1]; {
@@ -296,7 +296,7 @@ func kindOf(name string) string {
 	return "audit log"
 }
 
-// filesOf lists the files of a data folder by kinds.
+// filesOf lists the files in a data folder by kind.
 func filesOf(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -316,7 +316,7 @@ func filesOf(t *testing.T, dir string) map[string][]string {
 	return all
 }
 
-// damageCount counts what became of damaged files of a kind.
+// damageCount counts the results for damaged files of a kind.
 type damageCount struct{ tries, hit, told, wrong, silent, unserved int }
 
 func (c *damageCount) add(other *damageCount) {
@@ -328,9 +328,9 @@ func (c *damageCount) add(other *damageCount) {
 	c.unserved += other.unserved
 }
 
-// TestADamagedDataFolderIsServed damages a file of a data folder, and starts a server. Each item is
-// right, or the client or the log says that it is damaged. What the file did not have is served. After
-// rlm store check --repair, the folder is whole, and what is not there was named.
+// TestADamagedDataFolderIsServed damages a file in a data folder and starts a server. Each item is
+// right, or the client or the log reports its damage. Items outside the file are served. After rlm
+// store check --repair, the folder is whole, and missing items have been reported.
 func TestADamagedDataFolderIsServed(t *testing.T) {
 	tries := 10
 	if testing.Short() {
@@ -456,7 +456,7 @@ func (f *filled) try(t *testing.T, i int) (kind string, c damageCount) {
 	return kind, c
 }
 
-// judge compares items with what they were, and returns how many are not that.
+// judge compares items with their originals, and returns how many differ.
 func (f *filled) judge(
 	t *testing.T, what, name string, lost []byte, now map[string]string, told string, c *damageCount,
 ) (hit int) {
@@ -499,12 +499,12 @@ func (f *filled) judge(
 	return hit
 }
 
-// shares reports whether a file is one with a context, or the upload that became it.
+// shares reports whether a file is shared with a context, or is the upload from which it was made.
 func (f *filled) shares(name, id string) bool {
 	return strings.HasPrefix(id, "file-") && strings.HasSuffix(filepath.ToSlash(name), "/contexts/2")
 }
 
-// wayOut restores the last snapshot of damaged sessions, or begins them again.
+// wayOut restores the last snapshot of damaged sessions, or resets them.
 func (f *filled) wayOut(s *tested, what string, now map[string]string) {
 	s.Helper()
 	for _, session := range f.sessions {

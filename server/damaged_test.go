@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// flipIn changes a bit of a file, two thirds behind its begin.
+// flipIn changes a bit of a file, two thirds from its beginning.
 func flipIn(t *testing.T, parts ...string) {
 	t.Helper()
 	path := filepath.Join(parts...)
@@ -32,9 +32,9 @@ func flipIn(t *testing.T, parts ...string) {
 	}
 }
 
-// TestADamagedSessionHasAWayOut flips a bit of a saved state. The session says what is wrong, and goes
-// on from a snapshot, or without variables, which the next result says. If the state is missing, the
-// session begins without it, and says so, too.
+// TestADamagedSessionHasAWayOut flips a bit of a saved state. The session reports the damage, and
+// continues from a snapshot, or without variables, which the next result reports. If the state is
+// missing, the session starts without it, and reports that, too.
 func TestADamagedSessionHasAWayOut(t *testing.T) {
 	dir := t.TempDir()
 	saved := func(o *Options) { o.Rest = time.Millisecond }
@@ -98,7 +98,7 @@ func TestADamagedSessionHasAWayOut(t *testing.T) {
 	s.exec(path, "", "1", "1")
 }
 
-// TestADamagedContextCanBeSentAgain: the variables of its session are whole.
+// TestADamagedContextCanBeSentAgain checks that the variables of its session are intact.
 func TestADamagedContextCanBeSentAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -123,7 +123,7 @@ func TestADamagedContextCanBeSentAgain(t *testing.T) {
 	}
 }
 
-// TestADamagedUploadIsRefused also damages it while the server runs, behind a first read.
+// TestADamagedUploadIsRefused also damages it while the server runs, after a first read.
 func TestADamagedUploadIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -179,8 +179,8 @@ func TestDamagedEventsAreSaid(t *testing.T) {
 	s.want(s.do("GET", path, "", nil), 200, `"answer":"200"`)
 }
 
-// TestADamagedDatabaseLosesOnlyItsPage damages the pages with a row in the database. The server starts
-// with all others, and knows what was lost.
+// TestADamagedDatabaseLosesOnlyItsPage damages the pages with a row in the database. The server
+// starts with all others, and knows what was lost.
 func TestADamagedDatabaseLosesOnlyItsPage(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -234,8 +234,8 @@ func TestADamagedDatabaseLosesOnlyItsPage(t *testing.T) {
 	}
 }
 
-// TestAFolderWithoutItsDatabaseIsNotEmptied: what has no row any more is kept aside, and keys are
-// gone, which the server says.
+// TestAFolderWithoutItsDatabaseIsNotEmptied checks that data without a row is kept aside, and that
+// the server reports the loss of the keys.
 func TestAFolderWithoutItsDatabaseIsNotEmptied(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -279,7 +279,7 @@ func TestADataFolderHasOneOwner(t *testing.T) {
 	}
 }
 
-// slowForm is an upload of a file that arrives in parts.
+// slowForm uploads a file that arrives in parts.
 func (s *tested) slowForm(key string, content io.Reader) answer {
 	s.Helper()
 	r, w := io.Pipe()
@@ -306,8 +306,8 @@ func (s *tested) slowForm(key string, content io.Reader) answer {
 	return answer{got.StatusCode, got.Header, string(body)}
 }
 
-// TestAQuotaHoldsWhileFilesArrive uploads more at the same time than the key allows, beside sessions
-// of the tenant.
+// TestAQuotaHoldsWhileFilesArrive uploads more at the same time than the key allows, beside
+// sessions of the tenant.
 func TestAQuotaHoldsWhileFilesArrive(t *testing.T) {
 	const quota, size, uploads = 3_000_000, 900_000, 8
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.Open, o.MaxFile, o.MaxBody = false, 4<<20, 4<<20 })

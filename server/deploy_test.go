@@ -75,7 +75,7 @@ func TestTheAlertsAndTheDashboardNameMetricsOfTheServer(t *testing.T) {
 	}
 }
 
-// noWorkers has none.
+// noWorkers is a tier without workers.
 type noWorkers struct{ workers.Tier }
 
 func (noWorkers) Stats() workers.Stats { return workers.Stats{} }
@@ -105,7 +105,7 @@ func alertExpressions(t *testing.T, path string) (all []string) {
 			if _, err := time.ParseDuration(rule.For); rule.For != "" && err != nil {
 				t.Errorf("%s: %v", rule.Alert, err)
 			}
-			if rule.Alert != "RLMIsDown" { // of a metric that Prometheus makes
+			if rule.Alert != "RLMIsDown" { // based on a metric that Prometheus provides
 				all = append(all, rule.Expr)
 			}
 		}

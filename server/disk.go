@@ -13,28 +13,28 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// disk knows whether the data folder can be written. It is safe for concurrent use.
+// disk tracks whether the data folder can be written. It is safe for concurrent use.
 type disk struct {
 	dir string
 
 	mu       sync.Mutex
-	tried    time.Time // when it wrote last
-	unusable error     // why that failed
+	tried    time.Time // of the last write
+	unusable error     // the reason why that failed
 }
 
 const (
-	// tryAgain is how long an attempt to write counts, because anybody may ask.
+	// tryAgain is how long the result of a test write is reused, because anyone may ask.
 	tryAgain = time.Second
-	// keepFree is how many bytes of the disk have to be free, and keepPart, for small disks, which
-	// part of it.
+	// keepFree is the number of bytes that must be free, and keepPart, for small disks, the part
+	// of the disk.
 	keepFree = 64 << 20
 	keepPart = 20
-	// probeSize is how many bytes are written to see that they can be, as many as a page has.
+	// probeSize is the number of bytes, one page, of a test write.
 	probeSize = 4096
 )
 
-// check returns an error for the client while the disk is full, or nearly so, or cannot be written.
-// The log has the reason, at most once in tryAgain.
+// check returns an error for the client while the disk is full, nearly full or not writable. It
+// logs the reason, at most once per tryAgain.
 func (d *disk) check(log func(message string, args ...any)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *disk) check(log func(message string, args ...any)) error {
 		"the server's disk is full, nearly full, or cannot be written")
 }
 
-// checkFree asks for the free space, which takes a microsecond.
+// checkFree checks the free space, which takes a microsecond.
 func (d *disk) checkFree() error {
 	free, size, err := freeSpace(d.dir)
 	if err == nil && free < min(keepFree, size/keepPart) {
@@ -62,7 +62,7 @@ func (d *disk) checkFree() error {
 	return err
 }
 
-// tryWrite writes a file that has no name any more.
+// tryWrite writes to an unlinked file.
 func (d *disk) tryWrite() error {
 	file, err := os.CreateTemp(d.dir, ".probe-*")
 	if err != nil {

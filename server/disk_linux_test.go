@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// fill fills the disk of a folder, but for some bytes, until free is called.
+// fill fills a folder's disk, except for some bytes, until free is called.
 func fill(t *testing.T, dir string, but int) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -47,9 +47,9 @@ func fill(t *testing.T, dir string, but int) (free func()) {
 	}
 }
 
-// TestAFullDiskLosesNothing fills the disk of the data folder. Requests that have to write get an
-// error that says so, others go on. What was kept stays, and what could not be kept is kept once
-// there is space again, also by the server's end.
+// TestAFullDiskLosesNothing fills the disk of the data folder. Requests that must write get an
+// error that reports this; others succeed. Stored data stays, and what could not be stored is
+// stored once there is space again, even if the server ends first.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
@@ -105,7 +105,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 
 	free()
 	s.exec(kept, "", "n += 1; n", "8")
-	for !s.isOver(waiting) { // its end can be kept now
+	for !s.isOver(waiting) { // its end can be stored now
 		time.Sleep(10 * time.Millisecond)
 		if err := s.server.manager.Wake(t.Context()); err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// paid counts the calls of a model. Before, if it is set, is called before each of them.
+// paid counts the calls of a model. Before, if set, is called before each of them.
 type paid struct {
 	llm.Provider
 	calls  atomic.Int64
@@ -158,9 +158,9 @@ func (p *paid) Complete(ctx context.Context, r llm.Request, stream func(string))
 	return p.Provider.Complete(ctx, r, stream)
 }
 
-// TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked: on a full disk, no direct answer is paid and then
-// thrown away. If the disk fills while the model answers, the client gets the answer, and its most
-// stays charged until there is space.
+// TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked checks that, on a full disk, no direct answer
+// is paid for and then discarded. If the disk fills up while the model answers, the client
+// receives the answer, and its maximum cost stays charged until there is space.
 func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
@@ -223,7 +223,7 @@ func TestAnAnswerWhoseChargeCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 }
 
-// awaitSaved waits until a session was saved.
+// awaitSaved waits until a session has been saved.
 func (s *tested) awaitSaved(path string) {
 	s.Helper()
 	for {
@@ -247,7 +247,7 @@ func (s *tested) isOver(id string) bool {
 	return status != "running" && status != "queued"
 }
 
-// TestAFolderThatCannotBeWrittenIsRefused: a server on a disk that is mounted for reading says so at
+// TestAFolderThatCannotBeWrittenIsRefused checks that a server on a read-only disk reports that at
 // its start.
 func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	dir := t.TempDir()
@@ -269,7 +269,8 @@ func TestAFolderThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, and wholly: the server says so at once.
+// TestAServerIsNotReadyWhileItsDiskIsFull fills the disk nearly, then completely: the server
+// reports that at once.
 func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")
@@ -300,7 +301,7 @@ func TestAServerIsNotReadyWhileItsDiskIsFull(t *testing.T) {
 	}
 }
 
-// TestADiskThatCannotBeWrittenIsFound looks at a disk that is mounted for reading.
+// TestADiskThatCannotBeWrittenIsFound checks a disk that is mounted read-only.
 func TestADiskThatCannotBeWrittenIsFound(t *testing.T) {
 	dir := t.TempDir()
 	smalldisk.Mount(t, dir, "size=24m")

@@ -27,7 +27,7 @@ func Example() {
 	// Output: alice of tenant alice: ok
 }
 
-// serveOnce makes a server with a key, which answers one request.
+// serveOnce makes a server with a key and sends it one request.
 func serveOnce(ctx context.Context, folder server.Folder) error {
 	engine, err := rlm.New(rlm.Options{Store: store.Folder(folder.Store())})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mostFiles returns how many files this process may have open.
+// mostFiles returns the maximum number of files that this process may have open.
 func mostFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -16,7 +16,7 @@ func mostFiles() int {
 	return int(min(limit.Cur, math.MaxInt32)) //nolint:gosec // it fits
 }
 
-// freeSpace returns how many bytes of the disk of a folder are free for this user, and its size.
+// freeSpace returns the bytes that are free for this user on a folder's disk, and the disk's size.
 func freeSpace(dir string) (free, size uint64, err error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// begin begins a message of a WebSocket that does not end.
+// begin begins a WebSocket message that never ends.
 func (c *socket) begin(size int) error {
 	w, err := c.conn.Writer(c.Context(), websocket.MessageText)
 	if err == nil {
@@ -26,8 +26,8 @@ func (c *socket) begin(size int) error {
 	return err
 }
 
-// TestUnfinishedMessagesTogetherAreBounded: a tenant's WebSockets hold no more memory together than
-// its bodies may, and others still get theirs.
+// TestUnfinishedMessagesTogetherAreBounded checks that a tenant's WebSockets together use no more
+// memory than its bodies may, and that others still get theirs.
 func TestUnfinishedMessagesTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	greedy, other := s.key(access.Key{Name: "greedy"}), s.key(access.Key{Name: "other"})
@@ -56,8 +56,8 @@ func TestUnfinishedMessagesTogetherAreBounded(t *testing.T) {
 	c.wants(c.ask("session/run", object{"session": "1", "source": source}), `"echo":"500000"`)
 }
 
-// TestRequestsOfSocketsTogetherAreBounded: requests under way count as bodies do, and their end gives
-// the memory back.
+// TestRequestsOfSocketsTogetherAreBounded checks that active requests count as bodies do, and that
+// their end frees the memory.
 func TestRequestsOfSocketsTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	c := s.connect("")
@@ -83,8 +83,8 @@ func TestRequestsOfSocketsTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// TestSocketsThatReadNothingAreBounded: a client sends requests and reads no answer. The server soon
-// takes no more, and keeps few goroutines.
+// TestSocketsThatReadNothingAreBounded has a client send requests without reading answers. The
+// server soon stops accepting them, and keeps few goroutines.
 func TestSocketsThatReadNothingAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	c := s.connect("")
@@ -103,7 +103,7 @@ func TestSocketsThatReadNothingAreBounded(t *testing.T) {
 	s.want(s.do("GET", "/v1/models", "", nil), 200, "rlm/default")
 }
 
-// handshake opens a WebSocket by hand, and returns the header of the answer.
+// handshake opens a WebSocket manually, and returns the header of the answer.
 func (s *tested) handshake(extensions string) (net.Conn, string) {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
@@ -131,7 +131,7 @@ func (s *tested) handshake(extensions string) (net.Conn, string) {
 // The first bytes of frames from a client, with an empty mask.
 const (
 	textFrame     = 0x81
-	openFrame     = 0x01 // text that goes on
+	openFrame     = 0x01 // text that continues
 	moreFrame     = 0x00
 	packedFrame   = 0xc1 // compressed text
 	pingFrame     = 0x89
@@ -139,13 +139,13 @@ const (
 	closeFrame    = 0x88
 )
 
-// frame returns a frame whose payload is short.
+// frame returns a frame with a short payload.
 func frame(kind byte, payload string) []byte {
 	return append([]byte{kind, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
 }
 
-// TestFramesOfStrangersEndTheirConnection: nothing is unpacked, and no frame claims memory that its
-// bytes do not fill.
+// TestFramesOfStrangersEndTheirConnection checks that nothing is decompressed, and that no frame
+// claims memory that its bytes do not fill.
 func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	var all sync.WaitGroup
@@ -169,7 +169,7 @@ func TestFramesOfStrangersEndTheirConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			all.Go(func() {
-				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has a message
 				if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
 					t.Errorf("%s: the connection stays", name)
 				}
@@ -185,8 +185,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// TestManySmallFramesAreBounded sends a message in frames of a byte, beyond what a message may have,
-// and pings whose answers nobody reads.
+// TestManySmallFramesAreBounded sends a message in frames of one byte, beyond the maximum size of
+// a message, and pings without reading their answers.
 func TestManySmallFramesAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.MaxBody = 64 << 10 })
 	var all sync.WaitGroup
@@ -211,7 +211,7 @@ func TestManySmallFramesAreBounded(t *testing.T) {
 	s.want(s.do("GET", "/v1/models", "", nil), 200, "rlm/default")
 }
 
-// TestTooManySocketsOfATenantAreRefused: a tenant leaves places for others.
+// TestTooManySocketsOfATenantAreRefused checks that a tenant leaves places for others.
 func TestTooManySocketsOfATenantAreRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	greedy, other := s.key(access.Key{Name: "greedy"}), s.key(access.Key{Name: "other"})

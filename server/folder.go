@@ -8,14 +8,14 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Folder is the path of the data folder of a server. It has the server's records, keys, audit log,
-// uploads, saved sessions, and the store of its runs. One process uses it at a time.
+// Folder is the path of the data folder of a server. It contains the server's records, keys, audit
+// log, uploads, saved sessions, and the store of its runs. One process uses it at a time.
 type Folder string
 
 // Store returns the folder of the durable runs, which is the store of the server's engine.
 func (f Folder) Store() string { return filepath.Join(string(f), "store") }
 
-// IsUsed reports whether the folder is the data folder of a server, or what is left of one.
+// IsUsed reports whether the folder is the data folder of a server, or the remains of one.
 func (f Folder) IsUsed() bool {
 	dir := string(f)
 	return slices.ContainsFunc([]string{filepath.Dir(records.Path(dir)), filepath.Join(dir, "sessions")},

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/scripted"
 )
 
-// calling asks for a call of the function add with some arguments, once. A run asks for it, too.
+// calling requests a call of the function add with some arguments, once. A run requests it, too.
 func calling(t *testing.T, arguments string) llm.Provider {
 	t.Helper()
 	data, err := json.Marshal(object{"calls": []object{{"name": "add", "arguments": arguments}}, "answer": ""})
@@ -37,13 +37,13 @@ func calling(t *testing.T, arguments string) llm.Provider {
 	return model
 }
 
-// add is the tool of a client.
+// add is a client's tool.
 var add = []object{{"type": "function", "name": "add", "parameters": object{
 	"type": "object", "required": []string{"a"}, "properties": object{"a": object{"$ref": "#/$defs/n"}},
 	"$defs": object{"n": object{"type": "integer"}},
 }}}
 
-// inChat is the same tool in the form of chat completions.
+// inChat is the same tool in the format of chat completions.
 var inChat = []object{{"type": "function", "function": object{"name": "add", "parameters": add[0]["parameters"]}}}
 
 // TestTheModelCallsFunctionsOfTheClient, and the client sends the result back.
@@ -111,7 +111,8 @@ func TestChatCompletionsCallFunctions(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", body), 200, `"content":"It is 3."`)
 }
 
-// TestARunCallsAFunction: the answer of a run may be a call, which a continued stream tells again.
+// TestARunCallsAFunction checks that the answer of a run may be a call, which a continued stream
+// repeats.
 func TestARunCallsAFunction(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{}`), nil)
 	got := s.do("POST", "/v1/responses", "", object{
@@ -128,8 +129,8 @@ func TestARunCallsAFunction(t *testing.T) {
 	}), 200, `"type":"message"`)
 }
 
-// TestCallsAreBounded: a model can neither call other functions nor give other arguments, and a
-// client gets no call that it has excluded.
+// TestCallsAreBounded checks that a model can neither call other functions nor pass other
+// arguments, and that a client receives no call that it has excluded.
 func TestCallsAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), calling(t, `{"a": "x"}`), nil)
 	ask := func(name string, value any) answer {

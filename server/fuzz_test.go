@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// FuzzSessionRequests sends any body to the requests that have one. Each is answered: what the
-// server cannot use is an error of the client, as RFC 9457 has it.
+// FuzzSessionRequests sends any body to the requests that have one. Each is answered: a body that
+// the server cannot use is a client error, in the format of RFC 9457.
 func FuzzSessionRequests(f *testing.F) {
 	s := start(f, f.TempDir(), counting(f), func(o *Options) {
 		limits := &o.Profiles[0].Task.Config.Limits

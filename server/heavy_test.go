@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// readingStub is an endpoint that reads bodies without a bound.
+// readingStub is an endpoint that reads unbounded bodies.
 type readingStub struct{ mcpStub }
 
 func (readingStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -20,13 +20,13 @@ func (readingStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, err)
 }
 
-// roomy lets bodies be longer than those of other tests, and has an endpoint of MCP.
+// roomy allows longer bodies than other tests, and adds an MCP endpoint.
 func roomy(o *Options) {
 	o.MaxBody = 16 << 20
 	o.endpoint = readingStub{}
 }
 
-// allocated returns the bytes that a function has allocated in this process.
+// allocated returns the bytes that a function allocated in this process.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -35,8 +35,8 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // it fits
 }
 
-// TestHeavyBodiesAreRefusedByEveryRoute: a body whose values would take gigabytes once they are decoded
-// takes next to nothing, whether a route decodes it or not.
+// TestHeavyBodiesAreRefusedByEveryRoute checks that a body whose decoded values would take
+// gigabytes takes next to nothing, whether a route decodes it or not.
 func TestHeavyBodiesAreRefusedByEveryRoute(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	cases, _ := s.casesOf("")
@@ -68,8 +68,7 @@ func TestHeavyBodiesAreRefusedByEveryRoute(t *testing.T) {
 	s.exec(s.open("", object{}), "", "1", "1")
 }
 
-// TestMessagesInGreatNumberAreRefused: bodies that a client could mean, and that weigh less than too
-// much.
+// TestMessagesInGreatNumberAreRefused sends plausible bodies that are within the weight limit.
 func TestMessagesInGreatNumberAreRefused(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	const n = 300_000
@@ -104,7 +103,7 @@ func TestMessagesInGreatNumberAreRefused(t *testing.T) {
 	s.want(s.do("POST", "/v1/chat/completions", "", model+`"messages":[`+many+many[:len(many)-1]+`]}`), 400, "2000")
 }
 
-// TestALengthThatIsTooMuchIsRefusedAtOnce: nobody needs to send or to read such a body.
+// TestALengthThatIsTooMuchIsRefusedAtOnce: such a body need not be sent or read.
 func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	for _, path := range []string{"/v1/chat/completions", "/v1/runs", "/v1/files", "/none"} {
@@ -118,7 +117,7 @@ func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has a message
 			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +133,7 @@ func TestALengthThatIsTooMuchIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAClientThatSendsAllBeforeItReadsGetsTheRefusal: many clients do.
+// TestAClientThatSendsAllBeforeItReadsGetsTheRefusal: many clients behave like that.
 func TestAClientThatSendsAllBeforeItReadsGetsTheRefusal(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), roomy)
 	body := `{"question":[` + strings.Repeat("[],", 5<<20) + `[]]}`

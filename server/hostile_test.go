@@ -31,7 +31,7 @@ func TestAnotherNameIsAnotherRequest(t *testing.T) {
 	}
 }
 
-// send sends the beginning of a request for a session, whose body has so many bytes.
+// send sends the beginning of a request for a session, with a body of size bytes.
 func (s *tested) send(size int, part string) net.Conn {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
@@ -63,7 +63,7 @@ func TestABodyThatBreaksOffIsAnErrorOfTheClient(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesTogetherAreBounded sends many large bodies that do not end.
+// TestSlowBodiesTogetherAreBounded sends many large bodies that never end.
 func TestSlowBodiesTogetherAreBounded(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	const size, clients = 1_000_000, 12 // one tenant may have 8 MiB
@@ -123,7 +123,7 @@ func TestASnapshotIsDeletedOnce(t *testing.T) {
 }
 
 // TestWhatAKilledServerLeftComesToItsEnd starts a server on contents that do not count yet, on one
-// that counts and is not in its place, and on one that was being deleted.
+// that counts but is not in its place, and on one that was being deleted.
 func TestWhatAKilledServerLeftComesToItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)
@@ -164,7 +164,7 @@ func TestWhatAKilledServerLeftComesToItsEnd(t *testing.T) {
 	next.want(next.do("GET", path+"/snapshots", "", nil), 200, "snap_")
 }
 
-// TestSavedVariablesCountForTheKey fills the room of a key with variables.
+// TestSavedVariablesCountForTheKey fills the quota of a key with variables.
 func TestSavedVariablesCountForTheKey(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.Open, o.OpenSessions = false, 1 })
 	key := s.key(access.Key{Name: "small", Limits: access.Limits{Files: 20_000}})
@@ -179,8 +179,8 @@ func TestSavedVariablesCountForTheKey(t *testing.T) {
 	s.exec(path, key, "'x' in globals()", "False")
 }
 
-// TestATenantLeavesPlacesForOthers takes as many places as possible with sessions that cannot leave
-// them.
+// TestATenantLeavesPlacesForOthers takes as many places as possible with sessions that cannot be
+// evicted.
 func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	greedy, other := s.key(access.Key{Name: "greedy"}), s.key(access.Key{Name: "other"})
@@ -195,7 +195,7 @@ func TestATenantLeavesPlacesForOthers(t *testing.T) {
 	s.exec(path, other, "1", "1")
 }
 
-// TestASnapshotIsInterrupted takes one of a variable that takes for ever to copy.
+// TestASnapshotIsInterrupted snapshots a variable that takes for ever to copy.
 func TestASnapshotIsInterrupted(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), nil)
 	path := s.open("", object{})
@@ -212,13 +212,13 @@ func TestASnapshotIsInterrupted(t *testing.T) {
 }
 
 // TestSessionsAreUsedByManyAtOnce mixes all requests that change sessions. None breaks the server,
-// and it counts right when all sessions are gone.
+// and its counts are right when all sessions are gone.
 func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.OpenSessions, o.Rest = 2, 1 })
 	names := []string{"a", "b", "c"}
 	requests := 40
 	if testing.Short() {
-		requests = 8 // each may save one session and bring back another
+		requests = 8 // each may save one session and restore another
 	}
 
 	var all sync.WaitGroup
@@ -268,8 +268,8 @@ func TestSessionsAreUsedByManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStrangersFillNoLog sends requests with unknown keys and long paths. The logs have some of them,
-// shortened, and each change of a key.
+// TestStrangersFillNoLog sends requests with unknown keys and long paths. The logs contain some of
+// them, shortened, and each change of a key.
 func TestStrangersFillNoLog(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)

@@ -8,11 +8,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Key is what a key may do: its tenant, scopes and limits.
+// Key describes the rights of a key: its tenant, scopes and limits.
 type Key = access.Key
 
-// CreateKey makes a key and returns it with its secret, which is stored nowhere. Without a tenant,
-// the key has a tenant of its own name. A server that runs accepts the key at once.
+// CreateKey makes a key and returns it with its secret, which is not stored anywhere. Without a
+// tenant, the key's name is its tenant. A running server accepts the key at once.
 func (f Folder) CreateKey(ctx context.Context, key Key) (made Key, secret string, err error) {
 	err = f.withKeys(ctx, func(keys *access.Keys, audit *access.Audit) error {
 		if made, secret, err = keys.Create(ctx, key); err != nil {
@@ -25,7 +25,7 @@ func (f Folder) CreateKey(ctx context.Context, key Key) (made Key, secret string
 	return made, secret, err
 }
 
-// Keys returns all keys, also those that were revoked.
+// Keys returns all keys, including revoked ones.
 func (f Folder) Keys(ctx context.Context) (all []Key, err error) {
 	err = f.withKeys(ctx, func(keys *access.Keys, _ *access.Audit) error {
 		all, err = keys.List(ctx)
@@ -34,7 +34,7 @@ func (f Folder) Keys(ctx context.Context) (all []Key, err error) {
 	return all, err
 }
 
-// RevokeKey ends a key, by its name or its ID. A server that runs refuses the key at once.
+// RevokeKey revokes a key, by its name or its ID. A running server refuses the key at once.
 func (f Folder) RevokeKey(ctx context.Context, name string) error {
 	return f.withKeys(ctx, func(keys *access.Keys, audit *access.Audit) error {
 		if err := keys.Revoke(ctx, name); err != nil {

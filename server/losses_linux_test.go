@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// killWorkers kills the processes of the server until one of its workers has ended for that, and none
-// of them is left: another worker could still answer, and lose what it was told.
+// killWorkers kills the server's worker processes until one has ended for that reason and none is
+// left: another worker could still answer, and lose what it was told.
 func (s *tested) killWorkers() {
 	s.Helper()
 	ended := func() string {
@@ -38,7 +38,7 @@ func (s *tested) killWorkers() {
 	}
 }
 
-// TestALossIsSaidByTheNextResult: other requests bring the session back before that.
+// TestALossIsSaidByTheNextResult, although other requests restore the session before that.
 func TestALossIsSaidByTheNextResult(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Rest = time.Hour })
 	path := s.open("", object{})
@@ -68,7 +68,7 @@ func TestALossIsSaidByTheNextResult(t *testing.T) {
 	}
 }
 
-// TestALossThatIsSavedIsSaidLater: the session is closed, and another server opens it.
+// TestALossThatIsSavedIsSaidLater closes the session, and another server opens it.
 func TestALossThatIsSavedIsSaidLater(t *testing.T) {
 	dir := t.TempDir()
 	s := startWith(t, dir, inWorkers(t), counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -92,7 +92,7 @@ func TestALossThatIsSavedIsSaidLater(t *testing.T) {
 	}
 }
 
-// TestABusySessionIsSaved lets another server find a session that has never rested.
+// TestABusySessionIsSaved lets another server find a session that never rested.
 func TestABusySessionIsSaved(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), func(o *Options) { o.Rest = time.Hour })
@@ -110,7 +110,7 @@ func TestABusySessionIsSaved(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhetherTheSnippetRan: a client may repeat one that has not.
+// TestErrorsSayWhetherTheSnippetRan: a client may retry one that did not.
 func TestErrorsSayWhetherTheSnippetRan(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), func(o *Options) { o.OpenSessions = 1 })
 	path := s.open("", object{})
@@ -135,7 +135,7 @@ func TestErrorsSayWhetherTheSnippetRan(t *testing.T) {
 	s.want(<-running, 409, `"effects":"`) // it may not have begun
 }
 
-// TestTheWorkersAreMeasured: their number, their memory, and how they have ended.
+// TestTheWorkersAreMeasured checks their number, their memory, and how they ended.
 func TestTheWorkersAreMeasured(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), nil)
 	path := s.open("", object{})
@@ -147,8 +147,8 @@ func TestTheWorkersAreMeasured(t *testing.T) {
 	s.want(s.do("GET", "/metrics", "", nil), 200, `rlm_workers_ended_total{cause="signal"}`)
 }
 
-// TestABusyTenantLosesNothing runs snippets of two tenants while workers are killed: each result is
-// right, or says what is lost.
+// TestABusyTenantLosesNothing runs snippets of two tenants while workers are killed: each result
+// is right, or reports a loss.
 func TestABusyTenantLosesNothing(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Open = false })
 	var clients sync.WaitGroup

@@ -22,14 +22,14 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// Bounds of what a key keeps over MCP.
+// Limits on what a key keeps over MCP.
 const (
 	mcpHandles = 16
 	mcpIdle    = time.Hour
 )
 
-// mcpEndpoint serves MCP at /mcp of rlm serve. Each key has a server of its own, so that
-// connections, handles, tasks and records of one key are nothing to any other.
+// mcpEndpoint serves MCP at /mcp of rlm serve. Each key has its own server, so that connections,
+// handles, tasks and records of one key are invisible to others.
 type mcpEndpoint struct {
 	*Server
 	profile *Profile
@@ -47,8 +47,8 @@ type mcpOfKey struct {
 	handler http.Handler
 }
 
-// newMCPEndpoint makes the endpoint. Its sessions and runs have the profile default, or the first
-// one if there is no default.
+// newMCPEndpoint makes the endpoint. Its sessions and runs use the profile default, or the first
+// profile if there is no default.
 func (s *Server) newMCPEndpoint(uploads *files.Files) *mcpEndpoint {
 	profile := &s.Profiles[0]
 	for i := range s.Profiles {
@@ -113,7 +113,7 @@ func (m *mcpEndpoint) Close() error {
 	return errors.Join(errs...)
 }
 
-// configure describes the server of a key.
+// configure returns the configuration of a key's server.
 func (m *mcpEndpoint) configure(k access.Key) mcp.Config {
 	task := &m.profile.Task
 	functions := ""
@@ -190,7 +190,7 @@ func (m *mcpEndpoint) read(ctx context.Context, k *access.Key, id string) (given
 	}, nil
 }
 
-// answer answers a question by a run of the key.
+// answer answers a question with a run of the key.
 func (m *mcpEndpoint) answer(
 	ctx context.Context, k access.Key, question string, given []mcp.Given, progress func(ledger.Event),
 ) (out mcp.Answer, err error) {
@@ -203,7 +203,7 @@ func (m *mcpEndpoint) answer(
 		return out, err
 	}
 	defer context.AfterFunc(ctx, func() {
-		_ = m.manager.Cancel(context.WithoutCancel(ctx), k.Tenant, record.ID) // nobody waits for it
+		_ = m.manager.Cancel(context.WithoutCancel(ctx), k.Tenant, record.ID) // the client has gone away
 	})()
 
 	err = m.manager.Follow(ctx, k.Tenant, record.ID, 0, func(_ int64, line []byte) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/workers"
 )
 
-// metrics are what /metrics shows. No label has a text of a client: that would let one fill the
-// memory.
+// metrics are the metrics at /metrics. No label contains a client's text: that would let a client
+// fill the memory.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -77,7 +77,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	for _, wire := range []string{"WS", "mcp"} {
-		m.lines.WithLabelValues(wire, "ok") // it is there before the first request
+		m.lines.WithLabelValues(wire, "ok") // it exists before the first request
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.runs, m.lengths, m.usd, m.tokens, m.calls, m.unpriced, m.tools,
 		m.snippets, m.snippet, m.lines, m.disk, build,
@@ -85,13 +85,13 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
-// What the disk can fail.
+// The operations that the disk can fail.
 const (
 	diskRequest = "request"
 	diskSession = "session"
 )
 
-// watch shows the load of runs and sessions.
+// watch exports the load of runs and sessions.
 func (m *metrics) watch(manager *runs.Manager, kept *sessions.Manager) {
 	gauge := func(name, help string, read func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
@@ -120,7 +120,7 @@ func (m *metrics) watch(manager *runs.Manager, kept *sessions.Manager) {
 		}))
 }
 
-// watchWorkers shows the workers of a tier.
+// watchWorkers exports the workers of a tier.
 func (m *metrics) watchWorkers(tier workers.Tier) {
 	gauge := func(name, help string, read func(workers.Stats) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
@@ -143,7 +143,7 @@ func (m *metrics) watchWorkers(tier workers.Tier) {
 	}
 }
 
-// unsavable counts an attempt to save a session that has failed.
+// unsavable counts a failed attempt to save a session.
 func (m *metrics) unsavable(isDisk bool) {
 	if isDisk {
 		m.disk.WithLabelValues(diskSession).Inc()
@@ -177,7 +177,7 @@ func (m *metrics) ran(status string, elapsed time.Duration) {
 	m.snippet.Observe(elapsed.Seconds())
 }
 
-// charged counts what was spent. A charge is never negative, but for the errors of rounding.
+// charged counts spending. A charge is never negative, except for rounding errors.
 func (m *metrics) charged(profile string, s ledger.Spending) {
 	m.calls.WithLabelValues(profile).Add(float64(max(s.Calls, 0)))
 	m.tools.WithLabelValues(profile).Add(float64(max(s.ToolCalls, 0)))

@@ -11,11 +11,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// metricNames finds the metrics in an expression of Prometheus.
+// metricNames matches the metrics in a Prometheus expression.
 var metricNames = regexp.MustCompile(`\b(rlm_|process_|go_)[a-z_]+`)
 
-// TestTheDeploymentAsksForMetricsThatExist compares the alerts and the dashboard with what the
-// server shows after a run.
+// TestTheDeploymentAsksForMetricsThatExist compares the alerts and the dashboard with the server's
+// metrics after a run.
 func TestTheDeploymentAsksForMetricsThatExist(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	key := s.key(access.Key{Name: "prometheus", Scopes: []access.Scope{access.Metrics}})

@@ -75,8 +75,8 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 	s.want(s.do("POST", path+"/approvals", "", object{"approval": "x", "allow": true}), 404, "no waiting call")
 }
 
-// TestTenantsHaveTheirOwnResources sends each request of the native API for what another tenant has,
-// and each change with a key that may only read.
+// TestTenantsHaveTheirOwnResources sends each request of the native API for another tenant's
+// objects, and each change with a key that may only read.
 func TestTenantsHaveTheirOwnResources(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
@@ -166,7 +166,7 @@ func startMailing(t *testing.T, dir, code string) (s *tested, sent *atomic.Int64
 	}), sent
 }
 
-// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls at the same time.
+// TestARunGoesOnWhenTheLastOfItsCallsIsDecided decides on two calls concurrently.
 func TestARunGoesOnWhenTheLastOfItsCallsIsDecided(t *testing.T) {
 	s, sent := startMailing(t, t.TempDir(), "import asyncio\n"+
 		"sent = await asyncio.gather(mail('ann'), mail('bob'), return_exceptions=True)\nFINAL(str(sent))")

@@ -7,7 +7,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// TestATenantThatFillsTheQueueDelaysItself: runs and direct answers of another tenant begin at once.
+// TestATenantThatFillsTheQueueDelaysItself checks that another tenant's runs and direct answers
+// begin at once.
 func TestATenantThatFillsTheQueueDelaysItself(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Open, o.AtOnce, o.Queue = false, 4, 8 })
@@ -39,7 +40,7 @@ func TestATenantThatFillsTheQueueDelaysItself(t *testing.T) {
 	close(model.release)
 }
 
-// TestATenantThatFillsTheDirectAnswersDelaysItself: those of another tenant are given at once.
+// TestATenantThatFillsTheDirectAnswersDelaysItself checks that another tenant's are given at once.
 func TestATenantThatFillsTheDirectAnswersDelaysItself(t *testing.T) {
 	model := newHeld(counting(t))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Open, o.AtOnce, o.Queue = false, 4, 8 })

@@ -15,7 +15,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// TestTheAuditLogNamesTheKeyOfTooManyRequests, also while strangers send more than the log takes.
+// TestTheAuditLogNamesTheKeyOfTooManyRequests, even while strangers send more than the log
+// accepts.
 func TestTheAuditLogNamesTheKeyOfTooManyRequests(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -44,8 +45,8 @@ func TestTheAuditLogNamesTheKeyOfTooManyRequests(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestsCountForTheirRoute: the metrics have the routes of requests that the gate refuses,
-// and the requests within connections.
+// TestRefusedRequestsCountForTheirRoute checks that the metrics include the routes of requests
+// that the gate refuses, and the requests within connections.
 func TestRefusedRequestsCountForTheirRoute(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	busy := s.key(access.Key{Name: "busy", Limits: access.Limits{Requests: 1}})
@@ -72,7 +73,7 @@ func TestRefusedRequestsCountForTheirRoute(t *testing.T) {
 	}
 }
 
-// TestAScopeIsCheckedBeforeTheBody: a key that may not do something need not send it.
+// TestAScopeIsCheckedBeforeTheBody: a key without the right need not send the body.
 func TestAScopeIsCheckedBeforeTheBody(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	reader := s.key(access.Key{Name: "reader", Scopes: []access.Scope{access.Read}})

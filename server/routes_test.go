@@ -11,22 +11,22 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// routeCase says how a route keeps tenants apart.
+// routeCase describes how a route keeps tenants apart.
 type routeCase struct {
-	// scope is what a key needs, empty for a route that is the same for all and needs no key, any
-	// for one that only needs a key.
+	// scope is the scope that a key needs: empty for a route that is the same for everyone and
+	// needs no key, any for one that only needs a key.
 	scope access.Scope
-	// path is what to ask for: another tenant's resource, or a list. Body is the body.
+	// path is the path to request: another tenant's resource, or a list. Body is the body.
 	path string
 	body any
-	// status is the answer to another tenant that has the scope. A list has status 200, and must
-	// not name what is another tenant's.
+	// status is the answer to another tenant with the scope. A list has status 200, and must not
+	// name the other tenant's objects.
 	status int
 }
 
 const anyScope access.Scope = "any"
 
-// mcpStub stands for the endpoint of MCP: a test of cmd/rlm (TestKeysAreNothingToEachOther) has two
+// mcpStub replaces the MCP endpoint: a test of cmd/rlm (TestKeysAreNothingToEachOther) covers two
 // tenants there.
 type mcpStub struct{}
 
@@ -101,7 +101,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 		}
 	}
 
-	// All of it is still there.
+	// All of it still exists.
 	for pattern, c := range cases {
 		if path, isGet := strings.CutPrefix(pattern, "GET "); isGet && strings.Contains(path, "{") && c.status == 404 &&
 			!strings.Contains(c.path, "name=") && !strings.Contains(c.path, "/models/") {
@@ -177,7 +177,7 @@ func (s *tested) casesOf(key string) (cases map[string]routeCase, secrets []stri
 		case strings.HasSuffix(path, "/approvals"):
 			c.scope = access.Approve
 		case method != "GET" || strings.Contains(path, "/variables/"):
-			c.scope = access.Run // to show a variable runs code
+			c.scope = access.Run // showing a variable runs code
 		}
 		for end, body := range bodies {
 			if strings.HasSuffix(path, end) && method != "GET" && method != "DELETE" {

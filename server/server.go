@@ -1,12 +1,12 @@
-// Package server serves an engine over HTTP: runs and sessions, the wire of OpenAI, MCP, the viewer,
-// metrics.
+// Package server serves an engine over HTTP: runs and sessions, OpenAI's wire protocol, MCP, the
+// viewer, metrics.
 //
-// [New] makes a server of an engine and a data folder. It is an [http.Handler] to be mounted at the
-// root of a host; [Server.Serve] also bounds connections and drains. [Folder] is the data folder: its
-// [Keys], its lock, its check.
+// [New] makes a server from an engine and a data folder. It is an [http.Handler] to be mounted at
+// the root of a host; [Server.Serve] also bounds connections and drains. [Folder] is the data
+// folder: its [Keys], its lock, its check.
 //
-// Clients are hostile. Each request passes the gate, which checks host, origin, key and the bounds of
-// time, size and weight, before any other part sees it.
+// Clients are hostile. Each request passes the gate, which checks host, origin, key and the limits
+// on time, size and weight, before any other part sees it.
 package server
 
 import (
@@ -51,44 +51,47 @@ type Profile = runs.Profile
 
 // Options configure a server. Sizes are in bytes.
 type Options struct {
-	// Profiles are the names that clients choose as rlm/NAME. The profile "default" is the one of
-	// requests that name none.
+	// Profiles are the names that clients choose as rlm/NAME. Requests that name none use the
+	// profile "default".
 	Profiles []Profile
-	// Dir is the data folder. Claim is what its Claim returned, and ends with the server. New claims
-	// the folder if it is nil.
+	// Dir is the data folder. Claim is the result of its Claim, and ends with the server. If it is
+	// nil, New claims the folder.
 	Dir   Folder
 	Claim io.Closer
-	// AtOnce bounds the runs at the same time, Queue those that wait; and so for direct answers.
+	// AtOnce is the maximum number of concurrent runs, Queue of waiting ones; the same applies to
+	// direct answers.
 	AtOnce, Queue int
-	// Sessions bounds the sessions, OpenSessions those that are open at the same time.
+	// Sessions is the maximum number of sessions, OpenSessions of those that are open at the same
+	// time.
 	Sessions, OpenSessions int
 	// Rest is how long a session rests before it is saved. Zero means 2 seconds.
 	Rest time.Duration
-	// Connections bounds the connections of clients, which never take more than half of the files
+	// Connections bounds the clients' connections, which never take more than half of the files
 	// that the process may open. Zero means 4,096.
 	Connections int
-	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext a context when
-	// it is unpacked. Long is the size from which a conversation becomes a run.
+	// MaxBody bounds the body of a request, MaxFile an uploaded file, MaxContext an unpacked
+	// context. Long is the size from which a conversation becomes a run.
 	MaxBody, MaxFile, MaxContext int64
 	Long                         int
-	// Keep is how long runs stay that have ended, 0 for ever.
+	// Keep is how long ended runs stay, 0 for ever.
 	Keep time.Duration
-	// Open lets requests without a key in. Hosts and Origins are those of package gate.
+	// Open admits requests without a key. Hosts and Origins are those of package gate.
 	Open           bool
 	Hosts, Origins []string
 	Inputs         inputs.Options
 	// MCP serves /mcp. Servers are the MCP servers whose tools its clients can call, nil for none.
-	// Load, if set, prepares each session that a client of MCP opens.
+	// Load, if set, prepares each session that an MCP client opens.
 	MCP     bool
 	Servers *tools.Servers
 	Load    func(context.Context, *rlm.Session) error
 	Version string
 	Log     *slog.Logger
 
-	endpoint endpoint // in place of that of MCP, for tests
+	endpoint endpoint // replaces the MCP endpoint in tests
 }
 
-// Check reports profiles that no run of the engine could use, such as one whose model cannot be asked.
+// Check reports profiles that no run of the engine could use, such as one with an unavailable
+// model.
 func (o *Options) Check(ctx context.Context, engine *rlm.Engine) error {
 	return runs.New(runs.Options{Engine: engine, Profiles: o.Profiles}).Check(ctx)
 }
@@ -110,7 +113,7 @@ type Server struct {
 	manager *runs.Manager
 	kept    *sessions.Manager
 	handler http.Handler
-	// patterns are those of all routes.
+	// patterns are the patterns of all routes.
 	patterns []string
 	mcp      endpoint
 	disk     disk
@@ -120,8 +123,8 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New makes a server of an engine, whose store is that of the data folder: see [Folder.Store]. The
-// error is an [*InUseError] while another process uses the folder.
+// New makes a server from an engine, whose store must be the data folder's: see [Folder.Store].
+// The error is an [*InUseError] while another process uses the folder.
 func New(ctx context.Context, engine *rlm.Engine, o Options) (*Server, error) {
 	o.Connections = max(min(cmp.Or(o.Connections, defaultConnections), mostFiles()/2), 8)
 	s := &Server{Options: o, engine: engine, disk: disk{dir: string(o.Dir)}}
@@ -208,7 +211,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// terms returns what the sessions of a profile may have.
+// terms returns the terms for the sessions of a profile.
 func (s *Server) terms(profile string) (sessions.Terms, error) {
 	p, err := s.manager.Profile(profile)
 	if err != nil {
@@ -220,7 +223,7 @@ func (s *Server) terms(profile string) (sessions.Terms, error) {
 	}, nil
 }
 
-// addOperation adds the routes for those who run the server.
+// addOperation adds the routes for operators.
 func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
@@ -246,7 +249,7 @@ func (s *Server) addOperation(mux gate.Mux, measured *metrics) {
 	})
 }
 
-// ready returns an error while no run can begin, or its data could not be kept.
+// ready returns an error while no run can begin, or its data could not be stored.
 func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return problem.New(http.StatusServiceUnavailable, "draining", "the server is stopping")
@@ -258,10 +261,10 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.disk.check(s.Log.Error)
 }
 
-// foreign are the paths of OpenAI's wire.
+// foreign are the paths of OpenAI's wire protocol.
 var foreign = []string{"/v1/chat/", "/v1/responses", "/v1/models", "/v1/files"}
 
-// writeError writes an error in the words of the wire that a path belongs to.
+// writeError writes an error in the format of the path's wire protocol.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	for _, path := range foreign {
 		if strings.HasPrefix(r.URL.Path, path) {
@@ -272,22 +275,22 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	failures.Write(w, err)
 }
 
-// ServeHTTP answers a request. It is to be mounted at the root of a host.
+// ServeHTTP answers a request. Mount it at the root of a host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Check is the check of the server's options.
+// Check checks the server's options.
 func (s *Server) Check(ctx context.Context) error { return s.Options.Check(ctx, s.engine) }
 
-// HasKeys reports whether there is a key in use.
+// HasKeys reports whether a key is in use.
 func (s *Server) HasKeys(ctx context.Context) (bool, error) { return s.keys.Any(ctx) }
 
-// Recover continues the runs that an earlier process has left.
+// Recover continues the runs that an earlier process left.
 func (s *Server) Recover(ctx context.Context) error { return s.manager.Recover(ctx) }
 
-// maxForm bounds what a form has besides the file, in bytes.
+// maxForm bounds the parts of a form besides the file, in bytes.
 const maxForm = 1 << 20
 
-// Bounds of connections.
+// Limits on connections.
 const (
 	headerTime  = 10 * time.Second
 	headerBytes = 32 << 10
@@ -295,8 +298,8 @@ const (
 	longest     = 24 * time.Hour // of an answer; see package gate for the time of its parts
 )
 
-// Serve serves until the context ends, with TLS if there is a configuration for it. Then it
-// lets runs and snippets end for the time of drain, and interrupts the rest.
+// Serve serves until the context ends, with TLS if secure is set. Then it lets runs and snippets
+// finish for the duration drain, and interrupts the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, drain time.Duration) error {
 	l = newCrowd(l, s.Connections)
 	web := &http.Server{
@@ -326,13 +329,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, secure *tls.Config, 
 	return s.stop(web, drain)
 }
 
-// How often a server looks for decisions of other processes, and for runs that expire.
+// The intervals at which a server looks for other processes' decisions, and for expired runs.
 const (
 	wakeEvery   = 2 * time.Second
 	expireEvery = 10 * time.Minute
 )
 
-// tend does what no request asks for, until the context ends.
+// tend does the work that no request triggers, until the context ends.
 func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(wakeEvery)
 	defer ticker.Stop()
@@ -354,7 +357,7 @@ func (s *Server) tend(ctx context.Context) {
 	}
 }
 
-// stop drains the server. Requests still get answers: new ones get a refusal.
+// stop drains the server. Requests are still answered, new ones with a refusal.
 func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	s.draining.Store(true)
 	s.Log.Info("draining", "longest", drain)
@@ -369,7 +372,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 		s.Log.Warn("sandboxes of MCP clients did not end well", "error", err)
 	}
 
-	// What is left are answers on their way, and streams of runs that have ended.
+	// What remains are unfinished answers, and streams of runs that have ended.
 	limited, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(limited); err != nil {
@@ -378,7 +381,7 @@ func (s *Server) stop(web *http.Server, drain time.Duration) error {
 	return nil
 }
 
-// closeMCP ends what clients of MCP have opened, once.
+// closeMCP ends everything that MCP clients opened, once.
 func (s *Server) closeMCP() error {
 	mcp := s.mcp
 	if s.mcp = nil; mcp == nil {
@@ -388,7 +391,7 @@ func (s *Server) closeMCP() error {
 	return mcp.Close()
 }
 
-// Close closes what the server has opened. It does not close the engine.
+// Close closes everything that the server opened. It does not close the engine.
 func (s *Server) Close() error {
 	errs := []error{s.closeMCP()}
 	if s.kept != nil {
@@ -406,7 +409,7 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.claim.Close())...)
 }
 
-// logWriter writes the messages of net/http, which are about broken connections.
+// logWriter logs the messages of net/http, which are about broken connections.
 type logWriter struct{ log *slog.Logger }
 
 // Write implements [io.Writer].

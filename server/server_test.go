@@ -42,7 +42,7 @@ func (m oneModel) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// held holds the model back that is asked to wait, until the test releases it.
+// held blocks the model when it is asked to wait, until the test releases it.
 type held struct {
 	llm.Provider
 	asked   chan struct{}
@@ -89,7 +89,7 @@ type tested struct {
 	server *Server
 	web    *httptest.Server
 	logs   *lockedBuffer
-	stop   func() // ends the server, so that another one can have its folder
+	stop   func() // ends the server, so that another one can use its folder
 }
 
 // start starts a server on loopback. Change, if set, changes its options.
@@ -98,7 +98,7 @@ func start(tb testing.TB, dir string, model llm.Provider, change func(*Options))
 	return startWith(tb, dir, rlm.Options{}, model, change)
 }
 
-// startWith is start with options of the engine.
+// startWith is start with engine options.
 func startWith(
 	tb testing.TB, dir string, options rlm.Options, model llm.Provider, change func(*Options),
 ) *tested {
@@ -151,7 +151,8 @@ type answer struct {
 	body   string
 }
 
-// do sends a request. The body is a text, or a value that becomes JSON. Header has names and values.
+// do sends a request. The body is a text, or a value that becomes JSON. Header contains names and
+// values.
 func (s *tested) do(method, path, key string, body any, header ...string) answer {
 	s.Helper()
 	var content io.Reader
@@ -192,7 +193,7 @@ func (s *tested) do(method, path, key string, body any, header ...string) answer
 	return answer{got.StatusCode, got.Header, string(data)}
 }
 
-// want fails unless the answer has a status and a text.
+// want fails unless the answer has the given status and contains a text.
 func (s *tested) want(got answer, status int, text string) {
 	s.Helper()
 	if got.status != status || !strings.Contains(got.body, text) {

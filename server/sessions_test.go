@@ -28,7 +28,7 @@ func (s *tested) drain() {
 	s.server.kept.Drain(ended)
 }
 
-// exec runs a snippet and wants it to echo a value.
+// exec runs a snippet and requires it to echo a value.
 func (s *tested) exec(path, key, source, echo string) answer {
 	s.Helper()
 	got := s.do("POST", path+"/exec", key, object{"source": source})
@@ -166,7 +166,7 @@ func TestASessionOutlivesItsServer(t *testing.T) {
 	}
 }
 
-// leftBy returns a copy of a data folder as it is now, as if its server was killed.
+// leftBy returns a copy of a data folder in its current state, as if its server had been killed.
 func leftBy(tb testing.TB, dir string) string {
 	tb.Helper()
 	left := tb.TempDir()
@@ -193,7 +193,7 @@ func TestACrashIsSaid(t *testing.T) {
 	}
 }
 
-// run starts a snippet that ends by an interrupt alone, and returns its answer when it is there.
+// run starts a snippet that only an interrupt ends, and returns its answer when it arrives.
 func (s *tested) run(path string) <-chan answer {
 	s.Helper()
 	answers := make(chan answer, 1)
@@ -229,7 +229,7 @@ func TestASnippetIsInterrupted(t *testing.T) {
 	s.want(s.do("POST", path+"/exec", "", object{"source": "1"}), 404, "")
 }
 
-// TestADrainInterruptsSnippets stops a server under a snippet. The session keeps its variables.
+// TestADrainInterruptsSnippets stops a server during a snippet. The session keeps its variables.
 func TestADrainInterruptsSnippets(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)

@@ -17,7 +17,7 @@ import (
 
 const socketPath = "/v1/sessions/connect"
 
-// dial opens a WebSocket. Header has names and values.
+// dial opens a WebSocket. Header contains names and values.
 func (s *tested) dial(key string, header ...string) (conn *websocket.Conn, status int, err error) {
 	s.Helper()
 	head := http.Header{}
@@ -80,7 +80,8 @@ func (c *socket) read() string {
 	return string(data)
 }
 
-// ask sends a request and returns its answer. It adds up the arguments of host calls meanwhile.
+// ask sends a request and returns its answer. Meanwhile, it answers host calls with the sum of
+// their arguments.
 func (c *socket) ask(method string, params object) string {
 	c.Helper()
 	c.last++
@@ -108,7 +109,7 @@ func (c *socket) ask(method string, params object) string {
 	}
 }
 
-// wants fails unless an answer has a text.
+// wants fails unless an answer contains a text.
 func (c *socket) wants(got, text string) {
 	c.Helper()
 	if !strings.Contains(got, text) {
@@ -164,7 +165,7 @@ func TestASocketHoldsSessions(t *testing.T) {
 	t.Error("sessions outlive their connection")
 }
 
-// TestTheAuditLogHasTheRequestsOfASocket, but not what snippets say.
+// TestTheAuditLogHasTheRequestsOfASocket, but not the contents of snippets.
 func TestTheAuditLogHasTheRequestsOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), locked)
@@ -260,7 +261,7 @@ func TestTenantsShareNoNamesOfSockets(t *testing.T) {
 	alice.wants(alice.ask("session/open", object{}), `"session":"3"`)
 }
 
-// TestADrainEndsSockets: a held session is saved, and its client is told.
+// TestADrainEndsSockets checks that a held session is saved, and that its client is notified.
 func TestADrainEndsSockets(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, counting(t), nil)

@@ -30,11 +30,11 @@ func growing(t *testing.T) *held {
 	return newHeld(model)
 }
 
-// titles are those of the rows of a run.
+// titles returns the titles of a run's rows.
 const titles = `[...document.querySelectorAll('.row:not([hidden])')].sort((a, b) => a.place - b.place)` +
 	`.map((r) => r.querySelector('.title').textContent)`
 
-// enter opens the page, and gives it a key.
+// enter opens the page and enters a key.
 func enter(p *browser.Page, address, key string) {
 	p.Do(chromedp.Navigate(address), chromedp.WaitVisible("#key"), chromedp.SendKeys("#key", key+"\n"))
 }
@@ -70,7 +70,7 @@ func TestAPersonSeesARunOfTheServerGrow(t *testing.T) {
 	p.Wait(`document.getElementById('items').textContent === 'There are no runs yet.'`)
 }
 
-// TestAPersonSeesAParkedRunGoOn: the page needs no reload after a decision.
+// TestAPersonSeesAParkedRunGoOn checks that the page needs no reload after a decision.
 func TestAPersonSeesAParkedRunGoOn(t *testing.T) {
 	s, _ := startMailing(t, t.TempDir(), "FINAL(await mail('ann'))")
 	path := "/v1/runs/" + s.text(s.do("POST", "/v1/runs", "", object{"question": "mail her"}), "id")
@@ -100,7 +100,7 @@ func TestThePageNeedsNoKeyOnLoopback(t *testing.T) {
 	}
 }
 
-// TestTheViewerShowsOneTenant asks for what the page of another tenant has just shown.
+// TestTheViewerShowsOneTenant requests what another tenant's page just showed.
 func TestTheViewerShowsOneTenant(t *testing.T) {
 	s := start(t, t.TempDir(), counting(t), locked)
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob", Scopes: []access.Scope{access.Admin}})
@@ -127,13 +127,13 @@ func TestTheViewerShowsOneTenant(t *testing.T) {
 	}
 }
 
-// hostile is text that would run, or leave its place, if a page took it for anything but text.
+// hostile is text that would run, or leave its place, if a page treated it as anything but text.
 const hostile = `<img src=x onerror="window.owned=1"><svg onload="window.owned=1"></svg>` +
 	`<script>window.owned=1</script><iframe srcdoc="<script>parent.owned=1</script>"></iframe>` +
 	`"'--></style></textarea><a href="javascript:window.owned=1">[x](javascript:window.owned=1)</a>` +
 	"\u202e\u2028\x1b]0;owned\x07"
 
-// hostileModel is a model whose every text is hostile: its thoughts, its code and what that prints, the
+// hostileModel is a model whose every text is hostile: its thoughts, its code and its output, the
 // prompts and answers of its sub-calls, and its answer.
 func hostileModel(t *testing.T) llm.Provider {
 	t.Helper()
@@ -153,8 +153,8 @@ func hostileModel(t *testing.T) llm.Provider {
 	return model
 }
 
-// TestAHostileRunOfTheServerIsText shows a run that was made over the API from hostile texts, and looks
-// at each of its rows. Nothing of it becomes an element or runs.
+// TestAHostileRunOfTheServerIsText shows a run made over the API from hostile texts, and inspects
+// each of its rows. None of the texts becomes an element or runs.
 func TestAHostileRunOfTheServerIsText(t *testing.T) {
 	s := start(t, t.TempDir(), hostileModel(t), nil)
 	made := s.do("POST", "/v1/runs", "", object{"question": hostile, "contexts": []object{

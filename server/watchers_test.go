@@ -31,8 +31,8 @@ func asking(tb testing.TB, code string, each time.Duration) llm.Provider {
 	return model
 }
 
-// watch reads the events of a run to their end, behind the one with a number. It returns how many
-// there were, and adds them to a sum.
+// watch reads the events of a run to their end, after the event with the given number. It returns
+// how many there were, and adds them to a sum.
 func (s *tested) watch(path string, last int, sum hash.Hash) (count int, err error) {
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.web.URL+path+"/events", http.NoBody)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *tested) watch(path string, last int, sum hash.Hash) (count int, err err
 
 const watchers = 500
 
-// TestEveryWatcherGetsEveryEvent: they come before the run begins and while it goes on, and some
-// know a part of the events already.
+// TestEveryWatcherGetsEveryEvent has watchers that arrive before the run begins and while it is
+// active; some already know a part of the events.
 func TestEveryWatcherGetsEveryEvent(t *testing.T) {
 	model := newHeld(asking(t, "print('wait', llm_query_batched(['is it there?'] * 40))", 0))
 	s := start(t, t.TempDir(), model, func(o *Options) { o.Profiles[0].Task.Config.Bypass = -1 })
@@ -113,8 +113,8 @@ const (
 	calls   = 22                    // of a run, one after the other
 )
 
-// BenchmarkServedRuns measures runs at once, from their requests to their last events, against the
-// time of their model calls.
+// BenchmarkServedRuns measures concurrent runs, from their requests to their last events, against
+// the time of their model calls.
 func BenchmarkServedRuns(b *testing.B) {
 	s := serveMany(b, asking(b, "for i in range(20):\n    llm_query('is it there?')", callFor))
 	var elapsed time.Duration
@@ -166,7 +166,7 @@ func BenchmarkWatchers(b *testing.B) {
 	b.ReportMetric(float64(events)/elapsed.Seconds(), "events/s")
 }
 
-// serveMany starts a server that lets many runs go on, and has run one.
+// serveMany starts a server that allows many concurrent runs, and has already run one.
 func serveMany(b *testing.B, model llm.Provider) *tested {
 	b.Helper()
 	s := start(b, b.TempDir(), model, func(o *Options) {

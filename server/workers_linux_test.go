@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// inWorkers are options of an engine whose tier wasm lives in workers, as that of rlm serve.
+// inWorkers returns the options of an engine whose tier wasm lives in workers, as in rlm serve.
 func inWorkers(tb testing.TB) rlm.Options {
 	tb.Helper()
 	skip.WithoutJail(tb)
@@ -35,7 +35,7 @@ func inWorkers(tb testing.TB) rlm.Options {
 	}}
 }
 
-// children returns the processes that this one has started, and theirs.
+// children returns the processes that this one started, and their descendants.
 func children(tb testing.TB) (all []int) {
 	tb.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -70,8 +70,8 @@ func children(tb testing.TB) (all []int) {
 	return all
 }
 
-// TestSessionsOutliveTheirWorkers kills the workers under sessions of two tenants, while one of
-// them runs a snippet.
+// TestSessionsOutliveTheirWorkers kills the workers of two tenants' sessions, while one of them
+// runs a snippet.
 func TestSessionsOutliveTheirWorkers(t *testing.T) {
 	s := startWith(t, t.TempDir(), inWorkers(t), counting(t), func(o *Options) { o.Open = false })
 	alice, bob := s.key(access.Key{Name: "alice"}), s.key(access.Key{Name: "bob"})

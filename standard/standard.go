@@ -1,5 +1,5 @@
-// Package standard has the four tiers of the command rlm. An engine without it has the tier wasm
-// alone, and links neither Docker's client nor interpreters of Go.
+// Package standard contains the four tiers of the command rlm. An engine without it has only the
+// tier wasm, and links neither Docker's client nor Go interpreters.
 //
 //	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
 package standard
@@ -21,40 +21,39 @@ import (
 
 // Options configure the tiers. The zero value works.
 type Options struct {
-	// Python is the interpreter of the host for tier local, a path or a name. Empty means
-	// python3.
+	// Python is the host's interpreter for tier local, a path or a name. Empty means python3.
 	Python string
-	// LocalFolders are folders of the host that tier local shows to snippets, read-only, besides
-	// those of Python. A folder with a home directory, keys, .env or .git is refused.
+	// LocalFolders are folders of the host that tier local shows to snippets, read-only, in
+	// addition to Python's. A folder with a home directory, keys, .env or .git is refused.
 	LocalFolders []string
 	// AllowSampled lets tier local run without a cgroup. The memory of its sandboxes is then
-	// sampled, and the samples miss some of what the kernel keeps for them.
+	// sampled, which misses some of the memory that the kernel keeps for them.
 	AllowSampled bool
-	// Processes is the number of Python processes that tier local keeps started for the next
-	// sessions, once a session or Warm has used the tier. Zero means one, -1 none: each session then
-	// waits a tenth of a second for its process.
+	// Processes is the number of Python processes that tier local keeps ready for later sessions,
+	// once a session or Warm has used the tier. Zero means one, -1 none: each session then waits a
+	// tenth of a second for its process.
 	Processes int
-	// DockerHost is the address of the Docker daemon, in the form of the variable
-	// DOCKER_HOST. Empty means the socket of the system.
+	// DockerHost is the address of the Docker daemon, in the format of the variable DOCKER_HOST.
+	// Empty means the system's socket.
 	DockerHost string
-	// DockerImage is the image of tier docker for Python: the name of one that was built with
-	// further packages, or an ID, "sha256:…", which pins it. Empty means the image that this
-	// version builds. DockerGoImage pins the image for Go by its ID.
+	// DockerImage is tier docker's image for Python: the name of an image with additional
+	// packages, or an ID, "sha256:…", which pins it. Empty means the image that this version
+	// builds. DockerGoImage pins the image for Go by its ID.
 	DockerImage, DockerGoImage string
-	// Containers is the number of containers that tier docker keeps started for the next
-	// sessions. With zero, a session waits for its container to start.
+	// Containers is the number of containers that tier docker keeps ready for later sessions. With
+	// zero, a session waits for its container to start.
 	Containers int
-	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT as in
-	// [router.Policy.Hosts]. Snippets do not see them: they ask for http:// addresses, and the host
-	// is asked by TLS.
+	// Inject are headers for snippets' connections to a host, by HOST:PORT as in
+	// [router.Policy.Hosts]. Snippets do not see them: they request http:// addresses, and the
+	// host is contacted over TLS.
 	Inject map[string]http.Header
 	// Progress, if set, is called when a slow preparation begins.
 	Progress func(what string)
-	// Log receives the tiers' messages. Nil writes nothing.
+	// Log receives the tiers' messages. Nil discards them.
 	Log *slog.Logger
 }
 
-// Tiers is for [rlm.Options.Tiers]: the tiers interp, wasm, docker and local.
+// Tiers is for [rlm.Options.Tiers]: it returns the tiers interp, wasm, docker and local.
 func Tiers(o Options) func(wasm tiers.Tier) ([]tiers.Tier, error) {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return func(wasm tiers.Tier) ([]tiers.Tier, error) {

@@ -1,4 +1,4 @@
-// Package store makes the stores in which engines keep runs with a name:
+// Package store makes the stores in which engines keep named runs:
 //
 //	engine, err := rlm.New(rlm.Options{Store: store.Folder("runs")})
 //
@@ -13,9 +13,9 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
-// Folder returns the store of a folder: a SQLite database, and large contents in files beside it.
-// The engine opens it with the first use, and makes the folder then if necessary. A folder that
-// cannot be written can be read. Several processes may use a folder at the same time.
+// Folder returns the store in a folder: a SQLite database, with large contents in files beside it.
+// The engine opens it at the first use, and creates the folder then if necessary. A read-only
+// folder can be read. Several processes may use a folder at the same time.
 func Folder(path string) rlm.Store { return folder(path) }
 
 // folder is the path of a folder.
@@ -36,7 +36,7 @@ func (f folder) Open(reads bool) (store.Store, error) {
 	return opened(sqlitestore.Open(string(f)))
 }
 
-// opened keeps an error's nil pointer from becoming a store.
+// opened keeps a nil pointer, returned with an error, from becoming a non-nil store.
 func opened(s *sqlitestore.Store, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ import (
 
 var _ repl.SQL = SQL
 
-// SQL finds the inputs that are tables: texts in CSV and JSON Lines, and files that have tables, see
-// package inputs. Each query runs in an engine of SQLite of its own, which is bounded in time,
-// memory and rows.
+// SQL finds the inputs that are tables: CSV and JSON Lines texts, and files that contain tables,
+// see package inputs. Each query runs in its own SQLite engine, which is bounded in time, memory
+// and rows.
 func SQL(inputs []tiers.Input) repl.Tables {
 	tables := tablesql.New(listSources(inputs), tablesql.DefaultLimits())
 	if tables == nil {
@@ -27,7 +27,7 @@ func SQL(inputs []tiers.Input) repl.Tables {
 	return tables
 }
 
-// listSources returns the texts among the inputs, by the names that snippets know.
+// listSources returns the texts among the inputs, by the names that snippets use.
 func listSources(inputs []tiers.Input) []tablesql.Source {
 	var sources []tablesql.Source
 	for i, in := range inputs {

@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// rows returns the titles of the rows in view.
+// rows returns the titles of the visible rows.
 const rows = `[...document.querySelectorAll('.row:not([hidden])')].sort((a, b) => a.place - b.place)` +
 	`.map((r) => r.querySelector('.title').textContent)`
 
@@ -73,7 +73,7 @@ func TestAPersonReadsARun(t *testing.T) {
 	if got := browser.Eval[string](b, `document.activeElement.id`); got != "search" {
 		t.Errorf("after /, %q is active", got)
 	}
-	b.Do(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // chromedp types what a page prevents
+	b.Do(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // chromedp types even what a page prevents
 	b.Do(chromedp.KeyEvent("zerodivision"))
 	b.Wait(`document.getElementById('hits').textContent === '1 of 1'`)
 	b.Wait(`document.querySelector('.row.chosen .title')?.textContent === "1/0"`)
@@ -127,8 +127,8 @@ func TestARunGrowsOnThePage(t *testing.T) {
 	b.Wait(rows + `.length === 20`)
 }
 
-// TestAHostileRunIsText: everything that a trace can hold is hostile here. None of it becomes an
-// element or runs, in a served page and in a file.
+// TestAHostileRunIsText fills everything that a trace can contain with hostile text. None of it
+// becomes an element or runs, in a served page or in a file.
 func TestAHostileRunIsText(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.html")
@@ -167,7 +167,7 @@ func TestAHostileRunIsText(t *testing.T) {
 	}
 }
 
-// hostileRun is a run whose every text is hostile, and a tree that is deep and has wrong numbers.
+// hostileRun is a run whose every text is hostile, with a deep tree and invalid numbers.
 func hostileRun() *viewer.Run {
 	var b viewer.Builder
 	for _, kind := range []ledger.EventKind{
@@ -193,7 +193,7 @@ func hostileRun() *viewer.Run {
 	return run
 }
 
-// oneRun is a source of a run that does not change.
+// oneRun is a source of an unchanging run.
 type oneRun struct{ run *viewer.Run }
 
 func (o oneRun) List(context.Context) ([]viewer.Item, error) {
@@ -204,7 +204,7 @@ func (o oneRun) Open(context.Context, string) (*viewer.Run, error) { return o.ru
 
 func (o oneRun) Wait(context.Context, string, *viewer.Run) error { return viewer.ErrEnded }
 
-// largeRun has about so many nodes: turns of one snippet with 8 calls.
+// largeRun returns a run of about that many nodes: turns of one snippet with 8 calls.
 func largeRun(nodes int) *viewer.Run {
 	var b viewer.Builder
 	at := time.Now()
@@ -248,7 +248,7 @@ func TestALargeRunScrolls(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstPaint measures from the request of the page to the frame that shows the run.
+// BenchmarkFirstPaint measures the time from the page's request to the frame that shows the run.
 func BenchmarkFirstPaint(b *testing.B) {
 	page := browser.Open(b)
 	address := serve(b, oneRun{largeRun(10_000)}).URL + "/secret/"
@@ -276,8 +276,8 @@ const scroll = `new Promise((done) => {
 	requestAnimationFrame(frame);
 })`
 
-// BenchmarkScroll measures the median frame without a limit on their rate, so that a frame
-// takes what it costs.
+// BenchmarkScroll measures the median frame without a rate limit, so that each frame takes only as
+// long as it needs.
 func BenchmarkScroll(b *testing.B) {
 	page := browser.Open(b,
 		chromedp.Flag("disable-frame-rate-limit", true), chromedp.Flag("disable-gpu-vsync", true))

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Bounds of a run in the viewer.
+// Limits on a run in the viewer.
 const (
 	maxNodes = 250_000
 	maxText  = 1 << 20   // bytes of one text
@@ -19,26 +19,26 @@ const (
 	maxOpen  = 1_024     // calls in flight, of one loop
 )
 
-// Builder makes a run out of the events of its loops, in their order. The zero value is a run
-// that has not begun. It belongs to one goroutine.
+// Builder builds a run from the events of its loops, in order. The zero value is a run that has
+// not begun. It belongs to one goroutine.
 type Builder struct {
 	run   Run
 	began time.Time
 	last  time.Time        // of the events
 	loops map[string]*loop // by their names in events
 	bytes int
-	left  int // nodes that are left out
-	short int // texts that are shortened or left out
+	left  int // nodes left out
+	short int // texts shortened or left out
 }
 
-// loop is where the next events of a loop belong. Numbers of nodes are -1 for none.
+// loop records where a loop's next events belong. Node numbers are -1 for none.
 type loop struct {
 	begun               bool
 	node, turn, snippet int
 	open                []int // calls in flight
 }
 
-// Run returns the run until now. The builder goes on with its own copy of the nodes.
+// Run returns the run so far. The builder continues with its own copy of the nodes.
 func (b *Builder) Run() *Run {
 	run := b.run
 	run.Nodes = append([]Node{}, b.run.Nodes...)
@@ -47,7 +47,7 @@ func (b *Builder) Run() *Run {
 	return &run
 }
 
-// note adds what is left out to the notes of a run.
+// note adds omissions to the notes of a run.
 func (b *Builder) note(run *Run) {
 	run.Notes = append([]string{}, b.run.Notes...)
 	if b.left > 0 {
@@ -74,7 +74,7 @@ func (b *Builder) add(n Node) int {
 	return len(b.run.Nodes) - 1
 }
 
-// addText adds a text to a node, if it is not empty.
+// addText adds a text to a node, unless it is empty.
 func (b *Builder) addText(node int, name string, form Form, text string) {
 	if node < 0 || strings.TrimSpace(text) == "" {
 		return
@@ -94,7 +94,7 @@ func (b *Builder) addText(node int, name string, form Form, text string) {
 	b.run.Nodes[node].Texts = len(b.run.Texts[node])
 }
 
-// shorten makes one line of a text.
+// shorten shortens a text to one line.
 func shorten(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(texts.Truncate(text, 4*maxTitle)), "\uFFFD")
 	text = strings.Join(strings.Fields(text), " ")
@@ -104,7 +104,7 @@ func shorten(text string) string {
 	return text
 }
 
-// at returns a time in milliseconds since the run began.
+// at converts a time to milliseconds since the run began.
 func (b *Builder) at(t time.Time) float64 {
 	if t.IsZero() {
 		return -1
@@ -115,7 +115,7 @@ func (b *Builder) at(t time.Time) float64 {
 	return max(float64(t.Sub(b.began).Microseconds())/1000, 0)
 }
 
-// span returns when a step began that an event reports at its end, and how long it took.
+// span returns the start and the duration of a step from the event at its end.
 func (b *Builder) span(e *ledger.Event) (start, elapsed float64) {
 	elapsed = max(float64(e.Elapsed.Microseconds())/1000, 0)
 	if end := b.at(e.Time); end >= 0 {
@@ -124,11 +124,11 @@ func (b *Builder) span(e *ledger.Event) (start, elapsed float64) {
 	return -1, elapsed
 }
 
-// Event adds what an event tells. Ran, Call, Request and Response have the whole texts, if the
-// event has them.
+// Event adds an event. Ran, Call, Request and Response contain the whole texts, if the event has
+// them.
 func (b *Builder) Event(e *ledger.Event) {
 	if l := b.loops[shorten(e.Node)]; l != nil && l.begun && e.Kind == ledger.EventLoopStarted {
-		delete(b.loops, shorten(e.Node)) // a turn that runs again has its sub-loops again
+		delete(b.loops, shorten(e.Node)) // a repeated turn has its sub-loops again
 	}
 	l := b.loop(e)
 	if l == nil {
@@ -160,11 +160,11 @@ func (b *Builder) Event(e *ledger.Event) {
 		ledger.EventWarning, ledger.EventWaiting, ledger.EventAnswer, ledger.EventVerdict:
 		b.addNote(l, e)
 	default:
-		b.addNote(l, e) // of a later version
+		b.addNote(l, e) // from a later version
 	}
 }
 
-// loop returns the loop of an event. One whose beginning is not known begins now.
+// loop returns the loop of an event. A loop with an unknown beginning begins now.
 func (b *Builder) loop(e *ledger.Event) *loop {
 	name := shorten(e.Node)
 	if l := b.loops[name]; l != nil {
@@ -220,7 +220,7 @@ func (b *Builder) beginTurn(l *loop, e *ledger.Event) {
 	})
 }
 
-// endTurn ends the turn of a loop, if it has one.
+// endTurn ends the turn of a loop, if there is one.
 func (b *Builder) endTurn(l *loop, at time.Time) {
 	for _, node := range append(l.open, l.turn, l.snippet) {
 		if node < 0 {
@@ -257,7 +257,7 @@ func (b *Builder) addReply(l *loop, e *ledger.Event) {
 	b.nameTurn(l.turn, reply)
 }
 
-// nameTurn adds to the title of a turn what its first reply says.
+// nameTurn adds the gist of a turn's first reply to its title.
 func (b *Builder) nameTurn(turn int, reply string) {
 	if turn < 0 {
 		return
@@ -267,7 +267,7 @@ func (b *Builder) nameTurn(turn int, reply string) {
 	}
 }
 
-// withoutFences returns a reply without the lines around its code.
+// withoutFences returns a reply without the fence lines around its code.
 func withoutFences(reply string) string {
 	var b strings.Builder
 	for line := range strings.Lines(texts.Truncate(reply, 4*maxTitle)) {
@@ -280,7 +280,7 @@ func withoutFences(reply string) string {
 
 func isFence(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") }
 
-// fillCall sets what an event tells about a model call.
+// fillCall copies an event's data about a model call.
 func (b *Builder) fillCall(n *Node, e *ledger.Event) {
 	n.Model, n.Agent, n.Reason = shorten(e.Model), shorten(e.Agent), shorten(e.Purpose)
 	n.Start, n.Elapsed = b.span(e)
@@ -325,8 +325,8 @@ func (b *Builder) beginCall(l *loop, e *ledger.Event) {
 	}
 }
 
-// endCall ends the call in flight that began when the event says that its call did. A call whose
-// reply was known before has no beginning.
+// endCall ends the call in flight whose start matches the event. A call with a previously known
+// reply has no start.
 func (b *Builder) endCall(l *loop, e *ledger.Event) {
 	start, _ := b.span(e)
 	model, purpose := shorten(e.Model), shorten(e.Purpose)
@@ -363,7 +363,7 @@ func (b *Builder) endCall(l *loop, e *ledger.Event) {
 	b.addCallTexts(node, e)
 }
 
-// addTool adds the call of a tool, which has ended.
+// addTool adds a completed tool call.
 func (b *Builder) addTool(l *loop, e *ledger.Event) {
 	n := Node{Parent: b.place(l, e.Time), Kind: KindTool}
 	b.fillCall(&n, e)
@@ -411,7 +411,7 @@ func (b *Builder) endSnippet(l *loop, e *ledger.Event) {
 	}
 }
 
-// addNote adds an event that is no call and no snippet.
+// addNote adds an event that is neither a call nor a snippet.
 func (b *Builder) addNote(l *loop, e *ledger.Event) {
 	parent := l.inTurn()
 	if l.snippet >= 0 && e.Kind != ledger.EventAnswer {

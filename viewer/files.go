@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// Bounds of folders.
+// Limits on folders.
 const (
 	maxFiles   = 10_000
 	maxFolders = 8 // levels
@@ -26,11 +26,11 @@ const (
 
 // Files is the source of the traces in files and folders. Their IDs are their paths.
 type Files struct {
-	paths []string // as they were given
+	paths []string // as given
 }
 
-// FindTraces returns the traces in files and folders: records of --trace, trajectories and
-// journals. It is an error if one of the paths has none.
+// FindTraces returns the traces in files and folders: records of --trace, trajectories and run
+// logs. It is an error if a path contains none.
 func FindTraces(paths ...string) (*Files, error) {
 	f := &Files{paths}
 	for _, path := range paths {
@@ -60,8 +60,8 @@ func (f *Files) List(context.Context) ([]Item, error) {
 	return all, nil
 }
 
-// findTraces returns the traces at a path. A folder with a trace is one; of others, it looks into
-// the folders below.
+// findTraces returns the traces at a path. A folder with a trace counts as one; in other folders,
+// it searches the subfolders.
 func findTraces(path string) (items []Item, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -108,7 +108,7 @@ func deeper(path, name string) int {
 	return strings.Count(rest, string(filepath.Separator)) + 1
 }
 
-// lastChange returns when a record was changed. It is none if the folder is no record.
+// lastChange returns when a record last changed. ok is false if the folder is not a record.
 func lastChange(dir string) (changed time.Time, ok bool) {
 	for _, name := range []string{trajectory.File, trajectory.EventsFile} {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -167,7 +167,7 @@ func ReadPath(path string) (*Run, error) {
 	return readFile(file)
 }
 
-// readFile reads a trajectory or a journal, by its first bytes.
+// readFile reads a trajectory or a run log, which it recognises by its first bytes.
 func readFile(file io.ReadSeeker) (*Run, error) {
 	begin := make([]byte, 4096)
 	n, err := io.ReadFull(file, begin)
@@ -184,7 +184,7 @@ func readFile(file io.ReadSeeker) (*Run, error) {
 	return ReadTrajectory(file)
 }
 
-// stampOf changes when a trace does. It is empty while there is none.
+// stampOf returns a text that changes when a trace does. It is empty while there is none.
 func stampOf(path string) string {
 	stamp := ""
 	for _, name := range []string{"", trajectory.File, trajectory.EventsFile} {
@@ -198,16 +198,16 @@ func stampOf(path string) string {
 	return stamp + fmt.Sprint(traces.IsWritten(path))
 }
 
-// Wait implements [Source]: it looks at the files now and then.
+// Wait implements [Source]: it checks the files periodically.
 func (f *Files) Wait(ctx context.Context, id string, run *Run) error {
 	return Poll(ctx, run, func() (bool, error) {
-		stamp := stampOf(id) // a run that goes on writes its folder again
+		stamp := stampOf(id) // an active run rewrites its folder
 		return stamp != "" && stamp != run.Stamp, nil
 	})
 }
 
-// Poll waits until changed is true. It returns [ErrEnded] at once for a run that has ended; one
-// that is parked has not, and one that is interrupted may go on in another process.
+// Poll waits until changed returns true. It returns [ErrEnded] at once for a run that has ended; a
+// parked run has not, and an interrupted run may continue in another process.
 func Poll(ctx context.Context, run *Run, changed func() (bool, error)) error {
 	if !slices.Contains([]string{StatusRunning, StatusParked, StatusInterrupted}, run.Status) {
 		return ErrEnded

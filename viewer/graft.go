@@ -2,15 +2,15 @@ package viewer
 
 import "slices"
 
-// endTurns ends the turns of all loops with the last event: no further one of them comes.
+// endTurns ends the turns of all loops at the last event: no more of their events follow.
 func (b *Builder) endTurns() {
 	for _, l := range b.loops {
 		b.endTurn(l, b.last)
 	}
 }
 
-// graft adds the nodes of another tree with the same root. Its steps without an ending get the
-// status of a run that has not ended. So does what they are a part of, and the last turn.
+// graft adds the nodes of another tree with the same root. Its steps without an ending, the nodes
+// above them, and the last turn get the status of a run that has not ended.
 func (b *Builder) graft(tree *Builder, status string) {
 	isOpen := slices.Contains([]string{StatusRunning, StatusInterrupted, StatusParked}, status)
 	hasRoom := b.bytes+tree.bytes <= maxTexts
@@ -51,7 +51,7 @@ func (b *Builder) graft(tree *Builder, status string) {
 	}
 }
 
-// markOpen gives a status to a node and to what it is a part of.
+// markOpen gives a status to a node and its ancestors.
 func (b *Builder) markOpen(node int, status string) {
 	for ; node > 0 && b.run.Nodes[node].Status != status; node = b.run.Nodes[node].Parent {
 		b.run.Nodes[node].Status = status

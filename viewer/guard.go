@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Token returns a text that nobody guesses.
+// Token returns an unguessable text.
 func Token() string { return rand.Text() }
 
-// Guard lets only the browser through that has the whole address of a viewer on this machine:
-// http://ADDRESS/TOKEN/. Others on the machine do not know the token. Other pages in the same
-// browser, which may reach the server by a name of their own, are told apart by Host and Origin.
+// Guard admits only the browser that knows the whole address of a viewer on this machine:
+// http://ADDRESS/TOKEN/. Other users of the machine do not know the token. Host and Origin
+// distinguish other pages in the same browser, which may reach the server by their own name.
 func Guard(token, address string, viewer http.Handler) http.Handler {
 	inside := http.StripPrefix("/"+token, viewer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func Guard(token, address string, viewer http.Handler) http.Handler {
 	})
 }
 
-// isOurs reports whether a host is the address that the server listens on.
+// isOurs reports whether a host is the server's listening address.
 func isOurs(host, address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return err == nil && (host == address || host == net.JoinHostPort("localhost", port))
@@ -40,7 +40,7 @@ func isOurs(host, address string) bool {
 // isOwnOrigin reports whether a request comes from the viewer's own page, or from no page.
 func isOwnOrigin(r *http.Request, address string) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		// A link may lead here, but no other page may load what is here.
+		// A link may lead here, but no other page may load these resources.
 		return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	}
 

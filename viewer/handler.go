@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Bounds of requests.
+// Limits on requests.
 const (
 	maxFound  = 10_000 // nodes that a search returns
-	maxQuery  = 1_000  // bytes of a text to search for
+	maxQuery  = 1_000  // bytes of a search text
 	maxOpened = 4      // runs that stay in memory
 )
 
@@ -36,8 +36,8 @@ type openedRun struct {
 	run *Run
 }
 
-// New returns a viewer of a source's runs, to be mounted below any path that ends with a slash.
-// It asks for no permission: see [Guard].
+// New returns a viewer of a source's runs. Mount it below any path that ends in a slash. It checks
+// no permissions: see [Guard].
 func New(source Source, log *slog.Logger) http.Handler {
 	h := &handler{source: source, log: log}
 	mux := http.NewServeMux()
@@ -52,7 +52,7 @@ func New(source Source, log *slog.Logger) http.Handler {
 	return withHeaders(mux)
 }
 
-// withHeaders forbids the browser all that the page does not need.
+// withHeaders forbids the browser everything that the page does not need.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -66,14 +66,14 @@ func withHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// policy returns the policy of a page whose script and style come from these sources.
+// policy returns the policy for a page with these script and style sources.
 func policy(scripts, styles string) string {
 	return "default-src 'none'; script-src " + scripts + "; style-src " + styles +
 		"; img-src data:; base-uri 'none'; form-action 'none'" +
 		"; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// hashOf names a text in a policy.
+// hashOf returns the hash of a text for a policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -82,7 +82,7 @@ func hashOf(text string) string {
 func serveFile(kind, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write([]byte(content)) // a browser that has gone away
+		_, _ = w.Write([]byte(content)) // fails if the browser has gone away
 	}
 }
 
@@ -158,7 +158,7 @@ func (h *handler) serveSearch(w http.ResponseWriter, r *http.Request) {
 	h.reply(w, all, err)
 }
 
-// open returns a run: as it was last read, or anew.
+// open returns a run, either as last read or read anew.
 func (h *handler) open(ctx context.Context, id string, anew bool) (*Run, error) {
 	if !anew {
 		h.mu.Lock()
@@ -178,7 +178,7 @@ func (h *handler) open(ctx context.Context, id string, anew bool) (*Run, error) 
 	return run, err
 }
 
-// keep keeps a run in memory, in place of the one that was used least recently.
+// keep keeps a run in memory, and drops the least recently used one.
 func (h *handler) keep(id string, run *Run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +189,7 @@ func (h *handler) keep(id string, run *Run) {
 		}
 	}
 
-	if run.Version == 0 { // a source may give the same run again, which others read now
+	if run.Version == 0 { // a source may return the same run again, while others read it
 		h.version++
 		run.Version = h.version
 	}
@@ -197,7 +197,7 @@ func (h *handler) keep(id string, run *Run) {
 	h.opened = kept[max(len(kept)-maxOpened, 0):]
 }
 
-// change is what is new in a run. Nodes have their numbers.
+// change is the difference between two versions of a run. Nodes have their numbers.
 type change struct {
 	Title  string       `json:"title"`
 	Status string       `json:"status"`
@@ -206,15 +206,15 @@ type change struct {
 	Nodes  map[int]Node `json:"nodes,omitempty"`
 }
 
-// The pause between two changes lasts at least so long, and so many times as long as it took to
-// read the run: a large run must not keep a processor busy.
+// The pause between two changes is at least this long, and at least that many times the duration
+// of reading the run: a large run must not keep a processor busy.
 const (
 	pause      = 250 * time.Millisecond
 	pauseTimes = 3
 )
 
 // serveChanges sends the changes of a run until it has ended, as server-sent events. A browser
-// that has another version than the last one gets all at first.
+// with an outdated version first receives everything.
 func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 	id := r.FormValue("id")
 	before, err := h.open(r.Context(), id, false)
@@ -248,7 +248,7 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if err := sendChange(w, before, after, ended); err != nil || ended {
-			_ = flow.Flush() // the browser has gone away, or has all
+			_ = flow.Flush() // the browser has gone away, or has everything
 			return
 		}
 
@@ -261,7 +261,7 @@ func (h *handler) serveChanges(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendChange sends what differs between two readings of a run.
+// sendChange sends the difference between two readings of a run.
 func sendChange(w http.ResponseWriter, before, after *Run, ended bool) error {
 	c := change{
 		Title: after.Title, Status: after.Status, Notes: after.Notes,

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// lock locks a file as a process does that writes a record.
+// lock locks a file as a process that writes a record does.
 func lock(t *testing.T, name string) (unlock func()) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -31,7 +31,7 @@ func lock(t *testing.T, name string) (unlock func()) {
 	return func() { _ = f.Close() }
 }
 
-// traceOf is the entry of a journal with the record of a turn: some events, as JSON.
+// traceOf returns the entry of a run log with the record of a turn: some events, as JSON.
 func traceOf(t *testing.T, turn int, events ...string) string {
 	t.Helper()
 	kept := trajectory.KeptTurn{Lines: []trajectory.Kept{{
@@ -55,7 +55,7 @@ const (
 		`"data":{"about":"a/m: is it?","ending":{"response":{"Text":"yes"}}},"cost":{"calls":1}}`
 )
 
-// TestAJournalThatGrowsIsATree: the record has the turns that count, the steps have the others.
+// TestAJournalThatGrowsIsATree takes turns that count from the record, and others from the steps.
 func TestAJournalThatGrowsIsATree(t *testing.T) {
 	var j viewer.RunLogReader
 	for _, c := range []struct {
@@ -135,7 +135,7 @@ loop "q" (running) question="q"
 	}
 }
 
-// changed is a source of a run that becomes another one, once.
+// changed is a source of a run that becomes another run, once.
 type changed struct {
 	from, to *viewer.Run
 	isOther  chan struct{} // closed when it does
@@ -202,7 +202,7 @@ func TestAListShowsThatARunHasEnded(t *testing.T) {
 	b.Wait(`document.activeElement === document.querySelector('.runlink')`)
 }
 
-// TestAJournalHasFewNotes adds damaged lines one after another, as a run that goes on does.
+// TestAJournalHasFewNotes adds damaged lines one after another, as an active run does.
 func TestAJournalHasFewNotes(t *testing.T) {
 	t.Parallel()
 	var j viewer.RunLogReader

@@ -18,7 +18,7 @@ func (b *Builder) beginLoop(l *loop, e *ledger.Event) {
 	b.addText(l.node, "question", FormText, e.Text)
 }
 
-// interrupt ends what a run had begun that goes on in a later process.
+// interrupt ends what an interrupted run had begun; a later process continues the run.
 func (b *Builder) interrupt(l *loop) {
 	for i := range b.run.Nodes {
 		if n := &b.run.Nodes[i]; i != l.node && n.Status == StatusRunning {

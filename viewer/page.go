@@ -38,7 +38,7 @@ func script() string {
 
 func style() string { return read("viewer.css") }
 
-// parts are what differs between the page of a server and a file.
+// parts are the parts in which a server's page and an exported file differ.
 type parts struct{ head, tail string }
 
 // page returns the whole page.
@@ -46,9 +46,9 @@ func page(p parts) string {
 	return strings.NewReplacer("<!--head-->", p.head, "<!--tail-->", p.tail).Replace(read("index.html"))
 }
 
-// Export writes a run as one file that needs no server. It loads nothing from anywhere.
+// Export writes a run as one self-contained file, which needs no server.
 func Export(w io.Writer, run *Run) error {
-	// JSON in Go has <, > and & as escapes, so no text of the run ends the element.
+	// JSON in Go escapes <, > and &, so no text of the run ends the element.
 	data, err := json.Marshal(struct {
 		*Run
 		Texts [][]Text `json:"texts"`

@@ -1,17 +1,17 @@
-// Package viewer shows runs in a browser: their tree of loops, turns, snippets and calls, when
-// each was and what it cost. A [Source] has the runs, [New] serves them, and [Export] writes
-// one as a file that needs no server.
+// Package viewer shows runs in a browser: their tree of loops, turns, snippets and calls, with
+// times and costs. A [Source] provides the runs, [New] serves them, and [Export] writes one as a
+// file that needs no server.
 //
-// All text of a run is hostile. It reaches the page as JSON, and the page shows it as text
-// alone; the policy of the page's content lets nothing else run.
+// All text of a run is hostile. It reaches the page as JSON, and the page shows it only as text;
+// the page's content security policy lets nothing else run.
 package viewer
 
 import "strings"
 
-// Kind says what a node is.
+// Kind is the kind of a node.
 type Kind string
 
-// The kinds of nodes. Other nodes have the name of their event, such as "warning".
+// The kinds of nodes. Other nodes have the name of their event as kind, such as "warning".
 const (
 	KindLoop    Kind = "loop"
 	KindTurn    Kind = "turn"
@@ -19,7 +19,7 @@ const (
 	KindSnippet Kind = "snippet"
 	KindCall    Kind = "call"
 	KindCalls   Kind = "calls" // one call of a snippet that asked models many times
-	KindTool    Kind = "tool"  // a call of a tool
+	KindTool    Kind = "tool"  // a tool call
 	KindAnswer  Kind = "answer"
 	KindStep    Kind = "step" // of a trace of another agent
 )
@@ -29,7 +29,7 @@ const (
 	StatusRunning     = "running"
 	StatusFailed      = "failed"
 	StatusInterrupted = "interrupted" // the process ended first; a later one did it again
-	StatusParked      = "parked"      // it goes on when somebody has decided
+	StatusParked      = "parked"      // it continues after a decision
 )
 
 // Node is a part of a run. It comes after its parent and keeps its number.
@@ -42,22 +42,22 @@ type Node struct {
 	Agent  string `json:"agent,omitempty"`
 	Tier   string `json:"tier,omitempty"`
 	Reason string `json:"reason,omitempty"` // the purpose of a call
-	// Start is the time since the run began, Elapsed the duration, in milliseconds. Both are
-	// -1 if they are not known.
+	// Start is the time since the run began, Elapsed the duration, in milliseconds. Either is -1
+	// if unknown.
 	Start   float64 `json:"start"`
 	Elapsed float64 `json:"elapsed"`
-	// What the node itself has used, without the nodes below it.
+	// The usage of the node itself, without the nodes below it.
 	Calls        int64   `json:"calls,omitempty"`
 	InputTokens  int64   `json:"in,omitempty"`
 	OutputTokens int64   `json:"out,omitempty"`
 	USD          float64 `json:"usd,omitempty"`
 	Unpriced     int64   `json:"unpriced,omitempty"`
 	ToolCalls    int64   `json:"tools,omitempty"`
-	// Texts is the number of texts that the node has.
+	// Texts is the number of the node's texts.
 	Texts int `json:"texts,omitempty"`
 }
 
-// Form says how a text is shown.
+// Form determines how a text is shown.
 type Form string
 
 // The forms of texts.
@@ -74,22 +74,22 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-// Run is what the viewer knows of a run.
+// Run is the viewer's knowledge of a run.
 type Run struct {
 	Title  string   `json:"title"`
 	Status string   `json:"status"`
 	Notes  []string `json:"notes,omitempty"` // about parts that are left out
 	Nodes  []Node   `json:"nodes"`
-	// Texts are those of each node.
+	// Texts are the texts of each node.
 	Texts [][]Text `json:"-"`
-	// Stamp is the source's own note of how far it has read.
+	// Stamp is the source's own record of how far it has read.
 	Stamp string `json:"-"`
-	// Version is the viewer's number of this reading.
+	// Version is the viewer's number for this reading.
 	Version int64 `json:"version,omitempty"`
 }
 
-// search returns the numbers of the nodes that have a text, in any case of letters, and
-// whether there are more than limit.
+// search returns the numbers of the nodes that contain a text, regardless of case, and whether
+// there are more than limit.
 func (r *Run) search(text string, limit int) (found []int, more bool) {
 	text = strings.ToLower(text)
 	found = []int{}

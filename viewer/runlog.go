@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// ReadRunLog reads the journal of a named run, as rlm runs export writes it.
+// ReadRunLog reads the log of a named run, as rlm runs export writes it.
 func ReadRunLog(file io.Reader) (*Run, error) {
 	var j RunLogReader
 	if err := j.Add(file); err != nil {
@@ -24,7 +24,7 @@ func ReadRunLog(file io.Reader) (*Run, error) {
 	return j.Run(statusUnknown)
 }
 
-// journalEntry is a line of a journal.
+// journalEntry is a line of a run log.
 type journalEntry struct {
 	Turn int             `json:"turn"`
 	Kind string          `json:"kind"`
@@ -41,9 +41,9 @@ type journalEntry struct {
 	} `json:"cost"`
 }
 
-// RunLogReader makes a tree out of the journal of a named run, which may still grow. It has the
-// record of the turns that count. Of the steps after them, it has no times, and of the output of
-// code only what the model saw. The zero value is ready. It belongs to one goroutine.
+// RunLogReader builds a tree from the log of a named run, which may still grow. The log contains
+// the record of the committed turns. For later steps, there are no times, and of the code's output
+// only what the model saw. The zero value is ready. It belongs to one goroutine.
 type RunLogReader struct {
 	lines   traces.Lines
 	notes   []string
@@ -53,14 +53,14 @@ type RunLogReader struct {
 	recorded *Builder       // the tree of the record, nil if it has to be read
 	counts   int            // the last turn that counts
 	last     string         // kind of the last entry
-	waits    map[string]int // calls for a person, with their nodes: the record does not show them
+	waits    map[string]int // nodes of calls that wait for a person: the record omits them
 
 	question string
 	build    Builder        // the tree of the steps after the turns that count
 	nodes    map[string]int // by their places
 }
 
-// Add adds further lines.
+// Add adds more lines.
 func (j *RunLogReader) Add(file io.Reader) error {
 	if j.nodes == nil {
 		j.waits = map[string]int{}
@@ -74,7 +74,7 @@ func (j *RunLogReader) Add(file io.Reader) error {
 		j.isKnown = j.isKnown || e.Kind != ""
 		return j.entry(&e)
 	})
-	for _, note := range notes { // what is wrong with a journal may come again with each further line
+	for _, note := range notes { // problems of a log may recur with each additional line
 		if len(j.notes) < maxNotes && !slices.Contains(j.notes, note) {
 			j.notes = append(j.notes, note)
 		}
@@ -82,7 +82,7 @@ func (j *RunLogReader) Add(file io.Reader) error {
 	return err
 }
 
-// maxNotes bounds the notes about a journal.
+// maxNotes is the maximum number of notes about a run log.
 const maxNotes = 40
 
 // beginSteps begins an empty tree of steps.
@@ -94,7 +94,7 @@ func (j *RunLogReader) beginSteps() {
 	j.build.addText(0, "question", FormText, j.question)
 }
 
-// Run returns the run until now. The status is that of the run, if the journal does not have it.
+// Run returns the run so far. It has the given status, if the log does not contain one.
 func (j *RunLogReader) Run(status string) (*Run, error) {
 	if !j.isKnown {
 		return nil, errors.New("it is no journal of a run")
@@ -142,7 +142,7 @@ func (j *RunLogReader) readRecord(all bool) {
 	j.recorded.run.Notes = []string{"the record is not shown: " + shorten(err.Error())}
 }
 
-// isWhole reports whether the record shows all that the journal has.
+// isWhole reports whether the record shows everything in the log.
 func (j *RunLogReader) isWhole() bool {
 	var last struct {
 		Kind ledger.EventKind `json:"kind"`
@@ -183,7 +183,7 @@ func (j *RunLogReader) entry(e *journalEntry) error {
 	return nil
 }
 
-// decide adds the decision about a call that waits.
+// decide adds the decision about a waiting call.
 func (j *RunLogReader) decide(e *journalEntry) {
 	node, waits := j.waits[e.Key]
 	delete(j.waits, e.Key)
@@ -194,7 +194,7 @@ func (j *RunLogReader) decide(e *journalEntry) {
 	}
 }
 
-// Step is what a step of a journal asked, shortened, and how it ended.
+// Step is the shortened request of a step in a run log, with how it ended.
 type Step struct{ About, Reply, Value, Problem string }
 
 // ReadStep reads the data of a step.
@@ -282,7 +282,7 @@ const (
 )
 
 // find returns the node of a step by its key, such as "/turn 1/snippet 1/call 2/slot 0/leaf 1",
-// and adds it and those above it.
+// and adds it and its ancestors if necessary.
 func (j *RunLogReader) find(key string) int {
 	if node, ok := j.nodes[key]; ok {
 		return node
@@ -295,7 +295,7 @@ func (j *RunLogReader) find(key string) int {
 		word, number, _ := strings.Cut(part, " ")
 		isLoop := strings.HasPrefix(parts[i+1], "turn ")
 		if word != "turn" && word != "snippet" && !isLoop {
-			continue // a call, or a slot of one, is in the tree as what was asked
+			continue // the tree shows a call, or a slot of one, as its request
 		}
 
 		node, ok := j.nodes[path]
@@ -334,7 +334,7 @@ func kindOfPlace(word string, isLoop bool) Kind {
 	return KindStep
 }
 
-// name gives a new node of a place its title.
+// name gives a new node at a place its title.
 func (j *RunLogReader) name(node int, word, number string) {
 	n := &j.build.run.Nodes[node]
 	switch n.Kind {
@@ -349,7 +349,7 @@ func (j *RunLogReader) name(node int, word, number string) {
 	}
 }
 
-// addSnippets adds the code of a turn's reply, at the places that its snippets have.
+// addSnippets adds the code in a turn's reply, at the places of its snippets.
 func (j *RunLogReader) addSnippets(turn, reply string) {
 	for i, code := range findCode(reply) {
 		path := fmt.Sprintf("%s/snippet %d", turn, i+1)
@@ -366,8 +366,8 @@ func (j *RunLogReader) addSnippets(turn, reply string) {
 	}
 }
 
-// commit ends a turn, which counts now. If the record has it, its steps are no longer needed. Else
-// commit adds what the turn showed to the model.
+// commit ends a turn, which counts from now on. If the record contains it, its steps are no longer
+// needed. Otherwise commit adds what the turn showed to the model.
 func (j *RunLogReader) commit(e *journalEntry) error {
 	j.counts, j.recorded = e.Turn, nil
 	if j.record.HasUntil(e.Turn) {
@@ -398,7 +398,7 @@ func (j *RunLogReader) commit(e *journalEntry) error {
 	return nil
 }
 
-// codeFences begin code that runs.
+// codeFences begin blocks of code that runs.
 var codeFences = []string{"```repl", "```python", "```py", "```go"}
 
 // findCode returns the code between the fences of a reply.

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Source has the runs that a viewer shows. It is safe for concurrent use.
+// Source provides the runs that a viewer shows. It is safe for concurrent use.
 type Source interface {
-	// List returns the runs, the latest change first.
+	// List returns the runs, most recently changed first.
 	List(ctx context.Context) ([]Item, error)
-	// Open reads a run by its ID. The error wraps [ErrNotFound] if there is none.
+	// Open reads a run by its ID. The error wraps [ErrNotFound] if it does not exist.
 	Open(ctx context.Context, id string) (*Run, error)
-	// Wait returns when a run may have changed since Open returned it, or when that can no
-	// longer happen: then it wraps [ErrEnded].
+	// Wait returns when a run may have changed since Open returned it, or when that can no longer
+	// happen: then the error wraps [ErrEnded].
 	Wait(ctx context.Context, id string, run *Run) error
 }
 
@@ -23,7 +23,7 @@ var (
 	ErrEnded    = errors.New("the run has ended")
 )
 
-// Item is a run in the list of all.
+// Item is a run in the list.
 type Item struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
@@ -33,7 +33,7 @@ type Item struct {
 	Changed time.Time `json:"changed,omitzero"`
 }
 
-// Join returns a source with the runs of several.
+// Join returns a source with the runs of several sources.
 func Join(sources ...Source) Source { return joined(sources) }
 
 type joined []Source

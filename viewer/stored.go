@@ -13,17 +13,17 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Bounds of the runs of a store.
+// Limits on the runs of a store.
 const (
 	maxStored = 10_000 // runs in the list
-	maxKept   = 4      // runs that stay in memory, so that only what is new has to be read
+	maxKept   = 4      // runs that stay in memory, so that only news has to be read
 )
 
 // Store is a store of runs.
 type Store = store.Store
 
-// Stored is the source of the runs in a store: of those with Names, or of all. Other processes may
-// work on them.
+// Stored is the source of the runs in a store: of those with the given Names, or of all. Other
+// processes may be working on them.
 type Stored struct {
 	Store store.Store
 	Names []string
@@ -32,15 +32,15 @@ type Stored struct {
 	opened []*storedRun // the latest last
 }
 
-// storedRun is a run as far as it was read.
+// storedRun is a run as far as it has been read.
 type storedRun struct {
 	name string
 
 	mu      sync.Mutex
 	journal *runlog.Reader
 	tree    RunLogReader
-	// latest is what all viewers of the run share until there is news: each keeps the run that
-	// it has seen last.
+	// latest is shared by all viewers of the run until there is news: each keeps the run that it
+	// saw last.
 	latest *Run
 }
 
@@ -87,12 +87,12 @@ func (s *Stored) Open(ctx context.Context, name string) (*Run, error) {
 	opened := s.open(name)
 	run, err := opened.read(ctx)
 	if err != nil {
-		s.forget(opened) // what it has may be incomplete
+		s.forget(opened) // it may be incomplete
 	}
 	return run, err
 }
 
-// open returns an opened run, in place of the one that was used least recently.
+// open returns an opened run; it drops the least recently used one.
 func (s *Stored) open(name string) *storedRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()

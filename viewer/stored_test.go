@@ -37,7 +37,7 @@ func begin(tb testing.TB, dir string) *writing {
 	return &writing{tb, s, lease}
 }
 
-// call adds so many calls of a turn to the journal, from a number on.
+// call adds calls of a turn to the run log, numbered from a start.
 func (w *writing) call(from, calls int) {
 	w.Helper()
 	const data = `{"about":"a/m: what is in it?","ending":{"response":{"Text":"This part is about the weather."}}}`
@@ -103,7 +103,8 @@ func TestAStoredRunGrows(t *testing.T) {
 	}
 }
 
-// TestViewersShareARun: each further browser takes no memory for its own copy, nor time to make it.
+// TestViewersShareARun checks that each additional browser takes no memory for its own copy, nor
+// time to make it.
 func TestViewersShareARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,8 +136,8 @@ func TestOnlyNamedRunsAreShown(t *testing.T) {
 	}
 }
 
-// BenchmarkALargeRunGrows measures how long the viewer reads a run with 100,000 calls, and then its
-// next call.
+// BenchmarkALargeRunGrows measures how long the viewer takes to read a run with 100,000 calls, and
+// then its next call.
 func BenchmarkALargeRunGrows(b *testing.B) {
 	dir := b.TempDir()
 	w := begin(b, dir)

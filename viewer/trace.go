@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// ReadTrace reads the folder that --trace wrote. The run may still be going on.
+// ReadTrace reads the folder that --trace wrote. The run may still be active.
 func ReadTrace(dir string) (*Run, error) {
 	folder, err := traces.Open(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ func readFolder(folder *traces.Folder) (build *Builder, err error) {
 	return &t.build, nil
 }
 
-// ReadTrajectory reads a file with one loop, such as trajectory.jsonl or a log of the library
-// of the RLM paper's authors.
+// ReadTrajectory reads a file with one loop, such as trajectory.jsonl or a log of the library by
+// the RLM paper's authors.
 func ReadTrajectory(file io.Reader) (*Run, error) {
 	l, err := traces.Read(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func ReadTrajectory(file io.Reader) (*Run, error) {
 	return t.build.Run(), nil
 }
 
-// traceReader gives events the texts that the trajectories have.
+// traceReader adds the texts in the trajectories to the events.
 type traceReader struct {
 	build    Builder
 	recorded map[string]*recordedLoop // by their names in events
@@ -118,14 +118,14 @@ func (t *traceReader) event(e *ledger.Event) {
 	t.build.Event(e)
 }
 
-// sameCode reports whether the code of an event, which is shortened, may be that of a block.
+// sameCode reports whether a block's code may match the shortened code of an event.
 func sameCode(code, shortened string) bool {
 	n := min(len(code), len(shortened), 100)
 	return code[:n] == shortened[:n]
 }
 
-// takeCall takes the record of a call out of the block that runs. The record has the same
-// duration as the event.
+// takeCall removes the record of a call from the running block. The record has the same duration
+// as the event.
 func (l *recordedLoop) takeCall(elapsed time.Duration) *ledger.SubCall {
 	if len(l.blocks) == 0 {
 		return nil
@@ -145,14 +145,14 @@ func subCallOf(c *trajectory.CallRecord) *ledger.SubCall {
 	return &ledger.SubCall{Model: c.RootModel, Prompt: c.Prompt, Response: c.Response, Agent: c.Agent}
 }
 
-// ranOf returns what a block says about the code that ran.
+// ranOf returns a block's data about the code that ran.
 func ranOf(block *trajectory.CodeBlock) *ledger.Snippet {
 	ran := &ledger.Snippet{Source: block.Code}
 	ran.Result = router.Result{Result: tiers.Result{Stdout: block.Result.Stdout, Stderr: block.Result.Stderr}}
 	return ran
 }
 
-// tellLoop makes events out of a trajectory that came without.
+// tellLoop makes events from a trajectory that lacks them.
 func (t *traceReader) tellLoop(l *traces.Loop, name string) {
 	tell := func(e ledger.Event) {
 		e.Node, e.Model = name, l.Metadata.RootModel
@@ -187,8 +187,8 @@ func (t *traceReader) tellLoop(l *traces.Loop, name string) {
 	tell(last)
 }
 
-// tellTurn makes the events of a turn. The record has durations but, of the parts of a turn,
-// no times.
+// tellTurn makes the events of a turn. The record contains durations, but not the times of a
+// turn's parts.
 func (t *traceReader) tellTurn(turn *traces.Turn, tell func(ledger.Event)) {
 	at := turnBegan(turn)
 	tell(ledger.Event{Kind: ledger.EventTurnStarted, Turn: turn.Iteration, Time: at})
@@ -217,7 +217,7 @@ func turnBegan(turn *traces.Turn) time.Time {
 	return ended.Add(-duration(turn.Seconds))
 }
 
-// duration returns a number of seconds, 0 for one that makes no sense.
+// duration converts a number of seconds, 0 for an implausible one.
 func duration(seconds float64) time.Duration {
 	if !(seconds >= 0 && seconds < 1e9) {
 		return 0

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// outline shows a run as text: its nodes, indented, with their statuses and texts.
+// outline formats a run as text: its nodes, indented, with their statuses and texts.
 func outline(run *viewer.Run) string {
 	var b strings.Builder
 	depth := make([]int, len(run.Nodes))
@@ -101,7 +101,7 @@ func TestAJournalIsATree(t *testing.T) {
 	check(t, outline(run), golden(t, "journal.txt"))
 }
 
-// TestEventsAreATree: a program that has the events of a run in memory makes the same tree.
+// TestEventsAreATree: a program with the events of a run in memory builds the same tree.
 func TestEventsAreATree(t *testing.T) {
 	var b viewer.Builder
 	at := time.Now()
@@ -144,8 +144,8 @@ loop "q" (running) question="q"
 	}
 }
 
-// TestARunThatGoesOnIsOneTree: a process has ended in the midst of a turn, and the next one runs
-// the turn again.
+// TestARunThatGoesOnIsOneTree has a process that ended in the middle of a turn, and a second
+// process that repeats the turn.
 func TestARunThatGoesOnIsOneTree(t *testing.T) {
 	var b viewer.Builder
 	begin := []ledger.Event{
@@ -296,7 +296,7 @@ func fetch(t *testing.T, address string, value any) {
 	}
 }
 
-// TestARunGrows: what is appended to a record reaches a browser that watches.
+// TestARunGrows checks that additions to a record reach a watching browser.
 func TestARunGrows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tr")
 	if err := os.CopyFS(dir, os.DirFS("testdata/record")); err != nil {

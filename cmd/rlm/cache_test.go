@@ -12,7 +12,7 @@ import (
 
 func TestTheFirstRunPreparesAndSaysSo(t *testing.T) {
 	needCache(t)
-	out, _ := fillCache() // needCache has seen the error
+	out, _ := fillCache() // needCache has reported the error
 	if !strings.HasPrefix(string(out), "rlm: preparing ") {
 		t.Errorf("the first run prints %q", out)
 	}
@@ -21,7 +21,7 @@ func TestTheFirstRunPreparesAndSaysSo(t *testing.T) {
 	}
 }
 
-// TestAnAttachedInterpreterNeedsNoCache holds for what `make build` builds on such a system.
+// TestAnAttachedInterpreterNeedsNoCache tests the output of `make build` on such a system.
 func TestAnAttachedInterpreterNeedsNoCache(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("make build attaches the interpreter on Linux only")
@@ -80,7 +80,7 @@ func TestADamagedImageIsMadeAnew(t *testing.T) {
 	}
 }
 
-// quick lets the bare program run a snippet that must print 2, and returns what is on stderr.
+// quick makes the bare program run a snippet that must print 2, and returns its stderr.
 func quick(t *testing.T, cache string) string {
 	t.Helper()
 	cmd := bareProgram("exec", "--cache-dir", cache, "-c", "print(1 + 1)")

@@ -20,8 +20,8 @@ func deployed(t *testing.T, path ...string) string {
 	return string(data)
 }
 
-// checkServe lets rlm serve check flags, with a model that needs no server. Other settings of the
-// configuration file count.
+// checkServe makes rlm serve check flags, with a model that needs no server. Other settings of the
+// configuration file apply.
 func checkServe(t *testing.T, config string, args []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func checkServe(t *testing.T, config string, args []string) {
 	}
 }
 
-// without returns arguments without flags and their values.
+// without removes flags and their values from arguments.
 func without(args []string, flags ...string) (left []string) {
 	for i := 0; i < len(args); i++ {
 		isOut := false
@@ -57,8 +57,8 @@ func without(args []string, flags ...string) (left []string) {
 	return left
 }
 
-// TestTheUnitOfSystemdStartsTheServer: systemd accepts the unit, where it is installed, and the
-// command accepts its flags.
+// TestTheUnitOfSystemdStartsTheServer checks that systemd accepts the unit, where it is installed,
+// and that the command accepts its flags.
 func TestTheUnitOfSystemdStartsTheServer(t *testing.T) {
 	text := deployed(t, "rlm.service")
 	known := "[Unit] Description Documentation Wants After [Service] ExecStart EnvironmentFile DynamicUser " +
@@ -88,7 +88,8 @@ func TestTheUnitOfSystemdStartsTheServer(t *testing.T) {
 	verifyUnit(t, text)
 }
 
-// verifyUnit asks systemd, if it is here. An older one does not know all of the unit.
+// verifyUnit checks the unit with systemd, if it is installed. Older versions do not know all of
+// it.
 func verifyUnit(t *testing.T, text string) {
 	t.Helper()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
@@ -114,8 +115,8 @@ func verifyUnit(t *testing.T, text string) {
 	}
 }
 
-// TestComposeStartsTheServer: the command accepts the flags and the settings of the compose file, and
-// each file that it mounts is there.
+// TestComposeStartsTheServer checks that the command accepts the flags and settings of the compose
+// file, and that each file that it mounts exists.
 func TestComposeStartsTheServer(t *testing.T) {
 	var file struct {
 		Services map[string]struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// memory returns a line of the status of the server's process, in bytes.
+// memory returns a value from the status of the server's process, in bytes.
 func (s *serving) memory(name string) int64 {
 	s.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -38,7 +38,7 @@ func (s *serving) memory(name string) int64 {
 	return kib << 10
 }
 
-// files returns how many files the server's process has open.
+// files returns the number of files that the server's process has open.
 func (s *serving) files() int {
 	s.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
@@ -48,7 +48,7 @@ func (s *serving) files() int {
 	return len(list)
 }
 
-// mayOpen makes sure that this process may have so many files open.
+// mayOpen makes sure that this process may have n files open.
 func mayOpen(t *testing.T, n uint64) {
 	t.Helper()
 	var limit unix.Rlimit
@@ -64,8 +64,8 @@ func mayOpen(t *testing.T, n uint64) {
 	}
 }
 
-// slowClients are what clients send who do not go on, and then wait: nothing, a part of a
-// handshake of TLS, of a head, of a large head, of a body that nobody reads, and of one of a tenant.
+// slowClients is what slow clients send before they wait: nothing, or part of a TLS handshake, a
+// head, a large head, a body that no handler reads, or a tenant's body.
 var slowClients = []string{
 	"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "POST /v1/sessions HTTP/1.1\r\nHost: local",
 	"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 30_000),
@@ -74,16 +74,16 @@ var slowClients = []string{
 		"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat(" ", 10_000),
 }
 
-// TestTenThousandSlowClientsKeepNobodyOut: the memory and the files of the server stay bounded, and
-// others get answers, while 10,000 clients hold connections, without and with TLS. The sizes are
-// those of the process, not of the heap alone.
+// TestTenThousandSlowClientsKeepNobodyOut checks that the memory and the files of the server stay
+// bounded, and that others are answered, while 10,000 clients hold connections, without and with
+// TLS. The sizes are those of the process, not only of the heap.
 func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	needSignals(t)
 	skip.Short(t, "it holds thousands of connections")
-	skip.UnderRace(t) // its memory is that of the detector
+	skip.UnderRace(t) // the detector's memory would dominate
 	const most = 1_000
 	mayOpen(t, 11_000)
-	for clients, isSecure := range map[int]bool{10_000: false, 2_000: true} { // a handshake costs much
+	for clients, isSecure := range map[int]bool{10_000: false, 2_000: true} { // a handshake is expensive
 		t.Run(fmt.Sprint(clients), func(t *testing.T) {
 			dir := t.TempDir()
 			writeFile(t, dir, "s.yaml", servedScript)
@@ -109,7 +109,7 @@ func TestTenThousandSlowClientsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// flood opens connections of slow clients, while another client asks.
+// flood opens connections of slow clients while another client sends requests.
 func (s *serving) flood(client *http.Client, greedy string, clients, most int, isSecure bool) {
 	s.Helper()
 	begun, files := s.memory("VmRSS"), s.files()
@@ -131,7 +131,7 @@ func (s *serving) flood(client *http.Client, greedy string, clients, most int, i
 			conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 		}
 		sent := strings.Replace(slowClients[kind], "KEY", greedy, 1)
-		_, _ = io.WriteString(conn, sent) // it may be closed already
+		_, _ = io.WriteString(conn, sent) // it may already be closed
 		if i%500 != 499 {
 			continue
 		}
@@ -140,7 +140,7 @@ func (s *serving) flood(client *http.Client, greedy string, clients, most int, i
 			s.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+s.key)
-		client.CloseIdleConnections() // each request comes on a new one
+		client.CloseIdleConnections() // each request uses a new one
 		response, err := client.Do(r)
 		if err != nil {
 			s.Fatalf("behind %d slow clients: %v", i, err)
@@ -188,8 +188,8 @@ func pemOf(t *testing.T, c *tls.Certificate) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// TestBigMessagesOfManySocketsAreBounded: each connection begins a message of nearly the largest size and
-// never ends it. All together hold what the bodies of requests may.
+// TestBigMessagesOfManySocketsAreBounded begins a message of nearly the maximum size on each
+// connection, and never ends it. All together hold no more than the bodies of requests may.
 func TestBigMessagesOfManySocketsAreBounded(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t) // as above
@@ -222,7 +222,7 @@ func TestBigMessagesOfManySocketsAreBounded(t *testing.T) {
 	}
 	grown := s.memory("VmHWM") - begun
 	t.Logf("%d MiB more", grown>>20)
-	if grown > 4*most { // a message grows by copies, which wait for the collector
+	if grown > 4*most { // a growing message is copied, and old copies wait for the collector
 		t.Errorf("the memory of the server grew by %d MiB", grown>>20)
 	}
 	var list struct{ Data []struct{ ID string } }

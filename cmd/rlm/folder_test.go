@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/documenttruth"
 )
 
-// TestAFolderOfAllKindsIsOneContext: a folder with files of many tools is read as each tool reads
-// its own, and a run answers a question about each file.
+// TestAFolderOfAllKindsIsOneContext reads a folder with files of many tools as each tool reads its
+// own, and a run answers a question about each file.
 func TestAFolderOfAllKindsIsOneContext(t *testing.T) {
 	dir, truth := documenttruth.Make(t, "../../scripts")
 	addLibreOffice(t, dir, truth)
@@ -30,7 +30,7 @@ func TestAFolderOfAllKindsIsOneContext(t *testing.T) {
 	t.Run("questions", func(t *testing.T) { askAboutEach(t, dir, truth) })
 }
 
-// addLibreOffice adds files that LibreOffice made of others in the folder.
+// addLibreOffice adds files that LibreOffice made from others in the folder.
 func addLibreOffice(t *testing.T, dir string, truth map[string]documenttruth.File) {
 	t.Helper()
 	files, err := zip.OpenReader("../../internal/data/documents/testdata/libreoffice.zip")
@@ -49,7 +49,7 @@ func addLibreOffice(t *testing.T, dir string, truth map[string]documenttruth.Fil
 	}
 }
 
-// readAll reads every file of the folder in every way that its kind has.
+// readAllSource reads every file of the folder in every way that its kind supports.
 const readAllSource = `import hashlib
 def digest(data): return hashlib.sha256(data).hexdigest()
 found = {}
@@ -108,7 +108,7 @@ func compareContents(t *testing.T, dir string, truth map[string]documenttruth.Fi
 // question asks for a passage of a text, or for the digest of bytes.
 type question struct {
 	Path string `json:"path"`
-	// Words begin the passage. None asks for the digest.
+	// Words are the beginning of the passage. Empty asks for the digest.
 	Words string `json:"words"`
 	want  string
 }
@@ -163,7 +163,7 @@ FINAL(dict(zip([q["path"] for q in asked], answers)))`
 	}
 }
 
-// makeQuestion asks for the longest text of a document, of which it gives the beginning.
+// makeQuestion asks for the longest text of a document by quoting its beginning.
 func makeQuestion(name string, file documenttruth.File) question {
 	var longest string
 	for _, text := range file.Texts {
@@ -179,7 +179,7 @@ func makeQuestion(name string, file documenttruth.File) question {
 	return question{Path: name, Words: string(runes[:(len(runes)+1)/2]), want: longest}
 }
 
-// quotePython returns a text as a literal of Python, which JSON is.
+// quotePython returns a text as a Python literal, since JSON is one.
 func quotePython(text string) string {
 	quoted, _ := json.Marshal(text) // of a text it never fails
 	return string(quoted)

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// waitFor reads lines up to one that has a text in it.
+// waitFor reads lines up to one that contains a text.
 func waitFor(t *testing.T, lines *bufio.Reader, text string, also ...fmt.Stringer) {
 	t.Helper()
 	for {
@@ -72,8 +72,8 @@ func TestCtrlCInterruptsTheSnippetNotTheSession(t *testing.T) {
 	}
 }
 
-// interruptBusy starts a command whose snippet prints "busy", interrupts it then, and returns what it
-// has written to its standard error at its end.
+// interruptBusy starts a command whose snippet prints "busy", then interrupts it, and returns its
+// standard error when it has ended.
 func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
@@ -96,7 +96,7 @@ func interruptBusy(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
 }
 
 // TestAnInterruptedCommandKeepsItsSession interrupts rlm exec --session: the next command finds
-// what the snippet had assigned.
+// the snippet's assignments.
 func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 	dir := t.TempDir()
 	cmd := command(t, dir, "exec", "--session", "notes", "--store", filepath.Join(dir, "store"), "-c",
@@ -110,8 +110,8 @@ func TestAnInterruptedCommandKeepsItsSession(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as
-// interrupted, and what the snippet had written is there.
+// TestFilesOfAnInterruptedCommandComeBack interrupts rlm exec --out: it ends as interrupted, and
+// the files that the snippet wrote are returned.
 func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	tier := docker.New(docker.Options{Host: wiring.DockerHost()})
 	skip.WithoutTier(t, docker.Name, tier.Probe(t.Context()))
@@ -124,8 +124,8 @@ func TestFilesOfAnInterruptedCommandComeBack(t *testing.T) {
 	}
 }
 
-// TestARunThatIsEndedKeepsWhatWasWritten ends one run by Ctrl-C, which it may
-// answer, and one by SIGKILL, which it cannot.
+// TestARunThatIsEndedKeepsWhatWasWritten ends one run with Ctrl-C, which it may handle, and one
+// with SIGKILL, which it cannot.
 func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 	for _, c := range []struct {
 		signal unix.Signal
@@ -165,7 +165,7 @@ func TestARunThatIsEndedKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// waitForTurn waits until a trajectory has its first turn.
+// waitForTurn waits until a trajectory contains its first turn.
 func waitForTurn(t *testing.T, path string) {
 	t.Helper()
 	for t.Context().Err() == nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// rlmKilled needs a signal that nobody can catch.
+// rlmKilled needs a signal that cannot be caught.
 func rlmKilled() { panic("there is no SIGKILL") }

@@ -30,7 +30,8 @@ import (
 	"github.com/rlmhq/rlm/viewer/traces"
 )
 
-// killVariable is the number of the moment around a write of the store at which rlmkilled ends.
+// killVariable is the number of the moment, around a write to the store, at which rlmkilled kills
+// itself.
 const killVariable = "RLM_KILL_AT"
 
 // rlmKilled is rlm, which kills itself before or after a write to the store.
@@ -49,8 +50,8 @@ func rlmKilled() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// killedTurns are the turns of the run: batches, sub-loops, a move to another tier, a value that no
-// state can hold, calls of threads, and a call that waits for a person.
+// killedTurns are the turns of the run: batches, sub-loops, a move to another tier, a value that
+// no state can contain, calls from threads, and a call that waits for a person.
 var killedTurns = []string{
 	"```repl\nparts = context.split()\nseen = llm_query_batched(['item ' + p for p in parts])\n```",
 	"```repl\nimport statistics\nsubs = rlm_query_batched(['read it', 'read it'], contexts=['one', 'two'])\n```",
@@ -93,7 +94,7 @@ func (c *countedModel) reply(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: text, Usage: llm.Usage{InputTokens: 10, OutputTokens: 5}}, nil
 }
 
-// sum returns how many requests there were.
+// sum returns the number of requests.
 func (c *countedModel) sum() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +104,7 @@ func (c *countedModel) sum() (n int) {
 	return n
 }
 
-// killedRun is one run that is killed, and goes on.
+// killedRun is a run that is killed and continued.
 type killedRun struct {
 	t   *testing.T
 	dir string
@@ -120,8 +121,8 @@ func newKilledRun(t *testing.T) *killedRun {
 	return d
 }
 
-// command returns a command of the program in the folder of the run, which kills itself at a moment
-// around a write, 0 for none.
+// command returns a command of the program in the folder of the run. The command kills itself at a
+// moment around a write, 0 for never.
 func (d *killedRun) command(server *llmtest.Server, at int, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(d.t.Context(), "rlmkilled", append(args, "--store", "store")...)
 	cmd.Dir = d.dir
@@ -132,7 +133,7 @@ func (d *killedRun) command(server *llmtest.Server, at int, args ...string) *exe
 	return cmd
 }
 
-// begin returns a command that begins the run, or goes on with it.
+// begin returns a command that begins or continues the run.
 func (d *killedRun) begin(server *llmtest.Server, at int) *exec.Cmd {
 	return d.command(server, at, "run", "what is in it?", "--name", "killed", "--context", "t.txt",
 		"--model", "openai/any", "--bypass", "0", "--max-turns", "6", "--synthesis=false", "--outage", "0", "-v",
@@ -165,7 +166,7 @@ func (d *killedRun) waiting() (ids []string) {
 	return ids
 }
 
-// sent returns how many calls the tool got.
+// sent returns the number of calls that the tool received.
 func (d *killedRun) sent() int {
 	d.t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.dir, "sent.txt"))
@@ -175,7 +176,7 @@ func (d *killedRun) sent() int {
 	return strings.Count(string(data), "mail")
 }
 
-// park lets the run go on until its call waits.
+// park continues the run until its call waits.
 func (d *killedRun) park(server *llmtest.Server) {
 	d.t.Helper()
 	var exit *exec.ExitError
@@ -185,18 +186,18 @@ func (d *killedRun) park(server *llmtest.Server) {
 	}
 }
 
-// approve decides on the calls that wait, at a moment around a write.
+// approve decides on the waiting calls, at a moment around a write.
 func (d *killedRun) approve(server *llmtest.Server, at int) *exec.Cmd {
 	d.t.Helper()
 	return d.command(server, at, append([]string{"runs", "approve"}, d.waiting()...)...)
 }
 
-// finish lets the run go on to its end, with the decisions of a person, and checks its answer.
+// finish continues the run to its end, with a person's decisions, and checks its answer.
 func (d *killedRun) finish(server *llmtest.Server) {
 	d.t.Helper()
 	if d.sent() == 0 {
 		if len(d.waiting()) == 0 {
-			d.goOn(server) // to the call that waits, unless it has a decision
+			d.goOn(server) // to the call that waits, unless it is decided
 		}
 		if len(d.waiting()) > 0 {
 			if out, err := d.approve(server, 0).CombinedOutput(); err != nil {
@@ -210,7 +211,7 @@ func (d *killedRun) finish(server *llmtest.Server) {
 	d.checkRecord()
 }
 
-// checkRecord compares the folder of the record with that of the journal.
+// checkRecord compares the folder of the record with the record in the run log.
 func (d *killedRun) checkRecord() {
 	d.t.Helper()
 	record, notes, err := traces.ReadRunLog(d.export())
@@ -262,7 +263,7 @@ func (d *killedRun) goOn(server *llmtest.Server) string {
 	return strings.ReplaceAll(strings.TrimSpace(string(out)), ", ", ",")
 }
 
-// export returns the journal of the run, which is empty if the run has not begun.
+// export returns the log of the run, which is empty if the run has not begun.
 func (d *killedRun) export() *bytes.Buffer {
 	d.t.Helper()
 	lines := &bytes.Buffer{}
@@ -272,7 +273,7 @@ func (d *killedRun) export() *bytes.Buffer {
 	return lines
 }
 
-// kept returns how many calls of the model and of the tool have an ending in the journal.
+// kept returns how many calls of the model and of the tool have an ending in the run log.
 func (d *killedRun) kept() (asked, sent int) {
 	d.t.Helper()
 	lines := d.export()
@@ -292,10 +293,11 @@ func (d *killedRun) kept() (asked, sent int) {
 	return asked, sent
 }
 
-// stages are the commands of the run that can be killed: the first, the decision, and the last.
+// stages is the number of the run's commands that can be killed: the first, the decision, and the
+// last.
 const stages = 3
 
-// measure lets the run go on to its end, and returns how long each stage takes.
+// measure continues the run to its end, and returns the duration of each stage.
 func (d *killedRun) measure(server *llmtest.Server) (lasted [stages]time.Duration) {
 	d.t.Helper()
 	begun := time.Now()
@@ -322,7 +324,7 @@ func (d *killedRun) kill(server *llmtest.Server, stage int, kill func(*exec.Cmd)
 	}
 	cmd := d.begin(server, at)
 	if stage > 0 {
-		cmd = d.approve(server, at*(2-stage)) // of the last stage, it is not killed
+		cmd = d.approve(server, at*(2-stage)) // in the last stage, it is not killed
 	}
 	if stage == stages-1 {
 		if out, err := cmd.CombinedOutput(); err != nil {

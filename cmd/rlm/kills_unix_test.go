@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	// killsVariable is how many random moments the test tries; all moments around writes come with
-	// it. Without it, the test tries a few of each.
+	// killsVariable is the number of random moments to try, in addition to all moments around
+	// writes. If it is unset, the test tries a few of each.
 	killsVariable = "RLM_KILLS"
-	// killsFileVariable names a file of the moments that were tried. The same test goes on there
-	// after it was interrupted.
+	// killsFileVariable names a file of the moments that were tried, from which an interrupted
+	// test continues.
 	killsFileVariable = "RLM_KILLS_FILE"
 )
 
-// killMoment is a moment at which a run was killed, and what came of it.
+// killMoment is a moment at which a run was killed, with the result.
 type killMoment struct {
 	Random bool `json:"random"`
 	Stage  int  `json:"stage"`
-	// At is the number of the moment around a write, or of a random one.
+	// At is the number of a moment around a write, or of a random one.
 	At       int  `json:"at"`
 	Killed   bool `json:"killed"`
 	Lost     int  `json:"lost"`
@@ -52,20 +52,20 @@ func (m *killMoment) name() string {
 	return fmt.Sprintf("%s %d of stage %d", kind, m.At, m.Stage)
 }
 
-// killPlan tries moments, several at the same time.
+// killPlan tries moments, several concurrently.
 type killPlan struct {
-	calls  int                   // of models, in a run that nobody kills
+	calls  int                   // of models, in a run that is not killed
 	lasted [stages]time.Duration // at most, beside as many other runs as moments have
 
 	mu    sync.Mutex
 	tried map[string]killMoment
-	file  *os.File // gets each moment, nil for none
+	file  *os.File // receives each moment, nil for none
 	begun time.Time
-	now   int // moments that this process has tried
+	now   int // moments that this process tried
 }
 
 // TestAKilledRunLosesNothing kills a run around writes to its store and at random moments, and
-// lets it go on. RLM_KILLS=500 tries 500 random moments, and all of the writes.
+// continues it. RLM_KILLS=500 tries 500 random moments, and all of the writes.
 func TestAKilledRunLosesNothing(t *testing.T) {
 	skip.Short(t, "it starts many processes")
 	needCache(t)
@@ -100,7 +100,7 @@ func TestAKilledRunLosesNothing(t *testing.T) {
 	p.report(t)
 }
 
-// open reads the moments that an earlier process of the same test has tried.
+// open reads the moments that an earlier process of the same test tried.
 func (p *killPlan) open(t *testing.T) {
 	t.Helper()
 	path := os.Getenv(killsFileVariable)
@@ -157,8 +157,8 @@ func (p *killPlan) write(t *testing.T, line any) {
 	}
 }
 
-// measure lets runs end that nobody kills, and learns how many calls they make and how long
-// their stages last.
+// measure lets runs end without killing them, and measures their number of calls and the duration
+// of their stages.
 func (p *killPlan) measure(t *testing.T, atOnce int) {
 	t.Helper()
 	t.Run("measure", func(t *testing.T) {
@@ -188,10 +188,10 @@ func (p *killPlan) measure(t *testing.T, atOnce int) {
 	}
 }
 
-// maxAttempts bounds how often a random moment is chosen again that came after the run's end.
+// maxAttempts bounds how often a random moment is rechosen because it came after the run's end.
 const maxAttempts = 20
 
-// try tries moments that were not tried yet, and returns what came of all of them.
+// try tries untried moments, and returns the results of all of them.
 func (p *killPlan) try(t *testing.T, moments []killMoment) []killMoment {
 	t.Helper()
 	t.Run("moments", func(t *testing.T) {
@@ -259,7 +259,7 @@ func (p *killPlan) report(t *testing.T) {
 	}
 }
 
-// tryOnce kills a run at a moment and lets it go on. Lasted is how long the stage takes.
+// tryOnce kills a run at a moment and continues it. Lasted is the duration of the stage.
 func (d *killedRun) tryOnce(m killMoment, calls int, lasted time.Duration) killMoment {
 	d.t.Helper()
 	model := &countedModel{asked: map[string]int{}}
@@ -278,7 +278,7 @@ func (d *killedRun) tryOnce(m killMoment, calls int, lasted time.Duration) killM
 		return m
 	}
 
-	// The run goes on with another server: requests of the killed process may still arrive.
+	// The run continues with another server: requests of the killed process may still arrive.
 	later := &countedModel{asked: map[string]int{}}
 	laterServer := llmtest.Start(later.reply)
 	defer laterServer.Close()

@@ -1,5 +1,4 @@
-// Command rlm runs code that a language model wrote over inputs of any size. See
-// `rlm help`.
+// Command rlm runs code that a language model wrote, over inputs of any size. See `rlm help`.
 package main
 
 import (

@@ -26,9 +26,9 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// TestMain builds rlm as it is shipped, and makes this test program answer as the
-// commands that the scripts need beside it. The race detector would make every
-// start of rlm ten times as long; the packages that it is made of are tested with it.
+// TestMain builds rlm as it is shipped, and makes this test program act as the other commands that
+// the scripts need. With the race detector, every start of rlm would take ten times as long; the
+// packages of which it consists are tested with it.
 func TestMain(m *testing.M) {
 	testscript.Main(withProgram{m}, map[string]func(){
 		"rlmnotes":  rlmNotes,
@@ -57,8 +57,8 @@ func rlmNotes() {
 
 const cacheVariable = "RLM_CACHE_DIR"
 
-// withProgram puts rlm on the PATH, and gives all that runs one cache directory:
-// the interpreter is compiled once, not once for each command.
+// withProgram puts rlm on the PATH, and gives all runs one cache directory: the interpreter is
+// compiled once, not once for each command.
 type withProgram struct{ *testing.M }
 
 // Run runs the tests.
@@ -91,8 +91,8 @@ func (m withProgram) Run() int {
 	return m.M.Run()
 }
 
-// bareFolder has rlm as `go install` builds it. The one on the PATH is that of `make build`,
-// which contains the prepared interpreter on some systems.
+// bareFolder contains rlm as `go install` builds it. The one on the PATH is built by `make build`,
+// and contains the prepared interpreter on some systems.
 const bareFolder = "bare"
 
 func buildProgram(dir string) error {
@@ -123,12 +123,12 @@ func exeSuffix() string {
 	return ""
 }
 
-// fillCache prepares the interpreter before the tests do so at the same time.
+// fillCache prepares the interpreter before the tests do so concurrently.
 var fillCache = sync.OnceValues(func() ([]byte, error) {
 	return bareProgram("exec", "-c", "None").CombinedOutput()
 })
 
-// bareProgram is a command of the rlm that contains no prepared interpreter.
+// bareProgram returns a command of the rlm without a prepared interpreter.
 func bareProgram(args ...string) *exec.Cmd {
 	dir := filepath.Dir(os.Getenv(cacheVariable))
 	return exec.Command(filepath.Join(dir, bareFolder, "rlm"+exeSuffix()), args...)
@@ -141,8 +141,8 @@ func needCache(t *testing.T) {
 	}
 }
 
-// TestScripts runs the scripts. They start rlm as it is shipped, without the race detector,
-// so one run of them is enough: make unraced has it.
+// TestScripts runs the scripts. They start rlm as it is shipped, without the race detector, so
+// running them once is enough: make unraced does that.
 func TestScripts(t *testing.T) {
 	skip.UnderRace(t)
 	needCache(t)
@@ -209,7 +209,7 @@ func exits() {
 	}
 }
 
-// command is rlm with arguments, to be started in a directory, as a user would.
+// command returns rlm with arguments, to be started in a directory, as a user would.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	needCache(t)
@@ -218,7 +218,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// write makes a file in a new directory and returns its path.
+// write creates a file in a new directory and returns its path.
 func write(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -228,8 +228,8 @@ func write(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// localWorks reports whether tier local is usable here. Where it must be, the
-// scripts run in any case, and fail if it is not.
+// localWorks reports whether tier local is usable here. Where it is required, the scripts always
+// run, and fail if it is not usable.
 func localWorks() bool {
 	if strings.Contains(os.Getenv("RLM_REQUIRE_TIERS"), "local") {
 		return true
@@ -246,7 +246,7 @@ func dockerWorks(language tiers.Language) bool {
 	return tier.Probe(context.Background()) == nil && tier.Info().Lacks[language] == ""
 }
 
-// localPython is the interpreter that the scripts' virtual environment is made of.
+// localPython returns the interpreter from which the scripts' virtual environment is made.
 func localPython() string {
 	if name := os.Getenv("RLM_LOCAL_PYTHON"); name != "" {
 		return name

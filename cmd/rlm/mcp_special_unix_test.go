@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePipe makes a named pipe.
+// makePipe creates a named pipe.
 func makePipe(t *testing.T, path ...string) string {
 	t.Helper()
 	name := filepath.Join(path...)
@@ -28,8 +28,8 @@ func makePipe(t *testing.T, path ...string) string {
 	return name
 }
 
-// TestSpecialFilesBelowARootAreRefused: to open one would wait for ever, or have effects. A folder
-// leaves them out.
+// TestSpecialFilesBelowARootAreRefused: opening one would wait for ever, or have side effects. A
+// folder leaves them out.
 func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -73,8 +73,8 @@ func TestSpecialFilesBelowARootAreRefused(t *testing.T) {
 	}
 }
 
-// TestASignalEndsCallsOfHosts: the server ends, whether a call waits for a pipe that the user has named,
-// or computes.
+// TestASignalEndsCallsOfHosts checks that the server ends, whether a call computes or waits for a
+// pipe that the user named.
 func TestASignalEndsCallsOfHosts(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]*mcp.CallToolParams{
@@ -113,7 +113,7 @@ func TestASignalEndsCallsOfHosts(t *testing.T) {
 			if name == "computes" {
 				<-begun
 			} else {
-				time.Sleep(300 * time.Millisecond) // most likely, it waits then
+				time.Sleep(300 * time.Millisecond) // by then, it most likely waits
 			}
 
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// host is an MCP host that has started rlm mcp.
+// host is an MCP host that started rlm mcp.
 type host struct {
 	*mcp.ClientSession
 
@@ -33,7 +33,7 @@ func newHost(t *testing.T, folder string, options *mcp.ClientOptions, flags ...s
 	return startHost(t, folder, options, "", flags...)
 }
 
-// startHost is newHost with a version of the protocol, empty for the newest.
+// startHost is newHost with a protocol version, empty for the newest.
 func startHost(
 	t *testing.T, folder string, options *mcp.ClientOptions, version string, flags ...string,
 ) host {
@@ -179,7 +179,7 @@ func TestHostsRunSnippets(t *testing.T) {
 	}
 }
 
-// TestCallsOfHostsEndAndTellProgress: a call that the host takes back frees its handle.
+// TestCallsOfHostsEndAndTellProgress checks that a call that the host cancels frees its handle.
 func TestCallsOfHostsEndAndTellProgress(t *testing.T) {
 	t.Parallel()
 	lines := make(chan string, 100)
@@ -241,7 +241,7 @@ func TestHandlesAreBoundedAndEnd(t *testing.T) {
 	}
 }
 
-// servers is a file that names servers of mcptest by their modes.
+// servers writes a file that lists servers of mcptest by their modes.
 func servers(t *testing.T, folder string, modes ...string) string {
 	t.Helper()
 	all := map[string]any{}
@@ -256,7 +256,7 @@ func servers(t *testing.T, folder string, modes ...string) string {
 	return filepath.Join(folder, "mcp.json")
 }
 
-// TestAGatewayHidesAThousandTools: the host sees six tools in place of a thousand.
+// TestAGatewayHidesAThousandTools checks that the host sees six tools instead of a thousand.
 func TestAGatewayHidesAThousandTools(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -293,7 +293,8 @@ func TestAGatewayHidesAThousandTools(t *testing.T) {
 	}
 }
 
-// TestAGatewayPassesOn: hosts see the prompts and resources of servers, and the tools of --direct.
+// TestAGatewayPassesOn checks that hosts see the prompts and resources of servers, and the tools
+// of --direct.
 func TestAGatewayPassesOn(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -344,7 +345,7 @@ func TestAGatewayPassesOn(t *testing.T) {
 	}
 }
 
-// TestHostsDecideOnCalls: a person at the host answers, in both generations of the protocol.
+// TestHostsDecideOnCalls has a person at the host answer, in both generations of the protocol.
 func TestHostsDecideOnCalls(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -407,7 +408,7 @@ func TestHostsAskModels(t *testing.T) {
 	}
 }
 
-// TestHostsComeOverHTTP: both generations of the protocol, and no foreign page.
+// TestHostsComeOverHTTP accepts both generations of the protocol, and refuses foreign pages.
 func TestHostsComeOverHTTP(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "rlm", "mcp", "--http", "127.0.0.1:0")

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/corpus"
 )
 
-// form is a text made of parts: a beginning, a middle as often as it fits, an
-// end, with spaces before the end to fill up.
+// form is a text made of parts: a beginning, a middle that repeats as often as it fits, and an
+// end, with padding spaces before the end.
 type form struct{ begin, middle, end string }
 
 var forms = map[string]form{
@@ -30,13 +30,12 @@ var forms = map[string]form{
 	"binary": {"\x7fELF", "\x00\x01\x02\x03\xff", "\x00"},
 }
 
-// invalidAt are the offsets of the bytes that are not UTF-8 in the text of the
-// kind "invalid"; its last byte is one, too.
+// invalidAt are the offsets of the bytes that are not UTF-8 in a text of the kind "invalid"; its
+// last byte is also invalid.
 var invalidAt = []int{10, 11, 5000}
 
-// mktext is the command `mktext -bytes N -kind KIND FILE`. It writes a file of
-// exactly N bytes; KIND is one of forms, mixed (a text in many scripts) or
-// invalid (ASCII but for four bytes).
+// mktext is the command `mktext -bytes N -kind KIND FILE`. It writes a file of exactly N bytes;
+// KIND is one of forms, mixed (a text in many scripts) or invalid (ASCII except for four bytes).
 func mktext() {
 	flags := flag.NewFlagSet("mktext", flag.ExitOnError)
 	size := flags.Int("bytes", 0, "how long the file is")
@@ -54,7 +53,7 @@ func mktext() {
 	}
 }
 
-// content is a text of a kind of mktext.
+// content returns a text of one of mktext's kinds.
 func content(kind string, size int) ([]byte, error) {
 	switch kind {
 	case "mixed":

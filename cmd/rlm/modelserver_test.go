@@ -27,9 +27,9 @@ var serverVariables = []string{
 	"ANTHROPIC_API_KEY",
 }
 
-// serve is the script command `serve SCRIPT [FAULT]`: from then on a server on
-// loopback speaks the formats of OpenAI and Anthropic, and replies by the script.
-// The first request meets the fault: "busy", "down" or "cut".
+// serve is the script command `serve SCRIPT [FAULT]`: it starts a server on loopback that speaks
+// the formats of OpenAI and Anthropic, and replies by the script. The first request meets the
+// fault: "busy", "down" or "cut".
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: serve SCRIPT [busy|down|cut]")
@@ -65,8 +65,8 @@ func start(script llm.Provider) *llmtest.Server {
 	})
 }
 
-// TestEveryProviderGivesTheSameTrajectory runs one program by a script, and by
-// servers that speak the formats of OpenAI and Anthropic.
+// TestEveryProviderGivesTheSameTrajectory runs one program with a script, and with servers that
+// speak the formats of OpenAI and Anthropic.
 func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	needCache(t)
 	folder, err := filepath.Abs(filepath.Join("testdata", "servers"))
@@ -105,8 +105,8 @@ func TestEveryProviderGivesTheSameTrajectory(t *testing.T) {
 	}
 }
 
-// stable returns the parts of a record that are the same in each run: it omits times, names
-// of models and the order of concurrent events.
+// stable returns the parts of a record that are the same in each run: it omits times, names of
+// models and the order of concurrent events.
 func stable(t *testing.T, dir string) string {
 	t.Helper()
 	var loops []string

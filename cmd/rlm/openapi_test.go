@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestSnippetsCallAPIs: the operations of a document are functions, and the credential stays on
-// the host. A host of rlm mcp can call them, too.
+// TestSnippetsCallAPIs checks that the operations of a document are functions, and that the
+// credential stays on the host. A host of rlm mcp can call them, too.
 func TestSnippetsCallAPIs(t *testing.T) {
 	t.Setenv("SHOP_TOKEN", "Bearer s3cret-token")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

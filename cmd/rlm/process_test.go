@@ -22,11 +22,10 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// patience is how long a process may take that must end: so long that only one
-// that hangs takes longer.
+// patience is how long a process that must end may take: only a hanging process takes longer.
 const patience = 2 * time.Minute
 
-// exitCodeOf waits for a command that was started and gives its exit code.
+// exitCodeOf waits for a started command and returns its exit code.
 func exitCodeOf(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	err := cmd.Wait()
@@ -114,7 +113,7 @@ func TestCtrlCEndsTheReadingOfStdinWithCode130(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// More than a pipe holds: when all is written, rlm is reading.
+			// More than a pipe's buffer: once all is written, rlm is reading.
 			if _, err := stdin.Write(bytes.Repeat([]byte("#\n"), 1<<20)); err != nil {
 				t.Fatal(err)
 			}
@@ -131,8 +130,7 @@ func TestCtrlCEndsTheReadingOfStdinWithCode130(t *testing.T) {
 	}
 }
 
-// The first snippet waits for the change, so that the second finds the file
-// changed.
+// The first snippet waits for the change, so that the second finds the file changed.
 func TestAContextThatChangesIsExitCode5(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not let one write to a file that is mapped")
@@ -192,8 +190,8 @@ func TestAClosedStdoutEndsTheCommandQuietly(t *testing.T) {
 // example is a command of a console block in the documents, with its output.
 type example struct{ command, output string }
 
-// examplesOf returns the examples of a page. Those that need a real model, a daemon or a file
-// that is not in the repository show no output, or are left out.
+// examplesOf returns the examples of a page. It leaves out those that need a real model, a daemon
+// or a file outside the repository, and those that show no output.
 func examplesOf(t *testing.T, page string) []example {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
@@ -276,8 +274,8 @@ func TestTheTourRunsAsShown(t *testing.T) {
 	}
 }
 
-// printsAsShown runs an example. Times may differ, and a line "..." stands for all
-// that follows.
+// printsAsShown runs an example. Times may differ, and a line "..." matches everything that
+// follows.
 func printsAsShown(t *testing.T, shell, dir string, e example) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), shell, "-c", e.command)
@@ -295,7 +293,7 @@ func printsAsShown(t *testing.T, shell, dir string, e example) {
 	}
 }
 
-// thousands writes n as Python's format does with a comma.
+// thousands formats n like Python's format with a comma.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -394,14 +392,14 @@ func lastLanguages(tail string) string {
 	return "{" + strings.Join(items, ", ") + "}"
 }
 
-// counted is a value and how often it is there.
+// counted is a value with its number of occurrences.
 type counted struct {
 	value string
 	times int
 }
 
-// count counts values as Python's Counter.most_common does: the most frequent
-// first, and of equals the one that came first.
+// count counts values as Python's Counter.most_common does: the most frequent first, and equally
+// frequent ones in order of appearance.
 func count(values []string) []counted {
 	var all []counted
 	at := map[string]int{}

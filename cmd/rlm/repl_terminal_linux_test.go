@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/prompt"
 )
 
-// terminal starts a command in a new terminal and returns the end at which a
-// person would sit. A terminal without a size is one of zero columns.
+// terminal starts a command in a new terminal and returns the user's end of it. A terminal without
+// a size has zero columns.
 func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -47,7 +47,7 @@ func terminal(t *testing.T, cmd *exec.Cmd, columns uint16) *os.File {
 	return person
 }
 
-// readUntil reads until a text has come.
+// readUntil reads until a text has arrived.
 func readUntil(t *testing.T, from *bufio.Reader, text string) {
 	t.Helper()
 	var seen strings.Builder
@@ -79,17 +79,17 @@ func TestASessionInATerminalOutlivesCtrlCAndEndsItsLine(t *testing.T) {
 	}
 }
 
-// said is what a person types, and what the terminal then shows.
+// said is a text that a person types, with the terminal's output.
 type said struct{ typed, shown string }
 
-// converse has a dialogue with a command in a terminal, until the command ends well.
+// converse conducts a dialogue with a command in a terminal, until the command ends well.
 func converse(t *testing.T, cmd *exec.Cmd, columns uint16, dialogue []said) {
 	t.Helper()
 
 	person := terminal(t, cmd, columns)
 	screen := bufio.NewReader(person)
 	for _, said := range dialogue {
-		time.Sleep(2 * prompt.FastestTyped) // as a person, who looks first
+		time.Sleep(2 * prompt.FastestTyped) // like a person, who looks first
 		if _, err := person.WriteString(said.typed); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestATerminalCompletesAndIndents(t *testing.T) {
 		{"for i in range(2):\r    for j in range(1):\r        print(f() + i + 1)\r\r", "42\r\n"},
 		{"", ">>> "},
 
-		// A block is recalled as one, and runs at once.
+		// A block is recalled as a whole, and runs at once.
 		{"\x1b[A", "(f() + i + 1)"},
 		{"\r", "42\r\n"},
 		{"", ">>> "},

@@ -28,11 +28,11 @@ import (
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
-// linked is the version that the linker sets. The linker cannot set a variable that the
-// program initialises, so this one has no initial value.
+// linked is the version that the linker sets. The linker cannot set a variable that the program
+// initialises, so this one has no initial value.
 var linked string
 
-// version returns that version, or the module's, which go install writes into a binary.
+// version returns linked, or else the module's version, which go install writes into a binary.
 var version = sync.OnceValue(func() string {
 	if linked != "" {
 		return linked
@@ -45,8 +45,7 @@ var version = sync.OnceValue(func() string {
 	return info.Main.Version
 })
 
-// functions are host functions for snippets, besides those of the protocol. Only tests set
-// them.
+// functions are additional host functions for snippets. Only tests set them.
 var functions []rlm.Function
 
 // run is main with its environment as arguments. It returns the exit code.
@@ -98,7 +97,7 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	return exit.Code
 }
 
-// adviseRepair returns the text of an error, and what to do if the store is damaged.
+// adviseRepair returns the text of an error, with advice if the store is damaged.
 func adviseRepair(err error) string {
 	const command = "rlm store check"
 	text := err.Error()
@@ -108,13 +107,13 @@ func adviseRepair(err error) string {
 	return text + ": " + command + " says what is lost, and with --repair saves the rest"
 }
 
-// subCommand is a sub-command that is not made yet.
+// subCommand is a sub-command that has not been created yet.
 type subCommand struct {
 	name string
 	make func(e *cli.Env) *cobra.Command
 }
 
-// listCommands returns the sub-commands. One of them, runs resume, makes others.
+// listCommands returns the sub-commands. One of them, runs resume, creates others.
 func listCommands() []subCommand {
 	return []subCommand{
 		{"ask", loops.NewRun},
@@ -146,8 +145,8 @@ func listCommands() []subCommand {
 	}
 }
 
-// makeCommands makes the sub-command that the arguments begin with, or all of them: their flags
-// take a tenth of the time of a short command. A manual is one of all commands.
+// makeCommands creates the sub-command that the arguments begin with, or all of them: creating all
+// flags takes a tenth of the time of a short command. A manual covers all commands.
 func makeCommands(e *cli.Env, args []string) []*cobra.Command {
 	commands := listCommands()
 	if len(args) > 0 && args[0] != setup.Manual {
@@ -165,7 +164,7 @@ func makeCommands(e *cli.Env, args []string) []*cobra.Command {
 	return all
 }
 
-// newRoot makes the command rlm, with the sub-commands that the arguments need.
+// newRoot creates the command rlm, with the sub-commands that the arguments need.
 func newRoot(e *cli.Env, args []string) *cobra.Command {
 	var file string
 	root := &cobra.Command{
@@ -208,8 +207,8 @@ func newRoot(e *cli.Env, args []string) *cobra.Command {
 	return root
 }
 
-// refuseUnknownCommand is for commands that only have subcommands: cobra suggests a name
-// at the root, but not below.
+// refuseUnknownCommand is for commands that only have subcommands: cobra suggests names at the
+// root, but not below.
 func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -223,8 +222,8 @@ func refuseUnknownCommand(cmd *cobra.Command, args []string) error {
 	return errors.New(text)
 }
 
-// newVersion makes a command that prints the same as --version, because many users try it.
-// It loads no configuration, so it works with a broken one.
+// newVersion creates a command that prints the same as --version, because many users try it. It
+// loads no configuration, so it works even if that is broken.
 func newVersion(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
@@ -238,8 +237,8 @@ func newVersion(e *cli.Env) *cobra.Command {
 	}
 }
 
-// flagError adds to an error of a flag: the values that it takes, or the flag that may have
-// been meant. The flag of a setting has its own message.
+// flagError adds advice to a flag's error: the accepted values, or the flag that may have been
+// meant. A setting's flag has its own message.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -273,7 +272,7 @@ var levels = map[string]zerolog.Level{
 	"warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
 }
 
-// newLog returns a log that is readable text on a terminal, and JSON elsewhere.
+// newLog returns a log that is readable text on a terminal and JSON elsewhere.
 func newLog(w io.Writer, level zerolog.Level) *slog.Logger {
 	if cli.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w}

@@ -8,7 +8,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/setup"
 )
 
-// TestCommandsHaveTheirNames: the table finds a command by the name that the command gives itself.
+// TestCommandsHaveTheirNames checks that the table finds a command by the name that the command
+// gives itself.
 func TestCommandsHaveTheirNames(t *testing.T) {
 	e := &cli.Env{Stdout: io.Discard, Stderr: io.Discard}
 	commands := listCommands()

@@ -22,11 +22,10 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. It looks into
-// the last command's standard output, of which line N (the only one, if there is
-// no N) must be a JSON object, for PATH: keys and indices with dots between them,
-// # for an array's length. PATTERN must match all of the value there, a string as
-// it is and anything else as JSON.
+// jsonget is the script command `[!] jsonget [N:]PATH [PATTERN]`. Line N of the last command's
+// standard output (by default its only line) must be a JSON object, in which PATH selects a value:
+// keys and indices separated by dots, # for an array's length. PATTERN must match the whole value:
+// a string unchanged, anything else as JSON.
 func jsonget(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: [!] jsonget [N:]PATH [PATTERN]")
@@ -82,7 +81,7 @@ func damageLargest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(largest, data, 0o600))
 }
 
-// lookup finds the value at a jsonget path, as text.
+// lookup returns the value at a jsonget path, as text.
 func lookup(ts *testscript.TestScript, path string) (text string, found bool) {
 	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
 	number, rest, numbered := strings.Cut(path, ":")
@@ -113,7 +112,7 @@ func lookup(ts *testscript.TestScript, path string) (text string, found bool) {
 	return jsonText(ts, value), true
 }
 
-// child is the value of a key or an index.
+// child returns the value of a key or an index.
 func child(value any, key string) (any, bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -151,8 +150,7 @@ func size(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// crlf is the script command `crlf SOURCE DESTINATION`: it copies a text with
-// line ends as on Windows.
+// crlf is the script command `crlf SOURCE DESTINATION`: it copies a text with Windows line ends.
 func crlf(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: crlf SOURCE DESTINATION")
@@ -161,8 +159,8 @@ func crlf(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 
-// manyfiles is the script command `manyfiles N DIRECTORY`: it makes the files
-// 0, 1, ... N-1 there, which hold their names.
+// manyfiles is the script command `manyfiles N DIRECTORY`: it creates the files 0, 1, ... N-1
+// there, which contain their names.
 func manyfiles(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: manyfiles N DIRECTORY")
@@ -190,8 +188,8 @@ func fuel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LESS", strconv.FormatUint(used-1, 10))
 }
 
-// venv is the script command `venv DIR MODULE.py`: a virtual environment in DIR
-// in which the module can be imported. It needs no ensurepip.
+// venv is the script command `venv DIR MODULE.py`: it creates a virtual environment in DIR in
+// which the module can be imported. It needs no ensurepip.
 func venv(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: venv DIR MODULE.py")
@@ -216,7 +214,7 @@ func program(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // index is the script command `index`: it starts a package index and names it in PIP_INDEX_URL.
-// The index has iniconfig as PyPI has it, greet, which needs it, and native, which is compiled.
+// The index contains iniconfig as on PyPI, greet, which needs it, and native, which is compiled.
 func index(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: index")
@@ -225,7 +223,7 @@ func index(ts *testscript.TestScript, neg bool, args []string) {
 		"greet/__init__.py": "import iniconfig\nfrom . import words\nfrom importlib.resources import files\n" +
 			"def hello(): return words.WORD\n" +
 			"def text(): return (files(__name__) / 'data' / 'a.txt').read_text()\n",
-		// What Python or its standard library may import before a snippet does.
+		// Modules that Python or its standard library may import before a snippet does.
 		"org/__init__.py": "import os; os._exit(3)\n",
 		"greet.pth":       "import os; os._exit(3)\n", "sitecustomize.py": "raise SystemExit(3)\n",
 		"greet/words.py": "WORD = 'hello'\n", "greet/data/a.txt": "from data\n",
@@ -276,7 +274,7 @@ func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = io.WriteString(w, "line 1\n") // else the client tells
+		_, _ = io.WriteString(w, "line 1\n") // the client reports a failure
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("SERVER", server.URL)

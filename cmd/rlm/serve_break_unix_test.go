@@ -31,7 +31,7 @@ rules:
     reply: "` + "```repl\\ntime.sleep(0.4)\\nFINAL(n + 1)\\n```" + `"
 `
 
-// try sends a request and returns the status and the answer, or what became of it.
+// try sends a request and returns the status and the answer, or the error.
 func (s *serving) try(method, path, body string) (int, string) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.address+path, strings.NewReader(body))
@@ -51,10 +51,10 @@ func (s *serving) try(method, path, body string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
-// TestAServerEndsUnderLoadAndLosesNothing sends SIGTERM while runs go on and wait, sessions compute
-// and wait, and clients watch and send more. The server ends by itself with code 0. The next one has
-// all that was told to be kept: each run that was accepted ends, and each session has what its
-// answered snippets did.
+// TestAServerEndsUnderLoadAndLosesNothing sends SIGTERM while runs are active and waiting,
+// sessions compute and wait, and clients watch and send more. The server ends by itself with code
+// 0. The next server has everything that was reported as stored: each accepted run ends, and each
+// session contains the effects of its answered snippets.
 func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 	skip.UnderRace(t)
 	skip.WithoutJail(t)
@@ -65,7 +65,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 
 	var mu sync.Mutex
 	var accepted []string
-	counts := map[string]int{} // by sessions, the last value that an answer had
+	counts := map[string]int{} // by session, the last value in an answer
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
 	for i := range 3 {
@@ -97,7 +97,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 			t.Errorf("an endless snippet gets %d %s", status, text)
 		}
 	})
-	clients.Go(func() { // starts runs until the server takes none
+	clients.Go(func() { // starts runs until the server accepts none
 		for i := 0; ; i++ {
 			status, text := s.try("POST", "/v1/runs", fmt.Sprintf(`{"question":"question %d"}`, i))
 			var run servedRun
@@ -157,7 +157,7 @@ func TestAServerEndsUnderLoadAndLosesNothing(t *testing.T) {
 	}
 }
 
-// plug is an address that leads to a server until it is pulled.
+// plug is an address that leads to a server until it is unplugged.
 type plug struct {
 	net.Listener
 	mu     sync.Mutex
@@ -194,7 +194,7 @@ func newPlug(t *testing.T) *plug {
 	return p
 }
 
-// lead leads to another server, or to none. All connections break.
+// lead connects it to another server, or to none. All connections break.
 func (p *plug) lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,9 +205,9 @@ func (p *plug) lead(target string) {
 	p.open = nil
 }
 
-// TestAServedRunSaysThatItsModelIsGone kills the model's server under a call. The run fails and says
-// why, the server goes on, and the run continues when the model is back, without a second call for
-// what was answered.
+// TestAServedRunSaysThatItsModelIsGone kills the model's server during a call. The run fails with
+// the reason, the server stays up, and the run continues when the model is back, without repeating
+// answered calls.
 func TestAServedRunSaysThatItsModelIsGone(t *testing.T) {
 	skip.UnderRace(t)
 	skip.WithoutJail(t)

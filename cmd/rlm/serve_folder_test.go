@@ -25,9 +25,9 @@ func outcomeOf(t *testing.T, dir string, args ...string) (string, int) {
 	return string(said), cmd.ProcessState.ExitCode()
 }
 
-// TestADataFolderHasOneServer starts a second server beside the first one, which is refused by name.
-// Commands for the same folder work, or are refused by name, too. When the first one is killed, the
-// next one has the folder at once, and nothing that was kept is lost.
+// TestADataFolderHasOneServer starts a second server beside the first one, which is refused by
+// name. Commands for the same folder work, or are refused by name, too. When the first server is
+// killed, the next one gets the folder at once, and no stored data is lost.
 func TestADataFolderHasOneServer(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t)
@@ -91,7 +91,7 @@ func TestADataFolderHasOneServer(t *testing.T) {
 	}
 }
 
-// TestPartsOfDeadUploadsAreDeleted kills a server under an upload.
+// TestPartsOfDeadUploadsAreDeleted kills a server during an upload.
 func TestPartsOfDeadUploadsAreDeleted(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t)

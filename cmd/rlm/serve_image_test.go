@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// output runs a command, and returns what it has printed on stdout.
+// output runs a command and returns its stdout.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -20,7 +20,7 @@ func output(t *testing.T, name string, args ...string) string {
 	out, err := cmd.Output()
 	if err != nil {
 		said := ""
-		if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it comes from Output as it is
+		if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it comes from Output unwrapped
 			said = string(exit.Stderr)
 		}
 		t.Fatalf("%s %q: %v\n%s", name, args, err, said)
@@ -28,9 +28,9 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTheContainerImageServes makes the image, starts it as docs/how-to/operations.md does but
-// in the network of the machine, and lets it answer a request that needs its key, its model,
-// its data folder and a worker.
+// TestTheContainerImageServes builds the image, starts it as docs/how-to/operations.md does,
+// except in the machine's network, and lets it answer a request that needs its key, its model, its
+// data folder and a worker.
 func TestTheContainerImageServes(t *testing.T) {
 	skip.Short(t, "it makes a container image")
 	skip.WithoutTier(t, "docker", exec.Command("docker", "info").Run())
@@ -42,7 +42,7 @@ func TestTheContainerImageServes(t *testing.T) {
 	output(t, "docker", "volume", "create", name)
 	t.Cleanup(func() { output(t, "docker", "volume", "rm", name) })
 
-	settings := filepath.Join(dir, "settings") // that the user of the container can read
+	settings := filepath.Join(dir, "settings") // readable by the user of the container
 	script, err := os.ReadFile(filepath.Join("..", "..", "examples", "rlm", "served.yaml"))
 	if err == nil {
 		err = os.Mkdir(settings, 0o755)

@@ -21,14 +21,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// served is rlm serve with clients of MCP.
+// served is rlm serve with MCP clients.
 type served struct {
 	t       *testing.T
 	address string // without a path
 }
 
-// replies make a model that answers a question by code, another one slowly, and a third one by a
-// tool that asks a person.
+// replies define a model that answers one question with code, another one slowly, and a third with
+// a tool that asks a person.
 const replies = `version: 1
 rules:
   - when: {last: "how many lines"}
@@ -81,7 +81,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect connects a client with a key, of a version of the protocol.
+// connect connects a client with a key, using a protocol version.
 func (s *served) connect(key, version string, options *mcp.ClientOptions) host {
 	s.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
@@ -145,8 +145,8 @@ func newKey(t *testing.T, folder, name string, flags ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestTenantsComeOverMCP: a key has its own handles and records, of both generations of the
-// protocol.
+// TestTenantsComeOverMCP checks that a key has its own handles and records, in both generations of
+// the protocol.
 func TestTenantsComeOverMCP(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -213,8 +213,8 @@ func TestTenantsComeOverMCP(t *testing.T) {
 	}
 }
 
-// TestKeysAreNothingToEachOther: what belongs to one key is unknown to another, also if the other
-// key knows its name.
+// TestKeysAreNothingToEachOther checks that objects of one key are unknown to another, even if the
+// other key knows their names.
 func TestKeysAreNothingToEachOther(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -276,7 +276,7 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 		t.Errorf("the task became %v", got)
 	}
 
-	// The scope read holds here, too.
+	// The scope read applies here, too.
 	same := s.connect(blind, "", nil)
 	uri := fmt.Sprint("rlm://runs/", run)
 	if _, err := same.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil ||
@@ -297,8 +297,8 @@ func TestKeysAreNothingToEachOther(t *testing.T) {
 	}
 }
 
-// TestClientsAreBounded: what a client sends is bounded before it is decoded, and so is what it
-// opens.
+// TestClientsAreBounded checks that a client's data is bounded before it is decoded, and so is
+// what the client opens.
 func TestClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -346,13 +346,13 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("got %q", failed)
 	}
 	ann.want("rlm_close", arguments{"handle": first})
-	for range 3 { // each call gives its place back
+	for range 3 { // each call frees its place
 		if _, failed := bob.call("rlm_exec", arguments{"code": "1 +"}); failed == "" || strings.Contains(failed, full) {
 			t.Errorf("got %q", failed)
 		}
 	}
 
-	// The key's limit of runs holds for snippets.
+	// The key's limit on runs applies to snippets.
 	running := make(chan string)
 	for range 2 {
 		go func() {
@@ -367,7 +367,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("got %q", failed)
 	}
 
-	// A key cannot open sessions of the protocol without an end.
+	// A key cannot open protocol sessions without limit.
 	hello := object{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": object{
 		"protocolVersion": "2025-06-18", "capabilities": object{}, "clientInfo": object{"name": "x", "version": "1"},
 	}}
@@ -383,7 +383,7 @@ func TestClientsAreBounded(t *testing.T) {
 	ann.want("rlm_close", arguments{"handle": ann.want("rlm_open", arguments{})["handle"]})
 }
 
-// pings is a batch of so many requests.
+// pings returns a batch of n requests.
 func pings(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -392,8 +392,8 @@ func pings(n int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// checkSchemas fails for schemas of results that the official SDK of TypeScript refuses: a
-// property is an object there, never true.
+// checkSchemas fails for result schemas that the official TypeScript SDK refuses: in it, a
+// property is an object, never true.
 func checkSchemas(t *testing.T, h host) {
 	t.Helper()
 	for tool, err := range h.Tools(t.Context(), nil) {
@@ -443,7 +443,7 @@ func (s *served) upload(key, content string) string {
 	return file.ID
 }
 
-// TestFilesAreContextsOverMCP: an uploaded file is named by its ID.
+// TestFilesAreContextsOverMCP refers to an uploaded file by its ID.
 func TestFilesAreContextsOverMCP(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t, t.TempDir())
@@ -466,7 +466,7 @@ func TestFilesAreContextsOverMCP(t *testing.T) {
 	}
 }
 
-// TestOnlyKeysThatApproveDecide: a key without the scope cannot allow its own calls.
+// TestOnlyKeysThatApproveDecide checks that a key without the scope cannot allow its own calls.
 func TestOnlyKeysThatApproveDecide(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -488,8 +488,8 @@ func TestOnlyKeysThatApproveDecide(t *testing.T) {
 	}
 }
 
-// request sends a request of the newest protocol, of a client that knows tasks, and returns the
-// result or the error.
+// request sends a request of the newest protocol version, from a client that knows tasks, and
+// returns the result or the error.
 func (s *served) request(method, name string, params object) object {
 	s.t.Helper()
 	return s.requestOf("", method, name, params)
@@ -506,7 +506,7 @@ func (s *served) requestOf(key, method, name string, params object) object {
 	return s.requestAs(key, knowsTasks, method, name, params)
 }
 
-// requestAs is request with a key, of a client with capabilities.
+// requestAs is request with a key, from a client with the given capabilities.
 func (s *served) requestAs(key string, capabilities object, method, name string, params object) object {
 	s.t.Helper()
 	params["_meta"] = object{
@@ -530,7 +530,7 @@ func (s *served) requestAs(key string, capabilities object, method, name string,
 	return nil
 }
 
-// until polls a task until its status is another one.
+// until polls a task until its status changes from the given one.
 func (s *served) until(id any, status string) object {
 	s.t.Helper()
 	for {
@@ -542,7 +542,8 @@ func (s *served) until(id any, status string) object {
 	}
 }
 
-// TestLongCallsBecomeTasks: a client that knows tasks fetches the result of a long call later.
+// TestLongCallsBecomeTasks checks that a client that knows tasks fetches the result of a long call
+// later.
 func TestLongCallsBecomeTasks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -574,7 +575,7 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 
-	// A task asks, and goes on with the answer.
+	// A task asks, and continues with the answer.
 	asking := exec("import time\ntime.sleep(3)\nprint(mail.send(text='ann'))")
 	asks := s.until(asking["taskId"], "working")
 	questions, _ := asks["inputRequests"].(object)
@@ -596,7 +597,7 @@ func TestLongCallsBecomeTasks(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 
-	// A task that asks is canceled, and its snippet ends: it gives its place back.
+	// A task that asks is cancelled, and its snippet ends: it frees its place.
 	for range 2 {
 		asking := exec("import time\ntime.sleep(3)\nmail.send(text='ann')")
 		s.until(asking["taskId"], "working")

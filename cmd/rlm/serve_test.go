@@ -45,7 +45,7 @@ type serving struct {
 	key     string // empty for none
 }
 
-// startServing starts rlm serve with an empty data folder and further arguments.
+// startServing starts rlm serve with an empty data folder and additional arguments.
 func startServing(t *testing.T, dir string, args ...string) *serving {
 	t.Helper()
 	all := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
@@ -65,7 +65,7 @@ func startServing(t *testing.T, dir string, args ...string) *serving {
 		if _, address, ok := strings.Cut(lines.Text(), "serves "); ok {
 			s.address = strings.TrimSuffix(address, "/v1")
 			go func() {
-				for lines.Scan() { // so that the server can write on
+				for lines.Scan() { // so that the server can keep writing
 				}
 			}()
 			return s
@@ -97,7 +97,7 @@ func (s *serving) ask(method, path, body string, into any) {
 	}
 }
 
-// servedRun is a run as the server describes it.
+// servedRun is a run in the server's description.
 type servedRun struct {
 	ID, Status string
 	Reason     string
@@ -105,11 +105,11 @@ type servedRun struct {
 	Waiting    []struct{ ID string }
 }
 
-// TestAServedRunIsTracedAndWokenByTheCommand: a served run waits for a decision, which rlm runs
-// approve makes on the server's store. Its spans arrive at a collector.
+// TestAServedRunIsTracedAndWokenByTheCommand has a served run wait for a decision, which rlm runs
+// approve makes in the server's store. Its spans arrive at a collector.
 func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	needSignals(t)
-	skip.UnderRace(t) // the workers of a program with the detector need more than they may have
+	skip.UnderRace(t) // under the detector, workers need more memory than allowed
 	skip.WithoutJail(t)
 	_, err := exec.LookPath("python3") // the tool is written in Python
 	skip.WithoutTier(t, "local", err)
@@ -153,11 +153,11 @@ func TestAServedRunIsTracedAndWokenByTheCommand(t *testing.T) {
 	}
 }
 
-// readmeRequest finds the request in the README: its path and its body.
+// readmeRequest matches the request in the README: its path and its body.
 var readmeRequest = regexp.MustCompile(
 	`curl http://127\.0\.0\.1:7070(\S+) -H 'Content-Type: application/json' -d '([^']+)'`)
 
-// TestTheReadmesServerAnswers sends the request of the README to the server of the README.
+// TestTheReadmesServerAnswers sends the README's request to the README's server.
 func TestTheReadmesServerAnswers(t *testing.T) {
 	needSignals(t)
 	skip.UnderRace(t) // as above
@@ -192,7 +192,7 @@ func TestTheReadmesServerAnswers(t *testing.T) {
 	}
 }
 
-// await reads a run until it has a status.
+// await reads a run until it has the given status.
 func (s *serving) await(path, status string, run *servedRun) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); run.Status != status; {

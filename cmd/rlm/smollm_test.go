@@ -39,7 +39,7 @@ const smollmMessages = `The parcel with my medicine is late. Where is it?
 You charged me twice for the same lamp.
 `
 
-// smollmCalls are one for each turn, two for each message and one for the urgency.
+// smollmCalls counts one call for each turn, two for each message and one for the urgency.
 const smollmCalls = 3 + 2*2 + 1
 
 func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
@@ -50,8 +50,8 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 		t.Errorf("%d calls, want %d: an answer did not fit at once", whole.Spent.Calls, smollmCalls)
 	}
 
-	// The server stops during the second turn. The third begins while it is away, unless a
-	// call of the second has waited for it.
+	// The server stops during the second turn. The third begins while it is away, unless a call of
+	// the second waited for it.
 	dir, stopped := t.TempDir(), make(chan struct{})
 	var restart sync.WaitGroup
 	defer restart.Wait()
@@ -85,15 +85,15 @@ func TestSmolLMAnswersTypedSubCallsAlsoIfItsServerStopsForAWhile(t *testing.T) {
 	}
 }
 
-// hasWaited reports whether a call of a run has waited for its server.
+// hasWaited reports whether a call of a run waited for its server.
 func hasWaited(dir string) bool {
-	events, _ := os.ReadFile(smollmEvents(dir)) // the run makes it
+	events, _ := os.ReadFile(smollmEvents(dir)) // the run creates it
 	return bytes.Contains(events, []byte(`"kind":"waiting"`))
 }
 
 func smollmEvents(dir string) string { return filepath.Join(dir, "trace", "events.jsonl") }
 
-// smollmPause is how long the server is away while a call waits for it.
+// smollmPause returns how long the server is away while a call waits for it.
 func smollmPause(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("RLM_SMOLLM_PAUSE")

@@ -18,7 +18,7 @@ import (
 // spanSink is an OTLP receiver on loopback.
 type spanSink struct {
 	mu    sync.Mutex
-	names []string // of the spans that arrived, each after the path that it came to
+	names []string // of the spans that arrived, each after the path to which it was sent
 	spans []*wire.Span
 	all   strings.Builder
 }
@@ -44,11 +44,11 @@ func (s *spanSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// spanSinks are the sinks by the script that they belong to.
+// spanSinks maps scripts to their sinks.
 var spanSinks sync.Map
 
-// receive is the script command `receive`: from then on an OTLP receiver on loopback
-// is where rlm sends spans, if it does.
+// receive is the script command `receive`: it starts an OTLP receiver on loopback, to which rlm
+// then sends spans, if it sends any.
 func receive(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: receive")
@@ -70,9 +70,9 @@ func spanSinkOf(ts *testscript.TestScript) *spanSink {
 	return sink
 }
 
-// tree is the script command `tree PATH...`: the spans since the last `spans` are one
-// trace with one root, and it has each path, names with " > " between parent and child,
-// of which beginnings are enough.
+// tree is the script command `tree PATH...`: the spans since the last `spans` must form one trace
+// with one root, and contain each path: names with " > " between parent and child. The beginning
+// of each name is enough.
 func tree(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: tree PATH...")
@@ -105,7 +105,7 @@ func tree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// descends reports whether a span and those above it, up to the root, have names.
+// descends reports whether a span and its ancestors, up to the root, have the given names.
 func descends(span *wire.Span, names []string, above map[string]*wire.Span) bool {
 	for _, name := range names {
 		if span == nil || !strings.HasPrefix(span.Name, name) {
@@ -116,9 +116,9 @@ func descends(span *wire.Span, names []string, above map[string]*wire.Span) bool
 	return span == nil
 }
 
-// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`:
-// those spans have arrived since the last time, and such a text in one of them;
-// without arguments any have, with ! none.
+// spans is the script command `[!] spans [PATH:AUTHORIZATION:NAME | has:TEXT]...`: those spans
+// must have arrived since the last time, with such a text in one of them; without arguments, any
+// span, and with !, none.
 func spans(ts *testscript.TestScript, neg bool, args []string) {
 	sink := spanSinkOf(ts)
 	sink.mu.Lock()

@@ -66,7 +66,7 @@ func (w *watchedRun) start(args ...string) (cmd *exec.Cmd, stdout *bufio.Reader)
 	return cmd, bufio.NewReader(pipe)
 }
 
-// begin begins the run, or goes on with it, and returns when its second turn waits.
+// begin begins or continues the run, and returns when its second turn waits.
 func (w *watchedRun) begin() *exec.Cmd {
 	w.t.Helper()
 	cmd, _ := w.start("run", "where is it?", "--name", "watched", "--context", "t.txt", "--model", "openai/any",
@@ -75,7 +75,7 @@ func (w *watchedRun) begin() *exec.Cmd {
 	return cmd
 }
 
-// follow follows the run until a line, and returns the function that awaits the end.
+// follow follows the run until a line, and returns a function that awaits the end.
 func (w *watchedRun) follow(until string) (end func(code int, last string)) {
 	w.t.Helper()
 	cmd, out := w.start("runs", "show", "watched", "-f")
@@ -99,7 +99,8 @@ func (w *watchedRun) follow(until string) (end func(code int, last string)) {
 	}
 }
 
-// TestARunOfAnotherProcessIsWatched: its process is killed, another one goes on with it and ends it.
+// TestARunOfAnotherProcessIsWatched kills the run's process; another one continues and ends the
+// run.
 func TestARunOfAnotherProcessIsWatched(t *testing.T) {
 	w := newWatchedRun(t)
 	first := w.begin()

@@ -8,14 +8,14 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Allowance bounds the calls of tools outside of runs, whose budgets count their own. It is
-// safe for concurrent use.
+// Allowance bounds tool calls outside of runs, whose budgets count their own calls. It is safe for
+// concurrent use.
 type Allowance struct {
 	most int64
 	made atomic.Int64
 }
 
-// NewAllowance returns an allowance of so many calls.
+// NewAllowance returns an allowance of most calls.
 func NewAllowance(most int64) *Allowance { return &Allowance{most: most} }
 
 type allowanceKey struct{}
@@ -25,7 +25,7 @@ func (a *Allowance) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, allowanceKey{}, a)
 }
 
-// take counts a call within the allowance of the context, if there is one.
+// take counts a call against the context's allowance, if there is one.
 func take(ctx context.Context, t *tool) error {
 	a, ok := ctx.Value(allowanceKey{}).(*Allowance)
 	if ok && a.made.Add(1) > a.most {

@@ -12,17 +12,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxAnswers bounds the answers to requests of a server that wait until it takes them. Each request
-// of a server is answered by a goroutine of the library, so a server that asks and takes no answer
+// maxAnswers is the maximum number of answers that wait until a server accepts them. The library
+// answers each request of a server in a goroutine, so a server that asks without accepting answers
 // would fill the memory.
 const maxAnswers = 100
 
-// answers counts answers that wait.
+// answers counts waiting answers.
 type answers struct{ waiting atomic.Int64 }
 
 var errNotTaken = errors.New("the server asks without taking the answers")
 
-// begin counts an answer. The caller calls end after it was sent.
+// begin counts an answer. The caller calls end once it has been sent.
 func (a *answers) begin() error {
 	if a.waiting.Add(1) > maxAnswers {
 		a.waiting.Add(-1)
@@ -43,14 +43,14 @@ func isAnswer(req *http.Request) bool {
 		return false
 	}
 
-	// The library writes the method behind the ID, which is a number of its own. In an ID of the
-	// server the quotes would be escaped.
+	// The library writes the method after the ID, which is a number for its own requests. In a
+	// server's ID, the quotes would be escaped.
 	begin, _ := io.ReadAll(io.LimitReader(body, 200))
 	_ = body.Close() // of memory
 	return !bytes.Contains(begin, []byte(`"method":`))
 }
 
-// patientTransport ends a connection whose server asks without taking the answers.
+// patientTransport ends a connection whose server asks without accepting the answers.
 type patientTransport struct {
 	mcp.Transport
 
@@ -78,7 +78,7 @@ func (c *patientConn) Write(ctx context.Context, message jsonrpc.Message) error 
 	if _, ok := message.(*jsonrpc.Response); ok {
 		if err := c.answers.begin(); err != nil {
 			c.process.stdout.failed.CompareAndSwap(nil, &err)
-			_ = c.process.stdin.Close() // which ends the answers that wait
+			_ = c.process.stdin.Close() // which ends the waiting answers
 			return err
 		}
 		defer c.answers.end()

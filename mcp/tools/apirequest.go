@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// request is how to call an operation.
+// request describes how to call an operation.
 type request struct {
 	api    *api
 	method string
@@ -31,20 +31,20 @@ type request struct {
 	input  map[string]any // the schema of all arguments
 
 	bodyKind string   // the media type, empty without a body
-	inBody   []string // the arguments that are members of the body; else the argument "body" is all of it
+	inBody   []string // arguments that are members of the body; if none, the argument "body" is the body
 }
 
-// apiParam is a parameter beside the body.
+// apiParam is a parameter outside the body.
 type apiParam struct {
 	name, in  string
-	isJoined  bool // values of a list are joined by commas
+	isJoined  bool // commas join the values of a list
 	isNested  bool // members of an object are name[member]
 	isEncoded bool // as JSON
 }
 
 const maxSchemaNodes = 20_000 // of one operation
 
-// newRequest reads an operation. It fails if the body is none that a snippet can give.
+// newRequest reads an operation. It fails if a snippet cannot provide the body.
 func (a *api) newRequest(method, path string, item, operation map[string]any) (*request, error) {
 	r := &request{api: a, method: strings.ToUpper(method), path: path}
 	s := &schemas{api: a, defs: map[string]any{}, left: maxSchemaNodes}
@@ -54,7 +54,7 @@ func (a *api) newRequest(method, path string, item, operation map[string]any) (*
 	shared, _ := item["parameters"].([]any)
 	own, _ := operation["parameters"].([]any)
 	seen := map[string]bool{}
-	for _, given := range slices.Concat(own, shared) { // its own replace those of the path
+	for _, given := range slices.Concat(own, shared) { // its own parameters override the path's
 		about := a.find(given)
 		p := apiParam{name: textIn(about, "name"), in: textIn(about, "in")}
 		if p.name == "" || seen[p.in+" "+p.name] || !p.isUsed() {
@@ -91,8 +91,8 @@ func (a *api) newRequest(method, path string, item, operation map[string]any) (*
 	return r, nil
 }
 
-// isUsed reports whether a snippet gives the parameter. It gives no cookies and none of the
-// headers that rlm sets itself.
+// isUsed reports whether a snippet provides the parameter. It provides no cookies, and no headers
+// that rlm itself sets.
 func (p *apiParam) isUsed() bool {
 	switch p.in {
 	case "path", "query":
@@ -108,8 +108,8 @@ func (p *apiParam) isUsed() bool {
 
 const formKind = "application/x-www-form-urlencoded"
 
-// readBody reads how the body is given: by its members, if they are known and their names are
-// free, and else as the argument "body".
+// readBody determines how the body is provided: by its members, if they are known and their names
+// are free, and otherwise as the argument "body".
 func (r *request) readBody(about map[string]any, s *schemas, properties map[string]any) (required []any, err error) {
 	content, _ := about["content"].(map[string]any)
 	if len(content) == 0 {
@@ -187,7 +187,7 @@ func (r *request) send(ctx context.Context, args map[string]json.RawMessage) (ti
 	return valueOf(response.Header.Get("Content-Type"), body)
 }
 
-// valueOf returns a body as a value: JSON decoded, a text as a str, and other bytes in Base64.
+// valueOf returns a body as a value: decoded JSON, a text as a str, and other bytes in Base64.
 func valueOf(contentType string, body []byte) (tiers.Value, error) {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {
@@ -204,7 +204,7 @@ func valueOf(contentType string, body []byte) (tiers.Value, error) {
 	return json.Marshal(map[string]string{"type": kind, "data": base64.StdEncoding.EncodeToString(body)})
 }
 
-// build makes the request of a call.
+// build makes the HTTP request for a call.
 func (r *request) build(ctx context.Context, args map[string]json.RawMessage) (*http.Request, error) {
 	path, query, header := r.path, url.Values{}, http.Header{}
 	for _, p := range r.params {
@@ -315,10 +315,10 @@ func (r *request) body(args map[string]json.RawMessage) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// secret is a header that requests to a host carry, and that no snippet sees.
+// secret is a header for requests to a host that snippets cannot see.
 type secret struct{ host, header, value string }
 
-// parseSecret reads HOST=HEADER:VARIABLE, such as example.com=Authorization:TOKEN.
+// parseSecret parses HOST=HEADER:VARIABLE, such as example.com=Authorization:TOKEN.
 func parseSecret(text string) (secret, error) {
 	host, rest, _ := strings.Cut(text, "=")
 	header, variable, _ := strings.Cut(rest, ":")
@@ -333,8 +333,8 @@ func parseSecret(text string) (secret, error) {
 	return secret{strings.ToLower(host), http.CanonicalHeaderKey(header), value}, nil
 }
 
-// Headers returns the headers for the connections of snippets, by HOST:PORT. A host without a port
-// means that of https. Hosts that no snippet can reach are left out.
+// Headers returns the headers for the connections of snippets, by HOST:PORT. The default port is
+// the https port. Hosts that no snippet can reach are left out.
 func Headers(inject []string) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
 	for _, text := range inject {
@@ -358,7 +358,7 @@ func Headers(inject []string) (map[string]http.Header, error) {
 	return all, nil
 }
 
-// addSecrets adds the headers for the host of a request, and returns the texts to hide.
+// addSecrets adds the headers for a request's host, and returns the texts to hide.
 func addSecrets(req *http.Request, secrets []secret) (hidden []string) {
 	for _, s := range secrets {
 		if at := strings.ToLower(req.URL.Host); s.host != at && s.host != strings.ToLower(req.URL.Hostname()) {
@@ -366,14 +366,14 @@ func addSecrets(req *http.Request, secrets []secret) (hidden []string) {
 		}
 		req.Header.Set(s.header, s.value)
 		hidden = append(hidden, s.value)
-		if _, token, ok := strings.Cut(s.value, " "); ok { // behind Bearer
+		if _, token, ok := strings.Cut(s.value, " "); ok { // after Bearer
 			hidden = append(hidden, token)
 		}
 	}
 	return hidden
 }
 
-// hide removes credentials from what a server echoes.
+// hide removes credentials from a server's output.
 func hide(text string, hidden []string) string {
 	for _, one := range hidden {
 		if len(one) >= 4 {

@@ -2,8 +2,8 @@ package tools
 
 import "strings"
 
-// schemas converts the schemas of an operation to JSON Schema, with the definitions that they
-// refer to.
+// schemas converts the schemas of an operation to JSON Schema, including the definitions to which
+// they refer.
 type schemas struct {
 	api  *api
 	defs map[string]any
@@ -12,7 +12,7 @@ type schemas struct {
 
 const definitions = "#/components/schemas/"
 
-// Members of a schema that hold schemas: one, a list, or an object of them.
+// Members of a schema that contain schemas: a single one, a list, or an object of them.
 var (
 	schemaMembers = wordSet("items additionalProperties not if then else contains propertyNames " +
 		"unevaluatedItems unevaluatedProperties")
@@ -22,12 +22,12 @@ var (
 		"writeOnly nullable $schema $id $anchor $dynamicRef $dynamicAnchor $defs definitions format")
 )
 
-// convert converts a schema. What it cannot follow may be anything.
+// convert converts a schema. Unsupported parts allow anything.
 func (s *schemas) convert(value any) any {
 	object, isObject := value.(map[string]any)
 	s.left--
 	if !isObject || s.left < 0 {
-		return value == nil || value != false // a boolean schema stays
+		return value == nil || value != false // a boolean schema is kept
 	}
 	if pointer, ok := object["$ref"].(string); ok {
 		return s.refer(pointer)
@@ -63,7 +63,7 @@ func (s *schemas) convert(value any) any {
 	return out
 }
 
-// renew replaces what version 3.0 writes in its own way.
+// renew replaces the idiosyncrasies of version 3.0.
 func renew(old, out map[string]any) {
 	for name, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		if isExclusive, isOld := old[name].(bool); isOld {

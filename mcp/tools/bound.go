@@ -7,23 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// maxValues bounds the values in a message of a server: a small value takes many times its length
-// in memory when it is decoded.
+// maxValues is the maximum number of values in a server's message: decoded, a small value takes
+// many times its length in memory.
 const maxValues = 1_000_000
 
-// maxTogether bounds the values of the messages that a client sends at the same time.
+// maxTogether is the maximum number of values in a client's concurrent messages.
 const maxTogether = 2 * maxValues
 
-// maxBatch bounds the messages that a client sends as one: each of them is answered at once.
+// maxBatch is the maximum number of messages in a batch: each is answered at once.
 const maxBatch = 100
 
-// What is wrong with messages that have too many values: one, or all together.
+// Errors for too many values in a message, or in all together.
 var (
 	ErrTooMany  = errors.New("too many values")
 	ErrTogether = errors.New("too many values together")
 )
 
-// framing says where a message ends.
+// framing determines where a message ends.
 type framing int
 
 const (
@@ -32,38 +32,38 @@ const (
 	events                    // at each empty line, as server-sent events do
 )
 
-// bounded passes on the messages of a server before they are decoded. It ends with an error at one
-// that is too large.
+// bounded passes on a server's messages before they are decoded. It ends with an error at a
+// message that is too large.
 type bounded struct {
 	io.ReadCloser
 
-	what     string // the message, in words
+	what     string // the message, for display
 	framing  framing
 	isOpaque bool // the content is not decoded, so that its values do not count
 	anyBytes bool // the bytes are bounded elsewhere
-	isOurs   bool // it is for our own server, which answers a batch at once
+	isOurs   bool // the message is for our own server, which answers a batch at once
 	together *Values
 	failed   atomic.Pointer[error]
 
-	bytes, values            int // of the message that arrives
+	bytes, values            int // of the arriving message
 	depth, objects           int // of brackets, and the objects within the outermost one
 	isText, isEscaped, isEnd bool
 }
 
-// theReply is what a server says.
+// theReply describes a server's reply in errors.
 const theReply = "the server's reply"
 
-// Values counts the values of all messages that a server of ours answers at the same time.
+// Values counts the values of all messages that our own server answers at the same time.
 type Values struct{ held atomic.Int64 }
 
-// Bound passes on the message of a client with the bound of a server's values, and a bound of all
+// Bound passes on a client's message, with the limit on a message's values and a limit on all
 // values together. Its bytes are bounded elsewhere. Call release after the answer.
 func (v *Values) Bound(r io.ReadCloser) (body io.ReadCloser, release func()) {
 	b := &bounded{ReadCloser: r, what: "the message", anyBytes: true, isOurs: true, together: v}
 	return b, func() { v.held.Add(-int64(b.values)) }
 }
 
-// BoundLines passes on the messages of a client, which are lines, with the bounds of a server's
+// BoundLines passes on a client's messages, which are lines, with the limits on a server's
 // replies.
 func BoundLines(r io.ReadCloser) io.ReadCloser {
 	return &bounded{ReadCloser: r, what: "a message", framing: lines, isOurs: true}
@@ -87,7 +87,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// err returns why the messages ended, nil if they are within the bounds.
+// err returns why the messages ended, nil if they are within the limits.
 func (b *bounded) err() error {
 	if failed := b.failed.Load(); failed != nil {
 		return *failed
@@ -95,8 +95,8 @@ func (b *bounded) err() error {
 	return nil
 }
 
-// count counts what arrives. In JSON, a comma or an opening bracket stands before each value but
-// those of members.
+// count counts arriving bytes. In JSON, a comma or an opening bracket precedes each value except
+// the values of members.
 func (b *bounded) count(part []byte) error {
 	for _, c := range part {
 		if c == '\n' {

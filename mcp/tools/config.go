@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a file.
+// Limits on a file.
 const (
 	maxFile    = 1 << 20 // bytes
 	maxServers = 50
@@ -33,7 +33,7 @@ type config struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// readConfig reads a file and returns its servers by their names.
+// readConfig reads a file and returns its servers by name.
 func readConfig(path string, getenv func(string) (string, bool)) (map[string]config, error) {
 	data, err := readBounded(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// parseConfig reads the member mcpServers of Claude and Cursor, or servers of VS Code. Members
-// of an entry that only other programs know are ignored.
+// parseConfig reads the member mcpServers of Claude and Cursor, or servers of VS Code. It ignores
+// members of an entry that only other programs know.
 func parseConfig(data []byte, getenv func(string) (string, bool)) (map[string]config, error) {
 	var file struct {
 		Claude map[string]config `json:"mcpServers"`
@@ -94,7 +94,7 @@ func parseConfig(data []byte, getenv func(string) (string, bool)) (map[string]co
 	return servers, nil
 }
 
-// check refuses entries that name no server.
+// check refuses entries that describe no server.
 func (c *config) check() error {
 	isLocal := c.Command != ""
 	switch {
@@ -116,7 +116,7 @@ func (c *config) check() error {
 // variable is ${NAME}, ${env:NAME} of VS Code, or ${NAME:-default} of Claude Code.
 var variable = lazyregexp.New(`\$\{([^}]*)\}`)
 
-// expand puts variables of the environment into the texts.
+// expand substitutes environment variables in the texts.
 func (c *config) expand(getenv func(string) (string, bool)) error {
 	var missing []string
 	put := func(text *string) {

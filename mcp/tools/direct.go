@@ -17,17 +17,17 @@ import (
 
 // Direct is a tool that a host calls without a snippet.
 type Direct struct {
-	// Tool is what the server says of it, with a name that no other has.
+	// Tool is the server's description, under a unique name.
 	Tool *mcp.Tool
-	// Call calls it for a request of a host. It counts, and needs to be allowed, as a call of a
-	// snippet does.
+	// Call calls it for a host's request. The call counts, and needs permission, like a snippet's
+	// call.
 	Call func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 }
 
 // Direct returns the tools that hosts call without a snippet.
 func (g *Gateway) Direct() []Direct { return g.direct }
 
-// addDirect makes a tool direct. It keeps its name, if no other has it.
+// addDirect makes a tool direct. It keeps its name, if that is unique.
 func (g *Gateway) addDirect(t *tool) (err error) {
 	shown := *t.origin
 	has := func(d Direct) bool { return d.Tool.Name == shown.Name }
@@ -38,7 +38,7 @@ func (g *Gateway) addDirect(t *tool) (err error) {
 		return errors.New("another has the same name")
 	}
 
-	// The library panics if a schema is none of an object.
+	// The library panics if a schema does not describe an object.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it cannot be offered: %v", p)
@@ -54,7 +54,7 @@ func (g *Gateway) addDirect(t *tool) (err error) {
 	return nil
 }
 
-// callDirect passes a call of a host on, and the messages of the server back.
+// callDirect passes a host's call on, and the server's messages back.
 func (g *Gateway) callDirect(
 	ctx context.Context, t *tool, r *mcp.CallToolRequest,
 ) (*mcp.CallToolResult, error) {
@@ -83,24 +83,24 @@ func (g *Gateway) callDirect(
 	return t.server.session.CallTool(ctx, params)
 }
 
-// heard passes on what a server says beside its results. The server does not wait for the hosts:
-// what they take too slowly is dropped.
+// heard passes on a server's messages other than results. The server does not wait for the hosts:
+// messages that they receive too slowly are dropped.
 type heard struct {
 	mu      sync.Mutex
 	last    int                  // token
 	calls   map[string]*listener // by token
 	update  func(ctx context.Context, uri string)
-	waiting chan func() // messages that are passed on one after another, nil before the first one
+	waiting chan func() // messages to pass on one after another, nil before the first one
 	closed  bool
 }
 
-// Bounds of the messages that hosts have not taken yet.
+// Limits on messages that hosts have not received yet.
 const (
 	maxWaiting = 100
 	maxPassed  = 64 << 10 // bytes of one
 )
 
-// pass passes a message on, unless too many wait.
+// pass passes on a message, unless too many are waiting.
 func (h *heard) pass(message func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *heard) pass(message func()) {
 	}
 }
 
-// close ends the passing on. It does not wait for a host that takes nothing.
+// close stops passing messages on. It does not wait for a host that receives nothing.
 func (h *heard) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,17 +133,17 @@ func (h *heard) close() {
 	h.closed = true
 }
 
-// listener is the call of a host that waits.
+// listener is a host's waiting call.
 type listener struct {
 	ctx     context.Context //nolint:containedctx // of the request, to which messages belong
 	request *mcp.CallToolRequest
-	some    bool // messages came
+	some    bool // messages arrived
 }
 
-// settleTime is how long a message may be handled after the result that came behind it.
+// settleTime is how long messages that arrived before a result may still be handled after it.
 const settleTime = 20 * time.Millisecond
 
-// listen gives a call a token of progress. The caller calls done after the call.
+// listen gives a call a progress token. The caller calls done after the call.
 func (h *heard) listen(ctx context.Context, params *mcp.CallToolParams, r *mcp.CallToolRequest) (done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (h *heard) onUpdate(tell func(ctx context.Context, uri string)) {
 	h.update = tell
 }
 
-// hear adds what passes messages on to the options of a client.
+// hear adds the handlers that pass on messages to a client's options.
 func (h *heard) hear(options *mcp.ClientOptions) {
 	options.ResourceUpdatedHandler = func(ctx context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 		h.mu.Lock()
@@ -201,7 +201,7 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 		if one := h.find(func(token string) bool { return token == r.Params.ProgressToken }); one != nil {
 			progress := *r.Params
 			progress.Meta, progress.ProgressToken = nil, one.request.Params.GetProgressToken()
-			// A host that is gone misses it.
+			// A host that is gone misses the message.
 			h.pass(func() { _ = one.request.Session.NotifyProgress(one.ctx, &progress) })
 		}
 	}
@@ -212,7 +212,7 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 		if err != nil || len(data) > maxPassed {
 			return
 		}
-		// It does not say to which call it belongs, and must not reach another host.
+		// The message does not identify its call, and must not reach another host.
 		if one := h.find(func(string) bool { return true }); one != nil {
 			message := *r.Params
 			message.Meta, message.Data = nil, json.RawMessage(data)
@@ -221,7 +221,7 @@ func (h *heard) hear(options *mcp.ClientOptions) {
 	}
 }
 
-// find returns the only call whose token fits, nil for none or several.
+// find returns the only call with a matching token, nil for none or several.
 func (h *heard) find(fits func(token string) bool) (found *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

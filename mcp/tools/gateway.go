@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Gateway passes the prompts and resources of servers on to hosts, because a host offers them to
-// people rather than to a model. It also passes on the tools that the user names, as [Direct].
+// Gateway passes the prompts and resources of servers on to hosts, because hosts offer them to
+// people rather than to a model. It also passes on the tools that the user selects, as [Direct].
 type Gateway struct {
 	servers *Servers
 	allow   func(context.Context, tiers.Call) error
@@ -27,26 +27,26 @@ type Gateway struct {
 
 	prompts   map[string]*passed[*mcp.Prompt]           // by name
 	resources map[string]*passed[*mcp.Resource]         // by URI
-	templates map[string]*passed[*mcp.ResourceTemplate] // by the template
+	templates map[string]*passed[*mcp.ResourceTemplate] // by template
 
 	mu       sync.Mutex
 	host     *mcp.Server
-	watchers map[string]int // of a resource, by URI
+	watchers map[string]int // number per resource, by URI
 }
 
-// passed is something that a server offers. Its name there may differ from that for hosts.
+// passed is an object that a server offers. Its name for hosts may differ.
 type passed[T any] struct {
 	server *server
 	given  string
 	what   T
 }
 
-// maxWatched bounds the resources that hosts subscribe to.
+// maxWatched is the maximum number of resources to which hosts subscribe.
 const maxWatched = 1_000
 
-// NewGateway reads the prompts and resources of the servers. Tools whose names, such as
-// github__get_issue, match one of the patterns are direct. Allow decides on each access, as on a
-// call of a snippet; nil allows all.
+// NewGateway reads the servers' prompts and resources. Tools are direct if their names, such as
+// github__get_issue, match one of the patterns. Allow decides on each access, as on a snippet's
+// call; nil allows all.
 func (s *Servers) NewGateway(
 	ctx context.Context, patterns []string, allow func(context.Context, tiers.Call) error,
 ) (*Gateway, error) {
@@ -73,8 +73,8 @@ func (s *Servers) NewGateway(
 	return g, nil
 }
 
-// wantMessages asks a server of an earlier generation for messages of its log. Newer ones have
-// no level, and others may refuse it: then there are no messages.
+// wantMessages requests log messages from a server of an earlier generation. Newer ones have no
+// level, and others may refuse: then there are no messages.
 //
 //nolint:staticcheck // earlier generations use it
 func (s *server) wantMessages(ctx context.Context) {
@@ -83,7 +83,7 @@ func (s *server) wantMessages(ctx context.Context) {
 	}
 }
 
-// Skipped says what hosts do not see, and why.
+// Skipped lists what hosts do not see, and why.
 func (g *Gateway) Skipped() []string { return g.skipped }
 
 func (g *Gateway) skip(s *server, what string, err error) {
@@ -92,7 +92,7 @@ func (g *Gateway) skip(s *server, what string, err error) {
 	}
 }
 
-// read reads what a server offers.
+// read reads a server's offer.
 func (g *Gateway) read(ctx context.Context, s *server) error {
 	capabilities := s.capabilities()
 	if capabilities.Prompts != nil {
@@ -131,7 +131,7 @@ func (g *Gateway) read(ctx context.Context, s *server) error {
 	}
 	for t, err := range s.session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(g.templates) == maxListed {
-			break // many servers have none, and say so by an error
+			break // many servers have none, and report that as an error
 		}
 		_, err := uritemplate.New(t.URITemplate)
 		if err == nil {
@@ -146,7 +146,7 @@ func (g *Gateway) read(ctx context.Context, s *server) error {
 	return nil
 }
 
-// checkURI refuses addresses without a scheme, and those of rlm itself.
+// checkURI refuses addresses without a scheme, and rlm's own.
 func checkURI(uri string) error {
 	scheme, _, ok := strings.Cut(uri, ":")
 	if u, err := url.Parse(scheme + ":x"); !ok || err != nil || u.Scheme == "" {
@@ -168,7 +168,7 @@ func orTaken(err error) error {
 	return err
 }
 
-// Configure adds what a server for hosts answers by asking the servers.
+// Configure adds the answers that a server for hosts obtains by asking the servers.
 func (g *Gateway) Configure(options *mcp.ServerOptions) {
 	if len(g.direct) > 0 {
 		options.Capabilities.Logging = &mcp.LoggingCapabilities{} //nolint:staticcheck // older hosts use it
@@ -212,7 +212,7 @@ func (g *Gateway) AddTo(host *mcp.Server) {
 	}
 }
 
-// readFrom returns what reads resources of a server.
+// readFrom returns a reader for a server's resources.
 func (g *Gateway) readFrom(s *server) mcp.ResourceHandler {
 	return func(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		ctx, cancel, err := g.begin(ctx, s, "read_resource", named("uri", r.Params.URI))
@@ -224,7 +224,7 @@ func (g *Gateway) readFrom(s *server) mcp.ResourceHandler {
 	}
 }
 
-// begin asks whether an access is allowed, and bounds its time.
+// begin checks whether an access is allowed, and bounds its time.
 func (g *Gateway) begin(
 	ctx context.Context, s *server, function string, args map[string]tiers.Value,
 ) (context.Context, context.CancelFunc, error) {
@@ -238,7 +238,7 @@ func (g *Gateway) begin(
 	return ctx, cancel, nil
 }
 
-// named returns an argument that is a text.
+// named returns a text as a named argument.
 func named(name, text string) map[string]tiers.Value {
 	return map[string]tiers.Value{name: tiers.Value(quote(text))}
 }
@@ -313,7 +313,7 @@ func (g *Gateway) unwatch(ctx context.Context, uri string) error {
 	return s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
 }
 
-// leave counts a watcher less, and reports whether it was the last.
+// leave decrements the watchers, and reports whether that was the last one.
 func (g *Gateway) leave(uri string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -326,7 +326,7 @@ func (g *Gateway) leave(uri string) bool {
 	return was
 }
 
-// tellUpdate tells the hosts that a resource has changed.
+// tellUpdate notifies the hosts that a resource has changed.
 func (g *Gateway) tellUpdate(ctx context.Context, uri string) {
 	g.mu.Lock()
 	host, isWatched := g.host, g.watchers[uri] > 0
@@ -336,7 +336,7 @@ func (g *Gateway) tellUpdate(ctx context.Context, uri string) {
 	}
 }
 
-// choose finds the tools that the patterns name.
+// choose makes the tools that match the patterns direct.
 func (g *Gateway) choose(patterns []string) error {
 	taken := map[string]bool{}
 	for _, pattern := range patterns {

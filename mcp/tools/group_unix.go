@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// makeGroup lets a program lead a group of processes, because npx and uvx start others.
+// makeGroup makes a program the leader of a process group, because npx and uvx start others.
 func makeGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup kills what is left of a program and its children.
+// killGroup kills the remains of a program and its children.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

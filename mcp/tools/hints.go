@@ -1,7 +1,6 @@
 package tools
 
-// The hints that servers give about their tools. They are no proof: a server can write what it
-// wants.
+// The servers' hints about their tools. They prove nothing: a server can write anything.
 const (
 	readOnly    = "read-only"
 	destructive = "destructive"
@@ -9,11 +8,11 @@ const (
 	openWorld   = "open-world"
 )
 
-// AllHints are the hints that there are.
+// AllHints returns all known hints.
 func AllHints() []string { return []string{readOnly, destructive, idempotent, openWorld} }
 
-// Hints returns the hints about a host function, as its server gave them at the start. If it says
-// nothing, and for the functions of others, the protocol assumes the worst.
+// Hints returns the hints about a host function, as its server gave them at the start. Without
+// hints, and for other functions, the protocol assumes the worst.
 func (s *Servers) Hints(function string) []string {
 	if s != nil {
 		for _, t := range s.list() {

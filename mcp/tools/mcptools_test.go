@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// file writes a file that names servers by their modes.
+// file writes a file that lists servers by their modes.
 func file(tb testing.TB, modes ...string) string {
 	tb.Helper()
 	servers := map[string]any{}
@@ -92,7 +92,7 @@ func call(t *testing.T, tools *repl.Tools, function, named string, args ...strin
 	return string(value)
 }
 
-// allocated returns how many bytes this process has ever allocated.
+// allocated returns the total number of bytes that this process has allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -177,7 +177,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHintsAreThoseOfTheServer: what a server does not say is the worst.
+// TestHintsAreThoseOfTheServer assumes the worst where a server gives no hint.
 func TestHintsAreThoseOfTheServer(t *testing.T) {
 	servers, _ := start(t, file(t, "kind"))
 	for function, want := range map[string]string{
@@ -199,7 +199,7 @@ func TestHintsAreThoseOfTheServer(t *testing.T) {
 	}
 }
 
-// TestManyToolsAreSearched: the prompt lists the servers alone.
+// TestManyToolsAreSearched checks that the prompt lists only the servers.
 func TestManyToolsAreSearched(t *testing.T) {
 	servers, tools := start(t, file(t, "many", "kind"))
 	_, notes := tools.Prompt()
@@ -232,7 +232,7 @@ func TestManyToolsAreSearched(t *testing.T) {
 	}
 }
 
-// TestHarmIsBounded: whatever a server does, a call ends with an error.
+// TestHarmIsBounded checks that, whatever a server does, a call ends with an error.
 func TestHarmIsBounded(t *testing.T) {
 	for tool, want := range map[string]string{
 		"huge":    "the server's reply has more than 16 MiB",
@@ -364,8 +364,8 @@ func TestHarmIsBounded(t *testing.T) {
 	}
 }
 
-// TestSchemasAreHostile: what a server says of its tools never breaks the functions or the
-// Python that defines them.
+// TestSchemasAreHostile checks that a server's description of its tools never breaks the functions
+// or the Python that defines them.
 func TestSchemasAreHostile(t *testing.T) {
 	deep := strings.Repeat(`{"items":`, 500) + "{}" + strings.Repeat("}", 500)
 	for _, c := range []struct{ schema, want string }{
@@ -493,10 +493,10 @@ func TestServersAreReachedOverHTTP(t *testing.T) {
 	}
 }
 
-// endless is a server over HTTP that answers the method in its query without an end.
+// endless is a server over HTTP that answers the method in its query endlessly.
 type endless struct {
 	method, part string
-	reached      chan struct{} // closed when the client has taken many parts
+	reached      chan struct{} // closed when the client has received many parts
 	left         chan struct{} // closed when the client has gone away
 }
 
@@ -531,7 +531,7 @@ func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, request.ID, answer)
 }
 
-// flood writes the part until the client goes away, or once if nobody waits for that.
+// flood writes the part until the client goes away, or once if the test does not wait for that.
 func (e *endless) flood(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if e.left == nil {
@@ -550,7 +550,7 @@ func (e *endless) flood(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestStreamsWithoutAnEnd: a call over HTTP ends, whatever the server streams.
+// TestStreamsWithoutAnEnd checks that a call over HTTP ends, whatever the server streams.
 func TestStreamsWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	const note = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`

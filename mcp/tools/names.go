@@ -11,7 +11,7 @@ import (
 // maxName bounds the name of a server, a tool or a parameter, in bytes.
 const maxName = 60
 
-// busy are names that snippets use for other things, mostly modules. A server with such a name
+// busy are names that snippets use for other purposes, mostly modules. A server with such a name
 // gets a suffix, because `import time` would hide the server time.
 var busy = wordSet(`abc array ast asyncio base64 bisect bytes calendar collections context copy csv
 	datetime decimal dict difflib email enum filter float fnmatch fractions functools glob gzip hash
@@ -31,8 +31,8 @@ func wordSet(text string) map[string]bool {
 
 var notInNames = lazyregexp.New(`[^A-Za-z0-9_]+`)
 
-// makeName makes a Python identifier of a name, which differs from those that are taken. It
-// adds the suffix to a name that Python or the protocol has.
+// makeName makes a unique Python identifier from a name. It adds the suffix to a name that Python
+// or the protocol uses.
 func makeName(name, suffix string, taken map[string]bool) string {
 	name = strings.Trim(notInNames.ReplaceAllString(name, "_"), "_")
 	name = name[:min(len(name), maxName)]

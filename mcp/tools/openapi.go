@@ -21,14 +21,14 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// maxDocument bounds an OpenAPI document, in bytes.
+// maxDocument is the maximum size of an OpenAPI document, in bytes.
 const maxDocument = 8 << 20
 
-// api is what an OpenAPI document describes.
+// api is the content of an OpenAPI document.
 type api struct {
 	document map[string]any
-	server   *url.URL // to which the paths belong
-	isOld    bool     // version 3.0, whose schemas are not quite JSON Schema
+	server   *url.URL // to which paths are relative
+	isOld    bool     // version 3.0, with schemas that are not quite JSON Schema
 	web      *remote.Client
 	secrets  []secret
 }
@@ -36,8 +36,8 @@ type api struct {
 // namedAddress is NAME=ADDRESS.
 var namedAddress = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_]*)=(.+)$`)
 
-// describeAPI reads an OpenAPI document, and returns a server whose tools are its operations. The
-// address is a file or a URL, with NAME= before it to name the class.
+// describeAPI reads an OpenAPI document, and returns a server with its operations as tools. The
+// address is a file or a URL, optionally after NAME=, which names the class.
 func describeAPI(ctx context.Context, address string, o *Options, web *remote.Client) (*server, error) {
 	name := ""
 	if found := namedAddress.FindStringSubmatch(address); found != nil {
@@ -148,7 +148,7 @@ func parseDocument(data []byte, base *url.URL) (*api, error) {
 	return a, nil
 }
 
-// fillVariables puts the defaults of variables into the address of a server.
+// fillVariables substitutes the defaults of variables in a server's address.
 func fillVariables(server map[string]any) string {
 	address := textIn(server, "url")
 	variables, _ := server["variables"].(map[string]any)
@@ -159,13 +159,13 @@ func fillVariables(server map[string]any) string {
 	return address
 }
 
-// Bounds of a document's tree. Aliases of YAML could make a small text a huge tree.
+// Limits on a document's tree. YAML aliases could make a small text a huge tree.
 const (
 	maxDepth = 100
 	maxNodes = 2_000_000
 )
 
-// plainCopy returns a value of YAML with the types of JSON.
+// plainCopy converts a YAML value to the types of JSON.
 func plainCopy(value any, depth int, left *int) (any, error) {
 	if *left--; *left < 0 || depth < 0 {
 		return nil, errors.New("it is too large, or nested too deeply")
@@ -230,7 +230,7 @@ func (a *api) find(value any) map[string]any {
 	return nil
 }
 
-// unescape reads a part of a JSON pointer in a URL.
+// unescape decodes a part of a JSON pointer in a URL.
 func unescape(part string) string {
 	if plain, err := url.PathUnescape(part); err == nil {
 		part = plain
@@ -240,7 +240,7 @@ func unescape(part string) string {
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// tools returns the operations, and how many are left out.
+// tools returns the operations, and the number of those left out.
 func (a *api) tools(s *server) (all []*tool, left int, err error) {
 	paths, _ := a.document["paths"].(map[string]any)
 	taken := map[string]bool{}

@@ -64,7 +64,7 @@ components:
         parts: {type: array, items: {$ref: "#/components/schemas/Item"}}
 `
 
-// newShop serves an API that shows what it was sent.
+// newShop serves an API that returns what it was sent.
 func newShop(t *testing.T) *httptest.Server {
 	t.Helper()
 	away := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func newShop(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/v1/huge", func(w http.ResponseWriter, _ *http.Request) {
 		for range 200 {
 			if _, err := w.Write(make([]byte, 1<<19)); err != nil {
-				return // the client has enough
+				return // the client has received enough
 			}
 		}
 		t.Error("a reply of 100 MB was read")
@@ -229,7 +229,7 @@ func TestPrivateServersOfDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzDocument: no document breaks the reader, and each schema that it makes is JSON.
+// FuzzDocument checks that no document breaks the reader, and that each generated schema is JSON.
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte(fmt.Sprintf(shopDocument, "https://a.example")), []byte(`{"id": "x", "body": 1}`))
 	f.Add([]byte(`{"openapi": "3.1.0", "servers": [{"url": "https://a.example"}], "paths": {"//b@c/{x}?#": {"get":
@@ -250,7 +250,7 @@ func FuzzDocument(f *testing.F) {
 		for _, tool := range tools {
 			document, err := json.Marshal(tool.origin.InputSchema)
 			if err != nil {
-				continue // a number of YAML that JSON has not
+				continue // a YAML number that JSON lacks
 			}
 			_, _ = schema.Compile(document)
 			if len(tool.signature()) == 0 {

@@ -10,13 +10,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxListed bounds the resources and prompts of a list.
+// maxListed is the maximum number of resources or prompts in a list.
 const maxListed = 10_000
 
-// textParam is a required parameter that is a text.
+// textParam returns a required text parameter.
 func textParam(name string) param { return param{name: name, given: name, kind: "str", required: true} }
 
-// textOf returns an argument that is a text.
+// textOf returns a text argument.
 func textOf(args map[string]json.RawMessage, name string) (text string, err error) {
 	if args[name] == nil {
 		return "", fmt.Errorf("the argument %s is missing", name)
@@ -27,10 +27,10 @@ func textOf(args map[string]json.RawMessage, name string) (text string, err erro
 	return text, nil
 }
 
-// maxShort bounds an argument that is a few words or a name, in bytes of JSON.
+// maxShort bounds an argument of a few words or a name, in bytes of JSON.
 const maxShort = 1 << 20
 
-// shortTextOf returns an argument that is a few words or a name.
+// shortTextOf returns an argument of a few words or a name.
 func shortTextOf(args map[string]json.RawMessage, name string) (string, error) {
 	if len(args[name]) > maxShort {
 		return "", fmt.Errorf("the argument %s has more than %d bytes", name, maxShort)
@@ -38,7 +38,7 @@ func shortTextOf(args map[string]json.RawMessage, name string) (string, error) {
 	return textOf(args, name)
 }
 
-// resourceTools are functions for the resources of a server.
+// resourceTools returns functions for a server's resources.
 func resourceTools(s *server, taken map[string]bool) []*tool {
 	list := &tool{
 		server: s, name: makeName("list_resources", "_mcp", taken),
@@ -55,7 +55,7 @@ func resourceTools(s *server, taken map[string]bool) []*tool {
 			}
 			for r, err := range s.session.ResourceTemplates(ctx, nil) {
 				if err != nil {
-					break // many servers have none, and say so by an error
+					break // many servers have none, and report that as an error
 				}
 				if all = append(all, r); len(all) > maxListed {
 					return nil, fmt.Errorf("the server has more than %d resources", maxListed)
@@ -85,7 +85,7 @@ func resourceTools(s *server, taken map[string]bool) []*tool {
 	return []*tool{list, read}
 }
 
-// promptTools are functions for the prompts of a server.
+// promptTools returns functions for a server's prompts.
 func promptTools(s *server, taken map[string]bool) []*tool {
 	list := &tool{
 		server: s, name: makeName("list_prompts", "_mcp", taken),

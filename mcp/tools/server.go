@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/toolprogram"
 )
 
-// Bounds of a server.
+// Limits on a server.
 const (
 	maxMessage = 16 << 20 // bytes
 	maxTools   = 2_000
@@ -27,11 +27,11 @@ const (
 	endTime   = 2 * time.Second
 )
 
-// server is a server that runs.
+// server is a running server.
 type server struct {
 	name    string // of its class
 	given   string // in the file
-	title   string // what it says of itself
+	title   string // its own description
 	session *mcp.ClientSession
 	process *process // nil if it is reached over HTTP
 	web     *headers // nil if it is a program
@@ -78,7 +78,7 @@ func connect(ctx context.Context, given string, c config, version string) (s *se
 	return s, late(begin, s.readTools(begin))
 }
 
-// late returns the cause of a context that ended, in place of the error that followed.
+// late returns the cause of an ended context instead of the error that followed.
 func late(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -86,7 +86,7 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-// explain adds what a program that has ended wrote to stderr.
+// explain adds the stderr of an ended program to an error.
 func (s *server) explain(err error) error {
 	if s.process == nil {
 		return err
@@ -103,7 +103,7 @@ func (s *server) explain(err error) error {
 	return err
 }
 
-// broken returns why a program is not read any more, nil if it is.
+// broken returns why a program is no longer read, nil if it is.
 func (s *server) broken() error {
 	if s.process == nil {
 		return nil
@@ -111,8 +111,8 @@ func (s *server) broken() error {
 	return s.process.stdout.err()
 }
 
-// close ends the session, and a program with all that it has started. A session ends after its
-// answers to requests of the server, which the server may not take: so these end first.
+// close ends the session, and a program with everything that it started. A session ends after its
+// answers to the server's requests, which the server may not accept: so these end first.
 func (s *server) close() {
 	if s.process != nil {
 		_ = s.process.stdin.Close()
@@ -121,7 +121,7 @@ func (s *server) close() {
 		s.web.end()
 	}
 	if s.session != nil {
-		_ = s.session.Close() // its error is that of a server that has ended
+		_ = s.session.Close() // its error only reports that the server has ended
 	}
 	if s.process != nil {
 		s.process.close()
@@ -138,8 +138,8 @@ type process struct {
 	ended  chan struct{} // closed after the program ended
 }
 
-// inherited are the variables of the environment that every program gets. All others have to
-// be in the file.
+// inherited are the environment variables that every program receives. All others must be in the
+// file.
 var inherited = []string{
 	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 	"APPDATA", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
@@ -183,8 +183,8 @@ func startProcess(c config) (p *process, err error) {
 	return p, nil
 }
 
-// close ends the program: it closes its stdin, and kills it, with its children, if it has not
-// ended soon.
+// close ends the program: it closes its stdin and, if the program does not end soon, kills it with
+// its children.
 func (p *process) close() {
 	_ = p.stdin.Close()
 	p.await()
@@ -193,7 +193,7 @@ func (p *process) close() {
 	_ = p.stdout.Close()
 }
 
-// await waits for the end of the program, but not for long.
+// await waits a short time for the end of the program.
 func (p *process) await() {
 	late := time.NewTimer(endTime)
 	defer late.Stop()
@@ -214,8 +214,8 @@ func httpTransport(address string, web *headers) mcp.Transport {
 	}
 }
 
-// headers adds the headers of the file to each request, and bounds replies, and answers that the
-// server does not take.
+// headers adds the file's headers to each request, and bounds replies as well as answers that the
+// server does not accept.
 type headers struct {
 	all     map[string]string
 	answers answers
@@ -258,7 +258,7 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stayOnHost refuses redirects to other hosts, which would get the headers.
+// stayOnHost refuses redirects to other hosts, which would receive the headers.
 func stayOnHost(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return fmt.Errorf("the server redirects to %s", req.URL.Redacted())
@@ -266,7 +266,7 @@ func stayOnHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// capabilities are what the server says that it has.
+// capabilities returns the server's declared capabilities.
 func (s *server) capabilities() *mcp.ServerCapabilities {
 	if s.session == nil {
 		return &mcp.ServerCapabilities{} // an API

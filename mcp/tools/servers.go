@@ -23,23 +23,23 @@ import (
 type Servers struct {
 	all []*server
 
-	web        *remote.Client // to APIs, nil without
+	web        *remote.Client // for APIs, nil without any
 	searchable func() *bm25.Library
 }
 
-// Options name servers.
+// Options configure the servers.
 type Options struct {
 	Files   []string // name MCP servers
-	APIs    []string // OpenAPI documents: files or URLs, with NAME= before them or not
-	Hosts   []string // the only ones of APIs, HOST or HOST:PORT, also private ones; empty for all public ones
+	APIs    []string // OpenAPI documents: files or URLs, optionally after NAME=
+	Hosts   []string // allowed for APIs, HOST or HOST:PORT, even private; empty for all public ones
 	Inject  []string // headers for hosts of APIs: HOST=HEADER:VARIABLE
-	Version string   // of the program, which the servers are told
+	Version string   // the program's version, which servers receive
 
 	secrets []secret
 }
 
-// Start starts or reaches the servers of files, all at the same time, and then reads the
-// documents of APIs. Close the servers after use.
+// Start starts or reaches the servers in files, all at the same time, and then reads the API
+// documents. Close the servers after use.
 func Start(ctx context.Context, o Options) (*Servers, error) {
 	configs := map[string]config{}
 	for _, file := range o.Files {
@@ -132,13 +132,13 @@ func (s *Servers) Close() error {
 	return nil
 }
 
-// search and describe are the host functions that find tools and describe them.
+// search and describe are the host functions that find and describe tools.
 const (
 	search   = "mcp__search"
 	describe = "mcp__describe"
 )
 
-// Tools are the host functions of all servers. The prompt has them by the names of
+// Tools returns the host functions of all servers. The prompt lists them by the names of
 // [Servers.Python]. Those that find and describe tools are timed, so that no budget counts them.
 func (s *Servers) Tools() []repl.Tool {
 	if s == nil {
@@ -174,10 +174,11 @@ func (s *Servers) list() []*tool {
 	return all
 }
 
-// mostInPrompt is how many tools a prompt lists. Of more, it lists the servers only.
+// mostInPrompt is the maximum number of tools in a prompt. If there are more, it lists only the
+// servers.
 const mostInPrompt = 20
 
-// prompt is what the prompt says.
+// prompt returns the part of the prompt about the servers.
 func (s *Servers) prompt() string {
 	tools := s.list()
 
@@ -200,13 +201,13 @@ func (s *Servers) prompt() string {
 	return strings.Join(lines, "\n")
 }
 
-// classes makes functions of a server's class when a snippet names them: a thousand functions
-// would take the guest a second.
+// classes creates the functions of a server's class when a snippet names them: a thousand
+// functions would take the guest a second.
 //
 //go:embed classes.py
 var classes string
 
-// Python defines a class for each server, whose functions call the host functions, and the
+// Python defines a class for each server, with functions that call the host functions, and the
 // class tools.
 func (s *Servers) Python() string {
 	var b strings.Builder
@@ -218,7 +219,7 @@ func (s *Servers) Python() string {
 	return b.String()
 }
 
-// quote returns a text as a literal of Python, which reads JSON's escapes.
+// quote returns a text as a Python literal, since Python reads JSON's escapes.
 func quote(text string) string {
 	literal, err := json.Marshal(text)
 	if err != nil {
@@ -237,10 +238,10 @@ func (s *Servers) index() *bm25.Library {
 	return library
 }
 
-// errLimit is the error of a search with another limit.
+// errLimit is the error of a search with an invalid limit.
 var errLimit = errors.New("the argument limit must be a number from 1 to 100")
 
-// describeTool answers what a class asks when a snippet names a tool: its signature and its
+// describeTool answers a class when a snippet names a tool: with the tool's signature and
 // description, or the names of all tools.
 func (s *Servers) describeTool(_ context.Context, args map[string]tiers.Value) (tiers.Value, error) {
 	server, err := shortTextOf(args, "server")
@@ -289,7 +290,7 @@ func (s *Servers) search(_ context.Context, args map[string]tiers.Value) (tiers.
 	return s.Find(query, limit)
 }
 
-// Find returns the tools that fit some words best, as a list of objects with name, signature and
+// Find returns the tools that best match some words, as a list of objects with name, signature and
 // doc. The limit is from 1 to 100.
 func (s *Servers) Find(query string, limit int) (json.RawMessage, error) {
 	if limit < 1 || limit > 100 {

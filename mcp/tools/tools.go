@@ -23,7 +23,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Bounds of a tool.
+// Limits on a tool.
 const (
 	maxSchema = 64 << 10 // bytes; a larger schema is not checked
 	maxDoc    = 500      // bytes of a description
@@ -38,21 +38,21 @@ type tool struct {
 	server *server
 	name   string // in Python
 	doc    string
-	origin *mcp.Tool // as the server describes it, nil for a function of ours
+	origin *mcp.Tool // the server's description, nil for one of our functions
 	once   sync.Once // reads it when a snippet needs it: a thousand take half a second
 	params []param
-	isOpen bool             // it takes other arguments, too
+	isOpen bool             // it accepts additional arguments
 	check  *schema.Contract // nil to check nothing
 	call   func(ctx context.Context, args map[string]json.RawMessage) (tiers.Value, error)
 }
 
-// param is a parameter. Its name in Python may differ from that in the schema.
+// param is a parameter. Its Python name may differ from the name in the schema.
 type param struct {
 	name, given, kind string
 	required          bool
 }
 
-// newTool makes a tool of what a server says.
+// newTool makes a tool from a server's description.
 func newTool(s *server, found *mcp.Tool, taken map[string]bool) *tool {
 	t := &tool{
 		server: s, name: makeName(found.Name, "_tool", taken), doc: docOf(found), origin: found,
@@ -79,8 +79,8 @@ func docOf(t *mcp.Tool) string {
 	return oneLine(text)
 }
 
-// oneLine joins texts in one line of bounded length, without characters that people do not see:
-// models read what is written in them.
+// oneLine joins texts to one line of bounded length, without characters that are invisible to
+// people: models would read what they encode.
 func oneLine(parts ...string) string {
 	text := strings.ToValidUTF8(strings.Join(parts, " "), "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -95,8 +95,8 @@ func oneLine(parts ...string) string {
 	return texts.Truncate(strings.Join(strings.Fields(text), " "), maxDoc)
 }
 
-// readSchema reads the parameters from the input schema, once. If it cannot be understood, the
-// tool takes any arguments by name, and the server checks them.
+// readSchema reads the parameters from the input schema, once. If the schema cannot be understood,
+// the tool accepts any named arguments, and the server checks them.
 func (t *tool) readSchema() {
 	if t.origin != nil {
 		t.once.Do(t.compileSchema)
@@ -123,7 +123,7 @@ func (t *tool) compileSchema() {
 		Required   []string        `json:"required"`
 		Additional json.RawMessage `json:"additionalProperties"`
 	}
-	_ = json.Unmarshal(document, &about) // what it lacks has its default
+	_ = json.Unmarshal(document, &about) // missing members have their defaults
 	t.check, t.isOpen = contract, len(fields) == 0 && string(about.Additional) != "false"
 
 	taken := map[string]bool{}
@@ -134,7 +134,7 @@ func (t *tool) compileSchema() {
 		})
 	}
 
-	// JSON's objects have no order, but the list of the required ones has.
+	// JSON objects are unordered, but the list of the required members is ordered.
 	place := func(p param) int {
 		if i := slices.Index(about.Required, p.given); i >= 0 {
 			return i
@@ -144,7 +144,7 @@ func (t *tool) compileSchema() {
 	slices.SortStableFunc(t.params, func(a, b param) int { return place(a) - place(b) })
 }
 
-// annotation returns a description of a type, empty if it would not fit into a signature.
+// annotation returns the description of a type, or "" if it would not fit into a signature.
 func annotation(kind string) string {
 	switch kind {
 	case "anything":
@@ -158,7 +158,7 @@ func annotation(kind string) string {
 	return kind
 }
 
-// signature shows how to call the tool.
+// signature returns the signature for calling the tool.
 func (t *tool) signature() string {
 	t.readSchema()
 	var parts []string
@@ -179,7 +179,7 @@ func (t *tool) signature() string {
 	return t.shown() + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// parameters are the names of the schema's parameters, for the search.
+// parameters returns the names of the schema's parameters, for the search.
 func (t *tool) parameters() string {
 	if t.origin == nil {
 		return ""
@@ -189,13 +189,13 @@ func (t *tool) parameters() string {
 	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
 
-// shown is the name that snippets write.
+// shown returns the name that snippets write.
 func (t *tool) shown() string { return t.server.name + "." + t.name }
 
-// function is the name of the host function.
+// function returns the name of the host function.
 func (t *tool) function() string { return t.server.name + "__" + t.name }
 
-// run answers a call of a snippet.
+// run answers a snippet's call.
 func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	args, err := t.bind(call)
 	if err != nil {
@@ -216,8 +216,8 @@ func (t *tool) run(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	return nil, errors.New(t.shown() + ": " + texts.Truncate(err.Error(), maxError))
 }
 
-// bind returns the arguments by the names of the schema, checked. An optional argument that is
-// None is left out.
+// bind returns the checked arguments by their schema names. An optional argument that is None is
+// left out.
 func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	t.readSchema()
 	call.Function = t.shown()
@@ -257,7 +257,7 @@ func (t *tool) bind(call tiers.Call) (map[string]json.RawMessage, error) {
 	return t.checked(args)
 }
 
-// checked returns arguments that meet the schema, coerced.
+// checked returns the arguments, coerced to satisfy the schema.
 func (t *tool) checked(args map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if t.check == nil {
 		return args, nil
@@ -287,15 +287,15 @@ func (t *tool) checked(args map[string]json.RawMessage) (map[string]json.RawMess
 	return coerced, nil
 }
 
-// wrapsResult reports whether a server puts each result into an object, because results had to
-// be objects in earlier versions of the protocol.
+// wrapsResult reports whether a server wraps each result in an object, because results had to be
+// objects in earlier protocol versions.
 func wrapsResult(output any) bool {
 	object, _ := output.(map[string]any)
 	return object["x-fastmcp-wrap-result"] == true
 }
 
-// openResult returns the value of a result: the structured one if there is one, else its texts,
-// else a list of its parts.
+// openResult returns the value of a result: the structured one if there is one, otherwise its
+// texts, otherwise a list of its parts.
 func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
 	text, isText := joinTexts(r.Content)
 	switch object, _ := r.StructuredContent.(map[string]any); {
@@ -311,7 +311,7 @@ func openResult(r *mcp.CallToolResult, isWrapped bool) (tiers.Value, error) {
 	return json.Marshal(r.Content)
 }
 
-// joinTexts returns the texts of a content, and whether it has nothing else.
+// joinTexts returns the texts of a content, and whether it contains nothing else.
 func joinTexts(content []mcp.Content) (text string, isText bool) {
 	var all []string
 	for _, part := range content {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Bounds of lines.
+// Limits on lines.
 const (
 	maxLine   = 16 << 20 // bytes
 	maxValues = 200_000  // objects and lists of one line: each costs more than its text
@@ -16,11 +16,11 @@ const (
 	maxNotes  = 20       // of one file
 )
 
-// Lines reads files of lines. Its bounds hold for all of them together.
+// Lines reads files of lines. Its limits apply to all of them together.
 type Lines struct{ bytes int64 }
 
-// Each passes the lines of a file to take, and returns notes about those that are left out:
-// take has refused them, or they are beyond a bound.
+// Each passes the lines of a file to take, and returns notes about those that were left out: take
+// refused them, or they exceed a limit.
 func (l *Lines) Each(file io.Reader, take func(line []byte) error) (notes []string, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
@@ -62,7 +62,7 @@ func check(line []byte, whole bool) error {
 	return nil
 }
 
-// readLine reads a line, of which it keeps no more than maxLine.
+// readLine reads a line, and keeps at most maxLine bytes of it.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -79,7 +79,7 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// countValues counts the objects and lists of JSON.
+// countValues counts the objects and lists in JSON.
 func countValues(line []byte) (n int) {
 	inText := false
 	for i := 0; i < len(line); i++ {

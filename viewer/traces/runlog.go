@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// OpenRunLog reads the record in the journal of a named run, as rlm runs export writes it. Close
-// deletes what it needs for that in the folder for temporary files.
+// OpenRunLog opens the record in the log of a named run, as rlm runs export writes it. Close
+// deletes the temporary files that this needs.
 func OpenRunLog(journal io.Reader) (_ *Folder, err error) {
 	record, notes, err := ReadRunLog(journal)
 	if err != nil {
@@ -19,7 +19,7 @@ func OpenRunLog(journal io.Reader) (_ *Folder, err error) {
 	return OpenRebuilt(record, notes)
 }
 
-// ReadRunLog returns the record in the journal of a named run. Notes say what is left out.
+// ReadRunLog returns the record in the log of a named run. The notes list what was left out.
 func ReadRunLog(journal io.Reader) (record *trajectory.Rebuilt, notes []string, err error) {
 	record = &trajectory.Rebuilt{}
 	isJournal := false
@@ -45,7 +45,7 @@ func ReadRunLog(journal io.Reader) (record *trajectory.Rebuilt, notes []string, 
 	return record, notes, err
 }
 
-// OpenRebuilt opens the record of a journal, with notes about what it lacks.
+// OpenRebuilt opens a record rebuilt from a run log, with notes about what it lacks.
 func OpenRebuilt(record *trajectory.Rebuilt, notes []string) (_ *Folder, err error) {
 	dir, err := os.MkdirTemp("", "rlm-record-")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package traces reads the records of runs that --trace writes, and other files with a JSON
-// value on each line. A record may come from anywhere, so all that it costs is bounded.
+// Package traces reads the records of runs that --trace writes, and other files with a JSON value
+// on each line. A record may come from anywhere, so all its costs are bounded.
 package traces
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Bounds of a record.
+// Limits on a record.
 const (
 	MaxLoops = 10_000
 	MaxTurns = 10_000 // of one loop
@@ -27,13 +27,13 @@ const (
 	maxText  = 20_000 // characters of an event; loops write fewer
 )
 
-// Metadata has the facts of a loop.
+// Metadata contains the facts of a loop.
 type Metadata = trajectory.Metadata
 
 // CodeBlock is a snippet of a turn, with its output.
 type CodeBlock = trajectory.CodeBlock
 
-// Rebuilt is a record that was made of a journal.
+// Rebuilt is a record that was rebuilt from a run log.
 type Rebuilt = trajectory.Rebuilt
 
 // Loop is one loop of a record.
@@ -42,7 +42,7 @@ type Loop struct {
 	Metadata trajectory.Metadata
 	Turns    []Turn
 	Subs     []*Loop
-	Notes    []string // about lines that are left out
+	Notes    []string // about lines that were left out
 }
 
 // Turn is a line of a trajectory. It omits the prompt, which repeats earlier lines.
@@ -56,7 +56,7 @@ type Turn struct {
 	Seconds    float64                `json:"iteration_time"`
 }
 
-// Ended returns when a turn ended, zero if that is not known.
+// Ended returns when a turn ended, zero if unknown.
 func (t *Turn) Ended() time.Time {
 	at, err := time.Parse(time.RFC3339Nano, t.Timestamp)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Turn) Ended() time.Time {
 	return at
 }
 
-// Folder reads a record's folder. Links cannot lead it out of the folder.
+// Folder reads a record's folder. Links cannot lead out of the folder.
 type Folder struct {
 	Root *Loop
 
@@ -92,7 +92,7 @@ func Open(dir string) (*Folder, error) {
 }
 
 // IsWritten reports whether a process is writing the record in a folder: it has locked the events.
-// It is true, too, if that cannot be known.
+// It also returns true if that cannot be determined.
 func IsWritten(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -225,9 +225,9 @@ func (l *Loop) read(lines *Lines, file io.Reader) error {
 	return err
 }
 
-// NodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began
-// at the same time may have numbers in another order than their folders. Their metadata then
-// have the right number, below the name that l has there.
+// NodeOf returns the name, in the events, of the sub-loop in the i-th folder. Loops that began at
+// the same time may be numbered in a different order than their folders. Their metadata then
+// contain the right number, below the name that l has there.
 func (l *Loop) NodeOf(sub *Loop, i int, node string) string {
 	own, _ := l.Metadata.EnvironmentKwargs["node"].(string)
 	its, _ := sub.Metadata.EnvironmentKwargs["node"].(string)
@@ -240,8 +240,8 @@ func (l *Loop) NodeOf(sub *Loop, i int, node string) string {
 	return fmt.Sprintf("%s.%d", node, i+1)
 }
 
-// Events passes the events of all loops to take, and returns notes about unreadable lines. A
-// record without events has facts from its trajectories alone.
+// Events passes the events of all loops to take, and returns notes about unreadable lines. For a
+// record without events, the trajectories are the only source of facts.
 func (f *Folder) Events(take func(*ledger.Event)) (notes []string, err error) {
 	file, err := f.open(trajectory.EventsFile)
 	if errors.Is(err, os.ErrNotExist) {

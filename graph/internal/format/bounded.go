@@ -23,9 +23,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// meter is a reader that gives a decoder at most maxRecord bytes for one record, and some
-// that the decoder has read ahead. So a decoder that collects a whole record in memory
-// stops before it has collected too much.
+// meter is a reader that gives a decoder at most maxRecord bytes for one record, plus what the
+// decoder has read ahead. So a decoder that collects a whole record in memory stops before it has
+// collected too much.
 type meter struct {
 	r    io.Reader
 	left int
@@ -47,18 +47,18 @@ func (m *meter) Read(p []byte) (int, error) {
 
 var errTooLong = fmt.Errorf("a record has more than %d bytes", maxRecord)
 
-// ErrTooLarge says that a file has more bytes than it may have.
+// ErrTooLarge reports that a file exceeds its size limit.
 var ErrTooLarge = errors.New("the file is too large")
 
-// Archives inflate what they pack: text by a factor of 3 to 30, a bomb by up to 1030.
+// Archives inflate their contents: text by a factor of 3 to 30, a bomb by up to 1030.
 const (
 	maxRatio  = 200
-	freeBytes = 64 << 20 // may be inflated whatever the ratio
+	freeBytes = 64 << 20 // may be inflated regardless of the ratio
 )
 
-// Open returns the content of a file: inflated if it is gzip, of at most limit bytes, and
-// until the context ends. It returns what the first bytes of the content are, too; up to
-// 64 KiB. The errors of the reader wrap [ErrTooLarge].
+// Open returns the content of a file, inflated if it is gzip, up to limit bytes and until the
+// context ends. It also returns the first bytes of the content, up to 64 KiB. The errors of the
+// reader wrap [ErrTooLarge].
 func Open(ctx context.Context, file io.Reader, limit int64) (content io.Reader, head []byte, err error) {
 	packed := &counter{r: stoppable{ctx, file}}
 	in := bufio.NewReaderSize(packed, 1<<16)
@@ -84,7 +84,7 @@ func Open(ctx context.Context, file io.Reader, limit int64) (content io.Reader, 
 	return out, head, nil
 }
 
-// counter counts the bytes that were read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -96,7 +96,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inflater ends when an archive inflates too much.
+// inflater fails when an archive inflates too much.
 type inflater struct {
 	r      io.Reader
 	packed *counter
@@ -116,7 +116,7 @@ func (i *inflater) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limited is an io.LimitedReader whose end is an error.
+// limited is an io.LimitedReader that fails at its limit.
 type limited struct {
 	r           io.Reader
 	left, limit int64

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a record. A graph that needs more holds documents, which belong in files.
+// The limits on a record. A graph that needs more contains documents, which belong in files.
 const (
 	maxRecord     = 16 << 20 // bytes of a line, a row or an element
 	maxDepth      = 64       // of lists, maps and elements within one another
@@ -18,7 +18,7 @@ const (
 	maxName       = 1024     // bytes of a label, a type or a property's name
 )
 
-// reading is what the readers of all formats share: options, and the way to the sink.
+// reading is the part that the readers of all formats share: options, and the way to the sink.
 type reading struct {
 	Options
 	sink Sink
@@ -64,14 +64,14 @@ func (r *reading) note(what string) {
 	}
 }
 
-// noteFile notes what is neither a node nor an edge: once, though a file is read twice.
+// noteFile notes something that is neither a node nor an edge: once, even if a file is read twice.
 func (r *reading) noteFile(what string) {
 	if r.sink.Node != nil {
 		r.note(what)
 	}
 }
 
-// nameRecord names a node or an edge in errors.
+// nameRecord identifies a node or an edge in errors.
 func nameRecord(what, id string) string {
 	const most = 80
 	if len(id) > most {
@@ -135,7 +135,7 @@ var (
 	errNUL     = errors.New("contains the character NUL: remove it")
 )
 
-// checkText refuses texts that not every view and every export of a graph can hold.
+// checkText refuses texts that some view or export of a graph cannot represent.
 func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errNotUTF8
@@ -162,7 +162,7 @@ func checkProperties(all map[string]any) error {
 	return nil
 }
 
-// checkValue checks the value of a property that may have so many levels.
+// checkValue checks a property's value, which may have that many levels.
 func checkValue(value any, levels int) error {
 	if levels == 0 {
 		return fmt.Errorf("has more than %d levels of lists and maps", maxDepth)

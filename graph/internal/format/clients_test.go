@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNetworkx lets networkx read what is written here and write it again. It needs
-// RLM_GRAPH_PYTHON, a Python with the wheels of scripts/graph/requirements.txt.
+// TestNetworkx makes networkx read our output and write it again. It needs RLM_GRAPH_PYTHON, a
+// Python with the wheels of scripts/graph/requirements.txt.
 func TestNetworkx(t *testing.T) {
 	python := os.Getenv("RLM_GRAPH_PYTHON")
 	if python == "" {
@@ -72,8 +72,8 @@ func TestNetworkx(t *testing.T) {
 	}
 }
 
-// simplify removes what networkx does not read from GraphML, lists and maps, what it writes as
-// another text, carriage returns, and a second type of an edge: it drops the attribute label.
+// simplify removes what networkx does not read from GraphML, lists and maps, what it writes as a
+// different text, carriage returns, and a second type of an edge: it drops the attribute label.
 func simplify(c *collected) *collected {
 	for _, n := range c.nodes {
 		for name, value := range n.Properties {

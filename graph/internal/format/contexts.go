@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// The work for contexts of JSON-LD is measured in bytes of contexts that are read. A document may
-// ask for freeContexts, and for contextRatio times its own bytes more.
+// The work for JSON-LD contexts is measured in bytes of contexts read. A document may cause
+// freeContexts, plus contextRatio times its own bytes.
 const (
 	freeContexts = 8 << 20
 	contextRatio = 64
@@ -23,37 +23,38 @@ var (
 	errLateContext = errors.New("a @context that has a @context within it must be the first member of its object")
 )
 
-// contexts bounds what a document of JSON-LD asks for with its contexts. A parser reads the context
-// of a term again for each value of the term, and an object's own context copies those around it.
-// Where a document is not well-formed, contexts may count wrongly, and the parser says so.
+// contexts bounds the work that a JSON-LD document causes with its contexts. A parser reads the
+// context of a term again for each value of the term, and an object's own context copies those
+// around it. Where a document is malformed, contexts may count incorrectly, and the parser reports
+// the error.
 type contexts struct {
 	in   io.Reader
 	line int
 	read int64
 	work int64
 
-	text      []byte // the text that is read, with escapes
+	text      []byte // the text being read, with escapes
 	isText    bool
 	isEscaped bool
 
-	last  string // the last text that ended
+	last  string // the last complete text
 	key   string // the key of the value that begins
 	open  []container
 	sizes map[string]int64 // of scoped contexts, by their terms
 
-	isLate bool // a context that has another comes after what it changes
+	isLate bool // a context that has another one comes after what it changes
 }
 
 // container is an open object or list.
 type container struct {
-	key       string // of the member in which it stands
+	key       string // of the member that contains it
 	isList    bool
-	isContext bool  // it is a @context, or stands in one
+	isContext bool  // it is a @context, or inside one
 	scopes    bool  // it is a @context within another
 	isFirst   bool  // no member came before it
 	members   int64 // so far
 	start     int64 // where it begins
-	known     int64 // the bytes of the contexts that hold in it
+	known     int64 // the bytes of the contexts that apply in it
 	contexts  int64 // in the objects within it
 }
 
@@ -151,7 +152,7 @@ func (c *contexts) begin(isList bool) {
 	}
 }
 
-// end closes a container. A scoped context stands in the definition of its term.
+// end closes a container. A scoped context is part of the definition of its term.
 func (c *contexts) end() {
 	n := len(c.open)
 	if n == 0 {

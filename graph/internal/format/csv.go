@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// readCSV reads rows of nodes or rows of edges, as the header says.
+// readCSV reads rows of nodes or rows of edges, depending on the header.
 func (r *reading) readCSV(in io.Reader) error {
 	m := newMeter(in)
 	t := table{reading: r}
@@ -44,7 +44,7 @@ func (r *reading) readCSV(in io.Reader) error {
 	}
 }
 
-// table is a CSV file whose header has been read.
+// table is a CSV file after its header has been read.
 type table struct {
 	*reading
 	columns []column
@@ -98,7 +98,7 @@ func (t *table) emit(row []string) error {
 	for i, c := range t.columns {
 		field := row[i]
 		if field == "" {
-			continue // Neo4j's import has no other way to leave a property out
+			continue // Neo4j's import has no other way to omit a property
 		}
 
 		switch c.role {
@@ -149,7 +149,7 @@ func (t *table) parseField(c column, field string) (any, error) {
 	return list, nil
 }
 
-// kind is the type of a property in the header of CSV, and in a key of GraphML.
+// kind is the type of a property in a CSV header and in a GraphML key.
 type kind string
 
 const (
@@ -170,7 +170,7 @@ var kinds = map[string]kind{
 	"datetime": kindString, "localdatetime": kindString,
 }
 
-// parse returns the value that a text stands for.
+// parse returns the value of a text.
 func (k kind) parse(text string) (any, error) {
 	switch k {
 	case kindString:
@@ -197,7 +197,7 @@ func (k kind) parse(text string) (any, error) {
 	return nil, fmt.Errorf("%q is not of the type %s", cutNumber(text), k)
 }
 
-// parseJSONValue decodes a list, or a map, that a text holds.
+// parseJSONValue decodes a list or a map from a text.
 func parseJSONValue(text string) (any, error) {
 	if isDeeper([]byte(text), maxDepth) {
 		return nil, fmt.Errorf("it has more than %d levels of lists and objects", maxDepth)

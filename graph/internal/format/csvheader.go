@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// role is what a column of CSV is for.
+// role is the purpose of a CSV column.
 type role int
 
 const (
@@ -29,14 +29,14 @@ var roles = map[string]role{
 
 // column is a column of CSV: "age:int", "tags:string[]", "movieId:ID(Movie)", ":TYPE".
 type column struct {
-	name  string // of the property, empty if the column is none
+	name  string // of the property, empty if the column is not a property
 	role  role
 	kind  kind
 	list  bool
 	space string // of identifiers
 }
 
-// inSpace returns the identifier of a node. Nodes of two spaces may have the same.
+// inSpace returns the identifier of a node. Nodes in two spaces may have the same one.
 func (c column) inSpace(id string) string {
 	if c.space == "" {
 		return id
@@ -44,7 +44,7 @@ func (c column) inSpace(id string) string {
 	return c.space + "/" + id
 }
 
-// splitHeader splits the header at a separator. 0 takes the one that finds a column for
+// splitHeader splits the header at a separator. 0 means the separator that yields a column for
 // identifiers.
 func splitHeader(line string, comma rune) (rune, []string, error) {
 	commas := []rune{comma}
@@ -71,7 +71,7 @@ func splitHeader(line string, comma rune) (rune, []string, error) {
 			`for nodes and ":START_ID,:END_ID,:TYPE" for edges`)
 }
 
-// parseHeader returns the columns and whether they are of edges.
+// parseHeader returns the columns, and whether they belong to edges.
 func parseHeader(row []string) (columns []column, isEdges bool, err error) {
 	names, count := map[string]bool{}, map[role]int{}
 	for _, field := range row {

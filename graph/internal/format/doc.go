@@ -1,10 +1,10 @@
-// Package format reads and writes property graphs as files: JSON Lines, JSON documents,
-// CSV in the form of Neo4j's import, and GraphML.
+// Package format reads and writes property graphs as files: JSON Lines, JSON documents, CSV in the
+// format of Neo4j's import, and GraphML.
 //
-// Files are hostile. A reader bounds the bytes of a record before it decodes them, holds
-// one record at a time, and ends at the first that is not well-formed. The error says
-// where the record is and what to change. Where a format has something that a property
-// graph lacks, such as the ports of GraphML, the reader calls [Sink.Note].
+// Files are hostile. A reader bounds the bytes of a record before it decodes them, holds one
+// record at a time, and ends at the first malformed record. The error gives the position of the
+// record and suggests a change. Where a format has a feature that property graphs lack, such as
+// the ports of GraphML, the reader calls [Sink.Note].
 package format
 
 // Node is a node of a property graph. A property is a bool, an int64, a finite float64, a
@@ -25,23 +25,23 @@ type Edge struct {
 	Line       int
 }
 
-// Sink receives what a reader finds, in the order of the file. An edge may come before
-// its nodes. A reader does not decode what it need not pass on: Node or Edge may be nil.
+// Sink receives the records that a reader finds, in file order. An edge may come before its nodes.
+// A reader does not decode what it need not pass on: Node or Edge may be nil.
 type Sink struct {
 	Node func(Node) error
 	Edge func(Edge) error
 	Note func(what string) // once for each occurrence
 }
 
-// Options say how to read a file.
+// Options configure how a file is read.
 type Options struct {
-	// Comma separates the fields of CSV. 0 takes the comma, tab, semicolon or bar
-	// that the header has.
+	// Comma separates the fields of CSV. 0 means the comma, tab, semicolon or bar that occurs in
+	// the header.
 	Comma rune
 	// ListComma separates the labels and the elements of lists in CSV. 0 means a
 	// semicolon, or a bar if fields are separated by semicolons.
 	ListComma rune
-	// Header is the first row of a CSV file that has none.
+	// Header is the first row for a CSV file without one.
 	Header string
 	// Labels are given to nodes without a label.
 	Labels []string
@@ -49,12 +49,12 @@ type Options struct {
 	Type string
 }
 
-// UntypedEdge is the type of edges whose file gives none. Neo4j's import of GraphML uses
-// the same.
+// UntypedEdge is the type of edges without a type in their file. Neo4j's GraphML import uses the
+// same type.
 const UntypedEdge = "RELATED"
 
-// Source gives a graph to writers: each function passes on all nodes or edges, and ends with
-// the first error. Some writers go through it twice.
+// Source provides a graph to writers: each function passes on all nodes or edges, and ends at the
+// first error. Some writers iterate twice.
 type Source struct {
 	Nodes func(func(Node) error) error
 	Edges func(func(Edge) error) error

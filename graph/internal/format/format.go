@@ -30,8 +30,7 @@ const (
 	GraphML   Format = "graphml"
 )
 
-// extensions are the formats of files by the end of their names. A format in doubt depends
-// on the content.
+// extensions maps the ends of file names to formats. An ambiguous format depends on the content.
 var extensions = map[string]Format{
 	".ttl": Turtle, ".turtle": Turtle, ".n3": Turtle,
 	".nt": NTriples, ".ntriples": NTriples,
@@ -48,7 +47,7 @@ const inDoubt Format = ""
 const Known = "Turtle (.ttl), N-Triples (.nt), TriG (.trig), N-Quads (.nq), RDF/XML (.rdf, .owl), JSON-LD (.jsonld), " +
 	"JSON Lines (.jsonl), JSON (.json), CSV of Neo4j's import (.csv, .tsv), GraphML (.graphml), each also as .gz"
 
-// Parse returns the format that a person names.
+// Parse returns the format with a name that people use.
 func Parse(name string) (Format, error) {
 	name = strings.ToLower(name)
 	if f, ok := extensions["."+name]; ok && f != inDoubt {
@@ -65,7 +64,7 @@ func Parse(name string) (Format, error) {
 		"jsonl, json, csv, graphml", cutName(name))
 }
 
-// IsRDF reports whether a file of the format has triples.
+// IsRDF reports whether a file of the format contains triples.
 func (f Format) IsRDF() bool {
 	switch f {
 	case Turtle, NTriples, TriG, NQuads, RDFXML, JSONLD:
@@ -75,7 +74,7 @@ func (f Format) IsRDF() bool {
 	}
 }
 
-// IsKnownName reports whether a file of that name is expected to be a graph.
+// IsKnownName reports whether a file with that name is expected to be a graph.
 func IsKnownName(name string) bool {
 	_, ok := extensions[extension(name)]
 	return ok
@@ -86,7 +85,7 @@ func extension(name string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz"))
 }
 
-// Detect returns the format of a file by its name and its first bytes.
+// Detect returns the format of a file from its name and its first bytes.
 func Detect(name string, head []byte) (Format, error) {
 	if f, ok := extensions[extension(name)]; ok && f != inDoubt {
 		return f, nil
@@ -124,7 +123,7 @@ var (
 // startsWithIRI reports whether a text begins as N-Triples does.
 func startsWithIRI(head []byte) bool { return iri.Match(head) }
 
-// detectXML tells documents by their first element.
+// detectXML distinguishes documents by their first element.
 func detectXML(head []byte) (Format, error) {
 	root := regexp.MustCompile(`<([A-Za-z_][\w.-]*:)?(\w+)[\s>/]`).FindSubmatch(head)
 	switch {
@@ -140,7 +139,7 @@ func detectXML(head []byte) (Format, error) {
 	return "", errors.New("the XML document is neither GraphML nor RDF/XML: convert it to one of " + Known)
 }
 
-// detectJSON tells JSON-LD from JSON Lines and from a document.
+// detectJSON distinguishes JSON-LD, JSON Lines and a document.
 func detectJSON(head []byte) Format {
 	line, _, more := bytes.Cut(head, []byte("\n"))
 	switch {
@@ -155,8 +154,8 @@ func detectJSON(head []byte) Format {
 	return JSON
 }
 
-// Read reads a property graph from a file that Open has opened. The error names the line or
-// the element, and what to change.
+// Read reads a property graph from a file that Open has opened. The error names the line or the
+// element, and suggests a change.
 func Read(f Format, in io.Reader, o Options, sink Sink) error {
 	r := &reading{Options: o, sink: sink}
 	switch f {

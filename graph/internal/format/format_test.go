@@ -45,7 +45,7 @@ func each[T any](all []T, yield func(T) error) error {
 	return nil
 }
 
-// String is the graph as JSON Lines and notes.
+// String returns the graph as JSON Lines and notes.
 func (c *collected) String() string {
 	var out bytes.Buffer
 	if _, err := Write(JSONLines, &out, c.source()); err != nil {
@@ -67,7 +67,7 @@ func read(t *testing.T, f Format, text string) (*collected, error) {
 	return &c, err
 }
 
-// TestFilesAreRead reads the files of testdata and compares with what they hold.
+// TestFilesAreRead reads the files in testdata and compares them with their expected contents.
 func TestFilesAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(files) < 10 {
@@ -259,8 +259,8 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheSinkNameTheirPlace covers what a graph refuses, such as a second node with
-// the same identifier.
+// TestErrorsOfTheSinkNameTheirPlace covers what a graph refuses, such as a second node with the
+// same identifier.
 func TestErrorsOfTheSinkNameTheirPlace(t *testing.T) {
 	full := errors.New("full")
 	for f, text := range map[Format]string{
@@ -287,7 +287,7 @@ func TestFormatsAreDetected(t *testing.T) {
 		{"a.owl", "@prefix : <http://x/> .", Turtle, ""},
 		{"a.owl", "<?xml version='1.0'?>\n<Ontology xmlns='x'>", "", "OWL/XML"},
 		{"a.owl", "Prefix(:=<http://x/>)", "", "functional"},
-		{"a.xml", "<!-- <RDF> --><graphml>", RDFXML, ""}, // the document then says what it is
+		{"a.xml", "<!-- <RDF> --><graphml>", RDFXML, ""}, // the document then decides
 		{"a.xml", "<html><body>", "", "neither GraphML nor RDF/XML"},
 		{"a.json", `{"@context": {}, "@id": "x"}`, JSONLD, ""},
 		{"a.json", `{"nodes": [], "links": []}`, JSON, ""},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// addFiles adds the files of testdata whose names have one of the ends.
+// addFiles adds the files in testdata whose names have one of the endings.
 func addFiles(f *testing.F, ends ...string) {
 	f.Helper()
 	for _, end := range ends {
@@ -28,7 +28,7 @@ func addFiles(f *testing.F, ends ...string) {
 	}
 }
 
-// fuzzFormat reads texts of a format. A text that is read is written as JSON Lines, JSON and
+// fuzzFormat reads texts of a format. A graph that can be read is written as JSON Lines, JSON and
 // GraphML, and read again as the same graph.
 func fuzzFormat(f *testing.F, format Format) {
 	f.Helper()
@@ -104,7 +104,7 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// FuzzNesting reads texts of RDF, which must stay as they are.
+// FuzzNesting reads RDF texts, which must stay unchanged.
 func FuzzNesting(f *testing.F) {
 	for i, text := range []string{
 		`:a :b """x"y\"(""" , [ :c ( 1 ) ] # (`, `{"@id": "a", "b": ["\"{"]}`,
@@ -137,7 +137,7 @@ func FuzzRDFXMLDoctype(f *testing.F) {
 	})
 }
 
-// everything is a graph with each kind of value, and with names that formats use.
+// everything returns a graph with each kind of value, and with names that formats use.
 func everything() *collected {
 	return &collected{
 		nodes: []Node{

@@ -13,12 +13,12 @@ type graphML struct {
 	*reading
 	meter *meter
 	dec   *xml.Decoder
-	keys  map[string]*graphKey // by their identifiers
+	keys  map[string]*graphKey // by identifier
 
 	depth int
-	// open are the nodes and edges whose end has not been read, the outermost first.
+	// open are the nodes and edges that have not ended yet, outermost first.
 	open       []*element
-	undirected []bool // of the graphs that are open
+	undirected []bool // of the open graphs
 	key        *graphKey
 	data       *data
 }
@@ -42,7 +42,7 @@ type element struct {
 // data is the content of an element data or default.
 type data struct {
 	key    *graphKey
-	inside int // elements that are open in it
+	inside int // open elements in it
 	label  bool
 	text   strings.Builder
 }
@@ -232,7 +232,7 @@ func (g *graphML) end(name string) error {
 	return nil
 }
 
-// set sets a property. Data that is empty, and no text, is no value.
+// set sets a property. Empty data that is not text is not a value.
 func (e *element) set(d *data) error {
 	text := d.text.String()
 	if d.key.drawing {
@@ -286,7 +286,7 @@ func (g *graphML) emitNode(e *element) error {
 	switch {
 	case e.attrs["labels"] != "":
 		n.Labels = splitLabels(e.attrs["labels"])
-		delete(e.data, "labels") // says the same
+		delete(e.data, "labels") // redundant
 	case labelled:
 		var err error
 		if n.Labels, err = labelsOf(labels); err != nil {
@@ -314,7 +314,7 @@ func splitLabels(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ':' })
 }
 
-// labelsOf returns the labels that data holds: a text, or a list in JSON.
+// labelsOf returns the labels in data: a text, or a JSON list.
 func labelsOf(value any) ([]string, error) {
 	if text, ok := value.(string); ok {
 		if !strings.HasPrefix(text, "[") {
@@ -338,7 +338,7 @@ func (g *graphML) emitEdge(e *element) error {
 	}
 
 	if edge.Type != "" && e.data["label"] == edge.Type {
-		delete(e.data, "label") // says the same
+		delete(e.data, "label") // redundant
 	}
 	for _, key := range []string{"type", "label"} {
 		if text, ok := e.data[key].(string); ok && edge.Type == "" && text != "" {

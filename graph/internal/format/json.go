@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// readJSONLines reads one record a line, see object. Empty lines are skipped.
+// readJSONLines reads one record per line, see object. Empty lines are skipped.
 func (r *reading) readJSONLines(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxRecord)
@@ -23,7 +23,7 @@ func (r *reading) readJSONLines(in io.Reader) error {
 		if err == nil {
 			err = r.emit(o)
 		}
-		if broken := lines.Err(); broken != nil { // the line is not whole
+		if broken := lines.Err(); broken != nil { // the line is incomplete
 			err = broken
 		}
 		if err != nil {
@@ -51,7 +51,7 @@ type document struct {
 	multigraph bool
 }
 
-// lists are the keys of a document's lists, and how their elements are passed on.
+// lists are the keys of a document's lists, with the functions that pass on their elements.
 var lists = map[string]func(*reading, object) error{
 	"nodes":         (*reading).emitNode,
 	"links":         (*reading).emitEdge,
@@ -74,7 +74,7 @@ func (r *reading) readJSON(in io.Reader) error {
 	return nil
 }
 
-// explain says where a document is not valid.
+// explain adds the position of the error to an invalid document's error.
 func (d *document) explain(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -144,7 +144,7 @@ func (d *document) readList(name string, emit func(*reading, object) error) erro
 
 		o, err := parseObject(text)
 		if d.multigraph && name != "nodes" {
-			delete(o, "key") // tells parallel edges apart, and nothing more
+			delete(o, "key") // only distinguishes parallel edges
 		}
 		if err == nil {
 			err = emit(d.reading, o)
@@ -157,7 +157,7 @@ func (d *document) readList(name string, emit func(*reading, object) error) erro
 	return err
 }
 
-// readAttribute reads what is not a list of records.
+// readAttribute reads a member that is not a list of records.
 func (d *document) readAttribute(name string) error {
 	var value json.RawMessage
 	if err := d.dec.Decode(&value); err != nil {

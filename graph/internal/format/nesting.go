@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// maxNesting bounds the brackets of RDF within one another. Parsers take quadratic time for
+// maxNesting is the maximum nesting depth of brackets in RDF. Parsers take quadratic time for
 // them.
 const maxNesting = 1000
 
-// maxAttributes bounds the attributes of all open elements of RDF/XML. Each may declare a namespace,
-// and a parser looks through all of them for each name.
+// maxAttributes is the maximum number of attributes of all open RDF/XML elements. Each may declare
+// a namespace, and a parser searches all of them for each name.
 const maxAttributes = 1000
 
-// DocumentError says that a document of RDF is refused.
+// DocumentError reports that an RDF document is refused.
 type DocumentError struct {
 	Line   int
 	Reason error
 }
 
-// Error gives the line and the reason.
+// Error returns the line and the reason.
 func (e *DocumentError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Reason) }
 
 // Unwrap returns the reason.
@@ -34,8 +34,8 @@ var (
 		"declare fewer namespaces, and write properties as elements", maxAttributes)
 )
 
-// GuardRDF returns a reader of RDF that ends with an error where a parser would take quadratic
-// time, expand or fetch something, or miss the end of a document.
+// GuardRDF returns a reader of RDF that fails where a parser would take quadratic time, expand or
+// fetch something, or miss the end of a document.
 func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
 	if f == RDFXML {
 		var err error
@@ -50,9 +50,9 @@ func GuardRDF(f Format, in io.Reader) (io.Reader, error) {
 	return in, nil
 }
 
-// boundNesting returns a reader of a format of RDF that ends with an error where too many
-// brackets or elements are open. In RDF/XML, an end within an element is an error as well,
-// which the parser does not see.
+// boundNesting returns a reader of an RDF format that fails where too many brackets or elements
+// are open. In RDF/XML, the end of the document within an element also fails, since the parser
+// does not notice it.
 func boundNesting(f Format, in io.Reader) io.Reader {
 	switch f {
 	case Turtle, TriG:
@@ -66,8 +66,8 @@ func boundNesting(f Format, in io.Reader) io.Reader {
 	}
 }
 
-// nesting counts the brackets or elements that are open. It knows texts, IRIs and comments.
-// Where a document is not well-formed, it may count wrongly, and the parser says so.
+// nesting counts open brackets or elements. It recognises texts, IRIs and comments. Where a
+// document is malformed, it may count incorrectly, and the parser reports the error.
 type nesting struct {
 	in    io.Reader
 	scan  func(n *nesting, c byte)
@@ -77,17 +77,17 @@ type nesting struct {
 
 	inside  token
 	quote   byte
-	quotes  int    // that were read one after another
-	escaped bool   // the next byte is a part of a text or a name
+	quotes  int    // consecutive ones read so far
+	escaped bool   // the next byte is part of a text or a name
 	subset  bool   // a bracket of a document type is open
 	recent  []byte // the last bytes of a token of XML
 
-	attributes int   // of the tag that is read, and of all open elements
-	around     int   // those of the open elements alone
+	attributes int   // of the current tag and all open elements
+	around     int   // only those of the open elements
 	outside    []int // for each open element, those of the elements around it
 }
 
-// token is what a byte belongs to.
+// token is the kind of token to which a byte belongs.
 type token int
 
 const (
@@ -189,7 +189,7 @@ func scanTurtle(n *nesting, c byte) {
 	}
 }
 
-// scanBetween looks at a byte that is in no token yet.
+// scanBetween processes a byte outside tokens.
 func (n *nesting) scanBetween(c byte) {
 	switch c {
 	case '<':
@@ -205,7 +205,7 @@ func (n *nesting) scanBetween(c byte) {
 	}
 }
 
-// scanXML counts the elements that are open.
+// scanXML counts open elements.
 func scanXML(n *nesting, c byte) {
 	switch n.inside {
 	case noToken:
@@ -229,7 +229,7 @@ func scanXML(n *nesting, c byte) {
 	}
 }
 
-// scanTag looks at a byte between < and >.
+// scanTag processes a byte between < and >.
 func (n *nesting) scanTag(c byte) {
 	first := len(n.recent) == 0
 	n.remember(c)
@@ -275,7 +275,7 @@ func (n *nesting) remember(c byte) {
 	n.recent = append(n.recent, c)
 }
 
-// endsComment reports whether > ends what began with <! or <?.
+// endsComment reports whether > ends a token that began with <! or <?.
 func (n *nesting) endsComment() bool {
 	t := n.recent
 	switch {

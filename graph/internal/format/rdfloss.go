@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// NotInRDF returns what RDF cannot hold of a property graph, and which names it changes.
+// NotInRDF returns what RDF cannot represent in a property graph, and which names it changes.
 func NotInRDF(from Source) (notes []string, err error) {
 	ofEdges, nested, renamed := names{}, names{}, names{}
 	err = from.Nodes(func(n Node) error {
@@ -61,7 +61,7 @@ func NotInRDF(from Source) (notes []string, err error) {
 	return notes, nil
 }
 
-// names counts how often each name was found.
+// names counts occurrences by name.
 type names map[string]int
 
 // list returns the most frequent names.
@@ -81,15 +81,15 @@ func (n names) list() string {
 	return strings.Join(shown, ", ")
 }
 
-// isClassRenamed reports whether a label is not the name of its class: see class_name in
+// isClassRenamed reports whether a label differs from the name of its class: see class_name in
 // graph/engine/src/names.rs.
 func isClassRenamed(label string) bool {
 	first, _ := utf8.DecodeRuneInString(label)
 	return strings.ContainsAny(label, "_- ") || unicode.ToUpper(first) != first
 }
 
-// isShouted reports whether a type has no small letters: property_name in
-// graph/engine/src/names.rs then names its property otherwise.
+// isShouted reports whether a type has no lower-case letters: property_name in
+// graph/engine/src/names.rs then names its property differently.
 func isShouted(name string) bool {
 	return strings.ContainsFunc(name, unicode.IsUpper) && !strings.ContainsFunc(name, unicode.IsLower)
 }

@@ -15,10 +15,10 @@ import (
 
 // object is a node or an edge in JSON.
 //
-// The keys are those of Neo4j's export: a node has "type": "node", "labels" and
-// "properties"; an edge has "type": "relationship", "label", "start" and "end". And they
-// are those of plain files: a node has "labels" or "type", an edge "from" or "source",
-// "to" or "target", and "type". All other keys are properties.
+// The keys are those of Neo4j's export: a node has "type": "node", "labels" and "properties"; an
+// edge has "type": "relationship", "label", "start" and "end". The keys of plain files are
+// accepted, too: a node has "labels" or "type", an edge "from" or "source", "to" or "target", and
+// "type". All other keys are properties.
 type object map[string]any
 
 var (
@@ -62,8 +62,8 @@ func parseObject(text []byte) (object, error) {
 
 const exampleLine = `{"id": "a", "labels": ["Person"]} or {"from": "a", "to": "b", "type": "KNOWS"}`
 
-// isDeeper reports whether brackets are nested in more than so many levels. It looks at the
-// bytes only, so that a decoder is not asked to build the value first.
+// isDeeper reports whether brackets are nested deeper than the given levels. It only looks at the
+// bytes, so that no decoder has to build the value first.
 func isDeeper(text []byte, levels int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -85,7 +85,7 @@ func isDeeper(text []byte, levels int) bool {
 	return false
 }
 
-// convertNumbers makes the numbers of a JSON value int64 and float64.
+// convertNumbers converts the numbers in a JSON value to int64 and float64.
 func convertNumbers(value any) (any, error) {
 	switch v := value.(type) {
 	case json.Number:
@@ -171,7 +171,7 @@ func (r *reading) emitNode(o object) error {
 		return fmt.Errorf(`a node needs an "id" and an edge "from" and "to", as in %s`, exampleLine)
 	}
 
-	// Beside "labels", another "type" is a property.
+	// Besides "labels", an additional "type" is a property.
 	_, labelled := o["labels"]
 	n := Node{ID: id}
 	if labelled {
@@ -229,8 +229,8 @@ func (r *reading) emitEdge(o object) error {
 	return r.edge(e)
 }
 
-// takeID removes the first of the keys that is there and returns its value as an
-// identifier, empty if none is there. The nodes of an edge may be objects.
+// takeID removes the first existing key and returns its value as an identifier, or "" if none
+// exists. The nodes of an edge may be objects.
 func (o object) takeID(keys ...string) (string, error) {
 	for _, key := range keys {
 		value, ok := o[key]
@@ -280,7 +280,7 @@ func (o object) takeLabels(key string) ([]string, error) {
 	return nil, fmt.Errorf("the value of %q is neither a text nor a list of texts", key)
 }
 
-// takeProperties returns what is left: the object "properties", and all other keys.
+// takeProperties returns the rest: the object "properties", and all other keys.
 func (o object) takeProperties() (map[string]any, error) {
 	nested, ok := o["properties"].(map[string]any)
 	if ok {
@@ -297,7 +297,7 @@ func (o object) takeProperties() (map[string]any, error) {
 	return o, nil
 }
 
-// sortedNames returns the names of properties in order.
+// sortedNames returns the sorted names of properties.
 func sortedNames(properties map[string]any) []string {
 	return slices.Sorted(maps.Keys(properties))
 }

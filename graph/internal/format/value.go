@@ -8,7 +8,7 @@ import (
 )
 
 // appendValue appends the JSON of a property. A float64 has a point or an exponent, so that
-// readers take it for one.
+// readers recognise it.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:
@@ -54,7 +54,7 @@ func appendString(b []byte, text string) []byte {
 	var quoted strings.Builder
 	enc := json.NewEncoder(&quoted)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil { // no text fails
+	if err := enc.Encode(text); err != nil { // encoding a string never fails
 		return append(b, `""`...)
 	}
 	return append(b, strings.TrimSuffix(quoted.String(), "\n")...)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Write writes a property graph as JSON Lines, JSON or GraphML. It returns what the format
-// could not hold; JSON Lines and JSON hold everything. CSV needs two files: see [WriteCSV].
+// Write writes a property graph as JSON Lines, JSON or GraphML. It returns what the format could
+// not represent; JSON Lines and JSON represent everything. CSV needs two files: see [WriteCSV].
 func Write(f Format, out io.Writer, from Source) (notes []string, err error) {
 	w := &writing{out: bufio.NewWriterSize(out, 1<<16), from: from}
 	switch f {
@@ -28,11 +28,11 @@ func Write(f Format, out io.Writer, from Source) (notes []string, err error) {
 	return w.notes, w.out.Flush()
 }
 
-// writing is a file that is written.
+// writing is a file being written.
 type writing struct {
 	out   *bufio.Writer
 	from  Source
-	buf   []byte // the line that is made
+	buf   []byte // the current line
 	notes []string
 }
 
@@ -88,8 +88,8 @@ func (w *writing) writeJSONLines() error {
 	})
 }
 
-// writeJSON writes a document as networkx's node_link_data does. If the name of a property
-// is taken, all properties of the record are in its object "properties".
+// writeJSON writes a document as networkx's node_link_data does. If a property's name is taken,
+// all properties of the record go into its object "properties".
 func (w *writing) writeJSON() error {
 	w.append(`{"directed":true,"multigraph":true,"graph":{},"nodes":[`)
 	comma := ""
@@ -112,7 +112,7 @@ func (w *writing) writeJSON() error {
 
 	w.append(`],"edges":[`)
 	comma = ""
-	number := 0 // tells parallel edges apart
+	number := 0 // distinguishes parallel edges
 	err = w.from.Edges(func(e Edge) error {
 		if err := w.separate(&comma); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// WriteCSV writes two files in the form of Neo4j's import. It returns what they could not
-// hold: a property of several types and a map become texts, and an empty text is none.
+// WriteCSV writes two files in the format of Neo4j's import. It returns what they could not
+// represent: a property with several types and a map become texts, and an empty text is omitted.
 func WriteCSV(nodes, edges io.Writer, from Source) (notes []string, err error) {
 	w := &csvWriting{notes: map[string]bool{}}
 	if err := w.writeNodes(nodes, from); err != nil {
@@ -27,7 +27,7 @@ type csvWriting struct {
 	notes map[string]bool
 }
 
-// csvColumn is the type that all values of a property have.
+// csvColumn is the common type of a property's values.
 type csvColumn struct {
 	kind kind
 	list bool
@@ -121,7 +121,7 @@ func columnOf(value any) csvColumn {
 		}
 		of = k
 	}
-	if of == "" { // an empty field is no list
+	if of == "" { // an empty field is not a list
 		of = kindJSON
 	}
 
@@ -139,7 +139,7 @@ func headerOf(first, names []string, columns map[string]csvColumn) []string {
 	return first
 }
 
-// appendFields appends the properties of a record in the order of their names.
+// appendFields appends the properties of a record, ordered by name.
 func (w *csvWriting) appendFields(
 	row, names []string, columns map[string]csvColumn, properties map[string]any,
 ) []string {
@@ -169,7 +169,7 @@ func (w *csvWriting) appendFields(
 	return row
 }
 
-// fieldOf returns a value as text: a text as it is, anything else as JSON.
+// fieldOf returns a value as text: a text unchanged, anything else as JSON.
 func fieldOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text

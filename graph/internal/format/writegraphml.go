@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// writeGraphML writes what networkx, Gephi, yEd and Neo4j read. Keys come first, so it goes
-// through the graph twice. Lists and maps are JSON, as Neo4j writes lists.
+// writeGraphML writes a file that networkx, Gephi, yEd and Neo4j read. Keys come first, so it
+// iterates over the graph twice. Lists and maps are JSON, as Neo4j writes lists.
 func (w *writing) writeGraphML() error {
 	k, err := w.collectKeys()
 	if err != nil {
@@ -62,7 +62,7 @@ type keyOf struct {
 	kind          kind
 }
 
-// collectKeys goes through the graph for the names and types of its properties.
+// collectKeys iterates over the graph to find the names and types of its properties.
 func (w *writing) collectKeys() (keySet, error) {
 	keys := keySet{}
 	add := func(element string, properties map[string]any) {
@@ -116,7 +116,7 @@ func kindOf(value any) kind {
 	return kindJSON
 }
 
-// attributeTypes are the types of GraphML.
+// attributeTypes are GraphML's types.
 var attributeTypes = map[kind]string{
 	kindBool: "boolean", kindInt: "long", kindFloat: "double", kindString: "string", kindJSON: "string",
 }
@@ -136,7 +136,7 @@ func (w *writing) appendKeys(k keySet) {
 	}
 }
 
-// freeName renames the properties that readers take for labels.
+// freeName renames properties that readers would take for labels.
 func (w *writing) freeName(key keyOf) string {
 	if key.element == "node" && key.name == "labels" || key.element == "edge" && key.name == "label" {
 		name := key.name + "_"
@@ -166,7 +166,7 @@ func (w *writing) appendProperties(k keySet, element string, properties map[stri
 	}
 }
 
-// appendText appends escaped text. XML has no place for most control characters.
+// appendText appends escaped text. XML cannot represent most control characters.
 func (w *writing) appendText(text string) {
 	if strings.ContainsFunc(text, isControl) {
 		w.note("control characters in texts are replaced: XML has none")
@@ -181,7 +181,7 @@ func isControl(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
 }
 
-// joinLabels writes labels as Neo4j does, ":Person:User", or as JSON if one has a colon.
+// joinLabels writes labels as Neo4j does, ":Person:User", or as JSON if one contains a colon.
 func joinLabels(labels []string) string {
 	for _, label := range labels {
 		if strings.Contains(label, ":") || strings.HasPrefix(label, "[") {

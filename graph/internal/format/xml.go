@@ -14,7 +14,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// encodings are the encodings of XML documents besides UTF-8. ASCII is a part of Latin-1.
+// encodings are the supported encodings of XML documents besides UTF-8. ASCII is a subset of
+// Latin-1.
 var encodings = map[string]encoding.Encoding{
 	"us-ascii": charmap.ISO8859_1, "ascii": charmap.ISO8859_1, "iso-8859-1": charmap.ISO8859_1,
 	"iso-8859-15": charmap.ISO8859_15, "windows-1252": charmap.Windows1252,
@@ -34,8 +35,8 @@ func newXMLDecoder(in io.Reader) *xml.Decoder {
 	return dec
 }
 
-// The entities that a document may declare: abbreviations of IRIs, which editors of
-// ontologies write. None may use another, so that none can grow.
+// The entities that a document may declare: abbreviations of IRIs, which ontology editors write.
+// None may refer to another, so that none can grow.
 const (
 	maxEntities = 256
 	maxEntity   = 512 // bytes
@@ -46,8 +47,8 @@ var entity = lazyregexp.New(`^<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"]*)"|'([^'
 var errDoctype = errors.New("its DOCTYPE declares more than short entities without references: " +
 	"remove the DOCTYPE")
 
-// readDoctype returns the entities that a document type declares. It refuses one that a parser
-// could expand or fetch.
+// readDoctype returns the entities that a document type declares. It refuses a document type that
+// a parser could expand or fetch.
 func readDoctype(directive []byte, mayDeclare bool) (map[string]string, error) {
 	if !bytes.HasPrefix(directive, []byte("DOCTYPE")) {
 		return nil, errors.New("it has a declaration outside of its document type: remove it")
@@ -81,8 +82,8 @@ func readDoctype(directive []byte, mayDeclare bool) (map[string]string, error) {
 // maxProlog bounds the comments and the document type before the first element.
 const maxProlog = 1 << 20
 
-// checkRDFXML reads an RDF/XML document to its first element, refuses document types that
-// could expand, and returns a reader of the whole document.
+// checkRDFXML reads an RDF/XML document up to its first element, refuses document types that could
+// expand, and returns a reader of the whole document.
 func checkRDFXML(in io.Reader) (io.Reader, error) {
 	var read bytes.Buffer
 	dec := newXMLDecoder(io.TeeReader(io.LimitReader(in, maxProlog), &read))

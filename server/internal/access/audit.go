@@ -16,25 +16,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Audit is the log of what was done with which key. It has no secrets and no contents. It is
+// Audit is the log of what was done with which key. It contains no secrets and no contents. It is
 // safe for concurrent use.
 type Audit struct {
-	// Noted, if set, is called with each request within a connection: the first word of its action,
-	// such as "mcp", and its outcome.
+	// Noted, if set, is called for each request within a connection, with the first word of its
+	// action, such as "mcp", and its outcome.
 	Noted func(wire, outcome string)
-	// Grown, if set, is called with the size of the log after each entry, in bytes.
+	// Grown, if set, is called after each entry with the size of the log, in bytes.
 	Grown func(bytes int64)
 
 	mu    sync.Mutex
 	file  *os.File
-	isCut bool // the disk took a part of the last line
+	isCut bool // the last line was written only in part
 	// failures bound the lines for failed requests. Each key has its own bound, and all clients
-	// without a key have one together: so strangers do not hide what a key does.
+	// without a key share one: so strangers cannot hide what a key does.
 	failures map[string]*rate.Limiter
 	missed   int64
 }
 
-// failuresNoted bounds the lines per second for the failed requests of a key.
+// failuresNoted is the maximum number of lines per second for the failed requests of a key.
 const failuresNoted = 10
 
 // Entry is a line of the audit log.
@@ -50,16 +50,16 @@ type Entry struct {
 	Action string `json:"action"`
 	Object string `json:"object,omitempty"` // such as the ID of a run, or the name of a tool
 	Status int    `json:"status,omitempty"`
-	// Missed counts the failed requests before this one that are not in the log.
+	// Missed counts the failed requests before this one that were not logged.
 	Missed int64 `json:"missed,omitempty"`
-	// Outcome is that of a request within a connection: ok, or a word for why not.
+	// Outcome is the outcome of a request within a connection: ok, or a word for the failure.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// maxWord bounds what a client may choose in an entry, in bytes.
+// maxWord bounds each client-chosen part of an entry, in bytes.
 const maxWord = 200
 
-// Note writes an entry for a request within a connection of a key.
+// Note logs a request within a connection of a key.
 func (a *Audit) Note(k *Key, request, action, object, outcome string) error {
 	if a.Noted != nil {
 		wire, _, _ := strings.Cut(action, " ")
@@ -74,7 +74,7 @@ func (a *Audit) Note(k *Key, request, action, object, outcome string) error {
 // AuditFile is the name of the log in a data folder.
 const AuditFile = "audit.jsonl"
 
-// OpenAudit opens the log in a data folder, to add to it. Only the user can read it.
+// OpenAudit opens the log in a data folder for appending. Only the user can read it.
 func OpenAudit(dir string) (*Audit, error) {
 	path := filepath.Join(dir, AuditFile)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != 0 {
@@ -87,7 +87,7 @@ func OpenAudit(dir string) (*Audit, error) {
 	return &Audit{file: file, failures: map[string]*rate.Limiter{}}, nil
 }
 
-// sumFormat is the last member of a line, with which the line ends: the checksum of all before it.
+// sumFormat is the last member of a line and ends it: the checksum of everything before it.
 const sumFormat = `,"sum":"%08x"}`
 
 var (
@@ -95,13 +95,14 @@ var (
 	sumLength  = len(fmt.Sprintf(sumFormat, 0))
 )
 
-// seal adds its checksum to a line of JSON.
+// seal appends the checksum to a line of JSON.
 func seal(line []byte) []byte {
 	line = line[:len(line)-1] // the brace
 	return fmt.Appendf(line, sumFormat, crc32.Checksum(line, castagnoli))
 }
 
-// isWhole reports whether a line has its checksum. Lines of an earlier version have none.
+// isWhole reports whether a line has a checksum, and whether it is correct. Lines of an earlier
+// version have none.
 func isWhole(line []byte) (hasSum, is bool) {
 	at := len(line) - sumLength
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(`,"sum":"`)) {
@@ -110,15 +111,15 @@ func isWhole(line []byte) (hasSum, is bool) {
 	return true, bytes.Equal(seal(append(line[:at:at], '}')), line)
 }
 
-// isEntry reports whether a line has the members of an entry alone: one whose checksum has got
-// another name is no line of an earlier version.
+// isEntry reports whether a line contains only the members of an entry: a line with a misspelt
+// checksum member is not a line of an earlier version.
 func isEntry(line []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
 	return json.Valid(line) && decoder.Decode(&Entry{}) == nil
 }
 
-// Add writes an entry with the time of now, unless the key has too many failed requests.
+// Add writes an entry with the current time, unless the key has too many failed requests.
 func (a *Audit) Add(e Entry) error {
 	e.Time = time.Now().UTC()
 	a.mu.Lock()
@@ -136,7 +137,7 @@ func (a *Audit) Add(e Entry) error {
 	if a.isCut {
 		line = append([]byte{'\n'}, line...)
 	}
-	n, err := a.file.Write(line) // in one piece, beside other processes
+	n, err := a.file.Write(line) // in a single write, because other processes write, too
 	a.isCut = err != nil && (a.isCut || n > 0)
 	if err != nil || a.Grown == nil {
 		return err
@@ -148,8 +149,8 @@ func (a *Audit) Add(e Entry) error {
 	return err
 }
 
-// isNoted reports whether the log gets an entry, and sets how many it did not get before. The caller
-// holds mu.
+// isNoted reports whether an entry is logged, and sets the number of entries that were skipped
+// before it. The caller holds mu.
 func (a *Audit) isNoted(e *Entry) bool {
 	isStranger := e.KeyID == "" && e.Request != ""
 
@@ -157,7 +158,7 @@ func (a *Audit) isNoted(e *Entry) bool {
 		lines := a.failures[e.KeyID]
 		if lines == nil {
 			lines = rate.NewLimiter(failuresNoted, 10*failuresNoted)
-			a.failures[e.KeyID] = lines // there are as many as somebody has made keys
+			a.failures[e.KeyID] = lines // the number of keys bounds it
 		}
 		if !lines.Allow() {
 			a.missed++
@@ -168,7 +169,7 @@ func (a *Audit) isNoted(e *Entry) bool {
 	return true
 }
 
-// hasFailed reports whether a request was not done.
+// hasFailed reports whether a request failed.
 func (e *Entry) hasFailed() bool {
 	return e.Status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != "ok" && e.Outcome != "failed"
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// callerKey is where a context has the key of its request.
+// callerKey is the context key of a request's key.
 type callerKey struct{}
 
 // With returns a context with the key of its request.
@@ -20,19 +20,19 @@ func Caller(ctx context.Context) Key {
 	return k
 }
 
-// Door finds out who sends a request.
+// Door identifies the sender of a request.
 type Door struct {
 	Keys  *Keys
 	Meter *Meter
-	// Open lets requests without a key in, as [Local]. It is for servers that only their own
+	// Open admits requests without a key, as [Local]. It is for servers that only their own
 	// machine can reach.
 	Open bool
 }
 
-// Enter returns the key of a request, after it was counted. With the error that the key has sent too
-// many requests, it returns the key, too. It takes keys from the header Authorization alone, which a
-// browser sends for no page but the server's own: not as cookies or passwords, which it would also
-// send for links of others.
+// Enter returns the key of a request after counting the request. If the error is that the key has
+// sent too many requests, it returns the key as well. It accepts keys only in the header
+// Authorization, which a browser sends for no page but the server's own: not as cookies or
+// passwords, which a browser would also send for links of other pages.
 func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	secret, given := secretOf(r)
 	switch {
@@ -55,7 +55,7 @@ func (d *Door) Enter(r *http.Request) (k Key, err error) {
 	return k, err
 }
 
-// Again lets a further request of a connection in, whose key may have been revoked.
+// Again admits another request of a connection, since its key may have been revoked.
 func (d *Door) Again(ctx context.Context, id string) error {
 	k, err := d.Keys.ByID(ctx, id)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/damage"
 )
 
-// maxLine bounds a line of the log that is read, in bytes. Each entry has less.
+// maxLine bounds a line when reading the log, in bytes. Each entry is smaller.
 const maxLine = 64 << 10
 
-// CheckAudit looks for damage in the audit log of a data folder, which had at least so many bytes
-// when the last server ended. With a quarantine, it takes damaged lines out. It returns nil if all
-// lines are whole.
+// CheckAudit looks for damage in the audit log of a data folder, which had at least atLeast bytes
+// when the last server ended. With a quarantine, it moves damaged lines there. It returns nil if
+// all lines are whole.
 func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Finding, error) {
 	path := filepath.Join(dir, AuditFile)
 	file, err := os.Open(path)
@@ -62,7 +62,7 @@ func CheckAudit(dir string, atLeast int64, q *damage.Quarantine) (*damage.Findin
 	return found, err
 }
 
-// splitLines returns the lines that are whole, with their ends, and the others. Behind a line with a
+// splitLines returns the whole lines, with their ends, and the others. After a line with a
 // checksum, each line needs one.
 func splitLines(file io.Reader) (whole, bad [][]byte, size int64, err error) {
 	lines, hasSums := bufio.NewReaderSize(file, maxLine), false
@@ -97,7 +97,7 @@ func toStrings(lines [][]byte) (all []string) {
 	return all
 }
 
-// replaceFile writes a file anew. A crash leaves the old one.
+// replaceFile rewrites a file. A crash leaves the old one.
 func replaceFile(path string, data []byte) error {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

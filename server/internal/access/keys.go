@@ -1,5 +1,5 @@
 // Package access decides who may do what, and how much of it: keys with scopes, budgets and
-// limits. A key belongs to a tenant, and so does all that is made with it.
+// limits. A key belongs to a tenant, as does everything made with it.
 package access
 
 import (
@@ -26,14 +26,14 @@ type Scope string
 
 // The scopes.
 const (
-	Read    Scope = "read"    // look at runs, files, responses and spending
+	Read    Scope = "read"    // read runs, files, responses and spending
 	Run     Scope = "run"     // start and end runs, upload files, ask models
 	Approve Scope = "approve" // decide on calls that wait for a person
 	Metrics Scope = "metrics" // the metrics of the server, which are about all tenants
 	Admin   Scope = "admin"   // all of these, and the keys of all tenants
 )
 
-// Scopes are all scopes.
+// Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{Read, Run, Approve, Metrics, Admin} }
 
 // Key is a key without its secret.
@@ -50,7 +50,7 @@ type Key struct {
 // Local is the caller without a key on the server's own machine.
 var Local = Key{ID: "local", Name: "local", Tenant: "local", Scopes: []Scope{Admin}}
 
-// SetScopes sets the scopes by their names. Create refuses unknown ones.
+// SetScopes sets the scopes by name. Create refuses unknown ones.
 func (k *Key) SetScopes(names ...string) {
 	k.Scopes = nil
 	for _, name := range names {
@@ -61,7 +61,7 @@ func (k *Key) SetScopes(names ...string) {
 // IsAlone reports whether a tenant is the only one: without keys there are no others.
 func IsAlone(tenant string) bool { return tenant == Local.Tenant }
 
-// Share returns how many of some places a tenant may have. A quarter of them is for others.
+// Share returns how many of the places a tenant may have. A quarter is reserved for others.
 func Share(tenant string, places int) int {
 	if IsAlone(tenant) {
 		return places
@@ -74,21 +74,21 @@ func (k *Key) May(s Scope) bool {
 	return slices.Contains(k.Scopes, Admin) || slices.Contains(k.Scopes, s)
 }
 
-// prefix begins each key, so that scanners for leaked secrets can find it.
+// prefix begins each key, so that scanners can find leaked secrets.
 const prefix = "rlm_"
 
 // IsKey reports whether a text has the form of a key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// Keys are the keys of a server. It is safe for concurrent use, also by several processes.
+// Keys are the keys of a server. It is safe for concurrent use, even by several processes.
 type Keys struct{ db *sql.DB }
 
-// OpenKeys returns the keys of a database.
+// OpenKeys returns the keys in a database.
 func OpenKeys(db *sql.DB) *Keys { return &Keys{db} }
 
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// check refuses a key that makes no sense.
+// check refuses an invalid key.
 func (k *Key) check() error {
 	for _, name := range []string{k.Name, k.Tenant} {
 		if !validName.MatchString(name) {
@@ -111,8 +111,8 @@ func (k *Key) check() error {
 	return k.Limits.check()
 }
 
-// Create makes a key of a name, a tenant, scopes and limits, and returns its secret, which
-// nothing else has. An empty tenant is the name.
+// Create makes a key from a name, a tenant, scopes and limits, and returns its secret, which is
+// stored nowhere else. An empty tenant means the name.
 func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 	if k.Tenant == "" {
 		k.Tenant = k.Name
@@ -145,7 +145,7 @@ func (ks *Keys) Create(ctx context.Context, k Key) (Key, string, error) {
 
 const selectKeys = `SELECT id, name, tenant, scopes, limits, created, revoked FROM keys `
 
-// List returns all keys in the order in which they were made, revoked ones included.
+// List returns all keys in order of creation, including revoked ones.
 func (ks *Keys) List(ctx context.Context) ([]Key, error) {
 	return records.List(ctx, ks.db, scanKey, selectKeys+`ORDER BY created, id`)
 }
@@ -160,7 +160,7 @@ func scanKey(row records.Row) (k Key, err error) {
 	return k, errors.Join(json.Unmarshal([]byte(scopes), &k.Scopes), json.Unmarshal([]byte(limits), &k.Limits))
 }
 
-// Revoke ends the use of a key, by its name or its ID.
+// Revoke revokes a key, by its name or its ID.
 func (ks *Keys) Revoke(ctx context.Context, name string) error {
 	done, err := ks.db.ExecContext(ctx,
 		`UPDATE keys SET revoked = ? WHERE revoked = 0 AND (name = ? OR id = ?)`,
@@ -176,16 +176,16 @@ func (ks *Keys) Revoke(ctx context.Context, name string) error {
 	return nil
 }
 
-// Any reports whether there is a key in use.
+// Any reports whether a key is in use.
 func (ks *Keys) Any(ctx context.Context) (found bool, err error) {
 	err = ks.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM keys WHERE revoked = 0)`).Scan(&found)
 	return found, err
 }
 
-// Find returns the key of a secret. It asks the database each time, so that a key ends with
-// its revocation.
+// Find returns the key of a secret. It queries the database each time, so that a revocation takes
+// effect at once.
 func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
-	sum := sha256.Sum256([]byte(secret)) // an attacker who times the search learns nothing of it
+	sum := sha256.Sum256([]byte(secret)) // the timing of the search reveals nothing about it
 
 	k, err := scanKey(ks.db.QueryRowContext(ctx, selectKeys+`WHERE hash = ? AND revoked = 0`, sum[:]))
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -202,7 +202,7 @@ func (ks *Keys) Find(ctx context.Context, secret string) (Key, error) {
 	return k, err
 }
 
-// ByID returns the key with an ID that is in use.
+// ByID returns the key with the given ID, if it is in use.
 func (ks *Keys) ByID(ctx context.Context, id string) (Key, error) {
 	if id == Local.ID {
 		return Local, nil

@@ -21,20 +21,20 @@ import (
 
 // Limits bound the use of a key. A zero field is no bound.
 type Limits struct {
-	// USD bounds the money in a period, of which the current one counts, in UTC.
+	// USD bounds the spending in a period; the current one counts, in UTC.
 	USD    float64 `json:"usd,omitempty"`
 	Period Period  `json:"period,omitempty"`
-	// Requests bounds the requests in a minute.
+	// Requests is the maximum number of requests per minute.
 	Requests int `json:"requests_per_minute,omitempty"`
-	// Runs bounds the runs and direct answers at the same time, those in the queue included.
+	// Runs is the maximum number of concurrent runs and direct answers, including queued ones.
 	Runs int `json:"runs,omitempty"`
-	// Sessions bounds the sessions, those that rest included.
+	// Sessions is the maximum number of sessions, including resting ones.
 	Sessions int `json:"sessions,omitempty"`
 	// Files bounds the bytes of all files and sessions of the tenant.
 	Files int64 `json:"file_bytes,omitempty"`
 }
 
-// Period is the time for which a budget of money holds.
+// Period is the time for which a spending budget applies.
 type Period string
 
 // The periods.
@@ -55,7 +55,8 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// SetMoney sets the budget to a text such as "20/month", "5/day" or "100", which is for all time.
+// SetMoney sets the budget from a text such as "20/month", "5/day" or "100", which is for all
+// time.
 func (l *Limits) SetMoney(text string) error {
 	amount, word, has := strings.Cut(text, "/")
 	period := Total
@@ -72,7 +73,7 @@ func (l *Limits) SetMoney(text string) error {
 	return nil
 }
 
-// since returns the first day that counts now, as the table has it.
+// since returns the first day of the current period, in the format of the table.
 func (p Period) since(now time.Time) string {
 	switch now = now.UTC(); p {
 	case Day:
@@ -84,7 +85,7 @@ func (p Period) since(now time.Time) string {
 	return ""
 }
 
-// String is the budget for people.
+// money formats the budget for display.
 func (l *Limits) money() string { return fmt.Sprintf("$%g per %s", l.USD, l.Period) }
 
 // Meter counts the use of keys against their limits. It is safe for concurrent use.
@@ -92,20 +93,20 @@ type Meter struct {
 	db *sql.DB
 
 	mu   sync.Mutex
-	uses map[string]*use // by keys
+	uses map[string]*use // by key
 }
 
-// use is what a key uses now.
+// use is a key's current use.
 type use struct {
 	limit    int // of requests, for which the limiter was made
 	requests *rate.Limiter
 	runs     int
-	holds    int     // those of runs that have ended and are not charged included
+	holds    int     // including those of runs that have ended but are not charged
 	reserved float64 // money that is set aside
-	prepaid  float64 // money that is charged, and may come back
+	prepaid  float64 // money that is charged, and may be refunded
 }
 
-// NewMeter returns a meter that keeps spending in a database.
+// NewMeter returns a meter that stores spending in a database.
 func NewMeter(db *sql.DB) *Meter { return &Meter{db: db, uses: map[string]*use{}} }
 
 // use returns the use of a key. The caller holds the lock.
@@ -139,14 +140,14 @@ func (m *Meter) Admit(k *Key) error {
 	return nil
 }
 
-// Usage is what a key has spent on a day.
+// Usage is a key's spending on a day.
 type Usage struct {
 	Key string `json:"key" doc:"ID of the key, or local"`
 	Day string `json:"day" doc:"date in UTC, such as 2026-01-31"`
 	ledger.Spending
 }
 
-// Usage returns what the keys of a tenant have spent, the last day first.
+// Usage returns the spending of a tenant's keys, the last day first.
 func (m *Meter) Usage(ctx context.Context, tenant, since string) ([]Usage, error) {
 	all, err := records.List(ctx, m.db, scanUsage, `
 		SELECT key, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls FROM spending

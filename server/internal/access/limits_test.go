@@ -114,7 +114,7 @@ func TestMoneyIsSetAside(t *testing.T) {
 	}
 }
 
-// prepaid is an answer whose most was paid.
+// prepaid is an answer whose maximum cost was paid.
 type prepaid struct {
 	hold *Hold
 	paid *Prepaid

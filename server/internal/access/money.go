@@ -10,10 +10,10 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Hold is what a run or a direct answer of a key holds: its place among the runs of the key, and money
-// that is set aside for it.
+// Hold is what a key has reserved for a run or a direct answer: a place among the key's runs, and
+// money that is set aside.
 type Hold struct {
-	// USD is what it may spend, 0 for any amount.
+	// USD is the money that it may spend, 0 for any amount.
 	USD float64
 
 	meter       *Meter
@@ -22,13 +22,13 @@ type Hold struct {
 
 	// Guarded by the meter.
 	setAside   float64
-	prepaid    float64 // in place of it
+	prepaid    float64 // instead of setAside
 	hasPlace   bool
 	isReleased bool
 }
 
-// Begin counts a run of a key, and sets money aside for it: wants, or as much as is left. Release must
-// be called when the run has ended and is paid.
+// Begin counts a run of a key, and sets money aside for it: wants, or whatever is left. Call
+// Release when the run has ended and is paid for.
 func (m *Meter) Begin(ctx context.Context, k *Key, wants float64) (*Hold, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,12 +94,11 @@ func (h *Hold) Release() {
 	u.reserved -= h.setAside
 	u.prepaid -= h.prepaid
 	if u.holds == 0 {
-		u.reserved, u.prepaid = 0, 0 // without the errors of rounding
+		u.reserved, u.prepaid = 0, 0 // without rounding errors
 	}
 }
 
-// Owe ends a run whose cost cannot be recorded yet: so much of its money stays set aside until
-// Release.
+// Owe ends a run whose cost cannot be recorded yet: that amount stays set aside until Release.
 func (h *Hold) Owe(usd float64) {
 	h.meter.mu.Lock()
 	defer h.meter.mu.Unlock()
@@ -116,16 +115,15 @@ func (h *Hold) leavePlace() {
 	}
 }
 
-// Prepaid is a charge that a key has paid before the cost is known. If the process ends first, the
-// charge stays.
+// Prepaid is a charge before the cost is known. If the process ends first, the charge stays.
 type Prepaid struct {
 	db               *sql.DB
 	key, tenant, day string
 	charged          ledger.Spending
 }
 
-// Prepay charges a key with the most that something may cost. The charge takes the place of the money
-// that is set aside. After an error, nothing is charged.
+// Prepay charges a key with the maximum cost of a call. The charge replaces the money that is set
+// aside. After an error, nothing is charged.
 func (h *Hold) Prepay(ctx context.Context, most ledger.Spending) (*Prepaid, error) {
 	p := &Prepaid{h.meter.db, h.key, h.tenant, Day.since(time.Now()), most}
 
@@ -141,7 +139,7 @@ func (h *Hold) Prepay(ctx context.Context, most ledger.Spending) (*Prepaid, erro
 	return p, nil
 }
 
-// Settle corrects the charge, now that the cost is known.
+// Settle corrects the charge once the cost is known.
 func (p *Prepaid) Settle(ctx context.Context, cost ledger.Spending) error {
 	rest := Subtract(cost, p.charged)
 	if rest == (ledger.Spending{}) {
@@ -151,7 +149,7 @@ func (p *Prepaid) Settle(ctx context.Context, cost ledger.Spending) error {
 	return charge(ctx, p.db, p.key, p.tenant, p.day, rest)
 }
 
-// Subtract returns what a is more than b.
+// Subtract returns a minus b.
 func Subtract(a, b ledger.Spending) ledger.Spending {
 	return ledger.Spending{
 		Calls: a.Calls - b.Calls, InputTokens: a.InputTokens - b.InputTokens,
@@ -170,8 +168,8 @@ func Charge(ctx context.Context, db Execer, key, tenant string, s ledger.Spendin
 	return charge(ctx, db, key, tenant, Day.since(time.Now()), s)
 }
 
-// charge adds to the spending of a key on a day. What was prepaid is taken back again: so amounts are
-// rounded to a millionth of a millionth of a dollar.
+// charge adds to the spending of a key on a day. Prepaid amounts are subtracted again, so amounts
+// are rounded to a millionth of a millionth of a dollar.
 func charge(ctx context.Context, db Execer, key, tenant, day string, s ledger.Spending) error {
 	_, err := db.ExecContext(ctx, `
 		INSERT INTO spending (key, tenant, day, calls, input_tokens, output_tokens, usd, unpriced, tool_calls)

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 )
 
-// maxContexts bounds the contexts of one request.
+// maxContexts is the maximum number of contexts in one request.
 const maxContexts = 1000
 
 // contextParams is a context: exactly one of Path, Paths, Text and Value is set.
@@ -61,7 +61,7 @@ func (s *server) makeContexts(list []contextParams) ([]rlm.Context, error) {
 	return all, nil
 }
 
-// keptContexts returns contexts for a session with a name, which keeps them.
+// keptContexts returns contexts for a named session, which stores them.
 func keptContexts(list []contextParams) (all []KeptContext, err error) {
 	if len(list) > maxContexts {
 		return nil, invalid("%d contexts are more than %d", len(list), maxContexts)

@@ -1,4 +1,4 @@
-// Package connect is the Go half of the session protocol: a program in any language holds
+// Package connect is the Go half of the session protocol: a program in any language controls
 // sessions over a stream. docs/reference/session-protocol.md describes the methods.
 package connect
 
@@ -20,51 +20,52 @@ import (
 // Protocol is the version of the protocol.
 const Protocol = 1
 
-// maxSessions bounds the open sessions of a client.
+// maxSessions is the maximum number of open sessions of a client.
 const maxSessions = 1000
 
-// Options say what a client may have.
+// Options configure what a client may do.
 type Options struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Limits are the limits of a session that names none. MayRaise lets it name larger ones.
+	// Limits apply to a session that sets none. MayRaise lets a session set higher ones.
 	Limits   tiers.Limits
 	MayRaise bool
-	// Policy is the most that a session may have.
+	// Policy is the widest policy that a session may have.
 	Policy rlm.Policy
 	// Deterministic makes all sessions deterministic.
 	Deterministic bool
-	// Files lets the client name files and folders of this host: contexts, snapshots, and where
-	// files of snippets go.
+	// Files lets the client name files and folders of this host: contexts, snapshots, and
+	// destinations for files of snippets.
 	Files bool
-	// Inputs say how contexts from files are read.
+	// Inputs configure how contexts are read from files.
 	Inputs inputs.Options
-	// Admit, if set, is asked before each request. Its error is the answer.
+	// Admit, if set, is called before each request. Its error is the answer.
 	Admit func(ctx context.Context) error
-	// Reserve, if set, is asked before a session opens. Release is called when it has ended.
+	// Reserve, if set, is called before a session opens. Its release is called when the session
+	// has ended.
 	Reserve func() (release func(), err error)
-	// Keeper, if set, keeps sessions with a name.
+	// Keeper, if set, keeps named sessions.
 	Keeper Keeper
 	// Note, if set, is called at the end of each request with its method, the session that it
 	// names, and its outcome: ok, or the kind of its error.
 	Note func(method, session, outcome string)
-	// Labels name the client: see rlm.SessionConfig.
+	// Labels identify the client: see rlm.SessionConfig.
 	Labels map[string]string
-	// MaxHeld bounds the memory of the requests under way, in bytes; 0 is the bound of package
+	// MaxHeld bounds the memory of active requests, in bytes; 0 means the bound of package
 	// jsonrpc. Hold, if set, counts it together with that of other connections.
 	MaxHeld int
 	Hold    func(n int) error
 	Log     *slog.Logger
 }
 
-// Keeper keeps sessions with a name beyond a connection.
+// Keeper keeps named sessions beyond a connection.
 type Keeper interface {
-	// Hold opens the session of a name for this connection alone. The session has the functions
-	// until Release. Notes say what snippets do not see as it is, and what is lost.
+	// Hold opens a named session exclusively for this connection. The session has the functions
+	// until Release. The notes describe contexts that snippets see in a changed form, and losses.
 	Hold(ctx context.Context, r *KeptRequest) (_ Kept, notes []string, err error)
 }
 
-// KeptRequest asks for a session with a name.
+// KeptRequest requests a named session.
 type KeptRequest struct {
 	Name          string
 	Contexts      []KeptContext
@@ -75,20 +76,20 @@ type KeptRequest struct {
 	Out           bool
 }
 
-// KeptContext is a context of a session with a name: a text, or the JSON of a value.
+// KeptContext is a context of a named session: a text, or the JSON of a value.
 type KeptContext struct {
 	Name    string
 	Text    string
 	IsValue bool
 }
 
-// Kept is a session with a name, which a connection holds.
+// Kept is a named session that a connection holds.
 type Kept interface {
 	// Enter begins a request of the connection, until leave is called.
 	Enter(ctx context.Context) (_ context.Context, session *rlm.Session, leave func(), err error)
 	// Add adds contexts, between Enter and leave.
 	Add(ctx context.Context, contexts []KeptContext) error
-	// Release lets other requests have the session.
+	// Release lets other requests use the session.
 	Release() error
 }
 
@@ -105,8 +106,8 @@ type server struct {
 	sessions map[string]*entry
 }
 
-// Serve answers a client until the stream ends, and closes its sessions. To end it earlier,
-// close the stream.
+// Serve answers a client until the stream ends, then closes its sessions. To end it earlier, close
+// the stream.
 func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer, o Options) error {
 	s := &server{engine: engine, options: o, sessions: map[string]*entry{}}
 	s.conn = jsonrpc.New(in, out, s, o.Log)
@@ -118,13 +119,13 @@ func Serve(ctx context.Context, engine *rlm.Engine, in io.Reader, out io.Writer,
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.sessions { // no request is under way any more
+	for _, e := range s.sessions { // no request is active any more
 		err = errors.Join(err, e.close())
 	}
 	return err
 }
 
-// Notice implements jsonrpc.Handler. A client sends no notifications besides $/cancel.
+// Notice implements jsonrpc.Handler. The only notification from a client is $/cancel.
 func (s *server) Notice(method string, _ jsonrpc.Raw) error {
 	return fmt.Errorf("unknown notification %q", method)
 }

@@ -42,7 +42,7 @@ var testOptions = Options{
 	Limits: tiers.Limits{Wall: 20 * time.Second, Output: 20_000},
 }
 
-// serve serves a client until the test ends, and returns the client's end.
+// serve serves a client until the test ends, and returns the client's end of the connection.
 func serve(t *testing.T, o Options) net.Conn {
 	t.Helper()
 	engine, err := sharedEngine()
@@ -132,7 +132,7 @@ func decode(t *testing.T, text string) (value any) {
 	return value
 }
 
-// matches reports whether got has what want has.
+// matches reports whether got contains everything in want.
 func matches(t *testing.T, want, got any) bool {
 	t.Helper()
 	if want == "*" {
@@ -179,7 +179,7 @@ func call(t *testing.T, c *jsonrpc.Conn, method string, params, result any) {
 	}
 }
 
-// nothing answers no request.
+// nothing answers no requests.
 type nothing struct{}
 
 func (nothing) Begin(context.Context, string, jsonrpc.Raw) (jsonrpc.Answer, error) {
@@ -242,7 +242,7 @@ func TestStateAndFilesCross(t *testing.T) {
 	}
 }
 
-// TestADeletionThatDoesNotEndIsAnError, and what it lost is said with the next result.
+// TestADeletionThatDoesNotEndIsAnError, and the next result reports the loss.
 func TestADeletionThatDoesNotEndIsAnError(t *testing.T) {
 	engine, err := sharedEngine()
 	if err != nil {
@@ -305,7 +305,7 @@ func TestAnOutputIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-// BenchmarkRun is the time of a snippet in a live session, with the protocol around it.
+// BenchmarkRun measures a snippet in a live session, including the protocol.
 func BenchmarkRun(b *testing.B) {
 	engine, err := sharedEngine()
 	if err != nil {
@@ -337,7 +337,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestListsAreDecodedUpToABound: a list of a hundred million bytes is refused after its first elements.
+// TestListsAreDecodedUpToABound checks that a list of a hundred million bytes is refused after its
+// first elements.
 func TestListsAreDecodedUpToABound(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts":[` + strings.Repeat("{},", maxList) + `{}]}`:      "a list has more than 10000 elements",

@@ -14,7 +14,7 @@ import (
 
 // details are the data of an error.
 type details struct {
-	// Kind names the error for programs.
+	// Kind identifies the error for programs.
 	Kind     string           `json:"kind"`
 	Refusals []router.Refusal `json:"refusals,omitempty"`
 	Effects  tiers.Effects    `json:"effects,omitempty"`
@@ -34,12 +34,12 @@ const (
 	kindFailed         = "failed"
 )
 
-// invalid returns an error of parameters.
+// invalid returns an error for invalid parameters.
 func invalid(format string, args ...any) error {
 	return jsonrpc.NewError(jsonrpc.CodeInvalidParams, details{Kind: kindInvalid}, format, args...)
 }
 
-// describeError returns an error as it crosses the connection, nil for none.
+// describeError converts an error to its form on the wire, nil for none.
 func describeError(err error) error {
 	var known *jsonrpc.Error
 	if err == nil || errors.As(err, &known) {
@@ -77,7 +77,7 @@ func describeError(err error) error {
 	return jsonrpc.NewError(jsonrpc.CodeServer, d, "%v", err)
 }
 
-// kindOf returns the kind of an error of the server.
+// kindOf returns the kind of a server error.
 func kindOf(e *problem.Error) string {
 	switch e.Status {
 	case http.StatusNotFound:

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxFunctions bounds the functions of one request.
+// maxFunctions is the maximum number of functions in one request.
 const maxFunctions = 1000
 
 type functionParams struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 )
 
-// maxList bounds what is decoded of a list, and of variables by their names: an element such as "{}"
+// maxList bounds the decoded elements of a list, or of a map of variables: an element such as "{}"
 // takes far more memory than its text. Each method has a tighter bound, with a clearer error.
 const maxList = 10_000
 
@@ -20,7 +20,7 @@ type list[T any] []T
 func (l *list[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	*l = nil
 	if kind := from.PeekKind(); kind != '[' {
-		return strict.UnmarshalDecode(from, (*[]T)(l)) // which is null, or has the wrong type
+		return strict.UnmarshalDecode(from, (*[]T)(l)) // null, or of the wrong type
 	}
 
 	_, err := from.ReadToken()
@@ -38,7 +38,7 @@ func (l *list[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	return err
 }
 
-// variables are values by the names of variables.
+// variables maps the names of variables to values.
 type variables map[string]jsonrpc.Raw
 
 // UnmarshalJSONFrom implements [strict.UnmarshalerFrom].

@@ -13,7 +13,7 @@ type method struct {
 	params, result reflect.Type
 }
 
-// methods are all methods that a client can call, by their names.
+// methods are all methods that a client can call, by name.
 var methods map[string]method
 
 func init() { //nolint:gochecknoinits // the functions of the table use the table
@@ -50,7 +50,7 @@ func makeMethod[P, R any](
 	return method{decode, reflect.TypeFor[P](), reflect.TypeFor[R]()}
 }
 
-// inOrder makes a method that is short, and done before the next message is read.
+// inOrder makes a short method that completes before the next message is read.
 func inOrder[P, R any](f func(*server, context.Context, *P) (*R, error)) method {
 	return makeMethod(func(s *server, ctx context.Context, p *P) (func() (*R, error), error) {
 		result, err := f(s, ctx, p)
@@ -65,7 +65,7 @@ func ofServer[P, R any](f func(*server, context.Context, *P) (*R, error)) method
 	})
 }
 
-// ofSession makes a method that has the session to itself until its answer.
+// ofSession makes a method that has exclusive use of the session until its answer.
 func ofSession[P interface{ id() string }, R any](
 	f func(*server, context.Context, *entry, P) (*R, error),
 ) method {

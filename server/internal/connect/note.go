@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/jsonrpc"
 )
 
-// note says how a request ended.
+// note reports how a request ended.
 func (s *server) note(method string, params jsonrpc.Raw, err error) {
 	if s.options.Note == nil {
 		return
@@ -18,7 +18,7 @@ func (s *server) note(method string, params jsonrpc.Raw, err error) {
 	s.options.Note(method, sessionIn(params), outcomeOf(err))
 }
 
-// outcomeOf returns ok, or the kind of an error as it crosses the connection.
+// outcomeOf returns ok, or the kind of an error on the wire.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "ok"
@@ -32,7 +32,7 @@ func outcomeOf(err error) string {
 	return kindInvalid // it was refused before a session was asked
 }
 
-// sessionIn returns the session that parameters name, or the name that a new one gets; empty for
+// sessionIn returns the session that parameters name, or the name for a new one; "" if there is
 // none.
 func sessionIn(params jsonrpc.Raw) string {
 	if params.Kind() != '{' {

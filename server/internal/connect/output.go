@@ -2,8 +2,7 @@ package connect
 
 import "unicode/utf8"
 
-// output sends what a snippet writes. It keeps the beginning of a character until the rest of
-// it is there.
+// output sends a snippet's output. It keeps an incomplete character until the rest arrives.
 type output struct {
 	server  *server
 	session string
@@ -30,9 +29,9 @@ func (o *output) Write(data []byte) (int, error) {
 	return len(data), o.send(text[:whole])
 }
 
-// flush sends bytes that never became a character.
+// flush sends bytes that never formed a character.
 func (o *output) flush() {
-	_ = o.send(o.held) // the client has gone, which the connection notices
+	_ = o.send(o.held) // if the client has gone, the connection notices
 	o.held = nil
 }
 
@@ -43,7 +42,7 @@ func (o *output) send(text []byte) error {
 	return o.server.conn.Notify("session/output", outputParams{o.session, o.stream, string(text)})
 }
 
-// countCut returns the number of bytes at the end that are the beginning of a character.
+// countCut returns the number of bytes in an incomplete character at the end.
 func countCut(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the schema of the protocol")
 
-// schemaFile has the types of all messages, for the authors of clients.
+// schemaFile contains the types of all messages, for the authors of clients.
 const schemaFile = "../../../docs/generated/session-protocol.schema.json"
 
 // ofServerSide are the methods that the server calls.

@@ -16,23 +16,23 @@ import (
 type entry struct {
 	id      string
 	session *rlm.Session
-	kept    Kept   // nil for a session without a name
-	release func() // gives its place back, nil for none
+	kept    Kept   // nil for an unnamed session
+	release func() // frees its place, nil for none
 
-	using sync.Mutex  // held by the request that runs
-	lost  *tiers.Loss // of a request whose result could not say it; guarded by using
+	using sync.Mutex  // held by the active request
+	lost  *tiers.Loss // of a request without a result to report it; guarded by using
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // of that request, nil for none
 }
 
-// errInterrupted ends a request that session/interrupt or session/close has stopped.
+// errInterrupted ends a request that session/interrupt or session/close stopped.
 var errInterrupted = errors.New("interrupted")
 
 // entryKey is the key of the entry in the context of its requests.
 type entryKey struct{}
 
-// claim gives the session to a request, until leave is called.
+// claim gives the session to a request until leave is called.
 func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if !e.using.TryLock() {
 		return nil, nil, rlm.ErrInUse
@@ -46,8 +46,8 @@ func (e *entry) claim(ctx context.Context) (_ context.Context, leave func(), err
 	}, nil
 }
 
-// enter lets the request that has claimed the session use it, until leave is called. The keeper of
-// the session may have to wake it.
+// enter lets the request that claimed the session use it until leave is called. The session's
+// keeper may have to wake it.
 func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if e.kept == nil {
 		return ctx, func() {}, nil
@@ -57,7 +57,7 @@ func (e *entry) enter(ctx context.Context) (_ context.Context, leave func(), err
 	return ctx, leave, err
 }
 
-// close ends the session, or the hold on it. No request is under way.
+// close ends the session, or the hold on it. No request is active.
 func (e *entry) close() error {
 	if e.kept != nil {
 		return e.kept.Release()
@@ -75,7 +75,7 @@ func (e *entry) setCancel(cancel context.CancelCauseFunc) {
 	e.cancel = cancel
 }
 
-// stop interrupts the request that runs, if there is one.
+// stop interrupts the active request, if any.
 func (e *entry) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +84,7 @@ func (e *entry) stop() {
 	}
 }
 
-// adopt gives an entry its ID. After an error, it is closed.
+// adopt gives an entry its ID. If it fails, the entry is closed.
 func (s *server) adopt(e *entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *server) adopt(e *entry) (string, error) {
 	return e.id, nil
 }
 
-// openOne opens a session without a name, within the bounds of the client.
+// openOne opens an unnamed session, within the client's bounds.
 func (s *server) openOne(open func() (*rlm.Session, error)) (*entry, error) {
 	e := &entry{}
 	var err error
@@ -160,7 +160,7 @@ func (s *server) open(ctx context.Context, p *openParams) (*openResult, error) {
 	return &openResult{id, notes}, err
 }
 
-// hold opens a session with a name.
+// hold opens a named session.
 func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
 	if s.options.Keeper == nil {
 		return nil, invalid("this connection keeps no sessions: omit the name, or connect to rlm serve")
@@ -185,7 +185,7 @@ func (s *server) hold(ctx context.Context, p *openParams) (*openResult, error) {
 	return &openResult{id, notes}, err
 }
 
-// configure checks what a client asks for.
+// configure checks a client's request for a session.
 func (s *server) configure(p *openParams) (cfg rlm.SessionConfig, err error) {
 	cfg.Deterministic, cfg.Out = s.options.Deterministic || p.Deterministic, p.Out
 	cfg.Labels = s.options.Labels
@@ -208,7 +208,7 @@ func (s *server) configure(p *openParams) (cfg rlm.SessionConfig, err error) {
 	return cfg, nil
 }
 
-// close ends a session, and what it runs.
+// close ends a session and whatever it is running.
 func (s *server) close(_ context.Context, p *ofOne) (func() (*none, error), error) {
 	e, err := s.find(p.Session)
 	if err != nil {
@@ -256,7 +256,7 @@ type addParams struct {
 	Functions list[functionParams] `json:"functions,omitempty"`
 }
 
-// add adds functions and contexts for the next snippets.
+// add adds functions and contexts for later snippets.
 func (s *server) add(ctx context.Context, e *entry, p addParams) (*none, error) {
 	contexts, err := s.makeContexts(p.Contexts)
 	if err != nil {

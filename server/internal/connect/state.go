@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxState bounds a snapshot that is part of a message, in bytes.
+// maxState is the maximum size of a snapshot in a message, in bytes.
 const maxState = 45 << 20
 
 type (
@@ -122,7 +122,7 @@ type (
 	}
 )
 
-// files copies what snippets have written below /out. In a session without /out, it fails.
+// files copies files that snippets wrote below /out. In a session without /out, it fails.
 func (s *server) files(ctx context.Context, e *entry, p filesParams) (_ *filesResult, err error) {
 	dir, inline := p.Dir, 0
 	switch {

@@ -19,12 +19,12 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// owners are the folders of contents, with the table of their owners.
+// owners are the folders of contents, with the tables of their owners.
 var owners = []struct{ folder, table, what string }{
 	{"files", "files", "uploaded file"}, {"runs", "runs", "run"}, {"sessions", "sessions", "session"},
 }
 
-// Missing lists the contents whose file is missing or has another size, without reading any.
+// Missing lists contents with a missing file or one of the wrong size, without reading any.
 func (c *Contents) Missing(ctx context.Context) (all []*DamageError, err error) {
 	rows, err := records.Contents(ctx, c.db, "")
 	if err != nil {
@@ -47,9 +47,9 @@ func (c *Contents) Missing(ctx context.Context) (all []*DamageError, err error) 
 	return all, nil
 }
 
-// Check reads all contents and compares them with their digests, or, if it is not deep, compares
-// only their sizes. With a quarantine, it repairs: what is damaged goes there, and the database knows
-// that it is lost. A file whose row is lost is taken as it is.
+// Check reads all contents and compares them with their digests or, unless it is deep, only
+// compares their sizes. With a quarantine, it repairs: damaged contents are moved there, and the
+// database records the loss. A file with a lost row is accepted as it is.
 func (c *Contents) Check(ctx context.Context, isDeep bool, q *damage.Quarantine) (*damage.Report, error) {
 	k := &checker{Contents: c, ctx: ctx, isDeep: isDeep, q: q, report: &damage.Report{}}
 	rows, err := records.Contents(ctx, c.db, "")
@@ -118,7 +118,7 @@ func (k *checker) look(row *records.ContentRow) error {
 	return k.reportDamaged(row, damaged)
 }
 
-// isState reports whether a content is a state of a session, which has a checksum of its own.
+// isState reports whether a content is the state of a session, which has its own checksum.
 func isState(name string) bool {
 	return strings.HasPrefix(name, "sessions/") && !strings.Contains(name, "/contexts/")
 }
@@ -133,7 +133,7 @@ func (k *checker) isWholeState(name string) bool {
 	return err == nil
 }
 
-// takeNewer reports a state that is whole, but another one than its row says: the row is older.
+// takeNewer reports a state that is whole but differs from its row: the row is older.
 func (k *checker) takeNewer(row *records.ContentRow) error {
 	f := damage.Finding{What: row.Path, Problem: "it is whole, and another one than its record says"}
 	if k.q != nil {
@@ -158,7 +158,7 @@ func (k *checker) takeNewer(row *records.ContentRow) error {
 	return nil
 }
 
-// reportDamaged reports a damaged content, and takes it out of its place.
+// reportDamaged reports a damaged content and moves it aside.
 func (k *checker) reportDamaged(row *records.ContentRow, damaged *DamageError) error {
 	loss := lossOf(row)
 	f := damage.Finding{What: row.Path, Problem: damaged.Problem, Lost: loss.what}
@@ -178,13 +178,13 @@ func (k *checker) reportDamaged(row *records.ContentRow, damaged *DamageError) e
 	return records.Within(k.ctx, k.db, func(tx *sql.Tx) error { return loss.write(k.ctx, tx) })
 }
 
-// loss is what a damaged content costs, and what a repair writes to the database.
+// loss describes what is lost with a damaged content, and what a repair writes to the database.
 type loss struct {
 	what, then string
 	statement  string // empty for none
 	args       []any
-	path       string // of the row that goes, empty if it stays: its content can be sent again
-	lost       string // what requests ask for, empty for nothing
+	path       string // of the row to remove, empty to keep it: its content can be sent again
+	lost       string // the name that requests use, empty for none
 }
 
 const (
@@ -196,10 +196,10 @@ const (
 		'$.bytes', '$.variables') WHERE id = ?1`
 )
 
-// lossOf decides by the path of a content.
+// lossOf determines the loss from the path of a content.
 func lossOf(row *records.ContentRow) loss {
 	parts := strings.Split(row.Path, "/")
-	if len(parts) < 2 { // of a row that was damaged
+	if len(parts) < 2 { // of a damaged row
 		return loss{what: "a content without a place", path: row.Path}
 	}
 	id, bytes := parts[1], max(row.Bytes, 0)
@@ -231,7 +231,7 @@ func (l *loss) write(ctx context.Context, tx *sql.Tx) (err error) {
 	return err
 }
 
-// findUnknown finds files without a row, and owners whose record is lost.
+// findUnknown finds files without a row, and owners with a lost record.
 func (k *checker) findUnknown(known map[string]bool) error {
 	for _, o := range owners {
 		folders, err := os.ReadDir(filepath.Join(k.dir, o.folder))
@@ -258,7 +258,7 @@ func (k *checker) findUnknown(known map[string]bool) error {
 	return nil
 }
 
-// takeOrphan reports what has no owner any more.
+// takeOrphan reports and moves aside data without an owner.
 func (k *checker) takeOrphan(name, what string) error {
 	f := damage.Finding{What: name, Problem: "its record is missing", Lost: "the " + what}
 	if k.q != nil {
@@ -278,7 +278,7 @@ func (k *checker) takeOrphan(name, what string) error {
 	return nil
 }
 
-// adopt reports files of an owner without a row. A repair takes them as they are.
+// adopt reports files of an owner without a row. A repair accepts them as they are.
 func (k *checker) adopt(name string, known map[string]bool) error {
 	root := k.file(name)
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -297,7 +297,7 @@ func (k *checker) adopt(name string, known map[string]bool) error {
 			"files/*", "runs/*/contexts/*", "runs/*/" + records.EventsFile,
 			"sessions/*/state", "sessions/*/contexts/*", "sessions/*/snapshots/snap_*",
 		}, func(pattern string) bool {
-			is, _ := path.Match(pattern, content) // a good pattern
+			is, _ := path.Match(pattern, content) // the pattern is valid
 			return is
 		})
 		if !isOurs {

@@ -1,10 +1,10 @@
-// Package contents keeps what is too large for the database of a server: uploaded files, contexts,
-// and the states of sessions. Each is a file of the data folder, and a row of the database has its
-// SHA-256. So a content that is damaged or missing is noticed when it is read.
+// Package contents stores what is too large for the database of a server: uploaded files,
+// contexts, and the states of sessions. Each is a file of the data folder, and its database row
+// records the SHA-256, so damaged or missing contents are noticed when they are read.
 //
-// A content becomes one together with the rows that need it. Before, it is [Incoming], in a folder of
-// its own; what is deleted leaves through another such folder. So every file in its place has been
-// confirmed, and nothing is ever deleted because its row is missing.
+// A content takes effect together with the rows that need it. Until then, it is [Incoming], in a
+// separate folder; deleted contents leave through another such folder. So every file in its final
+// place has been confirmed, and nothing is ever deleted because its row is missing.
 package contents
 
 import (
@@ -27,36 +27,36 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// The folders of contents on their way.
+// The folders of contents in transit.
 const (
 	incomingFolder = "incoming" // see [Incoming]
 	outgoingFolder = "outgoing" // what is being deleted
 )
 
-// Contents are those of a data folder. Paths are below it, with slashes. It is safe for concurrent
-// use.
+// Contents are the contents of a data folder. Paths are relative to it, with slashes. It is safe
+// for concurrent use.
 type Contents struct {
 	db  *sql.DB
 	dir string
 	log *slog.Logger
 
-	removals sync.Mutex // held while something goes out of its place and its rows
+	removals sync.Mutex // held while files and rows are being removed
 
 	mu       sync.Mutex
-	incoming map[string]*Incoming // by paths: that were not kept yet, or whose file is not in its place
-	known    map[string]stamp     // files that were whole when they were read last
+	incoming map[string]*Incoming // by path: not kept yet, or with a file that is not in its place
+	known    map[string]stamp     // files that were whole when last read
 }
 
-// stamp tells a file from the same one after a change.
+// stamp distinguishes a file from the same file after a change.
 type stamp struct {
 	bytes    int64
 	modified time.Time
 }
 
-// maxKnown bounds the files that are known to be whole.
+// maxKnown is the maximum number of files that are remembered as whole.
 const maxKnown = 10_000
 
-// Open returns the contents of a data folder. It brings what a killed process has left to its end.
+// Open returns the contents of a data folder. It completes what a killed process left unfinished.
 func Open(ctx context.Context, db *sql.DB, dir string, log *slog.Logger) (*Contents, error) {
 	c := newContents(db, dir, log)
 	for _, name := range []string{incomingFolder, outgoingFolder} {
@@ -74,8 +74,8 @@ func newContents(db *sql.DB, dir string, log *slog.Logger) *Contents {
 	return &Contents{db: db, dir: dir, log: log, incoming: map[string]*Incoming{}, known: map[string]stamp{}}
 }
 
-// Look returns the contents of a data folder to look at them, also while a server uses it. If none
-// does, it may bring what a killed process has left to its end, as Open does.
+// Look returns the contents of a data folder for reading, even while a server uses it. If none
+// does, it may complete what a killed process left unfinished, as Open does.
 func Look(ctx context.Context, db *sql.DB, dir string, maySettle bool, log *slog.Logger) (*Contents, error) {
 	if maySettle {
 		return Open(ctx, db, dir, log)
@@ -83,21 +83,21 @@ func Look(ctx context.Context, db *sql.DB, dir string, maySettle bool, log *slog
 	return newContents(db, dir, log), nil
 }
 
-// file returns where a content is.
+// file returns the final place of a content.
 func (c *Contents) file(path string) string { return filepath.Join(c.dir, filepath.FromSlash(path)) }
 
-// way returns where a content is on its way.
+// way returns the place of a content in transit.
 func (c *Contents) way(folder, path string) string {
 	return filepath.Join(c.dir, folder, url.PathEscape(path))
 }
 
-// Incoming is a content that was written, and is on the disk, but does not count yet.
+// Incoming is a content that was written to disk, but does not count yet.
 type Incoming struct {
 	Path   string
 	Digest []byte // SHA-256, nil for a file that checks itself
 	Bytes  int64
 	file   string
-	isNew  bool // this process has written it
+	isNew  bool // this process wrote it
 }
 
 // Write writes a content.
@@ -126,8 +126,8 @@ func (c *Contents) Write(path string, write func(io.Writer) error) (*Incoming, e
 	return d, nil
 }
 
-// finish brings an earlier content to its end that is still on its way: the disk had no place for it,
-// or nobody knows whether it counts. It may be the only one that does.
+// finish completes an earlier content that is still in transit: the disk had no room, or it is
+// unknown whether the content counts. It may be the only one that does.
 func (c *Contents) finish(path string) error {
 	c.mu.Lock()
 	d := c.incoming[path]
@@ -160,7 +160,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// WriteSelfChecked is Write for a file that changes later, and that checks itself.
+// WriteSelfChecked is Write for a file that will change and that checks itself.
 func (c *Contents) WriteSelfChecked(path string, write func(io.Writer) error) (*Incoming, error) {
 	d, err := c.Write(path, write)
 	if err == nil {
@@ -169,7 +169,7 @@ func (c *Contents) WriteSelfChecked(path string, write func(io.Writer) error) (*
 	return d, err
 }
 
-// Copy writes a content that another one has, too. Both share a file on the disk, if they can.
+// Copy writes a copy of a content. Both share a file on disk if possible.
 func (c *Contents) Copy(ctx context.Context, from, path string) (*Incoming, error) {
 	if err := c.finish(path); err != nil {
 		return nil, err
@@ -207,7 +207,8 @@ func (c *Contents) remember(d *Incoming) {
 	c.incoming[d.Path] = d
 }
 
-// Keep makes what was written count, in one transaction with work. After an error, it is dropped.
+// Keep makes written contents count, in one transaction with work. After an error, they are
+// dropped.
 func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx) error) error {
 	if len(all) > 0 {
 		if err := syncFolder(filepath.Join(c.dir, incomingFolder)); err != nil {
@@ -216,7 +217,7 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 		}
 	}
 
-	isDone := false // all of the work, so an error is one of the commit
+	isDone := false // all work is done, so an error is from the commit
 	err := records.Within(ctx, c.db, func(tx *sql.Tx) error {
 		for _, d := range all {
 			if err := records.AddContent(ctx, tx, d.Path, d.Digest, d.Bytes); err != nil {
@@ -243,11 +244,11 @@ func (c *Contents) Keep(ctx context.Context, all []*Incoming, work func(*sql.Tx)
 	return nil
 }
 
-// place moves a content that counts to its place.
+// place moves a content that counts to its final place.
 func (c *Contents) place(d *Incoming) error {
 	to := c.file(d.Path)
 	err := os.Rename(d.file, to)
-	if errors.Is(err, fs.ErrNotExist) { // the folder
+	if errors.Is(err, fs.ErrNotExist) { // the folder does not exist
 		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
 			err = os.Rename(d.file, to)
 		}
@@ -265,7 +266,7 @@ func (c *Contents) place(d *Incoming) error {
 	return nil
 }
 
-// know remembers that a file is whole. The caller holds mu.
+// know records that a file is whole. The caller holds mu.
 func (c *Contents) know(path string, info fs.FileInfo) {
 	if len(c.known) >= maxKnown {
 		clear(c.known)
@@ -273,19 +274,19 @@ func (c *Contents) know(path string, info fs.FileInfo) {
 	c.known[path] = stamp{info.Size(), info.ModTime()}
 }
 
-// Drop deletes what was written and does not count.
+// Drop deletes written contents that do not count.
 func (c *Contents) Drop(all []*Incoming) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range all {
 		if c.incoming[d.Path] == d {
 			delete(c.incoming, d.Path)
-			_ = os.Remove(d.file) // the next start does it otherwise
+			_ = os.Remove(d.file) // otherwise the next start does it
 		}
 	}
 }
 
-// Remove deletes a content, or the folder of several, in one transaction with work.
+// Remove deletes a content, or a folder of contents, in one transaction with work.
 func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) error) error {
 	c.removals.Lock()
 	defer c.removals.Unlock()
@@ -319,7 +320,7 @@ func (c *Contents) Remove(ctx context.Context, path string, work func(*sql.Tx) e
 	return os.RemoveAll(way)
 }
 
-// settle brings to its end what a killed process has left on its way.
+// settle completes what a killed process left in transit.
 func (c *Contents) settle(ctx context.Context) error {
 	err := c.each(incomingFolder, func(path, way string) error {
 		row, err := records.Content(ctx, c.db, path)
@@ -357,9 +358,9 @@ func (c *Contents) settle(ctx context.Context) error {
 	})
 }
 
-// isNewer reports whether an incoming content is what its row says, and the file in its place is not.
+// isNewer reports whether an incoming content matches its row, and the file in its place does not.
 func (c *Contents) isNewer(row *records.ContentRow, path, way string) (bool, error) {
-	if len(row.Digest) == 0 { // one that checks itself: it was written before it had its place
+	if len(row.Digest) == 0 { // it checks itself, and was written before it was placed
 		_, err := os.Lstat(c.file(path))
 		return errors.Is(err, fs.ErrNotExist), nil
 	}
@@ -367,7 +368,7 @@ func (c *Contents) isNewer(row *records.ContentRow, path, way string) (bool, err
 	return bytes.Equal(sum, row.Digest), err
 }
 
-// each calls f with the path of everything on its way in a folder.
+// each calls f with the path of everything in transit in a folder.
 func (c *Contents) each(folder string, f func(path, way string) error) error {
 	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
 	if err != nil {
@@ -377,7 +378,7 @@ func (c *Contents) each(folder string, f func(path, way string) error) error {
 		path, err := url.PathUnescape(entry.Name())
 		way := filepath.Join(c.dir, folder, entry.Name())
 		if err != nil || !filepath.IsLocal(filepath.FromSlash(path)) {
-			err = os.RemoveAll(way) // nothing of ours
+			err = os.RemoveAll(way) // not one of our files
 		} else {
 			err = f(path, way)
 		}
@@ -399,7 +400,7 @@ func digestOf(path string) ([]byte, error) {
 	return sum.Sum(nil), err
 }
 
-// syncFolder makes the names in a folder durable. Not every system can do that.
+// syncFolder makes the names in a folder durable. Not every system supports that.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// kept are the contents of a folder for a test.
+// kept provides the contents of a folder for a test.
 type kept struct {
 	*testing.T
 	*Contents
@@ -65,7 +65,7 @@ func (k *kept) text(path string) (string, error) {
 	return string(data), err
 }
 
-// wants wants a content to have a text, or none if it is empty.
+// wants requires a content to have a text, or not to exist if it is empty.
 func (k *kept) wants(path, text string) {
 	k.Helper()
 	got, err := k.text(path)
@@ -81,7 +81,7 @@ func (k *kept) wants(path, text string) {
 	}
 }
 
-// ways returns what is on its way in or out.
+// ways returns the contents in transit, in either direction.
 func (k *kept) ways() (all []string) {
 	for _, folder := range []string{incomingFolder, outgoingFolder} {
 		found, err := filepath.Glob(filepath.Join(k.dir, folder, "*"))
@@ -93,7 +93,8 @@ func (k *kept) ways() (all []string) {
 	return all
 }
 
-// TestWhatCountsIsNotOverwritten: a content that counts has no place on the disk, and is written again.
+// TestWhatCountsIsNotOverwritten: a content that counts cannot be moved to its place, and is
+// written again.
 func TestWhatCountsIsNotOverwritten(t *testing.T) {
 	k := openTest(t, t.TempDir())
 	blocked := filepath.Join(k.dir, "sessions")
@@ -152,7 +153,7 @@ func TestAContentCountsWithItsRows(t *testing.T) {
 	}
 }
 
-// TestAKillLeavesOneOfBoth stops between the steps of Keep and Remove, and opens the folder again.
+// TestAKillLeavesOneOfBoth stops between the steps of Keep and Remove, and reopens the folder.
 func TestAKillLeavesOneOfBoth(t *testing.T) {
 	dir := t.TempDir()
 	k := openTest(t, dir)
@@ -160,7 +161,7 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	k.keep("files/b", "the second")
 	k.write("files/a", "not kept")   // before the rows
 	k.write("files/new", "not kept") //
-	d := k.write("files/b", "kept")  // behind the rows, before it is in its place
+	d := k.write("files/b", "kept")  // after the rows, before it is in its place
 	addRow := func(tx *sql.Tx) error {
 		return records.AddContent(t.Context(), tx, d.Path, d.Digest, d.Bytes)
 	}
@@ -192,7 +193,8 @@ func TestAKillLeavesOneOfBoth(t *testing.T) {
 	}
 }
 
-// TestDamageIsFoundAtTheLastByte also reads contents of an earlier version, which get a digest.
+// TestDamageIsFoundAtTheLastByte also reads contents of an earlier version, which receive a
+// digest.
 func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 	dir := t.TempDir()
 	k := openTest(t, dir)
@@ -239,7 +241,7 @@ func TestDamageIsFoundAtTheLastByte(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutARowIsNotDeleted: it may be that the row was lost.
+// TestAFileWithoutARowIsNotDeleted: the row may have been lost.
 func TestAFileWithoutARowIsNotDeleted(t *testing.T) {
 	dir := t.TempDir()
 	openTest(t, dir)

@@ -16,20 +16,20 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// DamageError says that a content is not what was written.
+// DamageError reports that a content is not what was written.
 type DamageError struct {
 	Path string
-	// Problem says what is wrong, such as "it is missing".
+	// Problem describes the damage, such as "it is missing".
 	Problem string
 }
 
 // Error names the file.
 func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.Problem) }
 
-// Is implements what [errors.Is] asks for.
+// Is implements the interface of [errors.Is].
 func (e *DamageError) Is(target error) bool { return target == damage.Err }
 
-// IsThere reports whether there is something of the content.
+// IsThere reports whether some of the content exists.
 func (e *DamageError) IsThere() bool { return e.Problem != missing && e.Problem != unknown }
 
 const (
@@ -37,10 +37,10 @@ const (
 	unknown = "nothing is known of it"
 )
 
-// notWritten is the problem of a content that its digest does not fit.
+// notWritten is the problem of a content that does not match its digest.
 const notWritten = "it is not what was written"
 
-// found is a content in its place, or on its way there.
+// found is a content in its final place or in transit.
 type found struct {
 	file   string
 	digest []byte
@@ -63,19 +63,19 @@ func (c *Contents) row(ctx context.Context, path string) (found, error) {
 	return found{c.file(path), row.Digest, row.Bytes}, err
 }
 
-// Content is a content that is read. It is checked at its end: the last Read fails if it is damaged.
+// Content is a content being read. It is checked at its end: the last Read fails if it is damaged.
 type Content struct {
-	// Path is that of the content, Bytes its size.
+	// Path is the path of the content, Bytes its size.
 	Path  string
 	Bytes int64
 
 	file   *os.File
 	sum    hash.Hash
-	digest []byte // empty if it is not known
+	digest []byte // empty if unknown
 	atEnd  func(digest []byte)
 }
 
-// Read opens a content to read it from its beginning to its end.
+// Read opens a content for reading from beginning to end.
 func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	row, err := c.row(ctx, path)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Contents) Read(ctx context.Context, path string) (*Content, error) {
 	}
 
 	return &Content{path, info.Size(), file, sha256.New(), row.digest, func(digest []byte) {
-		if len(row.digest) == 0 { // of an earlier version: it is taken as it is
+		if len(row.digest) == 0 { // of an earlier version: accepted as it is
 			if err := records.SetDigest(context.WithoutCancel(ctx), c.db, path, digest); err != nil {
 				c.log.Warn("cannot keep a digest", "content", path, "error", err)
 			}
@@ -131,7 +131,7 @@ func (r *Content) Read(data []byte) (int, error) {
 // Close implements [io.Closer].
 func (r *Content) Close() error { return r.file.Close() }
 
-// File returns the file of a content that is whole. It is read once for each change of its file.
+// File returns the file of a content that is whole. It is read once for each change of the file.
 func (c *Contents) File(ctx context.Context, path string) (*os.File, error) {
 	content, err := c.Read(ctx, path)
 	if err != nil {

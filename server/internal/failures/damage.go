@@ -7,9 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 )
 
-// Damaged is the code of an error about something that the server has kept, and that is not what was
-// written.
+// Damaged is the error code for stored data that is not what was written.
 const Damaged = "damaged"
 
-// IsDamage reports whether an error says that what was kept is damaged.
+// IsDamage reports whether an error is about damaged stored data.
 func IsDamage(err error) bool { return errors.Is(err, damage.Err) || dbfile.IsDamage(err) }

@@ -8,8 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// diskErrors are those of a disk that is full, is not writable or is broken. SQLite often does not
-// know which. They may go away without a change of the request.
+// diskErrors are the errors of a disk that is full, read-only or broken. SQLite often cannot tell
+// these apart. They may go away without a change to the request.
 var diskErrors = []error{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
 	sqlite3.FULL, sqlite3.READONLY, sqlite3.IOERR, sqlite3.CANTOPEN,

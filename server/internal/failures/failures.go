@@ -1,4 +1,4 @@
-// Package failures turns the errors of a server into the problems that its clients get.
+// Package failures turns the errors of a server into the problems that its clients receive.
 package failures
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// Of returns the error for a client. One that was not meant for clients is an internal error,
-// whose text stays in the log.
+// Of returns the error for a client. An error that is not meant for clients becomes an internal
+// error; its text is only logged.
 func Of(err error) *problem.Error {
 	var known *problem.Error
 	if errors.As(err, &known) {
@@ -32,5 +32,5 @@ func Of(err error) *problem.Error {
 	return problem.New(http.StatusInternalServerError, "internal", "the server failed: its log has the reason")
 }
 
-// Write sends an error to a client, as RFC 9457 has it.
+// Write sends an error to a client, in the format of RFC 9457.
 func Write(w http.ResponseWriter, err error) { Of(err).Write(w) }

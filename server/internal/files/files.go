@@ -1,4 +1,4 @@
-// Package files keeps what clients upload. A file never changes.
+// Package files stores clients' uploads. A file never changes.
 package files
 
 import (
@@ -40,13 +40,13 @@ func New(db *sql.DB, c *contents.Contents, quota *records.Quota, maxBytes int64)
 // Path returns the path of a file's content.
 func (f *Files) Path(id string) string { return "files/" + id }
 
-// Open opens the content of a file. The error is for the client.
+// Open opens the content of a file. Its error is suitable for the client.
 func (f *Files) Open(ctx context.Context, id string) (*os.File, error) {
 	file, err := f.contents.File(ctx, f.Path(id))
 	return file, AsProblem(err, id)
 }
 
-// AsProblem returns an error of a file's content for the client.
+// AsProblem converts an error about a file's content for the client.
 func AsProblem(err error, id string) error {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {
@@ -59,9 +59,9 @@ func AsProblem(err error, id string) error {
 // maxText bounds the name and the purpose of a file, in bytes.
 const maxText = 512
 
-// Create keeps a stream as a file of a tenant, whose files and sessions may have quota bytes
-// together, also those that arrive at the same time; 0 is no bound. A stream that breaks leaves
-// nothing.
+// Create stores a stream as a file of a tenant. The tenant's files and sessions, including
+// concurrent uploads, may have quota bytes together; 0 means no bound. An interrupted stream
+// leaves nothing behind.
 func (f *Files) Create(
 	ctx context.Context, tenant, name, purpose string, content io.Reader, quota int64,
 ) (file File, err error) {
@@ -95,7 +95,7 @@ func (f *Files) Create(
 	})
 }
 
-// arrival is a stream whose bytes count while they arrive.
+// arrival is a stream whose bytes count as they arrive.
 type arrival struct {
 	ctx   context.Context //nolint:containedctx // of one upload
 	from  io.Reader
@@ -104,7 +104,7 @@ type arrival struct {
 	quota *records.Arrival
 }
 
-// Read implements [io.Reader]. Bytes beyond a bound are not passed on.
+// Read implements [io.Reader]. It does not pass on bytes beyond a bound.
 func (a *arrival) Read(data []byte) (int, error) {
 	n, err := a.from.Read(data)
 	if a.left -= int64(n); a.left < 0 {
@@ -144,7 +144,7 @@ func (f *Files) Get(ctx context.Context, tenant, id string) (File, error) {
 	return file, err
 }
 
-// List returns files of a tenant behind the one with an ID, the latest first.
+// List returns files of a tenant after the one with the given ID, latest first.
 func (f *Files) List(ctx context.Context, tenant, purpose, after string, limit int) (all []File, err error) {
 	last := File{Created: time.Unix(0, 1<<62)}
 	if after != "" {

@@ -1,5 +1,5 @@
-// Package gate is what each request of a server passes first: the ID that names it in logs,
-// the checks of Host and Origin, the key, and the bound of its body.
+// Package gate processes every request of a server first: the ID for the logs, the checks of Host
+// and Origin, the key, and the bound of the body.
 package gate
 
 import (
@@ -26,30 +26,30 @@ import (
 type Options struct {
 	Door  access.Door
 	Audit *access.Audit
-	// Hosts are the names by which clients may call the server, without ports. Addresses of
-	// this machine's loopback are always allowed, unless Hosts are given.
+	// Hosts are the names by which clients may call the server, without ports. This machine's
+	// loopback addresses are always allowed unless Hosts are given.
 	Hosts []string
-	// Origins are the pages of browsers, such as https://chat.example.org, that may send
-	// requests, besides the server's own.
+	// Origins are the browser pages, such as https://chat.example.org, that may send requests,
+	// besides the server's own.
 	Origins []string
 	// MaxBody bounds the body of a request, in bytes. MaxLarge bounds the bodies of paths that
-	// begin with LargePath, which nobody keeps in memory.
+	// begin with LargePath, which are never kept in memory.
 	MaxBody, MaxLarge int64
 	LargePath         string
-	// Requests bounds the requests under way. Zero means 3,000.
+	// Requests is the maximum number of active requests. Zero means 3,000.
 	Requests int
-	// Patience is how long a client may send or take nothing. Zero means 30 seconds.
+	// Patience is how long a client may neither send nor receive anything. Zero means 30 seconds.
 	Patience time.Duration
 	// Public are paths that need no key.
 	Public []string
 	Log    *slog.Logger
-	// Seen, if set, is called with each answered request.
+	// Seen, if set, is called after each answered request.
 	Seen func(route string, status int, elapsed time.Duration)
-	// Fail writes an error in the words of the wire that a path belongs to.
+	// Fail writes an error in the format of the path's wire protocol.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// Mux is where the parts of a server add their routes. [http.ServeMux] is one.
+// Mux is where the parts of a server register their routes, such as an [http.ServeMux].
 type Mux interface {
 	http.Handler
 	Handle(pattern string, handler http.Handler)
@@ -57,7 +57,7 @@ type Mux interface {
 }
 
 // New returns a handler that lets requests through to next. If next knows its routes, as
-// [http.ServeMux] does, refused requests count for their route, too.
+// [http.ServeMux] does, refused requests also count for their route.
 func New(o Options, next http.Handler) http.Handler {
 	o.Patience = cmp.Or(o.Patience, anyPatience)
 	return &gate{
@@ -85,7 +85,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cache-Control", "no-store")
 
 	r = r.WithContext(context.WithValue(r.Context(), idKey{}, id))
-	r.Header.Set("X-Request-Id", id) // for handlers that know the headers alone
+	r.Header.Set("X-Request-Id", id) // for handlers that only see the headers
 	var caller access.Key
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -124,7 +124,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body.refuse = func(err error) { g.refuse(seen, r, err) }
 	defer body.finish(seen, g.MaxBody)
 	if r.ContentLength > body.most {
-		g.refuse(seen, r, &http.MaxBytesError{Limit: body.most}) // nobody needs to read it
+		g.refuse(seen, r, &http.MaxBytesError{Limit: body.most}) // no handler needs to read it
 		return
 	}
 
@@ -133,7 +133,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen.route = r.Pattern
 }
 
-// refuse answers a request because of its body, unless the handler has begun an answer.
+// refuse answers a request whose body was refused, unless the handler has begun an answer.
 func (g *gate) refuse(w *answer, r *http.Request, err error) {
 	if w.status != 0 {
 		return
@@ -145,7 +145,7 @@ func (g *gate) refuse(w *answer, r *http.Request, err error) {
 	w.isWhole = true
 }
 
-// admit counts a request of a tenant among those under way, until its place is released.
+// admit counts a tenant's request among the active ones until its place is released.
 func (g *gate) admit(tenant string) (place *share, err error) {
 	place = &share{pool: g.requests, tenant: tenant}
 
@@ -157,9 +157,9 @@ func (g *gate) admit(tenant string) (place *share, err error) {
 	return place, nil
 }
 
-// failed answers a request whose handler has panicked.
+// failed answers a request whose handler panicked.
 func (g *gate) failed(w *answer, r *http.Request, reason any) {
-	if reason == http.ErrAbortHandler { //nolint:errorlint,err113 // it is a panic's value, never wrapped
+	if reason == http.ErrAbortHandler { //nolint:errorlint,err113 // a panic's value, never wrapped
 		panic(reason)
 	}
 	g.Log.Error("a request broke the server's code", "path", r.URL.Path, "reason", fmt.Sprint(reason),
@@ -169,7 +169,7 @@ func (g *gate) failed(w *answer, r *http.Request, reason any) {
 	}
 }
 
-// check lets a request pass, or returns why not.
+// check lets a request pass, or returns the reason against it.
 func (g *gate) check(r *http.Request) (access.Key, error) {
 	if err := g.checkHost(r.Host); err != nil {
 		return access.Key{}, err
@@ -184,7 +184,7 @@ func (g *gate) check(r *http.Request) (access.Key, error) {
 	return g.Door.Enter(r)
 }
 
-// checkHost refuses requests for other names: a page of a stranger may let its own name lead to
+// checkHost refuses requests for other names: a stranger's page may let its own name resolve to
 // this machine.
 func (g *gate) checkHost(host string) error {
 	name, _, err := net.SplitHostPort(host)
@@ -206,7 +206,7 @@ func (g *gate) checkHost(host string) error {
 		"this server is not %.100q: start rlm serve with --host for each name that clients use", host)
 }
 
-// checkOrigin refuses requests of pages that are not allowed.
+// checkOrigin refuses requests from pages that are not allowed.
 func (g *gate) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" && !isLoadedByOther(r) || slices.Contains(g.Origins, origin) || isOwn(origin, r) {
@@ -216,8 +216,8 @@ func (g *gate) checkOrigin(r *http.Request) error {
 		"the page %.100q may not use this server: start rlm serve with --allow-origin", origin)
 }
 
-// isLoadedByOther reports whether a page of others loads something of this server, such as a
-// picture, for which a browser names no origin. A link may lead here.
+// isLoadedByOther reports whether another site's page loads something from this server, such as a
+// picture, for which a browser sends no origin. Links are allowed.
 func isLoadedByOther(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -230,7 +230,7 @@ func isOwn(origin string, r *http.Request) bool {
 	return err == nil && u.Host == r.Host && (u.Scheme == "https" || u.Scheme == "http" && r.TLS == nil)
 }
 
-// answerPreflight sets the headers of CORS for allowed pages, and answers their questions.
+// answerPreflight sets the CORS headers for allowed pages, and answers their preflight requests.
 func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	w.Header().Add("Vary", "Origin")
@@ -257,7 +257,7 @@ func (g *gate) answerPreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// note writes what became of a request into the logs.
+// note logs the outcome of a request.
 func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapsed time.Duration) {
 	if g.Seen != nil {
 		g.Seen(g.routeOf(r, w), w.status, elapsed)
@@ -280,7 +280,7 @@ func (g *gate) note(r *http.Request, w *answer, k *access.Key, id string, elapse
 	}
 }
 
-// isRefused reports whether a status says that the caller may not do this, or not now.
+// isRefused reports whether a status means that the caller may not do this, or not now.
 func isRefused(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -289,7 +289,7 @@ func isRefused(status int) bool {
 	return false
 }
 
-// routeOf returns the pattern of a request's route, empty for none.
+// routeOf returns the pattern of a request's route, or "" if it has none.
 func (g *gate) routeOf(r *http.Request, w *answer) string {
 	known, ok := g.next.(interface {
 		Handler(r *http.Request) (http.Handler, string)
@@ -301,12 +301,12 @@ func (g *gate) routeOf(r *http.Request, w *answer) string {
 	return route
 }
 
-// ObjectHeader is the header in which a handler names what it has made, for the audit log.
+// ObjectHeader is the header in which a handler names the object that it made, for the audit log.
 const ObjectHeader = "X-Rlm-Object"
 
 func shorten(path string) string { return path[:min(len(path), 200)] }
 
-// idKey is where a context has the ID of its request.
+// idKey is the context key of a request's ID.
 type idKey struct{}
 
 // ID returns the ID of a request.
@@ -317,7 +317,7 @@ func ID(ctx context.Context) string {
 
 var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID is the client's, if it is one, or a new one.
+// requestID returns the client's ID, if it is valid, or a new one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); validID.MatchString(id) {
 		return id

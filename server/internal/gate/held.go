@@ -10,11 +10,11 @@ import (
 	"github.com/rlmhq/rlm/server/internal/shares"
 )
 
-// bodiesAtOnce bounds the memory for all bodies together, in bodies of the largest size.
+// bodiesAtOnce bounds the memory for all bodies together, as a number of bodies of maximum size.
 const bodiesAtOnce = 16
 
-// share is what one request holds of a pool: of the memory for bodies, or of the requests under
-// way. It is safe for concurrent use.
+// share is a request's part of a pool: of the memory for bodies, or of the active requests. It is
+// safe for concurrent use.
 type share struct {
 	pool   *shares.Pool
 	tenant string
@@ -23,7 +23,7 @@ type share struct {
 	taken int64
 }
 
-// add takes n more, unless it is too much; less than nothing gives some back.
+// add takes n more unless that is too much; a negative n returns some.
 func (s *share) add(n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *share) add(n int64) bool {
 	return true
 }
 
-// release gives all of it back.
+// release returns the whole share.
 func (s *share) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *share) release() {
 	s.taken = 0
 }
 
-// hold counts further memory of a request, or refuses it: many clients who send large bodies
+// hold counts additional memory of a request, or refuses it: many clients who send large bodies
 // slowly must not fill the memory.
 func (s *share) hold(n int64) error {
 	if s.add(n) {
@@ -57,16 +57,15 @@ func (s *share) hold(n int64) error {
 		"the requests under way take %d bytes, %d of them of this tenant: try again", all, mine)
 }
 
-// shareKey is where a context has the share of its request in the memory for bodies.
+// shareKey is the context key of a request's share of the memory for bodies.
 type shareKey struct{}
 
 // Hold counts bytes that a request keeps in memory besides its body, such as messages of a
-// WebSocket, or refuses them. Less than nothing gives some back, and so does the end of the
-// request.
+// WebSocket, or refuses them. A negative n returns some; the end of the request returns the rest.
 func Hold(ctx context.Context, n int) error {
 	s, ok := ctx.Value(shareKey{}).(*share)
 	if !ok {
-		return nil // no request has passed a gate
+		return nil // the request has not passed a gate
 	}
 	return s.hold(int64(n))
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// How long a client may take. A slow one is cut off, so that it holds nothing for long.
+// Time limits for clients. A slow client is cut off, so that it holds nothing for long.
 const (
-	anyPatience = 30 * time.Second // for the next part of a body, and to take what was written
+	anyPatience = 30 * time.Second // to send the next part of a body, and to receive output
 	wholeBody   = time.Minute      // for a whole body
 	wholeUpload = 6 * time.Hour    // for the body of a large path
 
-	restPatience = time.Second // for the next part of a body that was refused
+	restPatience = time.Second // for the next part of a refused body
 )
 
 // answer is a response that remembers its status.
@@ -23,7 +23,7 @@ type answer struct {
 	patience time.Duration
 	status   int
 	route    string
-	isWhole  bool // the gate has answered: what the handler writes is dropped
+	isWhole  bool // the gate has answered: the handler's output is dropped
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -50,14 +50,14 @@ func (a *answer) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
-// extend gives the client time for the next part. A recorder of a test has no deadlines.
+// extend gives the client time for the next part. A test's recorder has no deadlines.
 func (a *answer) extend() { _ = a.flow.SetWriteDeadline(time.Now().Add(a.patience)) }
 
 // Unwrap lets [http.ResponseController] flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// body is the body of a request, whose parts have to arrive in time, and are bounded before
-// anything decodes them.
+// body is the body of a request. Its parts must arrive in time, and are bounded before they are
+// decoded.
 type body struct {
 	io.ReadCloser
 	flow     *http.ResponseController
@@ -68,8 +68,8 @@ type body struct {
 
 	most     int64 // bytes
 	size     int64
-	held     *share // nil for a body that nobody keeps in memory
-	values   *share // what its values take once they are decoded
+	held     *share // nil for a body that is not kept in memory
+	values   *share // memory for its decoded values
 	heaviest int64
 	scale    scale
 	failed   error
@@ -101,7 +101,7 @@ func (b *body) Read(into []byte) (int, error) {
 
 	n, err := b.ReadCloser.Read(into)
 	if errors.Is(err, io.EOF) && !b.whole {
-		// With a deadline, the server would take a quiet client for one that has gone away.
+		// With a deadline, the server would mistake a quiet client for one that has gone away.
 		b.whole = true
 		_ = b.flow.SetReadDeadline(time.Time{})
 	}
@@ -112,7 +112,7 @@ func (b *body) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// check refuses a further part of a body that is too much.
+// check refuses a part that makes the body too large.
 func (b *body) check(part []byte) error {
 	if b.size += int64(len(part)); b.size > b.most {
 		return &http.MaxBytesError{Limit: b.most}
@@ -123,7 +123,7 @@ func (b *body) check(part []byte) error {
 	return b.weigh(part)
 }
 
-// Close implements [io.Closer]. The server itself closes the body: what is left may be read.
+// Close implements [io.Closer]. The server itself closes the body; the rest may still be read.
 func (b *body) Close() error { return nil }
 
 // limit gives the client time for the next part.
@@ -135,16 +135,16 @@ func (b *body) limit() {
 	_ = b.flow.SetReadDeadline(next)
 }
 
-// finish reads what is left of a body that the gate has refused, or that the handler has read in part
-// and refused: so a client which sends all of it before it reads gets the answer. It reads no more
-// than another body may have.
+// finish reads the rest of a body that the gate refused, or that the handler refused after reading
+// a part of it: so a client that sends the whole body before it reads receives the answer. It
+// reads no more than a body may have.
 func (b *body) finish(a *answer, most int64) {
 	isRefused := a.isWhole || b.begun && a.status >= http.StatusBadRequest
 	if !isRefused || b.whole {
 		return
 	}
 
-	_ = a.flow.Flush() // others read it at once
+	_ = a.flow.Flush() // other clients read it at once
 	b.patience = min(b.patience, restPatience)
 	for buffer := make([]byte, 32<<10); most > 0; {
 		b.limit()
@@ -155,8 +155,8 @@ func (b *body) finish(a *answer, most int64) {
 	}
 }
 
-// leave gives the client time for a body that nobody has read: after the answer, the server reads
-// what is left. A body that was read in part keeps its deadline.
+// leave gives the client time for a body that no handler read: the server reads the rest after the
+// answer. A partly read body keeps its deadline.
 func (b *body) leave() {
 	if !b.whole && !b.begun {
 		b.limit()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestSlowClientsAreCutOff: a client that stops within a body holds nothing, whether the server
-// reads the body, leaves it, or refuses the request.
+// TestSlowClientsAreCutOff checks that a client that stops within a body holds nothing, whether
+// the server reads the body, leaves it, or refuses the request.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -34,7 +34,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 
 	for _, c := range []struct{ path, host, want string }{
 		{"/read", "known", "HTTP/1.1 400"},
-		{"/leave", "known", ""}, // the answer may come, or not
+		{"/leave", "known", ""}, // the answer may or may not arrive
 		{"/read", "unknown", ""},
 	} {
 		t.Run(c.path, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n{", c.path, c.host)
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has words
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // so that a failure has a message
 			answer, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(answer), c.want) {
 				t.Errorf("%+v: %q, %v", c, answer, err)
@@ -53,10 +53,10 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// TestQuietClientsAreKept: a client that has sent its whole body may wait for the answer.
+// TestQuietClientsAreKept checks that a client that sent its whole body may wait for the answer.
 func TestQuietClientsAreKept(t *testing.T) {
 	t.Parallel()
-	const patience = 200 * time.Millisecond // a busy machine brings the body before
+	const patience = 200 * time.Millisecond // even a busy machine delivers the body within it
 	web := httptest.NewServer(New(Options{
 		MaxBody: 1 << 20, Patience: patience, Public: []string{"/"}, Log: slog.New(slog.DiscardHandler),
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,25 +9,25 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// What a value of a body takes at most once it is decoded, besides its text, in bytes.
+// Upper bounds on the size of a decoded value, besides its text, in bytes.
 const (
 	valueCost = 48  // an interface, and the header of the value behind it
 	listCost  = 300 // an object or a list, which may be a struct in a list that grows
 )
 
-// valuesOf returns what the values of all bodies may take together once they are decoded, in bytes.
-// Those of one body may take a quarter of it.
+// valuesOf returns the maximum size of the decoded values of all bodies together, in bytes. The
+// values of one body may take a quarter of it.
 func valuesOf(maxBody int64) int64 { return max(bodiesAtOnce*maxBody, 1<<30) }
 
-// scale weighs the values of a JSON text as it arrives, before anything decodes it: a short text such
-// as "[]," may become 40 bytes, or a struct.
+// scale weighs the values of a JSON text as it arrives, before it is decoded: a short text such as
+// "[]," may become 40 bytes, or a struct.
 type scale struct {
 	weight            int64 // in bytes
 	isText, isEscaped bool
 }
 
-// add weighs a further part of the body. In JSON, a comma or an opening bracket stands before each
-// value but those of members.
+// add weighs another part of the body. In JSON, a comma or an opening bracket precedes each value
+// except the values of members.
 func (s *scale) add(part []byte) {
 	for i := 0; i < len(part); i++ {
 		if s.isText {
@@ -45,8 +45,8 @@ func (s *scale) add(part []byte) {
 	}
 }
 
-// skipText returns how many bytes of a part belong to the text in which it begins, with the quote
-// at its end.
+// skipText returns the number of bytes of a part that belong to the text in which it begins,
+// including the quote at its end.
 func (s *scale) skipText(part []byte) int {
 	for i := 0; i < len(part); i++ {
 		if s.isEscaped {
@@ -73,7 +73,7 @@ func (s *scale) skipText(part []byte) int {
 	return len(part)
 }
 
-// weigh counts a further part of a body, and the values in it, or refuses it.
+// weigh counts another part of a body and the values in it, or refuses it.
 func (b *body) weigh(part []byte) error {
 	if err := b.held.hold(int64(len(part))); err != nil {
 		return err

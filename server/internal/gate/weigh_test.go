@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// weigh returns what a scale says of a text that arrives in parts of some size.
+// weigh returns a scale's result for a text that arrives in parts of the given size.
 func weigh(text string, size int) int64 {
 	var s scale
 	for len(text) > 0 {
@@ -26,7 +26,7 @@ func TestTextsWeighNothingBesideTheirBytes(t *testing.T) {
 		`"\\\",0"`:                          0,
 		`[1,2]`:                             2*valueCost + listCost,
 		`{"a,[":"b\\",0}`:                   2*valueCost + listCost,
-		`"` + strings.Repeat(`\`, 7) + `",`: 0, // the text goes on
+		`"` + strings.Repeat(`\`, 7) + `",`: 0, // the text continues
 		`"` + strings.Repeat(`\`, 8) + `",`: valueCost,
 	} {
 		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
@@ -46,8 +46,8 @@ type message struct {
 	J                      []message
 }
 
-// TestTheWeightCoversWhatADecoderTakes measures what lists of one kind take once they are decoded, as
-// values and as structs.
+// TestTheWeightCoversWhatADecoderTakes measures the size of decoded lists of one kind, as values
+// and as structs.
 func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	const n = 20_000
 	for _, element := range []string{
@@ -74,7 +74,7 @@ func TestTheWeightCoversWhatADecoderTakes(t *testing.T) {
 	}
 }
 
-// FuzzScale compares parts of any size with the whole text, and the values with what a decoder makes.
+// FuzzScale compares parts of any size with the whole text, and the values with a decoder's.
 func FuzzScale(f *testing.F) {
 	f.Add(`{"a":[1,"x,\"[",{}],"b":[[],[]]}`, 1)
 	f.Add(`"\\\\\\"`, 2)
@@ -95,7 +95,7 @@ func FuzzScale(f *testing.F) {
 	})
 }
 
-// count returns the number of values in a decoded one. A repeated name counts once.
+// count returns the number of values in a decoded value. A repeated name counts once.
 func count(v any) (n int64) {
 	n = 1
 	switch v := v.(type) {

@@ -24,9 +24,10 @@ import (
 const (
 	linesOfTenant = 32
 	linesInAll    = 256
-	// heldOfLine bounds the requests of a connection under way, in bytes.
+	// heldOfLine bounds the active requests of a connection, in bytes.
 	heldOfLine = 128 << 20
-	// patience is how long a client may take for a message, to take one, and to answer a ping.
+	// patience is how long a client may take to send a message, to receive one, and to answer a
+	// ping.
 	patience  = time.Minute
 	pingEvery = 30 * time.Second
 )
@@ -79,7 +80,7 @@ func (a *api) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(a.MaxBody)
 	defer context.AfterFunc(life, func() {
-		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping") // it may have gone away
+		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping") // it may be gone
 	})()
 	a.serveLine(r.Context(), conn, &sessions.Holder{Manager: a.Sessions, Key: k, Profile: allowed.Profile}, &allowed)
 }
@@ -110,7 +111,7 @@ func (a *api) serveLine(
 	if err != nil {
 		a.Log.Debug("a connection broke", "request", gate.ID(ctx), "error", err)
 	}
-	_ = conn.Close(websocket.StatusNormalClosure, "") // it may have gone away
+	_ = conn.Close(websocket.StatusNormalClosure, "") // the client may have gone away
 	cancel()
 	pinging.Wait()
 }
@@ -129,7 +130,7 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) {
 		err := conn.Ping(limited)
 		cancel()
 		if err != nil {
-			_ = conn.CloseNow() // it may have gone away
+			_ = conn.CloseNow() // the client may have gone away
 			return
 		}
 	}
@@ -146,14 +147,14 @@ func (a *api) takeLine(tenant string) error {
 		"there are %d WebSockets, %d of them of this tenant: close one", all, mine)
 }
 
-// lineStream is a WebSocket as a stream of lines: each text message is a line.
+// lineStream presents a WebSocket as a stream of lines: each text message is a line.
 type lineStream struct {
 	ctx     context.Context //nolint:containedctx // of the connection
 	conn    *websocket.Conn
 	hold    func(n int) error // counts bytes in memory
 	held    int               // bytes of the last message
-	message io.Reader         // what is left of the message that is read, nil for none
-	isWhole bool              // nothing is left but its end
+	message io.Reader         // the unread rest of the current message, nil for none
+	isWhole bool              // only its end is left
 	late    *time.Timer
 }
 
@@ -163,12 +164,12 @@ func (s *lineStream) Read(into []byte) (int, error) {
 		return 0, nil
 	}
 	if s.message == nil {
-		_ = s.hold(-s.held) // the message before was taken
+		_ = s.hold(-s.held) // the previous message was consumed
 		s.held = 0
 		kind, message, err := s.conn.Reader(s.ctx)
 		switch {
 		case err != nil && websocket.CloseStatus(err) != -1:
-			return 0, io.EOF // the client has ended it
+			return 0, io.EOF // the client has ended the stream
 		case err != nil:
 			return 0, err
 		case kind != websocket.MessageText:
@@ -187,7 +188,7 @@ func (s *lineStream) Read(into []byte) (int, error) {
 		}
 		s.held += n
 		for i := range into[:n] {
-			if into[i] == '\n' { // white space between the parts of JSON, for its texts have none
+			if into[i] == '\n' { // white space between JSON tokens, since strings cannot contain it
 				into[i] = ' '
 			}
 		}

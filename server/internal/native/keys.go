@@ -35,7 +35,7 @@ type key struct {
 	Secret  string         `json:"secret,omitempty" doc:"the key itself; only when it is made"`
 }
 
-// keyLimits are those of access.Limits.
+// keyLimits are the limits of access.Limits on the wire.
 type keyLimits struct {
 	USD      float64       `json:"usd,omitempty" minimum:"0"`
 	Period   access.Period `json:"period,omitempty" enum:"day,month,total" doc:"of usd; default: total"`
@@ -56,7 +56,7 @@ func describeKey(k *access.Key, secret string) key {
 	return out
 }
 
-// scopes are what a key allows.
+// scopes are the scopes that a key allows.
 type scopes = []access.Scope
 
 type createKeyInput struct {

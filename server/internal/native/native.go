@@ -1,5 +1,5 @@
-// Package native is the server's own API: runs, their events and approvals, sessions, keys, and spending. Its
-// document of OpenAPI 3.1 is docs/generated/openapi.json.
+// Package native is the server's own API: runs, their events and approvals, sessions, keys, and
+// spending. Its OpenAPI 3.1 document is docs/generated/openapi.json.
 package native
 
 import (
@@ -41,7 +41,7 @@ type api struct {
 	lines *shares.Pool // WebSockets
 }
 
-// New adds the API to a mux, and returns its document of OpenAPI.
+// New adds the API to a mux, and returns its OpenAPI document.
 func New(o Options, mux gate.Mux) *huma.OpenAPI {
 	config := huma.DefaultConfig("rlm", o.Version)
 	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
@@ -74,7 +74,7 @@ func New(o Options, mux gate.Mux) *huma.OpenAPI {
 
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_ = json.NewEncoder(w).Encode(h.OpenAPI()) // a client that has gone away
+		_ = json.NewEncoder(w).Encode(h.OpenAPI()) // fails if the client has gone away
 	})
 	return h.OpenAPI()
 }
@@ -112,7 +112,7 @@ func add[In, Out any](
 type failure struct {
 	huma.ErrorModel
 	Code string `json:"code" doc:"a word for programs"`
-	// Effects are those of an exec alone.
+	// Effects is only set for an exec.
 	Effects string `json:"effects,omitempty" doc:"whether the snippet has run: never_ran, ran or unknown"`
 }
 
@@ -127,7 +127,7 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 				"send the body as JSON, with the header Content-Type: application/json"))
 		}
 		if detail == unreadable {
-			status = http.StatusBadRequest // the client has sent less than it has announced
+			status = http.StatusBadRequest // the client sent less than it announced
 		}
 		var made *huma.ErrorModel
 		if !errors.As(plain(status, detail, errs...), &made) {
@@ -141,10 +141,10 @@ func init() { //nolint:gochecknoinits // huma keeps this for the whole process
 	}
 }
 
-// unreadable is what huma says, as an error of the server, of a body that breaks off.
+// unreadable is huma's message, as a server error, about a body that breaks off.
 const unreadable = "cannot read request body"
 
-// problemOf returns the error for a client that is behind those of huma, nil for none.
+// problemOf returns the client's error that huma's errors wrap, nil for none.
 func problemOf(errs []error) (known *problem.Error) {
 	for _, err := range errs {
 		if errors.As(err, &known) {
@@ -154,7 +154,7 @@ func problemOf(errs []error) (known *problem.Error) {
 	return nil
 }
 
-// fail returns an error for huma to send. What is not the client's goes to the log.
+// fail returns an error for huma to send. It logs errors that are not the client's.
 func (a *api) fail(err error) error {
 	e := failures.Of(err)
 	if e.IsOurs() {

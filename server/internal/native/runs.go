@@ -78,7 +78,7 @@ func describe(r *runs.Record, calls []rlm.Approval) run {
 	return out
 }
 
-// Encode returns a run as the API shows it.
+// Encode returns a run in the form that the API shows.
 func Encode(r *runs.Record) (json.RawMessage, error) { return json.Marshal(describe(r, nil)) }
 
 // one is the answer with a run.

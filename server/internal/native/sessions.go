@@ -418,7 +418,7 @@ func (a *api) listTiers(context.Context, *struct{}) (*tiersOutput, error) {
 	return out, nil
 }
 
-// withFolder calls f with an empty folder, and deletes it.
+// withFolder calls f with an empty folder, which it deletes afterwards.
 func withFolder(f func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "rlm-files-")
 	if err != nil {

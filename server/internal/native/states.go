@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// addStates adds the operations on what a session has kept: snapshots, and the files of snippets.
+// addStates adds the operations on a session's stored state: snapshots, and files of snippets.
 func (a *api) addStates(h huma.API) {
 	const all = "/v1/sessions/{id}/snapshots"
 	const one = all + "/{snapshot}"
@@ -97,7 +97,7 @@ func (a *api) getSnapshot(ctx context.Context, in *bySnapshot) (*huma.StreamResp
 	return a.send(file), nil
 }
 
-// send sends bytes that a snippet may have chosen, so that no browser shows them as a page.
+// send sends bytes that a snippet may have chosen, in a way that no browser shows as a page.
 func (a *api) send(content io.Reader) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		_, w := humago.Unwrap(h)

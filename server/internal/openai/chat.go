@@ -44,7 +44,7 @@ type chatMessage struct {
 	ToolCallID string     `json:"tool_call_id"`
 }
 
-// chatCall is a call of a client's function.
+// chatCall is a call to a client's function.
 type chatCall struct {
 	Index    *int   `json:"index,omitempty"` // in a stream
 	ID       string `json:"id"`
@@ -52,7 +52,7 @@ type chatCall struct {
 	Function call   `json:"function"`
 }
 
-// turns returns the message as one of a conversation, and the calls that it asks for.
+// turns returns the message as a conversation's message, and the calls that it requests.
 func (m *chatMessage) turns(param string) (all []turn, err error) {
 	if m.Role == "tool" {
 		t, err := m.Content.read("user", param)
@@ -75,7 +75,7 @@ func (m *chatMessage) turns(param string) (all []turn, err error) {
 	return all, err
 }
 
-// read makes the request's question.
+// read builds the request's question.
 func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	q := &asked{stop: c.Stop}
 	q.sampling.ReasoningEffort = c.ReasoningEffort
@@ -119,7 +119,7 @@ func (c *chatRequest) read(r *http.Request) (*asked, error) {
 	return q, err
 }
 
-// chunk is a chat completion, whole or a part of it.
+// chunk is a chat completion or a part of one.
 type chunk struct {
 	ID      string     `json:"id"`
 	Object  string     `json:"object"`
@@ -145,7 +145,7 @@ type chatAnswer struct {
 	ToolCalls []chatCall `json:"tool_calls,omitempty"`
 }
 
-// say returns the answer as a message, or what of it a stream has not sent.
+// say returns the answer as a message, or the part of it that a stream has not sent.
 func (got *answered) say(id string, isStream, wasSent bool) *chatAnswer {
 	a := &chatAnswer{}
 	if !wasSent && (got.text != "" || len(got.calls) == 0) {
@@ -200,8 +200,8 @@ func (c *chunk) finish(got *answered) {
 	c.RLM = &got.details
 }
 
-// begin returns a function that gives the answer of a question, and why it ended. Stream, if it
-// is set, gets the pieces of a direct answer; an empty one begins again.
+// begin returns a function that returns the answer to a question, and why it ended. Stream, if
+// set, receives the pieces of a direct answer; an empty piece starts over.
 func (a *API) begin(
 	ctx context.Context, k access.Key, q *asked,
 ) func(stream func(string)) (answered, string, error) {
@@ -231,7 +231,7 @@ func (a *API) begin(
 	}
 }
 
-// finish takes the calls of the client's functions out of an answer, and says why it ended.
+// finish extracts the calls to the client's functions from an answer, and returns why it ended.
 func (q *asked) finish(got answered, finish string, err error) (answered, string, error) {
 	if err == nil && finish == "stop" {
 		err = q.functions.split(&got)
@@ -278,12 +278,12 @@ type chatStream struct {
 	w      http.ResponseWriter
 	base   chunk
 	stream *sse.Stream
-	broken bool // the answer has begun again after a piece was sent
+	broken bool // the answer started over after a piece was sent
 	sent   bool
 	failed error
 }
 
-// piece is a part of an answer that a model gives, or its end.
+// piece is a part of a model's answer, or its end.
 type piece struct {
 	text   string
 	end    bool
@@ -292,8 +292,8 @@ type piece struct {
 	err    error
 }
 
-// send sends the answer that work gives. The status of an error is that of the response, if
-// nothing was sent before it.
+// send sends the answer that work produces. The status of an error becomes the response's status
+// if nothing was sent before it.
 func (s *chatStream) send(
 	ctx context.Context, work func(func(string)) (answered, string, error), withUsage bool,
 ) error {

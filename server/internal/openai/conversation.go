@@ -22,11 +22,11 @@ type turn struct {
 	Texts  []string     `json:"texts,omitempty"`
 	Images []llm.Image  `json:"images,omitempty"`
 	Files  []attachment `json:"files,omitempty"`
-	// Call is set if the message is a call of a client's function, or its result.
+	// Call is set if the message is a call to a client's function, or its result.
 	Call *earlierCall `json:"call,omitempty"`
 }
 
-// attachment is a file of a message: an uploaded one, or its content.
+// attachment is a file in a message: an uploaded one, or its content.
 type attachment struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -60,7 +60,7 @@ const (
 	maxTexts    = 64 << 20 // bytes of all texts
 )
 
-// part is a part of a message, of chat completions or of responses.
+// part is a part of a message, in a chat completion or a response.
 type part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -93,7 +93,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]part)(c))
 }
 
-// read makes a turn of a role and parts.
+// read makes a turn from a role and parts.
 func (c content) read(role, param string) (t turn, err error) {
 	roles := map[string]llm.Role{
 		"system": llm.RoleSystem, "developer": llm.RoleSystem, "user": llm.RoleUser, "assistant": llm.RoleAssistant,
@@ -181,7 +181,7 @@ func (p *part) image(param string) (llm.Image, error) {
 	return llm.Image{Type: kind, Data: content}, nil
 }
 
-// asked is a conversation with what the client wants of its answer.
+// asked is a conversation with the client's requirements for the answer.
 type asked struct {
 	turns []turn
 	runs.Spec
@@ -229,7 +229,7 @@ func (q *asked) check(param string) error {
 	return nil
 }
 
-// ask returns the conversation for a direct answer.
+// ask returns the conversation as a request for a direct answer.
 func (q *asked) ask() runs.Ask {
 	a := runs.Ask{
 		Profile: q.Profile, Schema: q.Schema, MaxTokens: q.maxTokens, Sampling: q.sampling, Stop: q.stop,
@@ -247,7 +247,7 @@ func (q *asked) ask() runs.Ask {
 }
 
 // request returns the conversation as a run. The last message is the question, without its long
-// parts; these, the files and the earlier messages are contexts.
+// parts; these, the files and the earlier messages become contexts.
 func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Request, error) {
 	r := runs.Request{Spec: q.Spec, Background: q.background, Idempotency: q.word}
 	r.Loop = q.loop
@@ -289,11 +289,11 @@ func (a *API) request(ctx context.Context, tenant string, q *asked) (runs.Reques
 	return r, nil
 }
 
-// splitQuestion returns the question of a message, and its long parts.
+// splitQuestion returns the question of a message and its long parts.
 func splitQuestion(texts []string, long int) (question string, parts []runs.Content) {
 	var short []string
 	left := long
-	for i, text := range slices.Backward(texts) { // a question comes last as a rule
+	for i, text := range slices.Backward(texts) { // a question usually comes last
 		if len(text) <= left {
 			short = append(short, text)
 			left -= len(text)

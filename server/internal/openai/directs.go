@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// directs are the direct answers that are made now and stored: in the background, or for a client
-// that waits.
+// directs are the direct answers that are in progress and will be stored: in the background, or
+// for a client that waits.
 type directs struct {
 	mu  sync.Mutex
 	all map[string]*direct
@@ -26,7 +26,7 @@ func (d *directs) get(id string) *direct {
 	return d.all[id]
 }
 
-// add adds an answer. End interrupts it. Call remove at its end.
+// add adds an answer, which end interrupts. Call remove at its end.
 func (d *directs) add(id string, end context.CancelFunc) (remove func()) {
 	one := &direct{end, make(chan struct{})}
 	d.mu.Lock()
@@ -43,7 +43,7 @@ func (d *directs) add(id string, end context.CancelFunc) (remove func()) {
 
 func (d *directs) has(id string) bool { return d.get(id) != nil }
 
-// wait waits for the end of an answer, if it goes on.
+// wait waits for the end of an answer, if it is in progress.
 func (d *directs) wait(ctx context.Context, id string) error {
 	one := d.get(id)
 	if one == nil {
@@ -87,8 +87,8 @@ func (a *API) answerLater(k access.Key, q *asked, row *stored) {
 	}()
 }
 
-// keepNow stores a response whose client waits, before the model is asked: what cannot be stored is
-// not paid for. Call forget at the end, which deletes the response if there is no answer.
+// keepNow stores a response for a waiting client before the model is asked: what cannot be stored
+// is not paid for. Call forget at the end, which deletes the response if there is no answer.
 func (a *API) keepNow(
 	ctx context.Context, row *stored, t *teller,
 ) (_ context.Context, forget func(), err error) {

@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
 
-// teller tells the course of a response: it makes the events of the stream in order, and the
-// resource as it is after them. The same course gives the same events, so that a client can
-// continue a stream behind any of them.
+// teller reports the progress of a response: it produces the events of the stream in order, and
+// the resource as it is after them. The same progress produces the same events, so that a client
+// can continue a stream after any of them.
 type teller struct {
 	resource
 	seq  int64
 	send func(e sse.Event, n int64) error // nil without a stream
-	keep func(r *resource) error          // stores how the response ended, nil for one that is not stored
+	keep func(r *resource) error          // stores how the response ended, nil if it is not stored
 }
 
 // fields are the members of an event.
@@ -42,7 +42,7 @@ func (t *teller) tell(kind string, f fields) error {
 	return t.send(sse.Event{Name: kind, Data: data}, n)
 }
 
-// begin tells that there is a response.
+// begin reports that the response exists.
 func (t *teller) begin() error {
 	if err := t.tell("response.created", fields{"response": t.resource}); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (t *teller) begin() error {
 	return t.tell("response.in_progress", fields{"response": t.resource})
 }
 
-// addItem tells that an item begins, and returns the members that name it.
+// addItem reports the start of an item, and returns the members that identify it.
 func (t *teller) addItem(one item) (func(further ...any) fields, error) {
 	at := len(t.Output)
 	t.Output = append(t.Output, one)
@@ -66,14 +66,14 @@ func (t *teller) addItem(one item) (func(further ...any) fields, error) {
 	return named, t.tell("response.output_item.added", fields{"output_index": at, "item": one})
 }
 
-// closeItem tells that the last item is done.
+// closeItem reports that the last item is done.
 func (t *teller) closeItem() error {
 	at := len(t.Output) - 1
 	t.Output[at].Status = "completed"
 	return t.tell("response.output_item.done", fields{"output_index": at, "item": t.Output[at]})
 }
 
-// code tells of a turn of the root that ran code.
+// code reports a turn of the root that ran code.
 func (t *teller) code(e *runs.Event, run string) error {
 	one := item{
 		ID: fmt.Sprintf("ci_%s_%d", strings.TrimPrefix(run, "run_"), len(t.Output)), Type: kindCode,
@@ -108,7 +108,7 @@ func (t *teller) code(e *runs.Event, run string) error {
 	return t.closeItem()
 }
 
-// call tells of a call of a client's function.
+// call reports a call to a client's function.
 func (t *teller) call(c call) error {
 	one := item{
 		ID: "fc_" + strings.TrimPrefix(c.ID, "call_"), Type: kindCall, Status: "in_progress",
@@ -129,7 +129,7 @@ func (t *teller) call(c call) error {
 	return t.closeItem()
 }
 
-// beginText tells that the message of the answer begins, unless it has.
+// beginText reports the start of the answer's message, unless it was reported before.
 func (t *teller) beginText() error {
 	if n := len(t.Output); n > 0 && t.Output[n-1].Type == kindMessage {
 		return nil
@@ -145,7 +145,7 @@ func (t *teller) beginText() error {
 	return t.tell("response.content_part.added", named("content_index", 0, "part", newText("")))
 }
 
-// add tells a piece of the answer's text.
+// add reports a piece of the answer's text.
 func (t *teller) add(text string) error {
 	if err := t.beginText(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (t *teller) add(text string) error {
 	})
 }
 
-// end tells how the response ended.
+// end reports how the response ended.
 func (t *teller) end(got *answered, failed error, at int64) error {
 	t.finish(got, failed, at)
 	isWhole := t.Status == "completed"
@@ -174,16 +174,16 @@ func (t *teller) end(got *answered, failed error, at int64) error {
 	}
 
 	if t.keep != nil && t.keep(&t.resource) != nil {
-		t.Store = false // it is paid, so the client gets it
+		t.Store = false // it is paid for, so the client receives it
 	}
 	kind := "response." + t.Status
-	if t.Status == "cancelled" { // clients know no event for it
+	if t.Status == "cancelled" { // clients have no event for this
 		kind = "response.incomplete"
 	}
 	return t.tell(kind, fields{"response": t.resource})
 }
 
-// split takes the calls of the client's functions out of an answer.
+// split extracts the calls to the client's functions from an answer.
 func (t *teller) split(got *answered) error {
 	f, err := t.functions()
 	if err == nil {
@@ -193,7 +193,7 @@ func (t *teller) split(got *answered) error {
 	return err
 }
 
-// endText tells that the text is whole.
+// endText reports that the text is complete.
 func (t *teller) endText(text string) error {
 	if n := len(t.Output); n == 0 || t.Output[n-1].Type != kindMessage {
 		if err := t.add(text); err != nil {
@@ -217,13 +217,13 @@ func (t *teller) endText(text string) error {
 	return t.closeItem()
 }
 
-// errNow ends a course that is told as far as it is known.
+// errNow ends a report at what is known so far.
 var errNow = errors.New("that is all for now")
 
-// errPaused says that a course goes on with the next start of the server.
+// errPaused means that the report continues after the next start of the server.
 var errPaused = errors.New("the server stops")
 
-// tellRun tells the course of a run. Idle is called while there is nothing new.
+// tellRun reports the progress of a run. It calls idle while there is nothing new.
 func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle func() error) error {
 	if err := t.begin(); err != nil {
 		return err
@@ -267,12 +267,12 @@ func (a *API) tellRun(ctx context.Context, t *teller, tenant, run string, idle f
 	return t.end(&got, failed, record.Ended.Unix())
 }
 
-// isRootSnippet spares most lines their decoding.
+// isRootSnippet makes it unnecessary to decode most lines.
 func isRootSnippet(line []byte) bool {
 	return strings.Contains(string(line[:min(len(line), 200)]), `"kind":"snippet","node":"0"`)
 }
 
-// describeNow sets the status of a run that goes on.
+// describeNow sets the status of an active run.
 func (a *API) describeNow(ctx context.Context, t *teller, tenant, run string) error {
 	record, err := a.Runs.Get(ctx, tenant, run)
 	if err != nil {
@@ -284,7 +284,7 @@ func (a *API) describeNow(ctx context.Context, t *teller, tenant, run string) er
 	return nil
 }
 
-// tellWhole tells the course of a direct answer that is known.
+// tellWhole reports the progress of a known direct answer.
 func (t *teller) tellWhole(known *resource) error {
 	t.resource = *known
 	t.Output, t.Usage, t.CompletedAt, t.Error, t.IncompleteDetails = []item{}, nil, nil, nil, nil

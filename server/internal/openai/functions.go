@@ -14,23 +14,23 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// functions are those of a client. The model asks the client to call some by the form of its
-// answer, so that every model can, directly and at the end of a run.
+// functions are a client's functions. The model requests calls in the form of its answer, so that
+// every model can, directly and at the end of a run.
 type functions struct {
 	list   []tool
 	must   bool            // the answer is a call
-	single bool            // there is one call at most
+	single bool            // at most one call
 	format json.RawMessage // the contract of an answer in words, nil for any text
 }
 
-// call is a call that the model asks for.
+// call is a call that the model requests.
 type call struct {
 	ID        string `json:"id,omitempty"` // where the model reads its earlier calls
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // a JSON object
 }
 
-// reply is an answer of a model that knows functions.
+// reply is the answer of a model that knows functions.
 type reply struct {
 	Answer string `json:"answer,omitempty"`
 	Calls  []call `json:"calls"`
@@ -47,7 +47,7 @@ var functionName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 // anyArguments is the contract of a function without parameters.
 var anyArguments = json.RawMessage(`{"type":"object"}`)
 
-// toolChoice is what a client lets the model choose from, if it is not a word.
+// toolChoice is the client's restriction of the model's choice, if it is not a word.
 type toolChoice struct {
 	named
 
@@ -57,7 +57,7 @@ type toolChoice struct {
 	AllowedTools *toolChoice `json:"allowed_tools"` // of chat completions
 }
 
-// named names a function, in either form.
+// named identifies a function, in either form.
 type named struct {
 	Name     string `json:"name"`
 	Function struct {
@@ -93,7 +93,7 @@ func (s *shared) functions() (*functions, error) {
 	return f, nil
 }
 
-// check refuses a function that cannot be called. Others are those before it.
+// check refuses a function that cannot be called. Others are the functions before it.
 func (t *tool) check(others []tool) error {
 	isSame := func(o tool) bool { return o.Name == t.Name }
 	switch {
@@ -117,7 +117,7 @@ func (t *tool) contract() (*schema.Contract, error) {
 	return schema.Parse(t.Parameters)
 }
 
-// choose applies what the client lets the model choose from.
+// choose applies the client's restriction of the model's choice.
 func (f *functions) choose(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -143,7 +143,8 @@ func (f *functions) choose(raw json.RawMessage) error {
 	return nil // a tool of the server, which its run may use anyway
 }
 
-// limit keeps the functions with names, all for nil, and sets whether one must be called.
+// limit keeps only the named functions, or all if names is nil, and sets whether one must be
+// called.
 func (f *functions) limit(mode string, names []named) error {
 	for i := range names {
 		if !slices.ContainsFunc(f.list, func(t tool) bool { return t.Name == names[i].name() }) {
@@ -191,7 +192,7 @@ func (f *functions) schema() (json.RawMessage, error) {
 	})
 }
 
-// instructions tell the model of the functions.
+// instructions describes the functions to the model.
 func (f *functions) instructions() (string, error) {
 	var b strings.Builder
 	b.WriteString("You can ask the user's program to call functions. These are there, as JSON:\n")
@@ -221,7 +222,7 @@ func (f *functions) instructions() (string, error) {
 	return b.String(), nil
 }
 
-// split takes the calls out of an answer that the contract has let through.
+// split extracts the calls from a validated answer.
 func (f *functions) split(got *answered) error {
 	if f == nil || got.text == "" || got.incomplete != "" {
 		return nil
@@ -244,7 +245,7 @@ func (f *functions) split(got *answered) error {
 	return nil
 }
 
-// check makes the arguments of a call meet the parameters of its function.
+// check validates the arguments of a call against the parameters of its function.
 func (f *functions) check(c *call) error {
 	at := slices.IndexFunc(f.list, func(t tool) bool { return t.Name == c.Name })
 	if at < 0 {
@@ -269,7 +270,7 @@ func (f *functions) check(c *call) error {
 	return err
 }
 
-// meet makes an answer in words meet its contract.
+// meet makes an answer in words satisfy its contract.
 func meet(contract json.RawMessage, answer string) (string, error) {
 	c, err := schema.Parse(contract)
 	if err != nil {
@@ -283,7 +284,7 @@ func meet(contract json.RawMessage, answer string) (string, error) {
 	return string(value), err
 }
 
-// offer has the model know the functions of a request, whose other settings were read.
+// offer presents the functions of a request to the model. The other settings were already read.
 func (q *asked) offer(s *shared) error {
 	f, err := s.functions()
 	if q.functions = f; err != nil || f == nil {
@@ -307,7 +308,7 @@ type earlierCall struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// text returns how the model reads the call. The result of one is said with it.
+// text returns the form of the call that the model reads. A call's result is part of it.
 func (c *earlierCall) text(result string) string {
 	if c.Type == kindCallResult {
 		return "Result of the call " + c.ID + ":\n" + result

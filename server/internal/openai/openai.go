@@ -1,9 +1,9 @@
-// Package openai speaks OpenAI's wire, so that its clients can use a server as it is: models,
-// chat completions, responses and files. A profile is a model, rlm/NAME.
+// Package openai implements OpenAI's wire protocol, so that its clients can use a server
+// unchanged: models, chat completions, responses and files. A profile is a model, rlm/NAME.
 //
-// A short conversation is answered by the profile's root model directly. A long message, a file
-// or the tool code_interpreter makes it a run: what is long becomes a context, and the root's
-// turns are items of a response.
+// The profile's root model answers a short conversation directly. A long message, a file or the
+// tool code_interpreter turns it into a run: long texts become contexts, and the root's turns are
+// items of a response.
 package openai
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	Runs  *runs.Manager
 	Files *files.Files
 	DB    *sql.DB
-	// Long is the size up to which a conversation is answered directly, in bytes.
+	// Long is the maximum size of a conversation that is answered directly, in bytes.
 	Long int
 	Log  *slog.Logger
 }
@@ -46,7 +46,7 @@ type API struct {
 	directs directs
 }
 
-// Routes returns the patterns of the wire, and the scope that each needs.
+// Routes returns the patterns of the wire, with the scope that each needs.
 func (a *API) Routes() map[string]access.Scope {
 	scopes := map[string]access.Scope{}
 	for pattern, one := range a.routes() {
@@ -75,7 +75,7 @@ func (a *API) routes() map[string]route {
 	}
 }
 
-// route is a handler with the scope that it needs. Its error is sent if nothing else was.
+// route is a handler with the scope that it needs. Its error is sent unless a response was.
 type route struct {
 	scope access.Scope
 	serve func(w http.ResponseWriter, r *http.Request) error
@@ -99,7 +99,7 @@ func New(o Options, mux gate.Mux) *API {
 	return a
 }
 
-// fail sends an error, and logs the ones that are not the client's.
+// fail sends an error, and logs it if it is not the client's.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the client has gone away
@@ -110,7 +110,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	WriteError(w, err)
 }
 
-// wireError is an error as OpenAI's clients read it.
+// wireError is an error in the form that OpenAI's clients read.
 type wireError struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -138,8 +138,8 @@ func describeError(e *problem.Error) map[string]wireError {
 	return map[string]wireError{"error": wire}
 }
 
-// WriteError sends an error as OpenAI's clients read it. They send a request again only if that
-// can help.
+// WriteError sends an error in the form that OpenAI's clients read. They retry a request only if
+// that can help.
 func WriteError(w http.ResponseWriter, err error) {
 	e := failures.Of(err)
 	e.SetHeader(w.Header())
@@ -158,10 +158,10 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone away
+	_, _ = w.Write(body) // fails if the client has gone away
 }
 
-// marshal encodes a value without changing characters of HTML.
+// marshal encodes a value without escaping HTML characters.
 func marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -170,15 +170,15 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
-// The bounds of what the decoder makes of a body: each message, part of a message or tool may become
-// a struct. Deeper values stay as they are.
+// Bounds on what the decoder makes of a body: each message, part of a message or tool may become a
+// struct. Deeper values stay encoded.
 const (
 	maxValues   = 200_000
 	valuesDepth = 5
 )
 
-// readJSON decodes the body of a request. Members that are not known are ignored, because
-// clients send new ones at any time.
+// readJSON decodes the body of a request. It ignores unknown members, because clients may send new
+// ones at any time.
 func readJSON(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body) // the gate bounds it
 	if err != nil {
@@ -242,7 +242,7 @@ func (a *API) getModel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// profileOf returns the profile that a model's name means.
+// profileOf returns the profile that a model's name refers to.
 func profileOf(model string) (string, error) {
 	name, is := strings.CutPrefix(strings.TrimPrefix(model, "/"), owner+"/")
 	if !is || name == "" {
@@ -254,29 +254,29 @@ func profileOf(model string) (string, error) {
 	return name, nil
 }
 
-// usage is what an answer has used, under the names of chat completions.
+// chatUsage is the usage of an answer, under the names of chat completions.
 type chatUsage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-// details are what only this server tells.
+// details are data that only this server provides.
 type details struct {
 	Run    string  `json:"run,omitempty"` // of the native API
 	Status string  `json:"status,omitempty"`
 	Turns  int     `json:"turns,omitempty"`
 	Calls  int64   `json:"calls"`
 	USD    float64 `json:"usd"`
-	// ToolCalls are those of snippets.
+	// ToolCalls counts the tool calls of snippets.
 	ToolCalls int64 `json:"tool_calls,omitempty"`
 }
 
-// answered is an answer, of a run or a direct one.
+// answered is the answer of a run, or a direct answer.
 type answered struct {
 	text       string
-	incomplete string // why it is: a word of OpenAI's, empty for a whole answer
-	calls      []call // of the client's functions
+	incomplete string // the reason, in OpenAI's terms, empty for a complete answer
+	calls      []call // to the client's functions
 	in, out    int64
 	details    details
 }

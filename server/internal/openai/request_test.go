@@ -58,8 +58,8 @@ var seeds = []string{
 	`{"model":"rlm/","messages":[[]]}`, `[]`, `{"input":7}`,
 }
 
-// FuzzRequest reads bodies as each kind of request. What is accepted has a question that a run
-// or a model can have.
+// FuzzRequest reads bodies as each kind of request. An accepted request has a valid question for a
+// run or a model.
 func FuzzRequest(f *testing.F) {
 	for _, body := range seeds {
 		f.Add([]byte(body))
@@ -103,7 +103,8 @@ func checkAsked(t *testing.T, a *API, q *asked) {
 	}
 }
 
-// FuzzReply splits the answers of models. What is taken for a call is one that the client allows.
+// FuzzReply splits the answers of models. Everything recognised as a call is one that the client
+// allows.
 func FuzzReply(f *testing.F) {
 	for _, text := range []string{
 		`{"calls":[{"name":"f","arguments":"{\"a\":1}"}],"answer":""}`, `{"calls":[],"answer":"{}"}`,

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// resource is a response. All members are there, without a value as null, because clients check
-// that.
+// resource is a response. All members are present, with null for a missing value, because clients
+// check that.
 type resource struct {
 	ID                 string            `json:"id"`
 	Object             string            `json:"object"`
@@ -88,7 +88,7 @@ const (
 	kindCallResult = "function_call_output"
 )
 
-// item is a part of the output: a message, a turn of the root that ran code, or a call of a
+// item is a part of the output: a message, a turn of the root that ran code, or a call to a
 // client's function.
 type item struct {
 	ID     string
@@ -96,7 +96,7 @@ type item struct {
 	Status string
 	Text   *string // of a message, nil before its content
 	Code   string
-	Run    string // whose sandbox it was
+	Run    string // the owner of the sandbox
 	Logs   string
 	Call   call
 }
@@ -190,7 +190,7 @@ func (r *resource) text() string {
 	return strings.Join(all, "\n\n")
 }
 
-// calls returns the calls of the client's functions.
+// calls returns the calls to the client's functions.
 func (r *resource) calls() (all []call) {
 	for i := range r.Output {
 		if r.Output[i].Type == kindCall {
@@ -200,7 +200,7 @@ func (r *resource) calls() (all []call) {
 	return all
 }
 
-// functions returns the functions that the request has, nil for none.
+// functions returns the functions in the request, nil for none.
 func (r *resource) functions() (*functions, error) {
 	s := shared{Tools: r.Tools, ToolChoice: r.ToolChoice, ParallelToolCalls: &r.ParallelToolCalls}
 	f, err := s.functions()
@@ -214,17 +214,17 @@ func (r *resource) functions() (*functions, error) {
 	return f, err
 }
 
-// nameCalls gives the calls of an answer their IDs, the same ones each time.
+// nameCalls gives the calls of an answer their IDs, which are the same each time.
 func (r *resource) nameCalls(calls []call) {
 	for i := range calls {
 		calls[i].ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(r.ID, "resp_"), i)
 	}
 }
 
-// isOver reports whether the response has its end.
+// isOver reports whether the response has ended.
 func (r *resource) isOver() bool { return r.Status != "queued" && r.Status != "in_progress" }
 
-// finish sets how a response ended.
+// finish records how a response ended.
 func (r *resource) finish(got *answered, err error, at int64) {
 	r.Status, r.CompletedAt = "completed", &at
 	r.Usage = &usage{InputTokens: got.in, OutputTokens: got.out, TotalTokens: got.in + got.out}

@@ -45,7 +45,7 @@ type inputItem struct {
 	Role    string  `json:"role"`
 	Content content `json:"content"`
 
-	// Of a call of a client's function, and of its result.
+	// For a call to a client's function, and for its result.
 	CallID    string  `json:"call_id"`
 	Name      string  `json:"name"`
 	Arguments string  `json:"arguments"`
@@ -62,8 +62,8 @@ func (in *input) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]inputItem)(in))
 }
 
-// turns returns the messages and calls among the items. Turns of the root that a client sends back are
-// left out, because the answer has what they found.
+// turns returns the messages and calls among the items. It leaves out turns of the root that a
+// client sends back, because the answer contains what they found.
 func (in input) turns() (turns []turn, err error) {
 	for i := range in {
 		one, param := &in[i], fmt.Sprintf("input[%d]", i)
@@ -95,7 +95,7 @@ func (in input) turns() (turns []turn, err error) {
 	return turns, nil
 }
 
-// read makes the request's question and the resource of its answer. Fresh are the messages that
+// read builds the request's question and the resource of its answer. Fresh are the messages that
 // the request adds.
 func (c *responseRequest) read(r *http.Request) (q *asked, fresh []turn, err error) {
 	q = &asked{background: c.Background}
@@ -235,7 +235,7 @@ func (a *API) respondByRun(
 	return err
 }
 
-// sendNow sends a response as it is now.
+// sendNow sends the current state of a response.
 func (a *API) sendNow(w http.ResponseWriter, r *http.Request, row *stored) error {
 	t := &teller{resource: row.resource}
 	if row.run == "" {
@@ -251,7 +251,7 @@ func (a *API) sendNow(w http.ResponseWriter, r *http.Request, row *stored) error
 	return nil
 }
 
-// stream sends the events of a response behind the one with a number, -1 for all.
+// stream sends the events of a response after the given number, -1 for all.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, row *stored, after int64) error {
 	out := newEventStream(w, after)
 	defer out.close()
@@ -314,7 +314,7 @@ func (a *API) respondDirectly(
 	return nil
 }
 
-// answerNow asks the model, and tells its answer. Failures are errors.
+// answerNow asks the model and reports its answer. Failures are errors.
 func (a *API) answerNow(ctx context.Context, k access.Key, q *asked, t *teller) error {
 	reply, err := a.Runs.Ask(ctx, k, q.ask())
 	if err != nil {
@@ -328,7 +328,7 @@ func (a *API) answerNow(ctx context.Context, k access.Key, q *asked, t *teller) 
 	return t.end(&got, nil, unixNow())
 }
 
-// incompleteOf returns why a direct answer is not whole, in the words of responses.
+// incompleteOf returns why a direct answer is incomplete, in the terms of responses.
 func incompleteOf(finish string) string {
 	switch finish {
 	case llm.FinishLength:
@@ -339,7 +339,7 @@ func incompleteOf(finish string) string {
 	return ""
 }
 
-// streamDirect sends a direct answer as it comes.
+// streamDirect sends a direct answer as it arrives.
 func (a *API) streamDirect(
 	ctx context.Context, w http.ResponseWriter, k access.Key, q *asked, t *teller,
 ) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// tool is a tool that a client offers to the model: the sandbox, which this server has, or a
+// tool is a tool that a client offers to the model: the sandbox, which this server provides, or a
 // function of the client.
 type tool struct {
 	Type        string          `json:"type"`
@@ -24,7 +24,7 @@ type tool struct {
 
 const kindFunction = "function"
 
-// UnmarshalJSON implements [json.Unmarshaler]. Chat completions have an object in the object.
+// UnmarshalJSON implements [json.Unmarshaler]. Chat completions nest the function in the object.
 func (t *tool) UnmarshalJSON(data []byte) error {
 	type plain tool
 	both := struct {
@@ -44,7 +44,8 @@ func (t *tool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON implements [json.Marshaler]. Clients check that all members of a function are there.
+// MarshalJSON implements [json.Marshaler]. Clients check that all members of a function are
+// present.
 func (t tool) MarshalJSON() ([]byte, error) {
 	if t.Type != kindFunction {
 		return marshal(fields{"type": t.Type})
@@ -60,7 +61,7 @@ func (t tool) MarshalJSON() ([]byte, error) {
 	return marshal(all)
 }
 
-// format is the wanted form of the answer: of chat completions, or of responses, which have the
+// format is the requested form of the answer, in chat completions, or in responses, which have the
 // schema without an object around it.
 type format struct {
 	Type       string `json:"type"`
@@ -86,7 +87,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(w))
 }
 
-// shared are the members that requests of both kinds have.
+// shared are the members that both kinds of requests have.
 type shared struct {
 	Model       string            `json:"model"`
 	Stream      bool              `json:"stream"`
@@ -101,7 +102,7 @@ type shared struct {
 	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
 }
 
-// read makes the settings of a request.
+// read reads the settings of a request.
 func (s *shared) read(r *http.Request, q *asked) (err error) {
 	if q.Profile, err = profileOf(s.Model); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (s *shared) read(r *http.Request, q *asked) (err error) {
 	return q.readBudget(s.Metadata)
 }
 
-// readBudget reads the pairs of metadata that bound a run.
+// readBudget reads the metadata pairs that bound a run.
 func (q *asked) readBudget(metadata map[string]string) error {
 	seconds := int64(0)
 	turns := int64(0)
@@ -157,7 +158,7 @@ func (q *asked) readBudget(metadata map[string]string) error {
 	return nil
 }
 
-// readFormat reads the wanted form of the answer.
+// readFormat reads the requested form of the answer.
 func (q *asked) readFormat(f *format, param string) error {
 	if f == nil {
 		return nil
@@ -196,7 +197,7 @@ func (q *asked) readText(raw json.RawMessage) error {
 	return q.readFormat(&f, "text.format")
 }
 
-// readTokens reads the bound of the answer's tokens.
+// readTokens reads the limit on the answer's tokens.
 func (q *asked) readTokens(n *int64, param string) error {
 	if n == nil {
 		return nil
@@ -208,7 +209,7 @@ func (q *asked) readTokens(n *int64, param string) error {
 	return nil
 }
 
-// finishOf returns why a direct answer ended, in the words of chat completions.
+// finishOf returns why a direct answer ended, in the terms of chat completions.
 func finishOf(finish string) string {
 	switch finish {
 	case llm.FinishLength:

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// stored is a response in the database. That of a run has only what the request said: its
-// course comes from the run.
+// stored is a response in the database. For the response of a run, it contains only the request's
+// data: its progress comes from the run.
 type stored struct {
 	resource
 	tenant, run, previous string
@@ -42,7 +42,7 @@ func (a *API) insert(ctx context.Context, row *stored) error {
 	return err
 }
 
-// update keeps a response as it is now.
+// update stores the current state of a response.
 func (a *API) update(ctx context.Context, r *resource) error {
 	body, err := marshal(r)
 	if err != nil {
@@ -76,8 +76,7 @@ func (a *API) byRun(ctx context.Context, tenant, run string) (*stored, error) {
 	return a.find(ctx, tenant, `run = ?`, run)
 }
 
-// find returns a response of a tenant, nil for none. It counts among the bytes that the request
-// keeps in memory.
+// find returns a response of a tenant, nil for none. It counts towards the request's memory.
 func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored, error) {
 	row, given, body := &stored{tenant: tenant}, "", ""
 	from := ` FROM responses WHERE tenant = ? AND ` + where
@@ -100,7 +99,7 @@ func (a *API) find(ctx context.Context, tenant, where string, arg any) (*stored,
 	return row, errors.Join(json.Unmarshal([]byte(given), &row.input), json.Unmarshal([]byte(body), &row.resource))
 }
 
-// earlier returns the messages of a response and of those before it.
+// earlier returns the messages of a response and of its predecessors.
 func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err error) {
 	size := 0
 	for n := 0; id != ""; n++ {
@@ -132,7 +131,7 @@ func (a *API) earlier(ctx context.Context, tenant, id string) (turns []turn, err
 	return turns, nil
 }
 
-// answerOf returns the answer of a response: its text, and the calls that it asked for.
+// answerOf returns the answer of a response: its text, and the calls that it requested.
 func (a *API) answerOf(ctx context.Context, row *stored) (answer []turn, err error) {
 	text, calls, isOver := row.text(), row.calls(), row.isOver()
 	if row.run != "" {

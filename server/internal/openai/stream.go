@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/sse"
 )
 
-// eventStream sends events behind a number, and comments while there are none.
+// eventStream sends the events after a number, and comments while there are none.
 type eventStream struct {
 	w     http.ResponseWriter
 	after int64
@@ -35,7 +35,7 @@ func (s *eventStream) send(e sse.Event, n int64) error {
 	return s.stream.Write(e)
 }
 
-// open sends the head, and begins to send comments. The caller holds the lock.
+// open sends the head and starts sending comments. The caller holds the lock.
 func (s *eventStream) open() {
 	if s.stream != nil {
 		return
@@ -51,7 +51,7 @@ func (s *eventStream) open() {
 			}
 			s.mu.Lock()
 			if !s.closed {
-				_ = s.stream.Comment() // the next event has the error, too
+				_ = s.stream.Comment() // the next event reports the error, too
 			}
 			s.mu.Unlock()
 		}
@@ -79,7 +79,7 @@ func (s *eventStream) done() {
 	}
 }
 
-// close ends the comments. The handler may return then.
+// close ends the comments. The handler may return afterwards.
 func (s *eventStream) close() {
 	s.ticker.Stop()
 	s.mu.Lock()

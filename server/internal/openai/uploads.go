@@ -29,21 +29,21 @@ func describeFile(f *files.File) file {
 	return file{f.ID, "file", f.Bytes, f.Created.Unix(), f.Name, f.Purpose, "processed"}
 }
 
-// The bounds of a form besides the file, in bytes.
+// Limits on a form besides the file, in bytes.
 const (
-	maxField = 512      // of a field that is no file
+	maxField = 512      // of a field that is not a file
 	maxHead  = 16 << 10 // of the head of a field
 )
 
-// form is a form whose fields have heads of a bounded size: the reader of the library keeps up to
-// 10 MiB of each in memory.
+// form is a form with bounded field heads: the library's reader keeps up to 10 MiB of each in
+// memory.
 type form struct {
 	parts *multipart.Reader
 	body  *headReader
-	part  *multipart.Part // the last one, nil for none
+	part  *multipart.Part // the last field, nil for none
 }
 
-// headReader is a body that ends with an error if a head in it is too long.
+// headReader is a body that fails if a head in it is too long.
 type headReader struct {
 	io.Reader
 	left   int // of a head
@@ -60,10 +60,10 @@ func (h *headReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next field of the form. The error is for the client.
+// next returns the next field of the form. Its error is suitable for the client.
 func (f *form) next() (field *multipart.Part, err error) {
 	if f.part != nil {
-		_, err = io.Copy(io.Discard, f.part) // what is left of the last one
+		_, err = io.Copy(io.Discard, f.part) // the rest of the last field
 	}
 	if err == nil {
 		f.body.left, f.body.inHead = maxHead, true
@@ -82,7 +82,7 @@ func (f *form) next() (field *multipart.Part, err error) {
 	return nil, problem.Bad("file", "cannot read the form: %v", err)
 }
 
-// createFile answers POST /v1/files. The file is written to the disk as it arrives.
+// createFile answers POST /v1/files. It writes the file to disk as it arrives.
 func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -115,7 +115,7 @@ func (a *API) createFile(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// finishFile reads the fields behind the file: some clients send the purpose there.
+// finishFile reads the fields after the file: some clients send the purpose there.
 func (a *API) finishFile(
 	w http.ResponseWriter, r *http.Request, sent *form, made *files.File, purpose string,
 ) error {
@@ -167,7 +167,7 @@ func (a *API) readFile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// limitOf reads how many entries of a list are wanted.
+// limitOf parses the requested number of list entries.
 func limitOf(r *http.Request, standard, most int) (int, error) {
 	text := r.FormValue("limit")
 	if text == "" {

@@ -10,12 +10,12 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// ContentRow is what the database knows of a content. See package contents.
+// ContentRow is the database row of a content. See package contents.
 type ContentRow struct {
 	Path string
 	// Digest is the SHA-256, empty if the file checks itself or is of an earlier version.
 	Digest []byte
-	// Bytes is the size, -1 if it is not known.
+	// Bytes is the size, -1 if unknown.
 	Bytes   int64
 	Created time.Time
 }
@@ -29,15 +29,15 @@ func scanContent(row Row) (c ContentRow, err error) {
 
 const selectContents = `SELECT path, digest, bytes, created FROM contents WHERE `
 
-// below chooses a path and what is below it.
+// below selects a path and everything below it.
 const below = `(path = ?1 OR path > ?1 || '/' AND path < ?1 || '0')`
 
-// AddContent adds a content, which takes the place of an earlier one of the same path.
+// AddContent adds a content, which replaces an earlier one of the same path.
 func AddContent(ctx context.Context, tx *sql.Tx, path string, digest []byte, bytes int64) error {
 	return addContent(ctx, tx, path, digest, bytes, time.Now())
 }
 
-// RemoveContents removes a content, or those of a folder.
+// RemoveContents removes a content, or the contents of a folder.
 func RemoveContents(ctx context.Context, tx *sql.Tx, path string) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM contents WHERE `+below, path)
 	return err
@@ -48,13 +48,13 @@ func Content(ctx context.Context, db *sql.DB, path string) (ContentRow, error) {
 	return scanContent(db.QueryRowContext(ctx, selectContents+`path = ?`, path))
 }
 
-// Contents returns the contents of a folder in the order in which they were made; all of them for
-// an empty path.
+// Contents returns the contents of a folder in order of creation, or all of them for an empty
+// path.
 func Contents(ctx context.Context, db *sql.DB, path string) ([]ContentRow, error) {
 	return List(ctx, db, scanContent, selectContents+`(?1 = '' OR `+below+`) ORDER BY created, path`, path)
 }
 
-// HasContents reports whether there is a content, or one in a folder.
+// HasContents reports whether a content exists, or any in a folder.
 func HasContents(ctx context.Context, db *sql.DB, path string) (has bool, err error) {
 	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE `+below+`)`, path).Scan(&has)
 	return has, err
@@ -66,26 +66,26 @@ func SetDigest(ctx context.Context, db *sql.DB, path string, digest []byte) erro
 	return err
 }
 
-// AddLost notes that what has an ID, or a path, was lost by damage.
+// AddLost records that the object with an ID or a path was lost by damage.
 func AddLost(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO lost (id, found) VALUES (?, ?)`, id, Time(time.Now()))
 	return err
 }
 
-// RemoveLost notes that something that was lost is there again.
+// RemoveLost records that a lost object exists again.
 func RemoveLost(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM lost WHERE id = ?`, id)
 	return err
 }
 
-// IsLost reports whether what has an ID, or a path, was lost by damage.
+// IsLost reports whether the object with an ID or a path was lost by damage.
 func IsLost(ctx context.Context, db *sql.DB, id string) (is bool, err error) {
 	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM lost WHERE id = ?)`, id).Scan(&is)
 	return is, err
 }
 
-// NotFound returns the error for the client of something that is not there: it was lost by damage,
-// or there never was one, or not for this client.
+// NotFound returns the client's error for a missing object: it was lost by damage, or never
+// existed, or belongs to someone else.
 func NotFound(ctx context.Context, db *sql.DB, what, id string) error {
 	isLost, err := IsLost(ctx, db, id)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // withContents is the first version with the table contents.
 const withContents = 4
 
-// enter adds the contents of an earlier version to their table, without digests: they are taken as
-// they are, but from now on it is noticed if they are missing.
+// enter adds the contents of an earlier version to the table, without digests: they are accepted
+// as they are, but from now on a missing file is noticed.
 func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 	if err := sweep(ctx, tx, dir); err != nil {
 		return err
@@ -69,9 +69,8 @@ func enter(ctx context.Context, tx *sql.Tx, dir string) error {
 	return nil
 }
 
-// sweep takes away what an earlier version has left when it was killed: files and folders of which it
-// had not made the row yet, and states that are not whole. The former go to the quarantine: it may
-// be that a row was lost.
+// sweep removes what an earlier version left when it was killed: files and folders without a row
+// yet, and incomplete states. The former go to the quarantine, since their row may have been lost.
 func sweep(ctx context.Context, tx *sql.Tx, dir string) error {
 	q := damage.NewQuarantine(dir)
 	for _, kind := range []struct{ folder, prefix, table string }{

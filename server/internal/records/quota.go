@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// Quota bounds the bytes of all files and sessions of a tenant, also of those that arrive at the
-// same time. A bound of 0 is none. It is safe for concurrent use.
+// Quota bounds the bytes of all files and sessions of a tenant, including those that arrive at the
+// same time. A bound of 0 means none. It is safe for concurrent use.
 type Quota struct {
 	db *sql.DB
 
@@ -18,18 +18,18 @@ type Quota struct {
 	tenants map[string]*arriving
 }
 
-// arriving are the bytes of a tenant that arrive now.
+// arriving counts the bytes that are arriving for a tenant.
 type arriving struct {
 	users int // guarded by Quota.mu
 
-	mu    sync.Mutex // held while rows are added that count, so that no byte counts twice or never
+	mu    sync.Mutex // held while rows that count are added, so that every byte counts exactly once
 	bytes int64
 }
 
 // NewQuota returns the quota of a database.
 func NewQuota(db *sql.DB) *Quota { return &Quota{db: db, tenants: map[string]*arriving{}} }
 
-// lock returns what arrives for a tenant, locked.
+// lock returns the arriving bytes of a tenant, locked.
 func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 	q.mu.Lock()
 	a = q.tenants[tenant]
@@ -46,13 +46,13 @@ func (q *Quota) lock(tenant string) (a *arriving, unlock func()) {
 		a.mu.Unlock()
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if a.users--; a.users == 0 && a.bytes == 0 { // without users, nobody changes it
+		if a.users--; a.users == 0 && a.bytes == 0 { // without users, it cannot change
 			delete(q.tenants, tenant)
 		}
 	}
 }
 
-// check refuses further bytes. The caller has locked what arrives.
+// check refuses more bytes. The caller has locked the arriving bytes.
 func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, more int64) error {
 	if most == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (q *Quota) check(ctx context.Context, a *arriving, tenant string, most, mor
 	return err
 }
 
-// Check refuses further bytes of a tenant beyond most.
+// Check refuses more bytes for a tenant beyond most.
 func (q *Quota) Check(ctx context.Context, tenant string, most, more int64) error {
 	if most == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (q *Quota) Check(ctx context.Context, tenant string, most, more int64) erro
 	return q.check(ctx, a, tenant, most, more)
 }
 
-// Add calls commit, which adds rows of so many bytes, unless the tenant would have more than most.
+// Add calls commit, which adds rows of more bytes, unless the tenant would exceed most.
 func (q *Quota) Add(ctx context.Context, tenant string, most, more int64, commit func() error) error {
 	if most == 0 {
 		return commit()
@@ -89,12 +89,12 @@ func (q *Quota) Add(ctx context.Context, tenant string, most, more int64, commit
 	return commit()
 }
 
-// Arrival is a stream of unknown size that arrives for a tenant.
+// Arrival is an arriving stream of unknown size for a tenant.
 type Arrival struct {
 	quota  *Quota
 	tenant string
 	most   int64
-	bytes  int64 // that are set aside
+	bytes  int64 // set aside
 }
 
 // Arrive begins an arrival. Finish or Abort ends it.
@@ -102,11 +102,11 @@ func (q *Quota) Arrive(tenant string, most int64) *Arrival {
 	return &Arrival{quota: q, tenant: tenant, most: most}
 }
 
-// arrivalStep is how many bytes are set aside at once.
+// arrivalStep is the number of bytes that are set aside at once.
 const arrivalStep = 1 << 20
 
-// Grow sets bytes aside, so that there are at least so many. Close to the bound it sets aside no
-// more than these.
+// Grow makes sure that at least the given number of bytes is set aside. Close to the bound, it
+// sets aside no more than that.
 func (a *Arrival) Grow(ctx context.Context, bytes int64) error {
 	if a.most == 0 || bytes <= a.bytes {
 		return nil
@@ -127,7 +127,7 @@ func (a *Arrival) Grow(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Finish calls commit, which adds a row of what has arrived.
+// Finish calls commit, which adds a row for the arrived bytes.
 func (a *Arrival) Finish(commit func() error) error {
 	if a.most == 0 {
 		return commit()
@@ -141,5 +141,5 @@ func (a *Arrival) Finish(commit func() error) error {
 	return err
 }
 
-// Abort gives back what was set aside.
+// Abort returns the bytes that were set aside.
 func (a *Arrival) Abort() { _ = a.Finish(func() error { return nil }) }

@@ -1,7 +1,7 @@
 // Package records is the database of a server: keys, runs, files, responses and spending. The
 // packages that own these tables query it.
 //
-// It is one SQLite file in the data folder, which several processes may use at a time: rlm
+// It is one SQLite file in the data folder, which several processes may use at the same time: rlm
 // keys works beside a running server.
 package records
 
@@ -24,7 +24,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/dbfile"
 )
 
-// The database has a folder of its own, which hides the files that SQLite makes beside it.
+// The database has its own folder, which hides the files that SQLite creates beside it.
 const (
 	folder = "records"
 	file   = "serve.db"
@@ -33,18 +33,18 @@ const (
 //go:embed tables.sql
 var tables string
 
-// version is that of the tables. A newer program upgrades them, an older one refuses them.
+// version is the version of the tables. A newer program upgrades them, an older one refuses them.
 const version = 4
 
-// upgrades bring the tables of each version, the first at 1, to the next one.
+// upgrades upgrade the tables from each version, the first from 1, to the next one.
 var upgrades = []string{
 	"ALTER TABLE spending ADD COLUMN tool_calls INTEGER NOT NULL DEFAULT 0;",
-	"", // sessions, a table that is made if it is missing
-	"", // contents and lost, tables that are made, and checksums of pages
+	"", // sessions, a table that is created if missing
+	"", // contents and lost, tables that are created, and checksums of pages
 }
 
-// Open opens the database of a data folder and makes both if necessary. Only the user can
-// read them.
+// Open opens the database of a data folder and creates both if necessary. Only the user can read
+// them.
 func Open(ctx context.Context, dir string) (*sql.DB, error) {
 	db, err := open(ctx, dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 		return nil, err
 	}
 
-	// What is deleted is overwritten, so that a page has either rows that count or none.
+	// Deleted data is overwritten, so that a page contains only rows that count, or none.
 	address := dbfile.Address(path, "_txlock", "immediate", "_pragma", "busy_timeout(10000)",
 		"_pragma", "journal_mode(wal)", "_pragma", "synchronous(full)", "_pragma", "foreign_keys(on)",
 		"_pragma", "secure_delete(on)")
@@ -98,7 +98,7 @@ func open(ctx context.Context, dir string) (_ *sql.DB, err error) {
 	return db, nil
 }
 
-// Path returns the file of the database in a data folder.
+// Path returns the database file in a data folder.
 func Path(dir string) string { return filepath.Join(dir, folder, file) }
 
 // held closes its hold with the database.
@@ -110,7 +110,7 @@ type held struct {
 // Close implements [io.Closer].
 func (h *held) Close() error { return h.hold.Close() }
 
-// prepare makes the file of the database, with checksums.
+// prepare creates the file of the database, with checksums.
 func prepare(dir, path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
@@ -126,21 +126,21 @@ func prepare(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	// One of an earlier version gets checksums as soon as possible.
+	// A database of an earlier version gets checksums as soon as possible.
 	if err = dbfile.Protect(c); errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.FULL) {
 		err = nil
 	}
 	return errors.Join(err, c.Close())
 }
 
-// IsMissing reports whether a data folder has lost its database: it has data, and a new database
-// would be empty.
+// IsMissing reports whether a data folder has lost its database: it contains data, and a new
+// database would be empty.
 func IsMissing(dir string) bool {
 	if _, err := os.Lstat(Path(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	for _, name := range []string{"files/*", "runs/*", "sessions/*", "audit.jsonl"} {
-		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))); len(found) > 0 { // a good pattern
+		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))); len(found) > 0 { // it is valid
 			return true
 		}
 	}
@@ -174,7 +174,7 @@ func migrate(ctx context.Context, db *sql.DB, dir string) error {
 	})
 }
 
-// CreateEmpty makes an empty database, for the rows of a damaged one.
+// CreateEmpty creates an empty database, for the rows of a damaged one.
 func CreateEmpty(path string) error {
 	if err := dbfile.Create(path); err != nil {
 		return err
@@ -198,7 +198,7 @@ func Within(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// Time returns a time as the tables have it, in nanoseconds; 0 for none.
+// Time returns a time in the format of the tables, in nanoseconds; 0 for none.
 func Time(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTablesOfVersion1AreUpgraded: a folder of an earlier program keeps its rows.
+// TestTablesOfVersion1AreUpgraded checks that the folder of an earlier program keeps its rows.
 func TestTablesOfVersion1AreUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), dir)
@@ -36,8 +36,9 @@ func TestTablesOfVersion1AreUpgraded(t *testing.T) {
 	}
 }
 
-// TestContentsOfVersion3AreEntered: a folder of an earlier program keeps its files, contexts, states
-// and snapshots, and it is noticed if one is missing. What its killed server has left is deleted.
+// TestContentsOfVersion3AreEntered checks that the folder of an earlier program keeps its files,
+// contexts, states and snapshots, and that missing ones are noticed. What its killed server left
+// is deleted.
 func TestContentsOfVersion3AreEntered(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), dir)
@@ -99,7 +100,7 @@ func TestContentsOfVersion3AreEntered(t *testing.T) {
 	}
 }
 
-// TestAFolderBelongsToItsContents: a path is not that of another one that begins with it.
+// TestAFolderBelongsToItsContents: a path does not match another one that begins with it.
 func TestAFolderBelongsToItsContents(t *testing.T) {
 	db, err := Open(t.Context(), t.TempDir())
 	if err != nil {

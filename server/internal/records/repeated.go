@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/problem"
 )
 
-// FindRepeated returns what an earlier request of the tenant has made with the same word, which
-// the client gave as Idempotency-Key; empty for none. Digest is that of the request.
+// FindRepeated returns the object that an earlier request of the tenant made with the same
+// Idempotency-Key, empty for none. Digest is the digest of the request.
 func FindRepeated(ctx context.Context, db *sql.DB, tenant, word string, digest []byte) (made string, err error) {
 	var known []byte
 	err = db.QueryRowContext(ctx, `SELECT run, digest FROM idempotency WHERE tenant = ? AND word = ?`,
@@ -31,7 +31,7 @@ func FindRepeated(ctx context.Context, db *sql.DB, tenant, word string, digest [
 	return made, nil
 }
 
-// AddRepeated notes what a request with a word has made.
+// AddRepeated records the object that a request with an Idempotency-Key made.
 func AddRepeated(ctx context.Context, tx *sql.Tx, tenant, word string, digest []byte, made string) error {
 	_, err := tx.ExecContext(ctx,
 		`INSERT INTO idempotency (tenant, word, digest, run, created) VALUES (?, ?, ?, ?, ?)`,

@@ -17,23 +17,23 @@ import (
 	"github.com/rlmhq/rlm/server/internal/failures"
 )
 
-// Continuation says how a run goes on.
+// Continuation describes how a run continues.
 type Continuation struct {
-	// Turn is the last turn that stays. Without one, all stay.
+	// Turn is the last turn to keep. Nil keeps all.
 	Turn *int
-	// Fork makes a new run of these turns. Otherwise, the run itself goes on.
+	// Fork makes a new run from these turns. Otherwise, the run itself continues.
 	Fork bool
-	// Question and Profile are those of a fork, empty for the same.
+	// Question and Profile are those of a fork; empty means unchanged.
 	Question, Profile string
-	// Budget and MaxTurns take the place of the earlier ones, if they are set. A budget counts
-	// what the turns have used that stay.
+	// Budget and MaxTurns replace the earlier ones, if set. A budget counts what the kept turns
+	// used.
 	Budget   *ledger.Budget
 	MaxTurns int
-	// Idempotency is a word of the client, for a fork.
+	// Idempotency is the client's Idempotency-Key, for a fork.
 	Idempotency string
 }
 
-// change returns a spec with what the continuation changes.
+// change returns a spec with the changes of the continuation.
 func (c *Continuation) change(s Spec) (Spec, error) {
 	if c.Question != "" {
 		s.Question = c.Question
@@ -50,8 +50,8 @@ func (c *Continuation) change(s Spec) (Spec, error) {
 	return s, (&Request{Spec: s}).check()
 }
 
-// Continue lets a run of the key's tenant go on after a turn, or makes a fork of it. The error
-// is for the client.
+// Continue continues a run of the key's tenant after a turn, or makes a fork of it. The error is
+// for the client.
 func (m *Manager) Continue(ctx context.Context, k access.Key, id string, c Continuation) (Record, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -74,7 +74,7 @@ func (m *Manager) Continue(ctx context.Context, k access.Key, id string, c Conti
 	return m.goOn(ctx, k, r, &known, &c)
 }
 
-// goOn lets a run go on that has ended.
+// goOn continues a run that has ended.
 func (m *Manager) goOn(
 	ctx context.Context, k access.Key, r Record, known *rlm.StoredRun, c *Continuation,
 ) (Record, error) {
@@ -119,7 +119,7 @@ func busy(err error) error {
 	return err
 }
 
-// beginAgain writes how a run goes on.
+// beginAgain records how a run continues.
 func (m *Manager) beginAgain(ctx context.Context, r *Record) error {
 	spec, err := json.Marshal(r.Spec)
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *Manager) beginAgain(ctx context.Context, r *Record) error {
 	return err
 }
 
-// fork makes a new run of the first turns of another one.
+// fork makes a new run from the first turns of another one.
 func (m *Manager) fork(
 	ctx context.Context, k access.Key, parent *Record, known *rlm.StoredRun, c *Continuation,
 ) (Record, error) {
@@ -157,14 +157,14 @@ func (m *Manager) fork(
 	return m.Start(ctx, k, r)
 }
 
-// branch makes the journal of a fork.
+// branch makes the run log of a fork.
 func (m *Manager) branch(ctx context.Context, r *Record) error {
 	spec := &r.Spec
 	fork := rlm.StoredRun{Name: r.ID, Question: spec.Question}
 	return m.Engine.ForkRun(ctx, spec.Parent, spec.ParentTurn, fork)
 }
 
-// costUntil returns what the turns of a run have cost, up to one of them.
+// costUntil returns the cost of a run's turns, up to a turn.
 func costUntil(known *rlm.StoredRun, turn int) (usd float64) {
 	for _, t := range known.History {
 		if t.Turn <= turn {
@@ -174,7 +174,7 @@ func costUntil(known *rlm.StoredRun, turn int) (usd float64) {
 	return usd
 }
 
-// kept returns what the turns have cost with which a run goes on: its budget counts them.
+// kept returns the cost of the turns from which a run continues: its budget counts them.
 func (m *Manager) kept(ctx context.Context, r *Record) float64 {
 	known, err := m.Engine.ShowRun(ctx, r.ID)
 	if err != nil {
@@ -188,7 +188,7 @@ func (m *Manager) contextPath(id string, i int) string {
 	return folder(id) + "/contexts/" + strconv.Itoa(i)
 }
 
-// Wake lets parked runs go on for which another process has decided, such as rlm runs approve.
+// Wake continues parked runs for which another process, such as rlm runs approve, has decided.
 // First it writes the ends of runs for which the disk had no space.
 func (m *Manager) Wake(ctx context.Context) error {
 	m.changing.Lock()
@@ -214,7 +214,7 @@ func (m *Manager) Wake(ctx context.Context) error {
 		if waits[r.ID] || m.live(r.ID) != nil {
 			continue
 		}
-		// One that cannot begin now is asked again; one that never can begin says why.
+		// A run that cannot begin now is tried again; a run that never can reports why.
 		err := m.resume(ctx, r, false)
 		if failed := failures.Of(err); err != nil && failed.RetryAfter == 0 {
 			m.Log.Warn("a run stays interrupted", "run", r.ID, "error", err)

@@ -25,9 +25,9 @@ type Ask struct {
 	MaxTokens int
 	llm.Sampling
 	Stop []string
-	// USD bounds the cost, 0 for the profile's bound.
+	// USD is the maximum cost, 0 for the profile's bound.
 	USD float64
-	// Stream, if set, gets the text in pieces. An empty one says that it starts again.
+	// Stream, if set, receives the text in pieces. An empty piece means that it starts over.
 	Stream func(piece string)
 }
 
@@ -80,7 +80,7 @@ func (m *Manager) Ask(ctx context.Context, k access.Key, a Ask) (reply Reply, er
 		ctx = limited
 	}
 
-	// A call whose cost cannot be recorded is not made. The client may go away meanwhile.
+	// A call is not made unless its cost can be recorded. The client may go away meanwhile.
 	prepaid, err := hold.Prepay(context.WithoutCancel(ctx), mostCost(&request, &model))
 	if err != nil {
 		return reply, err
@@ -109,8 +109,8 @@ func (a *Ask) request(profile *Profile, model *llm.Model) llm.Request {
 	return request
 }
 
-// mostCost returns what a request costs at most, without the tokens. A token has at least one byte; a
-// picture counts as 4,000 tokens.
+// mostCost returns the maximum cost of a request, without the tokens. A token has at least one
+// byte; a picture counts as 4,000 tokens.
 func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
 	usage := llm.Usage{OutputTokens: int64(r.MaxTokens)}
 	for i := range r.Messages {
@@ -118,11 +118,11 @@ func mostCost(r *llm.Request, model *llm.Model) ledger.Spending {
 	}
 	usage.InputTokens += int64(len(r.Schema))
 	most := priceOf(model, usage)
-	most.InputTokens, most.OutputTokens = 0, 0 // nobody has counted them
+	most.InputTokens, most.OutputTokens = 0, 0 // they have not been counted
 	return most
 }
 
-// priceOf returns what a call has cost.
+// priceOf returns the cost of a call.
 func priceOf(model *llm.Model, usage llm.Usage) ledger.Spending {
 	usd, known := model.Facts.Cost(usage)
 	s := ledger.Spending{Calls: 1, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, USD: usd}
@@ -132,8 +132,8 @@ func priceOf(model *llm.Model, usage llm.Usage) ledger.Spending {
 	return s
 }
 
-// checkCost refuses a request that may cost more than a budget, which a model without a price
-// always may.
+// checkCost refuses a request that may cost more than a budget, which is always possible for a
+// model without a price.
 func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left float64) error {
 	if budget == 0 && k.Limits.USD == 0 {
 		return nil
@@ -151,7 +151,8 @@ func checkCost(r *llm.Request, model *llm.Model, k *access.Key, budget, left flo
 	return nil
 }
 
-// describeReply makes the reply of a call, which may have failed and have cost something anyway.
+// describeReply makes the reply of a call, which may have failed and may still have cost
+// something.
 func describeReply(model *llm.Model, response llm.Response, err error) Reply {
 	reply := Reply{Text: response.Text, Finish: response.Finish, Usage: response.Usage}
 	var failed *llm.Error
@@ -164,8 +165,8 @@ func describeReply(model *llm.Model, response llm.Response, err error) Reply {
 	return reply
 }
 
-// settle charges a key with what a direct answer has cost. If the disk takes no correction, the most
-// that it could cost stays charged until there is space: the answer is paid, so the client gets it.
+// settle charges a key for a direct answer. If the disk accepts no correction, the maximum cost
+// stays charged until there is space: the answer is paid for, so the client receives it.
 func (m *Manager) settle(ctx context.Context, profile *Profile, prepaid *access.Prepaid, cost ledger.Spending) {
 	if m.Charged != nil && cost != (ledger.Spending{}) {
 		m.Charged(profile.Name, cost)
@@ -181,13 +182,13 @@ func (m *Manager) settle(ctx context.Context, profile *Profile, prepaid *access.
 	m.unpaid = append(m.unpaid, unpaid{prepaid, cost})
 }
 
-// unpaid is the cost of a direct answer that the database could not take.
+// unpaid is the cost of a direct answer that the database could not record.
 type unpaid struct {
 	prepaid *access.Prepaid
 	cost    ledger.Spending
 }
 
-// checkReply makes the text meet its contract, or fails.
+// checkReply makes the text satisfy its contract, or fails.
 func checkReply(reply *Reply, contract json.RawMessage) error {
 	if len(contract) == 0 || reply.Finish != llm.FinishStop {
 		return nil
@@ -209,7 +210,7 @@ func checkReply(reply *Reply, contract json.RawMessage) error {
 	return nil
 }
 
-// asProblem returns the error of a model call for the client.
+// asProblem converts the error of a model call for the client.
 func asProblem(err error) error {
 	var failed *llm.Error
 	if !errors.As(err, &failed) {
@@ -225,6 +226,6 @@ func asProblem(err error) error {
 			"the model's server is busy: try again")
 	}
 	shown := *failed
-	shown.Err = nil // has details of this machine
+	shown.Err = nil // contains details of this machine
 	return problem.New(http.StatusBadGateway, "model_failed", "the model's server failed: %.600s", shown.Error())
 }

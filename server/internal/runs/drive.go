@@ -43,11 +43,11 @@ func (m *Manager) drive(l *live, turn *ticket, profile *Profile) {
 	close(l.done)
 }
 
-// maxOwned bounds the time for which another process may hold a run that begins.
+// maxOwned is the longest time that another process may hold a run that begins.
 const maxOwned = 5 * time.Second
 
-// answer lets the engine answer. It waits for another process that holds the run, such as rlm
-// runs approve, which has decided and is about to end.
+// answer lets the engine answer. It waits for another process that holds the run, such as rlm runs
+// approve after its decision.
 func (m *Manager) answer(l *live, profile *Profile) (outcome rlm.Outcome, err error) {
 	for deadline := time.Now().Add(maxOwned); ; {
 		outcome, err = m.tryAnswer(l, profile)
@@ -131,7 +131,7 @@ func joinTexts(a, b string) string {
 	return a + b
 }
 
-// end writes how a run has ended.
+// end records how a run ended.
 func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
 	ctx := context.WithoutCancel(l.ctx)
 	r := &l.record
@@ -148,7 +148,7 @@ func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
 
 	spent := outcome.Spent
 	if known, failed := m.Engine.ShowRun(ctx, r.ID); failed == nil {
-		spent = known.Spent // with all that earlier processes paid
+		spent = known.Spent // including all that earlier processes paid
 	}
 	failed := m.finish(ctx, r, spent)
 	if err = errors.Join(l.events.close(), failed); err != nil {
@@ -168,18 +168,18 @@ func (m *Manager) end(l *live, outcome rlm.Outcome, err error) {
 	}
 }
 
-// unkept is the end of a run that the database could not take.
+// unkept is the end of a run that the database could not record.
 type unkept struct {
 	record Record
 	spent  ledger.Spending
 	hold   *access.Hold
 }
 
-// keepWithin is the time after which keepEnds leaves the rest for later.
+// keepWithin is the time after which keepEnds postpones the rest.
 const keepWithin = 5 * time.Second
 
-// keepEnds writes the ends of runs and the costs of direct answers that the database could not take
-// before.
+// keepEnds records the ends of runs and the costs of direct answers that the database could not
+// record earlier.
 func (m *Manager) keepEnds(ctx context.Context) error {
 	m.mu.Lock()
 	left, owed := m.unkept, m.unpaid
@@ -188,7 +188,7 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 
 	var errs []error
 	begun := time.Now()
-	isLate := func() bool { // another process may hold the database up
+	isLate := func() bool { // another process may block the database
 		return time.Since(begun) > keepWithin && errors.Join(errs...) != nil
 	}
 	left = slices.DeleteFunc(left, func(end unkept) bool {
@@ -217,8 +217,8 @@ func (m *Manager) keepEnds(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// explain returns the reason of a failure for the client. Only an error of the setup is about
-// the request; any other may have details of this machine.
+// explain returns the reason for a failure, for the client. Only a setup error is about the
+// request; any other may contain details of this machine.
 func (m *Manager) explain(r *Record, err error) string {
 	var setup *rlm.SetupError
 	if errors.As(err, &setup) {
@@ -231,7 +231,7 @@ func (m *Manager) explain(r *Record, err error) string {
 	return err.Error()
 }
 
-// charge adds what a run has cost to the spending of its key.
+// charge adds the cost of a run to the spending of its key.
 func (m *Manager) charge(ctx context.Context, db access.Execer, r *Record, s ledger.Spending) error {
 	if s == (ledger.Spending{}) {
 		return nil
@@ -247,8 +247,8 @@ func (m *Manager) setEnd(ctx context.Context, id, status, reason string) error {
 	return err
 }
 
-// Recover continues the runs that an earlier process has left. Those that a client waited for
-// stay interrupted, because it is gone.
+// Recover continues the runs that an earlier process left. Runs for which a client waited stay
+// interrupted, because the client is gone.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.query(ctx, `status IN (?, ?, ?) ORDER BY created`,
 		StatusQueued, StatusRunning, StatusInterrupted)
@@ -303,9 +303,9 @@ func (m *Manager) Waiting(ctx context.Context, tenant, id string) ([]rlm.Approva
 	return run.Waiting, err
 }
 
-// Decide answers a call that waits, and continues the run when no other call does.
+// Decide answers a waiting call, and continues the run when no other call waits.
 func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm.Decision) error {
-	m.changing.Lock() // decisions at the same time would keep each other from the run
+	m.changing.Lock() // concurrent decisions would keep each other from the run
 	defer m.changing.Unlock()
 	waiting, err := m.Waiting(ctx, tenant, id)
 	if err != nil {
@@ -322,7 +322,7 @@ func (m *Manager) Decide(ctx context.Context, tenant, id, approval string, d rlm
 	if len(waiting) > 1 {
 		return nil
 	}
-	r, err := m.Wait(ctx, tenant, id) // a run that is parked just now may not have ended yet
+	r, err := m.Wait(ctx, tenant, id) // a run that is just parking may not have ended yet
 	if err != nil {
 		return err
 	}

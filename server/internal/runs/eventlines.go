@@ -13,9 +13,9 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// The file of a run's events has a line for each event, with a checksum of the event and of its
-// number. The first line has the number of events, so that it is noticed if the last ones are
-// missing. A log of an earlier version has events alone.
+// The file of a run's events has a line for each event, with a checksum of the event and its
+// number. The first line contains the number of events, so that a missing end is noticed. A log of
+// an earlier version contains only events.
 const (
 	headFormat = `{"rlm_events":1,"count":"%012d","sum":"%08x"}` + "\n"
 	lineFormat = `{"sum":"%08x","event":%s}` + "\n"
@@ -29,7 +29,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sumOfEvent is the checksum of an event and of its number.
+// sumOfEvent returns the checksum of an event and its number.
 func sumOfEvent(n int64, event []byte) uint32 {
 	return addNumber(crc32.Checksum(event, castagnoli), n)
 }
@@ -42,7 +42,7 @@ func encodeHead(count int64) []byte {
 	return fmt.Appendf(nil, headFormat, count, sumOfEvent(count, nil))
 }
 
-// decodeHead returns the number of events that a first line has.
+// decodeHead returns the number of events that a first line contains.
 func decodeHead(line []byte) (count int64, ok bool) {
 	if len(line) != headLength {
 		return 0, false
@@ -56,7 +56,7 @@ func encodeLine(n int64, event []byte) []byte {
 	return fmt.Appendf(nil, lineFormat, sumOfEvent(n, event), event)
 }
 
-// decodeLine returns the event of a line and its checksum.
+// decodeLine returns the event in a line, and its checksum.
 func decodeLine(line []byte) (event []byte, sum uint32, ok bool) {
 	begin := len(lineBegin) + sumLength + len(lineMiddle)
 	if len(line) < begin+len(lineEnd) || !bytes.HasPrefix(line, []byte(lineBegin)) ||
@@ -69,18 +69,18 @@ func decodeLine(line []byte) (event []byte, sum uint32, ok bool) {
 
 // eventScan finds the events in the lines of a log.
 type eventScan struct {
-	last    int64 // event that was found
+	last    int64 // last event found
 	isBegun bool
 	isOld   bool  // without checksums
-	isHead  bool  // the first line is what was written
-	count   int64 // that it has
+	isHead  bool  // the first line is intact
+	count   int64 // in the first line
 }
 
-// maxGap bounds the events that are looked for behind damaged ones.
+// maxGap bounds the search for events after damaged ones.
 const maxGap = 100_000
 
-// take takes a line, and calls emit with the number of its event. Damaged events before it are one
-// event, which says so.
+// take processes a line, and calls emit with the number of its event. It reports damaged events
+// before it as one event.
 func (s *eventScan) take(line []byte, emit func(n int64, event []byte) error) error {
 	if !s.isBegun {
 		s.isBegun = true
@@ -122,7 +122,7 @@ func isOldEvent(line []byte) bool {
 	return json.Unmarshal(line, &e) == nil && e.Kind != "" && e.Sum == ""
 }
 
-// skipTo says that the events up to one are damaged.
+// skipTo reports the events before an event as damaged.
 func (s *eventScan) skipTo(n int64, emit func(n int64, event []byte) error) error {
 	if n <= s.last {
 		return nil
@@ -132,8 +132,8 @@ func (s *eventScan) skipTo(n int64, emit func(n int64, event []byte) error) erro
 	return emit(n, damagedEvents(first, n))
 }
 
-// finish says that the events behind the last line are damaged, if there were some. Count is the
-// number of events, if it is known from elsewhere.
+// finish reports missing events after the last line as damaged. Count is the number of events, if
+// known from elsewhere.
 func (s *eventScan) finish(count int64, emit func(n int64, event []byte) error) error {
 	switch {
 	case count >= 0:
@@ -149,7 +149,7 @@ func (s *eventScan) finish(count int64, emit func(n int64, event []byte) error) 
 		"Events behind event %d may be missing.", s.last-1)))
 }
 
-// damagedEvents is an event in place of damaged ones.
+// damagedEvents returns an event that replaces damaged ones.
 func damagedEvents(first, last int64) []byte {
 	if first == last {
 		return newWarning(fmt.Sprintf("Event %d of this run is damaged on the server's disk.", first))
@@ -157,7 +157,7 @@ func damagedEvents(first, last int64) []byte {
 	return newWarning(fmt.Sprintf("Events %d to %d of this run are damaged on the server's disk.", first, last))
 }
 
-// IsDamaged reports whether an event takes the place of damaged ones: see [Event].
+// IsDamaged reports whether an event replaces damaged ones: see [Event].
 func IsDamaged(event []byte) bool { return bytes.HasSuffix(event, []byte(`,"damaged":true}`)) }
 
 func newWarning(text string) []byte {
@@ -170,8 +170,8 @@ func newWarning(text string) []byte {
 	return event
 }
 
-// readLine reads a line with its end, or what is there of it. Of a line that is too long, it returns
-// the first bytes.
+// readLine reads a line with its end, or whatever there is of it. If the line is too long, it
+// returns the first bytes.
 func readLine(r *bufio.Reader) (line []byte, size int64, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -185,13 +185,13 @@ func readLine(r *bufio.Reader) (line []byte, size int64, err error) {
 	}
 }
 
-// scanEvents calls emit with all events of a log, and returns what it has found.
+// scanEvents calls emit with all events of a log, and returns its findings.
 func scanEvents(r io.Reader, emit func(n int64, event []byte) error) (s eventScan, size int64, err error) {
 	s.count = -1
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, n, err := readLine(lines)
-		if errors.Is(err, io.EOF) { // a part of a line does not count
+		if errors.Is(err, io.EOF) { // an incomplete line does not count
 			return s, size, nil
 		}
 		if err != nil {

@@ -23,18 +23,19 @@ type Event struct {
 	Code   string `json:"code,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Prompt is what a snippet asked a model, shortened. Reply is the whole reply of a model
+	// Prompt is a snippet's prompt for a model, shortened. Reply is the whole reply of a model
 	// call, if Text is shortened.
 	Prompt string `json:"prompt,omitempty"`
 	Reply  string `json:"reply,omitempty"`
-	// Damaged says that the event takes the place of some that are damaged on the disk.
+	// Damaged reports that the event replaces some that are damaged on disk.
 	Damaged bool `json:"damaged,omitempty"`
 }
 
-// maxPrompt bounds the prompt of an event, in characters. A prompt may be a part of a context.
+// maxPrompt is the maximum length of an event's prompt, in characters. A prompt may be a part of a
+// context.
 const maxPrompt = 4_000
 
-// complete returns an event with the texts of it that are only in this process.
+// complete returns an event including its texts that exist only in this process.
 func complete(e ledger.Event) Event {
 	event := Event{Event: e}
 	if ran := e.Ran; ran != nil && e.Kind == ledger.EventSnippet {
@@ -50,8 +51,8 @@ func complete(e ledger.Event) Event {
 	return event
 }
 
-// eventLog is the file of a run's events. Its readers wait for lines that come, so that each of them
-// gets every event, at its own pace. See eventlines.go for the format.
+// eventLog is the file of a run's events. Its readers wait for new lines, so that each receives
+// every event, at its own pace. See eventlines.go for the format.
 type eventLog struct {
 	path string
 
@@ -63,8 +64,8 @@ type eventLog struct {
 	news   chan struct{} // closed by the next event, and by the end
 }
 
-// openEvents opens the log for a run that goes on. A line that a crash has cut is removed. If the
-// log is missing, or of an earlier version, there is a new one.
+// openEvents opens the log for a continued run. It removes a line that a crash cut off. If the log
+// is missing, or of an earlier version, it creates a new one.
 func openEvents(path string) (*eventLog, error) {
 	count, size, err := renewEvents(path)
 	if err != nil {
@@ -86,8 +87,8 @@ func openEvents(path string) (*eventLog, error) {
 	return l, nil
 }
 
-// renewEvents returns the number of events of a log, and the size of its whole lines. A log without
-// a head it writes anew.
+// renewEvents returns the number of events of a log, and the size of its whole lines. It rewrites
+// a log without a head.
 func renewEvents(path string) (count, size int64, err error) {
 	file, err := os.Open(path)
 	switch {
@@ -108,8 +109,8 @@ func renewEvents(path string) (count, size int64, err error) {
 	return rewrite(path, file)
 }
 
-// rewrite writes a log anew, with the events of another one that are whole, nil for none. It returns
-// the number of the last one, and the size of all lines. A crash leaves the log as it was.
+// rewrite writes a new log with the whole events of another one, nil for none. It returns the
+// number of the last event, and the size of all lines. A crash leaves the old log unchanged.
 func rewrite(path string, from *os.File) (last, size int64, err error) {
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -123,7 +124,7 @@ func rewrite(path string, from *os.File) (last, size int64, err error) {
 	return last, size, err
 }
 
-// add appends an event. After an error, it takes no further ones.
+// add appends an event. After an error, it accepts no more.
 func (l *eventLog) add(e ledger.Event) error {
 	event, err := json.Marshal(complete(e))
 
@@ -160,7 +161,7 @@ func (l *eventLog) writeHead() error {
 	return err
 }
 
-// close ends the log: no event comes any more.
+// close ends the log: no more events follow.
 func (l *eventLog) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func (l *eventLog) close() error {
 }
 
 // known returns the size of the whole lines, the number of events, and a channel that news closes.
-// Ended says that nothing comes any more.
+// Ended reports that nothing follows.
 func (l *eventLog) known() (size, count int64, news <-chan struct{}, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,8 +184,8 @@ func (l *eventLog) known() (size, count int64, news <-chan struct{}, ended bool)
 }
 
 // follow calls take with the number and the JSON of each event after a number, until the log has
-// ended. A call of idle, if it is set, says that there is no further event at the time. Events that
-// are damaged are one event, which says so.
+// ended. It calls idle, if set, when there are no more events yet. Damaged events are reported as
+// one event.
 func (l *eventLog) follow(
 	ctx context.Context, after int64, take func(n int64, event []byte) error, idle func() error,
 ) error {
@@ -220,7 +221,7 @@ func (l *eventLog) follow(
 				return err
 			}
 			if n == 0 {
-				break // the file was cut
+				break // the file was truncated
 			}
 		}
 		if err := scan.finish(count, emit); err != nil || ended {
@@ -238,8 +239,8 @@ func (l *eventLog) follow(
 	}
 }
 
-// pastEvents returns the log of a run that has ended. Its number of events is not known. IsKept says
-// that there has to be a log.
+// pastEvents returns the log of a run that has ended. Its number of events is unknown. IsKept
+// reports that a log must exist.
 func pastEvents(path string, isKept bool) (*eventLog, error) {
 	l := &eventLog{path: path, count: -1}
 	info, err := os.Stat(path)
@@ -257,8 +258,8 @@ func pastEvents(path string, isKept bool) (*eventLog, error) {
 	return l, nil
 }
 
-// beginEvents begins the log of a run. That of a fork has the events of its parent, up to the end of
-// a turn of the root.
+// beginEvents begins the log of a run. The log of a fork starts with the events of its parent, up
+// to the end of a turn of the root.
 func (m *Manager) beginEvents(r *Record, w io.Writer) error {
 	var source *os.File
 	if r.Spec.Parent != "" {
@@ -302,7 +303,7 @@ func copyEvents(source *os.File, target io.Writer, turn int) error {
 	_, failed := w.Write(encodeHead(count))
 	if err = errors.Join(err, failed); err == nil {
 		err = each(func(event []byte) error {
-			if n++; n > count { // it comes just now
+			if n++; n > count { // it is just arriving
 				return errCopied
 			}
 			_, err := w.Write(encodeLine(n, event))
@@ -335,7 +336,7 @@ func eachEvent(source *os.File, take func(n int64, event []byte) error) error {
 }
 
 // renumber writes the events of a log, nil for none, with their numbers to a log with a head. It
-// returns the number of the last one, and the size of all lines.
+// returns the number of the last event, and the size of all lines.
 func renumber(source *os.File, target io.Writer) (last, size int64, err error) {
 	err = eachEvent(source, func(n int64, _ []byte) error { last = n; return nil })
 	w := bufio.NewWriter(target)

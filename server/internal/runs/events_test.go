@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// TestNoWatcherLosesAnEvent lets watchers come at all times, each behind another event.
+// TestNoWatcherLosesAnEvent lets watchers arrive at all times, each after a different event.
 func TestNoWatcherLosesAnEvent(t *testing.T) {
 	const events, watchers = 300, 40
 	log, err := openEvents(filepath.Join(t.TempDir(), "events.jsonl"))
@@ -109,7 +109,7 @@ func writeLog(tb testing.TB, path string, events int) [][]byte {
 	return lines[:len(lines)-1]
 }
 
-// readLog returns the texts of all events of a log by their numbers.
+// readLog returns the texts of all events in a log by number.
 func readLog(t *testing.T, path string, isKept bool) map[int64]string {
 	t.Helper()
 	log, err := pastEvents(path, isKept)
@@ -132,8 +132,8 @@ func readLog(t *testing.T, path string, isKept bool) map[int64]string {
 	return all
 }
 
-// TestADamagedLogKeepsItsNumbers damages a log in several ways. The events that are whole are there
-// with their numbers, and others are said to be damaged. The log goes on behind them.
+// TestADamagedLogKeepsItsNumbers damages a log in several ways. Whole events keep their numbers,
+// and others are reported as damaged. The log continues after them.
 func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	dir := t.TempDir()
 	lines := writeLog(t, filepath.Join(dir, "whole"), 10)
@@ -151,7 +151,7 @@ func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines   [][]byte
 		missing []int64
-		marks   int // events in place of damaged ones
+		marks   int // events that replace damaged ones
 	}{
 		"an event":               {flipped(5, 30), []int64{5}, 1},
 		"a checksum":             {flipped(5, 10), []int64{5}, 1},
@@ -220,7 +220,8 @@ func TestADamagedLogKeepsItsNumbers(t *testing.T) {
 	}
 }
 
-// FuzzScanEvents: whatever a log holds, events come in order, and only with their checksum.
+// FuzzScanEvents checks that, whatever a log contains, events come in order, and only with their
+// checksums.
 func FuzzScanEvents(f *testing.F) {
 	lines := writeLog(f, filepath.Join(f.TempDir(), "log"), 3)
 	f.Add(bytes.Join(lines, nil))

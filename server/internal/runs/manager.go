@@ -28,19 +28,19 @@ type Options struct {
 	DB       *sql.DB
 	Keys     *access.Keys
 	Meter    *access.Meter
-	// Contents have the contexts and events of runs. Dir is their folder, the data folder.
+	// Contents hold the contexts and events of runs. Dir is their folder, the data folder.
 	Contents *contents.Contents
 	Dir      string
-	// AtOnce bounds the runs at the same time, and Queue those that wait. As many direct answers
-	// go on and wait beside them.
+	// AtOnce is the maximum number of concurrent runs, and Queue of waiting ones. The same numbers
+	// apply separately to direct answers.
 	AtOnce, Queue int
-	// Inputs say how contexts are read, MaxContext bounds one of them, in bytes.
+	// Inputs configure how contexts are read; MaxContext bounds one context, in bytes.
 	Inputs     inputs.Options
 	MaxContext int64
 	Log        *slog.Logger
-	// Charged, if set, is called with what was spent.
+	// Charged, if set, is called with each charge.
 	Charged func(profile string, s ledger.Spending)
-	// Ended, if set, is called with the status of each run that has ended.
+	// Ended, if set, is called with the status of each ended run.
 	Ended func(profile, status string, elapsed time.Duration)
 }
 
@@ -53,36 +53,36 @@ type Manager struct {
 	runs, directs *lane
 
 	mu     sync.Mutex
-	closed error // why no run may begin, nil while it may
+	closed error // the reason why no run may begin, nil while runs may
 	lives  map[string]*live
-	unkept []unkept // ends of runs, until the database takes them
-	unpaid []unpaid // costs of direct answers, as well
+	unkept []unkept // ends of runs, until the database records them
+	unpaid []unpaid // costs of direct answers, likewise
 	work   sync.WaitGroup
 
-	changing sync.Mutex // held while a run that has ended is changed
+	changing sync.Mutex // held while an ended run is changed
 
 	life context.Context //nolint:containedctx // of direct answers, ends with Drain
 	kill context.CancelCauseFunc
 }
 
-// live is a run that goes on.
+// live is an active run.
 type live struct {
 	record Record // as it was at the beginning
 	events *eventLog
-	usd    float64 // what it may spend, 0 for the profile's budget
+	usd    float64 // its budget, 0 for the profile's
 	hold   *access.Hold
 	ctx    context.Context //nolint:containedctx // ends with Cancel, and with the server
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
 
-// The reasons for which a run is ended from outside.
+// The reasons for ending a run from outside.
 var (
 	errCanceled = errors.New("the client has canceled it")
 	errDrained  = errors.New("the server stops")
 )
 
-// New returns a manager. Recover starts the runs that an earlier process has left.
+// New returns a manager. Recover starts the runs that an earlier process left.
 func New(o Options) *Manager {
 	m := &Manager{
 		Options: o, db: o.DB, profiles: map[string]*Profile{}, lives: map[string]*live{},
@@ -95,10 +95,10 @@ func New(o Options) *Manager {
 	return m
 }
 
-// NewID returns an ID that nobody guesses, with a prefix such as "run_".
+// NewID returns an unguessable ID with a prefix such as "run_".
 func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// folder returns the folder of a run, below the data folder.
+// folder returns the folder of a run, relative to the data folder.
 func folder(id string) string { return "runs/" + id }
 
 func (m *Manager) eventsPath(id string) string { return folder(id) + "/" + records.EventsFile }
@@ -132,8 +132,8 @@ func (m *Manager) Start(ctx context.Context, k access.Key, r Request) (Record, e
 	return record, err
 }
 
-// admit begins to drive a run, which an earlier process may have left. Prepare makes what it needs
-// first.
+// admit begins to drive a run, which an earlier process may have left. It first calls prepare,
+// which makes what the run needs.
 func (m *Manager) admit(
 	ctx context.Context, k access.Key, record Record, isLeft bool, prepare func() error,
 ) error {
@@ -188,14 +188,14 @@ func (m *Manager) open(record Record, usd float64, prepare func() error) (l *liv
 	return l, nil
 }
 
-// live returns a run that goes on, nil for none.
+// live returns an active run, nil for none.
 func (m *Manager) live(id string) *live {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lives[id]
 }
 
-// Cancel ends a run of a tenant. One that has ended stays as it is.
+// Cancel ends a run of a tenant. An ended run stays unchanged.
 func (m *Manager) Cancel(ctx context.Context, tenant, id string) error {
 	r, err := m.Get(ctx, tenant, id)
 	if err != nil {
@@ -235,7 +235,7 @@ func (m *Manager) Wait(ctx context.Context, tenant, id string) (Record, error) {
 }
 
 // Follow calls take with the number and the JSON of each event of a tenant's run after a number,
-// until the run is over. It calls idle whenever there is no further event at the time.
+// until the run is over. It calls idle whenever there are no more events yet.
 func (m *Manager) Follow(
 	ctx context.Context, tenant, id string, after int64,
 	take func(n int64, event []byte) error, idle func() error,
@@ -258,8 +258,8 @@ func (m *Manager) Follow(
 	return events.follow(ctx, after, take, idle)
 }
 
-// Drain lets no further run begin, waits for those that go on, and interrupts the ones that
-// have not ended when the context does. Recover continues them in the next process.
+// Drain lets no more runs begin, waits for active ones, and interrupts those that have not ended
+// when the context does. Recover continues them in the next process.
 func (m *Manager) Drain(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = errDrained

@@ -1,6 +1,6 @@
-// Package runs starts, keeps and ends the runs of a server, for all of its wires. A run is a
-// durable run of the engine, with a record that knows its tenant, a log of events, and a
-// folder for its contexts.
+// Package runs starts, stores and ends the runs of a server, for all of its wires. A run is a
+// durable run of the engine, with a record that names its tenant, a log of events, and a folder
+// for its contexts.
 package runs
 
 import (
@@ -22,11 +22,11 @@ import (
 // Profile is a name for models, budgets and tiers, which clients choose as rlm/NAME.
 type Profile struct {
 	Name string
-	// Task has the models, the budget, the policy and the tools. A run adds its question and
+	// Task provides the models, the budget, the policy and the tools. A run adds its question and
 	// contexts.
 	Task rlm.Task
 	// Observe, if set, returns a function that observes the events of a run before it passes them
-	// to next. Done sends what the observer has left, which may take a while.
+	// to next. Done sends the observer's remaining data, which may take a while.
 	Observe func(ctx context.Context, next func(ledger.Event)) (
 		progress func(ledger.Event), done func(), err error)
 }
@@ -36,7 +36,7 @@ const DefaultProfile = "default"
 
 var validProfile = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
-// Check reports profiles that no run can use, before a client finds out.
+// Check reports unusable profiles before a client uses them.
 func (m *Manager) Check(ctx context.Context) error {
 	var errs []error
 	for i := range m.Profiles {
@@ -88,7 +88,7 @@ func (p *Profile) root() (llm.Model, error) {
 	return model, nil
 }
 
-// Profile returns a profile by its name, the default one for none.
+// Profile returns a profile by name, or the default one for an empty name.
 func (m *Manager) Profile(name string) (*Profile, error) {
 	name = cmp.Or(name, DefaultProfile)
 	if p := m.profiles[name]; p != nil {
@@ -100,7 +100,7 @@ func (m *Manager) Profile(name string) (*Profile, error) {
 	return nil, e
 }
 
-// Names returns the names of the profiles, in order.
+// Names returns the sorted names of the profiles.
 func (m *Manager) Names() (names []string) {
 	for name := range m.profiles {
 		names = append(names, name)
@@ -109,7 +109,7 @@ func (m *Manager) Names() (names []string) {
 	return names
 }
 
-// least returns the smaller of two bounds, of which 0 is none.
+// least returns the smaller of two bounds; 0 means no bound.
 func least[N int64 | float64 | time.Duration](a, b N) N {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -117,8 +117,8 @@ func least[N int64 | float64 | time.Duration](a, b N) N {
 	return min(a, b)
 }
 
-// budget returns the budget of a run: that of the profile, and no more than was asked for. USD
-// stays 0 without a bound of either, so that models without a price can be used.
+// budget returns the budget of a run: the profile's, but no more than was requested. USD stays 0
+// if neither bounds it, so that models without a price can be used.
 func (p *Profile) budget(spec *Spec) ledger.Budget {
 	a, b := p.Task.Config.Budget.WithDefaults(), spec.Budget
 	tight := ledger.Budget{

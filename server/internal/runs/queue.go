@@ -12,12 +12,12 @@ import (
 	"github.com/rlmhq/rlm/server/internal/shares"
 )
 
-// lane is where work goes on, and where it waits for its turn. Runs and the snippets of MCP have one,
-// direct answers another one: a short answer waits for no run.
+// lane is where work runs, and where it waits for its turn. Runs and MCP snippets share one lane,
+// direct answers have another: a short answer never waits for a run.
 type lane struct {
-	what    string // that goes on, in words
+	what    string // the kind of work, for display
 	places  int
-	queue   *fairqueue.Queue // of those that their tenants let go first
+	queue   *fairqueue.Queue // of the work that its tenant lets go first
 	waiting *shares.Pool
 
 	// Guarded by the manager.
@@ -25,7 +25,7 @@ type lane struct {
 	tenants map[string]*lineOfTenant
 }
 
-// lineOfTenant lets no more work of a tenant go on than the tenant has places.
+// lineOfTenant lets no more work of a tenant run than the tenant has places.
 type lineOfTenant struct {
 	queue   *fairqueue.Queue
 	tickets int
@@ -38,7 +38,7 @@ func newLane(what string, places, queue int) *lane {
 	}
 }
 
-// ticket is the right of a tenant to go on, once its turn comes.
+// ticket is a tenant's right to run when its turn comes.
 type ticket struct {
 	manager *Manager
 	lane    *lane
@@ -49,8 +49,8 @@ type ticket struct {
 	isQueued, isRunning, isOver bool
 }
 
-// enlist gives a tenant a ticket, or refuses at once if there is no room in the queue, or no more of
-// it for this tenant. Work that an earlier process has left is never refused. Leave ends a ticket.
+// enlist gives a tenant a ticket, or refuses at once if the queue is full, or full for this
+// tenant. Work that an earlier process left is never refused. Leave ends a ticket.
 func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 	t := &ticket{manager: m, lane: l, tenant: tenant}
 
@@ -71,7 +71,7 @@ func (m *Manager) enlist(l *lane, tenant string, isLeft bool) (*ticket, error) {
 	return t, nil
 }
 
-// join joins the line of its tenant. The caller holds mu.
+// join joins the tenant's line. The caller holds mu.
 func (t *ticket) join() {
 	l := t.lane
 	if t.own = l.tenants[t.tenant]; t.own == nil {
@@ -127,7 +127,7 @@ func (t *ticket) enter(ctx context.Context) error {
 	return nil
 }
 
-// takePlace waits for a place of the tenant, and then for one of all.
+// takePlace waits for a place of the tenant, and then for one of the lane.
 func (t *ticket) takePlace(ctx context.Context) error {
 	if err := t.own.queue.Enter(ctx, t.tenant); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (t *ticket) takePlace(ctx context.Context) error {
 	return err
 }
 
-// leaveQueue gives the room in the queue back. The caller holds mu.
+// leaveQueue frees the ticket's room in the queue. The caller holds mu.
 func (t *ticket) leaveQueue() {
 	if t.isQueued {
 		t.isQueued = false
@@ -167,7 +167,7 @@ func (t *ticket) leave() {
 	m.work.Done()
 }
 
-// Load says how many runs and direct answers go on and wait.
+// Load returns the numbers of running and waiting runs and direct answers.
 func (m *Manager) Load() (running, waiting int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

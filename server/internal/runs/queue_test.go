@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/access"
 )
 
-// wait waits for the turn of a ticket, and says on a channel when it has come.
+// wait waits for the turn of a ticket, and reports it on a channel.
 func (t *ticket) wait(tb testing.TB, came chan<- string) {
 	tb.Helper()
 	go func() {
@@ -21,7 +21,7 @@ func (t *ticket) wait(tb testing.TB, came chan<- string) {
 	}()
 }
 
-// fill takes all tickets that a tenant gets.
+// fill takes all tickets that a tenant can get.
 func fill(tb testing.TB, m *Manager, l *lane, tenant string) (all []*ticket) {
 	tb.Helper()
 	for {
@@ -46,8 +46,8 @@ func running(all []*ticket) (n int) {
 	return n
 }
 
-// TestATenantThatFillsTheQueueLeavesPlaces: another tenant's work begins at once, and so do direct
-// answers. A further tenant finds room in the queue.
+// TestATenantThatFillsTheQueueLeavesPlaces checks that another tenant's work begins at once, as do
+// direct answers. A third tenant finds room in the queue.
 func TestATenantThatFillsTheQueueLeavesPlaces(t *testing.T) {
 	m := New(Options{AtOnce: 4, Queue: 16})
 	greedy := fill(t, m, m.runs, "greedy")
@@ -123,7 +123,7 @@ func TestTicketsComeInTurns(t *testing.T) {
 	})
 }
 
-// TestATicketThatGivesUpLeavesNothing: its client has gone away before its turn.
+// TestATicketThatGivesUpLeavesNothing has a client that goes away before its turn.
 func TestATicketThatGivesUpLeavesNothing(t *testing.T) {
 	m := New(Options{AtOnce: 1, Queue: 2})
 	first := fill(t, m, m.runs, "a")

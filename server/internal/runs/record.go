@@ -22,33 +22,33 @@ const (
 	StatusInterrupted = "interrupted" // the server ended first
 )
 
-// Spec is what a run was asked for.
+// Spec describes a requested run.
 type Spec struct {
 	Profile  string          `json:"profile"`
 	Question string          `json:"question"`
 	System   string          `json:"system,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"`
-	// Contexts are the names of its contexts, whose contents are in the run's folder.
+	// Contexts are the names of its contexts; their contents are in the run's folder.
 	Contexts []string `json:"contexts,omitempty"`
-	// Budget bounds the run further than its profile does.
+	// Budget limits the run in addition to its profile.
 	Budget ledger.Budget `json:"budget"`
 	// MaxTurns bounds the turns of the root, 0 for the profile's bound.
 	MaxTurns int `json:"max_turns,omitempty"`
-	// Loop answers with the loop also if the contexts are small.
+	// Loop answers with the loop even if the contexts are small.
 	Loop bool `json:"loop,omitempty"`
-	// Parent is the run whose first turns a fork has, up to ParentTurn. They have cost ParentUSD.
+	// Parent is the run whose turns a fork shares, up to ParentTurn. They cost ParentUSD.
 	Parent     string  `json:"parent,omitempty"`
 	ParentTurn int     `json:"parent_turn,omitempty"`
 	ParentUSD  float64 `json:"parent_usd,omitempty"`
 }
 
-// Record is what a server knows of a run.
+// Record is a server's record of a run.
 type Record struct {
 	ID     string
 	Tenant string
 	Key    string
 	Spec   Spec
-	// Background runs go on without a client, and after a restart of the server.
+	// Background runs continue without a client, and after a restart of the server.
 	Background bool
 	Status     string
 	Reason     string
@@ -59,7 +59,7 @@ type Record struct {
 	size       int // of the texts in the database, in bytes
 }
 
-// IsOver reports whether the run has ended, for good or until something is decided.
+// IsOver reports whether the run has ended, either for good or until a decision.
 func (r *Record) IsOver() bool {
 	return r.Status != StatusQueued && r.Status != StatusRunning
 }
@@ -103,14 +103,14 @@ func (r *Record) insert(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// setStatus changes the status of a run that goes on.
+// setStatus changes the status of an active run.
 func (m *Manager) setStatus(ctx context.Context, id, status, reason string) error {
 	_, err := m.db.ExecContext(ctx, `UPDATE runs SET status = ?, reason = ?, ended = 0 WHERE id = ?`,
 		status, reason, id)
 	return err
 }
 
-// finish writes how a run ended, and what it has cost since it was charged last.
+// finish records how a run ended, and its cost since the last charge.
 func (m *Manager) finish(ctx context.Context, r *Record, spent ledger.Spending) error {
 	outcome, err := json.Marshal(r.Outcome)
 	if err != nil {
@@ -142,19 +142,20 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	return r, err
 }
 
-// Filter chooses runs of a tenant. A zero field lets all pass.
+// Filter selects runs of a tenant. A zero field matches all.
 type Filter struct {
 	Status, Text string
 	Since        time.Time
-	// After is the ID of the last run that is known already.
+	// After is the ID of the last run that the caller already knows.
 	After string
 	Limit int
 }
 
-// maxPage bounds the texts of the runs that List returns, in bytes. One run is returned in any case.
+// maxPage bounds the texts of the runs that List returns, in bytes. It always returns at least one
+// run.
 const maxPage = 16 << 20
 
-// List returns runs of a tenant, the latest first. More says that there are others behind them.
+// List returns runs of a tenant, latest first. More reports that others follow.
 func (m *Manager) List(ctx context.Context, tenant string, f Filter) (all []Record, more bool, err error) {
 	where, args := []string{"tenant = ?"}, []any{tenant}
 	add := func(condition string, values ...any) {

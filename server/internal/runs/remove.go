@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Delete deletes a run of a tenant with all that it has left. One that goes on ends first.
+// Delete deletes a run of a tenant and all its data. An active run ends first.
 func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	if err := m.Cancel(ctx, tenant, id); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	return m.remove(ctx, id)
 }
 
-// remove deletes the record of a run last, so that a removal that failed can be done again. What
-// it has cost stays in the spending of its key.
+// remove deletes the record of a run last, so that a failed removal can be repeated. Its cost
+// stays in the spending of its key.
 func (m *Manager) remove(ctx context.Context, id string) error {
 	if err := m.removeJournal(ctx, id); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (m *Manager) remove(ctx context.Context, id string) error {
 	})
 }
 
-// removeJournal deletes the journal of a run.
+// removeJournal deletes the log of a run.
 func (m *Manager) removeJournal(ctx context.Context, id string) error {
 	err := m.Engine.RemoveRun(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // it may never have begun
@@ -54,11 +54,11 @@ func (m *Manager) removeJournal(ctx context.Context, id string) error {
 	return nil
 }
 
-// expiredAtOnce bounds the runs that Expire reads at a time.
+// expiredAtOnce is the number of runs that Expire reads at a time.
 const expiredAtOnce = 100
 
-// Expire deletes the runs that have ended before a time, and direct answers from before it. Runs
-// that wait for a decision stay.
+// Expire deletes the runs that ended before a time, and older direct answers. Runs that wait for a
+// decision stay.
 func (m *Manager) Expire(ctx context.Context, before time.Time) error {
 	for {
 		old, err := m.query(ctx, `ended > 0 AND ended < ? AND status NOT IN (?, ?, ?) LIMIT ?`,
@@ -80,7 +80,7 @@ func (m *Manager) Expire(ctx context.Context, before time.Time) error {
 	return err
 }
 
-// expire deletes a run, unless it goes on again.
+// expire deletes a run, unless it is active again.
 func (m *Manager) expire(ctx context.Context, id string, before time.Time) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()

@@ -20,25 +20,26 @@ import (
 	"github.com/rlmhq/rlm/server/internal/records"
 )
 
-// Request asks for a run.
+// Request requests a run.
 type Request struct {
 	Spec
 	// Contents are its contexts.
 	Contents   []Content
 	Background bool
-	// Idempotency is a word of the client. A second request with it is the first one again.
+	// Idempotency is the client's Idempotency-Key. A second request with the same key repeats the
+	// first.
 	Idempotency string
 }
 
-// Content is a context: a text, or what a content of the server has.
+// Content is a context: a text, or a copy of a content of the server.
 type Content struct {
 	Name string
 	Text string
-	// Path is that of the content, such as an uploaded file: see package contents.
+	// Path is the path of the content, such as an uploaded file: see package contents.
 	Path string
 }
 
-// Bounds of a request, in bytes.
+// Limits on a request, in bytes.
 const (
 	MaxQuestion = 1 << 20
 	MaxContents = 100
@@ -93,7 +94,7 @@ func checkSchema(contract json.RawMessage) error {
 	return nil
 }
 
-// CleanName returns a name that is safe to show, in prompts and on terminals.
+// CleanName returns a name that is safe to show in prompts and on terminals.
 func CleanName(name string, i int) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '/' || r == '\\' || r == utf8.RuneError {
@@ -112,7 +113,7 @@ func CleanName(name string, i int) string {
 	return name
 }
 
-// digest tells requests apart. A file counts by its name and size, because it never changes.
+// digest distinguishes requests. It uses a file's name and size, because files never change.
 func (r *Request) digest() ([]byte, error) {
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode(r.Spec); err != nil {
@@ -124,7 +125,7 @@ func (r *Request) digest() ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// repeated returns the run of an earlier request with the same word, empty for none.
+// repeated returns the run of an earlier request with the same Idempotency-Key, empty for none.
 func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run string, err error) {
 	if r.Idempotency == "" {
 		return "", nil
@@ -137,7 +138,7 @@ func (m *Manager) repeated(ctx context.Context, tenant string, r *Request) (run 
 	return records.FindRepeated(ctx, m.db, tenant, r.Idempotency, digest)
 }
 
-// save writes the contexts, the begin of the events and the record of a run.
+// save writes the contexts, the first events and the record of a run.
 func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err error) {
 	defer func() {
 		if err != nil {
@@ -169,7 +170,7 @@ func (m *Manager) save(ctx context.Context, record *Record, r *Request) (err err
 	})
 }
 
-// writeAll writes the contexts and the begin of the events of a run.
+// writeAll writes the contexts and the first events of a run.
 func (m *Manager) writeAll(
 	ctx context.Context, record *Record, list []Content,
 ) (incoming []*contents.Incoming, err error) {
@@ -190,8 +191,8 @@ func (m *Manager) writeAll(
 	return append(incoming, events), nil
 }
 
-// Write writes a context. One that is a content already shares its file, so that it outlives its
-// deletion by the client. The error is for the client.
+// Write writes a context. If it is already a content, both share the file, so that the context
+// survives when the client deletes the content. The error is for the client.
 func (c *Content) Write(ctx context.Context, all *contents.Contents, path string) (*contents.Incoming, error) {
 	if c.Path == "" {
 		return all.Write(path, func(w io.Writer) error {
@@ -204,7 +205,7 @@ func (c *Content) Write(ctx context.Context, all *contents.Contents, path string
 	return d, DamagedContext(err, c.Name)
 }
 
-// DamagedContext returns an error of a context's content for the client.
+// DamagedContext converts an error of a context's content for the client.
 func DamagedContext(err error, name string) error {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {

@@ -70,7 +70,7 @@ func (g *daemonGate) pass(near net.Conn, daemon string) {
 	}
 }
 
-// set opens or closes the gate. What was open breaks.
+// set opens or closes the gate. Open connections break.
 func (g *daemonGate) set(isUp bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,9 +83,9 @@ func (g *daemonGate) set(isUp bool) {
 	}
 }
 
-// TestADaemonThatIsGoneEndsNoOtherSession stops Docker's daemon, as far as the server sees, under a
-// session. The session gets an error with a reason, others go on, and it goes on, too, when the
-// daemon is back, and says what it has lost.
+// TestADaemonThatIsGoneEndsNoOtherSession stops Docker's daemon, as the server sees it, during a
+// session. The session gets an error with a reason, and others continue. When the daemon is back,
+// the session continues, too, and reports its loss.
 func TestADaemonThatIsGoneEndsNoOtherSession(t *testing.T) {
 	skip.Short(t, "it starts containers")
 	gate := newDaemonGate(t)
@@ -122,7 +122,7 @@ func (s *served) open(key, tier string) *apiBox {
 	return box
 }
 
-// exec runs a snippet, wants a status and a text, and returns the answer.
+// exec runs a snippet, requires a status and a text, and returns the answer.
 func (b *apiBox) exec(source string, status int, text string) string {
 	b.t.Helper()
 	got, err := b.request(b.t.Context(), http.MethodPost, b.path+"/exec", object{"source": source})

@@ -27,14 +27,14 @@ type apiTier struct {
 	tiers.Tier
 	*served
 	socket bool     // sessions are those of WebSockets, and may have functions
-	keys   []string // of tenants, who take turns: two sandboxes of one case have different ones
+	keys   []string // of tenants, who take turns: two sandboxes of one case have different keys
 	turn   atomic.Int64
 }
 
 // Warm implements [tiers.Tier].
 func (a *apiTier) Warm(ctx context.Context) error { return a.Settle(ctx) }
 
-// Settle lets each tenant have its worker: a case may have ended it.
+// Settle makes sure that each tenant has its worker: a case may have ended it.
 func (a *apiTier) Settle(ctx context.Context) error {
 	for range a.keys {
 		box, err := a.Open(ctx, tiers.Config{})
@@ -98,7 +98,7 @@ func (b *apiBox) open(ctx context.Context, settings object) error {
 	return nil
 }
 
-// request sends a request on a connection of its own, so that none is left.
+// request sends a request on its own connection, so that none remains.
 func (b *apiBox) request(ctx context.Context, method, path string, body any) (answer, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *apiBox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) {
 		case got.status != http.StatusConflict || !strings.Contains(got.body, `"in_use"`):
 			return tiers.Result{}, broken(errors.New(got.body))
 		}
-		time.Sleep(time.Millisecond) // the server ends what an earlier client has left
+		time.Sleep(time.Millisecond) // the server cleans up after an earlier client
 	}
 }
 
@@ -142,7 +142,7 @@ func broken(err error) error {
 	return &tiers.BrokenError{Tier: rlm.TierWasm, Effects: tiers.EffectsUnknown, Err: err}
 }
 
-// resultOf reads a result as the server describes it.
+// resultOf reads a result in the server's description.
 func resultOf(data []byte) (out tiers.Result, err error) {
 	var r results.Result
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -173,7 +173,7 @@ func (b *apiBox) Close() error {
 	return err
 }
 
-// Collect implements [tiers.Collector] by the files that the server lists.
+// Collect implements [tiers.Collector] with the files that the server lists.
 func (b *apiBox) Collect(ctx context.Context, dir string) (got tiers.Collected, err error) {
 	list, err := b.request(ctx, http.MethodGet, b.path+"/files", nil)
 	if err != nil || list.status != http.StatusOK {

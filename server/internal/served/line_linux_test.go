@@ -76,7 +76,7 @@ func (a *apiTier) dialBox(ctx context.Context, key string, host tiers.Host, sett
 	return b, nil
 }
 
-// read takes the messages of the server.
+// read receives the server's messages.
 func (b *lineBox) read(end func()) {
 	defer end()
 	calls := map[int]context.CancelFunc{}

@@ -23,25 +23,26 @@ import (
 	"github.com/rlmhq/rlm/server/internal/runs"
 )
 
-// Request asks for a session. Its Spec has no contexts: Contents are those.
+// Request requests a session. Contents are its contexts; its Spec has none.
 type Request struct {
 	Spec
-	// Name lets later requests find the session. A second request for the name gets the first
-	// one's session.
+	// Name lets later requests find the session. A second request for the name returns the
+	// existing session.
 	Name     string
 	Contents []Content
-	// Idempotency is a word of the client. A second request with it is the first one again.
+	// Idempotency is the client's Idempotency-Key. A second request with the same key repeats the
+	// first.
 	Idempotency string
 }
 
-// Content is a context: a text, the JSON of a value, or what a content of the server has.
+// Content is a context: a text, the JSON of a value, or a copy of a content of the server.
 type Content struct {
 	runs.Content
 	Variable string
 	IsValue  bool
 }
 
-// maxValue bounds a context that is a value, in bytes: it is in memory.
+// maxValue is the maximum size of a value as a context, in bytes: it is in memory.
 const maxValue = 8 << 20
 
 var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -55,7 +56,7 @@ func (r *Request) check() error {
 	return checkContents(r.Contents, 0)
 }
 
-// checkContents refuses contents, behind as many others.
+// checkContents refuses invalid contents; before is the number of existing ones.
 func checkContents(list []Content, before int) error {
 	if before+len(list) > runs.MaxContents {
 		return problem.Bad("contexts", "there are %d contexts, more than %d", before+len(list), runs.MaxContents)
@@ -72,7 +73,7 @@ func checkContents(list []Content, before int) error {
 	return nil
 }
 
-// digest tells requests apart.
+// digest distinguishes requests.
 func (r *Request) digest() ([]byte, error) {
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode(r.Spec); err != nil {
@@ -86,8 +87,8 @@ func (r *Request) digest() ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// Create opens a session for a key, or returns the one that an earlier request has made. Notes say
-// what snippets do not see as it is. The error is for the client.
+// Create opens a session for a key, or returns the one that an earlier request made. The notes
+// describe contexts that snippets see in a changed form. The error is for the client.
 func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record, notes []string, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, nil, err
@@ -143,8 +144,8 @@ func (m *Manager) Create(ctx context.Context, k access.Key, r Request) (_ Record
 // idPrefix begins the ID of each session.
 const idPrefix = "sess_"
 
-// newRecord returns the record of a new session. It counts as unsaved: its first snippet need not
-// say so.
+// newRecord returns the record of a new session. The record counts as unsaved, so the first
+// snippet need not mark it.
 func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	now := time.Now().UTC()
 	return Record{
@@ -153,7 +154,7 @@ func (m *Manager) newRecord(k access.Key, name string, spec Spec) Record {
 	}
 }
 
-// repeated returns the session that an earlier request has made, with an empty ID for none.
+// repeated returns the session that an earlier request made, with an empty ID for none.
 func (m *Manager) repeated(
 	ctx context.Context, tenant string, r *Request, digest []byte, isDefault bool,
 ) (known Record, err error) {
@@ -180,7 +181,7 @@ func (m *Manager) repeated(
 	return known, err
 }
 
-// isPlain reports whether a spec asks for nothing.
+// isPlain reports whether a spec requests nothing special.
 func (s *Spec) isPlain() bool {
 	plain := Spec{Profile: s.Profile}
 	a, err := json.Marshal(s)
@@ -189,7 +190,7 @@ func (s *Spec) isPlain() bool {
 }
 
 // adopt gives a new session its place, and calls begin, which opens it and inserts its record.
-// After an error there is no session.
+// After an error, the session does not exist.
 func (m *Manager) adopt(
 	ctx context.Context, k access.Key, record Record, begin func(context.Context, *live) error,
 ) (err error) {
@@ -260,7 +261,7 @@ func (m *Manager) unreserve(key, tenant string) {
 	m.total--
 }
 
-// insert adds the record of a session with its contexts, and what its request is known by.
+// insert adds the record of a session with its contexts, and the keys that identify its request.
 func (m *Manager) insert(
 	ctx context.Context, k access.Key, r *Record, incoming []*contents.Incoming, word string,
 ) error {
@@ -281,7 +282,7 @@ func (m *Manager) insert(
 	return err
 }
 
-// sizeOf is the size of all contents.
+// sizeOf returns the size of all contents.
 func sizeOf(incoming []*contents.Incoming) (bytes int64) {
 	for _, d := range incoming {
 		bytes += d.Bytes
@@ -289,7 +290,7 @@ func sizeOf(incoming []*contents.Incoming) (bytes int64) {
 	return bytes
 }
 
-// writeContents writes contents as further contexts of a session.
+// writeContents writes contents as additional contexts of a session.
 func (m *Manager) writeContents(
 	ctx context.Context, r *Record, list []Content,
 ) (incoming []*contents.Incoming, err error) {
@@ -307,8 +308,8 @@ func (m *Manager) writeContents(
 	return incoming, nil
 }
 
-// openContexts returns the contexts of a session from the one with a number on. Close their files
-// when they are open.
+// openContexts returns the contexts of a session, starting at the given number. Close their files
+// once they are open.
 func (m *Manager) openContexts(
 	ctx context.Context, r *Record, from int,
 ) (all []rlm.Context, closeFiles func(), err error) {
@@ -367,7 +368,7 @@ func (m *Manager) openSession(ctx context.Context, r *Record, functions []rlm.Fu
 	cfg.Contexts = contexts
 
 	session, err := m.Engine.Open(ctx, cfg)
-	if damaged := asDamagedSession(err, r); damaged != nil { // a context, which was damaged at its end
+	if damaged := asDamagedSession(err, r); damaged != nil { // a context, found damaged at its end
 		return nil, damaged
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, rlm.ErrBusy) && !errors.Is(err, rlm.ErrClosed) {

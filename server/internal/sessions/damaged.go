@@ -19,13 +19,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// newLoss is a loss of which the snippets are not known.
+// newLoss returns a loss that does not name its snippets.
 func newLoss(reason string) *tiers.Loss {
 	return &tiers.Loss{Snippets: []int{}, Reason: reason}
 }
 
-// restoreState loads the variables that were saved last into a new session. Lost is what no result
-// has said yet, also that they are not there any more.
+// restoreState loads the last saved variables into a new session. Lost is any loss that no result
+// has reported yet, including the loss of these variables.
 func (m *Manager) restoreState(
 	ctx context.Context, session *rlm.Session, r *Record,
 ) (lost *tiers.Loss, err error) {
@@ -59,7 +59,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// adviseSnapshot advises to restore the last snapshot of a session, if there is one.
+// adviseSnapshot returns advice to restore the last snapshot of a session, if there is one.
 func (m *Manager) adviseSnapshot(ctx context.Context, id string) string {
 	all, err := m.listSnapshots(ctx, id)
 	if err != nil || len(all) == 0 {
@@ -68,7 +68,7 @@ func (m *Manager) adviseSnapshot(ctx context.Context, id string) string {
 	return fmt.Sprintf("restore a snapshot: POST /v1/sessions/%s/snapshots/%s/restore, or ", id, all[len(all)-1].ID)
 }
 
-// restore loads the variables of a content into a new session.
+// restore loads the variables in a content into a new session.
 func (m *Manager) restore(ctx context.Context, session *rlm.Session, path string) error {
 	content, err := m.Contents.Read(ctx, path)
 	if err != nil {
@@ -84,8 +84,8 @@ func (m *Manager) restore(ctx context.Context, session *rlm.Session, path string
 	return err
 }
 
-// startOver opens a session of a tenant anew, without what was saved last, and lets load fill it.
-// It takes the place of the open one, if there is one. The error is for the client.
+// startOver opens a new session without the last saved state, and lets load fill it. It replaces
+// the open session, if any. The error is for the client.
 func (m *Manager) startOver(
 	ctx context.Context, tenant, id string, load func(context.Context, *live, *rlm.Session) error,
 ) error {
@@ -112,7 +112,7 @@ func (m *Manager) startOver(
 	return m.asProblem(ctx, err)
 }
 
-// replaceSession puts a new session in the place of the open one. The caller holds using.
+// replaceSession replaces the open session with a new one. The caller holds using.
 func (m *Manager) replaceSession(
 	ctx context.Context, l *live, load func(context.Context, *live, *rlm.Session) error,
 ) error {
@@ -137,7 +137,7 @@ func (m *Manager) replaceSession(
 	return m.listVariables(ctx, l)
 }
 
-// Reset begins a session again without its variables. Contexts and snapshots stay.
+// Reset restarts a session without its variables. Contexts and snapshots stay.
 func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 	return m.startOver(ctx, tenant, id, func(ctx context.Context, l *live, _ *rlm.Session) error {
 		lost := newLoss("The session began again without its variables, because a client asked for it.")
@@ -152,7 +152,7 @@ func (m *Manager) Reset(ctx context.Context, tenant, id string) error {
 	})
 }
 
-// asDamagedContext returns an error of a session's context for the client.
+// asDamagedContext converts an error of a session's context for the client.
 func asDamagedContext(err error, r *Record, i int) error {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {
@@ -163,7 +163,7 @@ func asDamagedContext(err error, r *Record, i int) error {
 	return fmt.Errorf("cannot read context %q: %w", r.Spec.Contexts[i].Name, err)
 }
 
-// asDamagedSession returns the error of a session that cannot be opened because of a damaged
+// asDamagedSession returns the error for a session that cannot be opened because of a damaged
 // context, nil for any other error.
 func asDamagedSession(err error, r *Record) error {
 	var damaged *contents.DamageError
@@ -178,8 +178,8 @@ func asDamagedSession(err error, r *Record) error {
 	return err
 }
 
-// MendContext puts the content of a session's context back in its place. It has to be the same one.
-// The error is for the client.
+// MendContext restores the content of a session's context. The content must be identical. The
+// error is for the client.
 func (m *Manager) MendContext(ctx context.Context, k access.Key, id string, i int, c *Content) error {
 	ctx, l, err := m.claim(ctx, k.Tenant, id)
 	if err != nil {

@@ -20,7 +20,7 @@ type Holder struct {
 
 var _ connect.Keeper = (*Holder)(nil)
 
-// Reserve counts a session without a name, which lives as long as its connection, until release is
+// Reserve counts an unnamed session, which lives as long as its connection, until release is
 // called.
 func (h *Holder) Reserve() (release func(), err error) {
 	if err := h.reserve(&h.Key); err != nil {
@@ -81,8 +81,8 @@ func contentsOf(list []connect.KeptContext) (all []Content) {
 	return all
 }
 
-// prepare opens a session with the functions of a connection, which takes the place of an open one
-// without them. The caller holds using.
+// prepare opens a session with the functions of a connection; it replaces an open one without
+// them. The caller holds using.
 func (m *Manager) prepare(ctx context.Context, l *live, functions []rlm.Function) error {
 	if len(functions) > 0 && l.session != nil {
 		if l.record.Unsaved {
@@ -164,7 +164,7 @@ func (h *held) Add(ctx context.Context, contexts []connect.KeptContext) error {
 }
 
 // Release implements [connect.Kept]. A session with functions of the connection is saved and
-// closed, because nobody answers them any more.
+// closed, because they have no host any more.
 func (h *held) Release() (err error) {
 	l := h.l
 	l.using.Lock()

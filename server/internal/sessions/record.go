@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Spec is what a session was made with, and what was added since.
+// Spec is a session's original configuration, with later additions.
 type Spec struct {
 	Profile       string       `json:"profile"`
 	Limits        terms.Limits `json:"limits,omitzero"`
@@ -26,22 +26,22 @@ type Spec struct {
 
 // Context is a context of a session. Its content is a file in the session's folder.
 type Context struct {
-	// Variable is a further name for snippets, empty for none.
+	// Variable is an additional name for snippets, empty for none.
 	Variable string `json:"variable,omitempty"`
-	// Name is that of the content, such as log.gz.
+	// Name is the name of the content, such as log.gz.
 	Name    string `json:"name"`
 	IsValue bool   `json:"is_value,omitempty"`
 	Bytes   int64  `json:"bytes"`
 }
 
-// Standing is a session as it was saved last.
+// Standing is the last saved state of a session.
 type Standing struct {
-	// Snippets counts those that ran.
+	// Snippets is the number of snippets that ran.
 	Snippets  int              `json:"snippets"`
 	Variables []tiers.Variable `json:"variables,omitempty"`
 	// Left are values that could not be saved.
 	Left []tiers.Left `json:"left,omitempty"`
-	// Lost is what was lost before, and no result has said yet.
+	// Lost is any earlier loss that no result has reported yet.
 	Lost *tiers.Loss `json:"lost,omitempty"`
 	// Bytes is the size of the state.
 	Bytes int64 `json:"bytes,omitempty"`
@@ -52,7 +52,7 @@ type Record struct {
 	ID, Tenant, Key, Name string
 	Spec                  Spec
 	Standing              Standing
-	// Unsaved says that a snippet may have run after the session was saved.
+	// Unsaved reports that a snippet may have run after the session was saved.
 	Unsaved       bool
 	Created, Used time.Time
 
@@ -95,7 +95,7 @@ func (r *Record) insert(ctx context.Context, tx *sql.Tx, bytes int64) error {
 	return err
 }
 
-// Get returns a session of a tenant, as it was saved last.
+// Get returns a session of a tenant, as last saved.
 func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND id = ?`, tenant, id))
@@ -105,7 +105,7 @@ func (m *Manager) Get(ctx context.Context, tenant, id string) (Record, error) {
 	return r, err
 }
 
-// named returns the session of a name, with an empty ID for none.
+// named returns the session with the given name, with an empty ID for none.
 func (m *Manager) named(ctx context.Context, tenant, name string) (Record, error) {
 	r, err := scanRecord(m.DB.QueryRowContext(ctx,
 		`SELECT `+recordColumns+` FROM sessions WHERE tenant = ? AND name = ?`, tenant, name))
@@ -115,8 +115,8 @@ func (m *Manager) named(ctx context.Context, tenant, name string) (Record, error
 	return r, err
 }
 
-// List returns sessions of a tenant behind the one with an ID, the latest first. A name, if it is
-// set, is that of the only one.
+// List returns sessions of a tenant after the one with the given ID, latest first. A name, if set,
+// selects a single session.
 func (m *Manager) List(ctx context.Context, tenant, name, after string, limit int) (all []Record, err error) {
 	where, args := []string{"tenant = ?"}, []any{tenant}
 	if name != "" {
@@ -180,7 +180,7 @@ func (m *Manager) count(ctx context.Context) (err error) {
 	return rows.Err()
 }
 
-// delete deletes a session with all that it has, and reports whether there was one.
+// delete deletes a session and all its data, and reports whether it existed.
 func (m *Manager) delete(ctx context.Context, id string) (was bool, err error) {
 	err = m.Contents.Remove(ctx, folder(id), func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id = ?`, id)
@@ -194,7 +194,7 @@ func (m *Manager) delete(ctx context.Context, id string) (was bool, err error) {
 	return was, err
 }
 
-// setSpec changes the spec of a session, whose folder grows by so many bytes.
+// setSpec changes the spec of a session; more is the growth of its folder, in bytes.
 func setSpec(ctx context.Context, tx *sql.Tx, r *Record, more int64) error {
 	spec, err := json.Marshal(r.Spec)
 	if err != nil {

@@ -24,12 +24,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxState bounds the variables that are saved, in bytes. A session with more lasts as long as the
-// process.
+// maxState is the maximum size of saved variables, in bytes. A larger session lasts only as long
+// as the process.
 const maxState = 256 << 20
 
 // takePlace gives a session a place among the open ones. If all are taken, the session that has
-// rested longest leaves its own. A tenant that has its share of the places takes one of its own.
+// rested longest gives up its place. A tenant that has used up its share gives up one of its own.
 func (m *Manager) takePlace(l *live) error {
 	tried := map[*live]bool{}
 	for {
@@ -66,12 +66,13 @@ func (m *Manager) takePlace(l *live) error {
 	}
 }
 
-// share returns how many open sessions a tenant may have: a quarter of the places is for others,
-// because sessions can keep their places for long. Without keys there are no others.
+// share returns the maximum number of open sessions of a tenant: a quarter of the places is
+// reserved for others, because sessions can keep their places for long. Without keys there are no
+// others.
 func (m *Manager) share(tenant string) int { return access.Share(tenant, m.Open) }
 
-// oldest returns the session that has rested longest and may leave its place, nil for none. Among,
-// if it is set, is the tenant of the sessions. The caller holds mu.
+// oldest returns the session that has rested longest and may give up its place, nil for none.
+// Among, if set, limits the search to a tenant. The caller holds mu.
 func (m *Manager) oldest(among string, tried map[*live]bool) (oldest *live) {
 	for _, l := range m.lives {
 		if among != "" && l.tenant != among {
@@ -85,7 +86,7 @@ func (m *Manager) oldest(among string, tried map[*live]bool) (oldest *live) {
 	return oldest
 }
 
-// giveBack gives a place back, if the session has one.
+// giveBack frees a session's place, if it has one.
 func (m *Manager) giveBack(l *live) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,8 +99,8 @@ func (m *Manager) giveBack(l *live) {
 	}
 }
 
-// lookAfter saves and closes sessions that rest, until the manager ends. No tenant waits for the
-// saves of another one, which may be slow.
+// lookAfter saves and closes resting sessions until the manager ends. No tenant waits for another
+// one's saves, which may be slow.
 func (m *Manager) lookAfter() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -134,7 +135,7 @@ func (m *Manager) restAll(list []*live) {
 	}
 }
 
-// listOpen returns, by tenants, the sessions that have a place and that no request uses.
+// listOpen returns, by tenant, the sessions that have a place and are not in use.
 func (m *Manager) listOpen() map[string][]*live {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,8 +148,8 @@ func (m *Manager) listOpen() map[string][]*live {
 	return all
 }
 
-// rest saves a session that has rested, and closes it if it has rested for so long and no
-// connection holds it. The caller holds using.
+// rest saves a resting session, and closes it if it has rested long enough and no connection holds
+// it. The caller holds using.
 func (m *Manager) rest(l *live, longest time.Duration) {
 	m.mu.Lock()
 	rested := time.Since(l.lastUse)
@@ -182,24 +183,24 @@ func (m *Manager) rest(l *live, longest time.Duration) {
 }
 
 const (
-	// saveChanges and saveWait bound what a session that does not rest may lose with this process: it
-	// is saved after so many uses or so long. saveShare bounds the cost: the time between two saves is
-	// at least that many times as long as one.
+	// saveChanges and saveWait bound what a busy session may lose with this process: it is saved
+	// after that many uses or that much time. saveShare bounds the cost: the time between two
+	// saves is at least that many times the duration of a save.
 	saveChanges = 20
 	saveWait    = 5 * time.Second
 	saveShare   = 8
-	// saveShareAgain is that share after an attempt that has failed.
+	// saveShareAgain replaces saveShare after a failed attempt.
 	saveShareAgain = 20
 )
 
-// canSave reports whether a session has something to save, and may be saved now. The caller holds
+// canSave reports whether a session has unsaved changes and may be saved now. The caller holds
 // using.
 func (m *Manager) canSave(l *live) bool {
 	return l.session != nil && l.record.Unsaved && l.tried != l.changes && time.Now().After(l.again)
 }
 
-// free lets the next use have a session. One that is due is saved before that, which does not delay
-// the answer to this use. The caller holds using, and is counted among requests or holders.
+// free releases a session for the next use. A session that is due is saved first, which does not
+// delay the answer to this use. The caller holds using, and is counted among requests or holders.
 func (m *Manager) free(l *live) {
 	isDue := l.changes-l.kept >= saveChanges || time.Since(l.unsaved) >= saveWait
 	if !isDue || !m.canSave(l) || time.Since(l.savedAt) < saveShare*l.saveCost {
@@ -226,13 +227,13 @@ func (m *Manager) putAway(l *live) {
 }
 
 const (
-	// saveWithin bounds a save that nobody waits for.
+	// saveWithin bounds a save that no request waits for.
 	saveWithin = time.Minute
-	// saveAgain is the time until the next attempt after one that the disk has failed.
+	// saveAgain is the time to the next attempt after a disk failure.
 	saveAgain = 10 * time.Second
 )
 
-// trySave saves a session. One that cannot be saved whole is pinned. The caller holds using.
+// trySave saves a session. A session that cannot be saved whole is pinned. The caller holds using.
 func (m *Manager) trySave(l *live) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveWithin)
 	defer cancel()
@@ -246,7 +247,7 @@ func (m *Manager) trySave(l *live) {
 	}
 
 	l.again = l.savedAt.Add(saveShareAgain * l.saveCost)
-	if failures.IsDisk(err) { // which may have space again without a change of the session
+	if failures.IsDisk(err) { // the disk may recover without a change of the session
 		l.tried, l.again = l.changes-1, l.savedAt.Add(saveAgain)
 	}
 	if m.Unsavable != nil {
@@ -257,7 +258,8 @@ func (m *Manager) trySave(l *live) {
 	}
 }
 
-// save writes the variables of a session, before the row that says so. The caller holds using.
+// save writes the variables of a session, and then the row that records it. The caller holds
+// using.
 func (m *Manager) save(ctx context.Context, l *live) error {
 	standing := l.record.Standing
 	if known := l.session.Variables(); known != nil {
@@ -285,8 +287,8 @@ func (m *Manager) save(ctx context.Context, l *live) error {
 	return nil
 }
 
-// splitLeft returns the values that a state lacks, and what was lost before it was taken and no
-// result has said yet: the state lists that as well, under no name.
+// splitLeft separates the values that a state lacks from an earlier, unreported loss: the state
+// lists that as well, under the name "*".
 func splitLeft(all []tiers.Left) (values []tiers.Left, lost *tiers.Loss) {
 	for _, left := range all {
 		if left.Name == "*" && left.Type == "session" {
@@ -310,8 +312,8 @@ func setStanding(ctx context.Context, tx *sql.Tx, id string, s Standing, more in
 	return err
 }
 
-// noteChange says on the disk that what was saved is not the last state, before a snippet runs.
-// The caller holds using.
+// noteChange records on disk, before a snippet runs, that the saved state is out of date. The
+// caller holds using.
 func (m *Manager) noteChange(ctx context.Context, l *live) error {
 	l.changes++
 	if l.changes == l.kept+1 {
@@ -326,7 +328,7 @@ func (m *Manager) noteChange(ctx context.Context, l *live) error {
 	return err
 }
 
-// wake opens a session as it was saved last, unless it is open. The caller holds using.
+// wake opens a session in its last saved state, unless it is open. The caller holds using.
 func (m *Manager) wake(ctx context.Context, l *live) error {
 	if l.session != nil {
 		return nil
@@ -366,7 +368,7 @@ type written struct {
 	header  *snapshot.Header
 }
 
-// left lists the values that are not in it.
+// left lists the values that are missing from it.
 func (w *written) left() (all []tiers.Left) {
 	for _, n := range w.header.Namespaces {
 		all = append(all, n.Left...)
@@ -374,7 +376,7 @@ func (w *written) left() (all []tiers.Left) {
 	return all
 }
 
-// snippets returns how many have run.
+// snippets returns the number of snippets that ran.
 func (w *written) snippets() (n int) {
 	for _, namespace := range w.header.Namespaces {
 		n += namespace.Snippet
@@ -408,8 +410,8 @@ type limitedWriter struct {
 	left int64
 }
 
-// Room implements [snapshot.Bounded]. It has room for portable states alone: tenants pay for what is
-// saved, and may fetch it.
+// Room implements [snapshot.Bounded]. It only has room for portable states: tenants pay for what
+// is saved, and may download it.
 func (w *limitedWriter) Room() int64 { return 0 }
 
 // Write implements [io.Writer].

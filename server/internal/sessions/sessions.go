@@ -1,9 +1,9 @@
 // Package sessions keeps the sessions of a server. A session belongs to a tenant and lasts until
-// it is deleted: its variables and contexts are in a folder, and a row of the database names it.
+// it is deleted: a folder contains its variables and contexts, and a database row its record.
 //
-// A session that is in use is open in the engine. One that rests is saved; after a while, or when
-// others need its place, it is only what was saved. The next request brings it back, also in a
-// later process.
+// A session that is in use is open in the engine. A resting session is saved; after a while, or
+// when others need its place, only the saved state remains. The next request restores it, even in
+// a later process.
 package sessions
 
 import (
@@ -30,26 +30,26 @@ import (
 type Options struct {
 	Engine *rlm.Engine
 	DB     *sql.DB
-	// Contents have the sessions' variables and contexts, Quota bounds them.
+	// Contents hold the sessions' variables and contexts, Quota bounds them.
 	Contents *contents.Contents
 	Quota    *records.Quota
-	// Terms returns what the sessions of a profile may have.
+	// Terms returns the terms for the sessions of a profile.
 	Terms func(profile string) (Terms, error)
-	// AtMost bounds the sessions of the server, Open those that are open at the same time.
+	// AtMost is the maximum number of sessions, Open of those that are open at the same time.
 	AtMost, Open int
-	// Inputs say how contexts are read, MaxContext bounds one of them, in bytes.
+	// Inputs configure how contexts are read; MaxContext bounds one context, in bytes.
 	Inputs     inputs.Options
 	MaxContext int64
 	Log        *slog.Logger
 	// SaveAfter is how long a session rests before it is saved. Zero means 2 seconds.
 	SaveAfter time.Duration
-	// Ran, if set, is called with the status of each snippet, and Unsavable after each attempt to
-	// save a session that has failed.
+	// Ran, if set, is called with the status of each snippet, and Unsavable after each failed
+	// attempt to save a session.
 	Ran       func(status string, elapsed time.Duration)
 	Unsavable func(isDisk bool)
 }
 
-// Terms are what the sessions of a profile may have. The name is never empty.
+// Terms are the terms for the sessions of a profile. The name is never empty.
 type Terms struct {
 	Profile       string
 	Limits        tiers.Limits
@@ -60,9 +60,9 @@ type Terms struct {
 const (
 	// closeAfter is how long a session rests before it is closed.
 	closeAfter = 5 * time.Minute
-	// loseAfter is how long a session rests before it is closed that cannot be saved whole.
+	// loseAfter is how long a session that cannot be saved whole rests before it is closed.
 	loseAfter = time.Hour
-	// lookEvery is how often sessions that rest are looked for.
+	// lookEvery is the interval between searches for resting sessions.
 	lookEvery = time.Second
 )
 
@@ -72,10 +72,10 @@ type Manager struct {
 
 	mu     sync.Mutex
 	lives  map[string]*live // by ID: in use, or open
-	open   int              // places for open sessions that are taken
-	places map[string]int   // those by tenants
-	counts map[string]int   // sessions by keys
-	owned  map[string]int   // sessions by tenants
+	open   int              // taken places for open sessions
+	places map[string]int   // the same by tenant
+	counts map[string]int   // sessions by key
+	owned  map[string]int   // sessions by tenant
 	total  int
 	closed bool
 
@@ -98,28 +98,29 @@ type live struct {
 	lastUse   time.Time
 	cancel    context.CancelCauseFunc // of the request, nil for none
 
-	// pinned says that it cannot be saved whole, isUnsaved that it has changed since it was saved.
+	// pinned reports that it cannot be saved whole, isUnsaved that it has changed since it was
+	// saved.
 	pinned, isUnsaved atomic.Bool
 
-	// variables are those after the last snippet, nil for those that were saved last.
+	// variables are those after the last snippet, nil for the last saved ones.
 	variables atomic.Pointer[[]tiers.Variable]
 
 	using   sync.Mutex // held by the request, and by the janitor; guards what follows
 	session *rlm.Session
-	// functions are those of the connection that holds it.
+	// functions are the functions of the connection that holds it.
 	functions []rlm.Function
 	record    Record
 	changes   int           // uses that may have changed it
 	kept      int           // changes that are saved
-	unsaved   time.Time     // when the first of the others began
-	tried     int           // changes at the last attempt to save it that another one would only repeat
-	again     time.Time     // before it, there is no further attempt
+	unsaved   time.Time     // when the first unsaved use began
+	tried     int           // changes at the last save attempt, if repeating it is pointless
+	again     time.Time     // no attempt before this time
 	savedAt   time.Time     // the end of the last attempt
-	saveCost  time.Duration // the time that it took
-	lost      *tiers.Loss   // what no result has said yet
+	saveCost  time.Duration // its duration
+	lost      *tiers.Loss   // the loss that no result has reported yet
 }
 
-// The reasons for which a request is ended from outside.
+// The reasons for ending a request from outside.
 var (
 	errInterrupted = errors.New("the client has interrupted it")
 	errDeleted     = errors.New("the session was deleted")
@@ -146,8 +147,8 @@ func folder(id string) string             { return "sessions/" + id }
 func statePath(id string) string          { return folder(id) + "/state" }
 func contextPath(id string, i int) string { return folder(id) + "/contexts/" + strconv.Itoa(i) }
 
-// Unsaved returns how many open sessions have changed since they were saved last, and how many of
-// these cannot be saved whole.
+// Unsaved returns the number of open sessions with unsaved changes, and how many of these cannot
+// be saved whole.
 func (m *Manager) Unsaved() (changed, pinned int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +164,7 @@ func (m *Manager) Unsaved() (changed, pinned int) {
 	return changed, pinned
 }
 
-// Load says how many sessions there are, and how many of them are open.
+// Load returns the number of sessions and of open ones.
 func (m *Manager) Load() (all, open int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,8 +173,8 @@ func (m *Manager) Load() (all, open int) {
 
 func errNotFound(id string) error { return problem.NotFound("session", id) }
 
-// claim gives a session of a tenant to a request, until release is called. Another request of the
-// session is refused in the meantime; the janitor is waited for.
+// claim gives a session of a tenant to a request, until release is called. Meanwhile, it refuses
+// other requests for the session, but waits for the janitor.
 func (m *Manager) claim(ctx context.Context, tenant, id string) (_ context.Context, l *live, err error) {
 	if m.find(id) == nil {
 		if _, err := m.Get(ctx, tenant, id); err != nil {
@@ -241,8 +242,8 @@ func (m *Manager) release(l *live) {
 	m.requests.Done()
 }
 
-// use calls f with an open session of a tenant, which belongs to this call until f returns. The
-// error is for the client. Changes says that f may change the session.
+// use calls f with an open session of a tenant, of which f has exclusive use. The error is for the
+// client. Changes reports whether f may change the session.
 func (m *Manager) use(
 	ctx context.Context, tenant, id string, changes bool, f func(context.Context, *live) error,
 ) error {
@@ -263,7 +264,7 @@ func (m *Manager) use(
 	return m.asProblem(ctx, err)
 }
 
-// Interrupt stops what a session of a tenant runs. Its variables stay.
+// Interrupt stops a tenant's session. Its variables stay.
 func (m *Manager) Interrupt(ctx context.Context, tenant, id string) error {
 	if _, err := m.Get(ctx, tenant, id); err != nil {
 		return err
@@ -281,7 +282,7 @@ func (m *Manager) stop(id string, why error) {
 	}
 }
 
-// Delete ends a session of a tenant, and what it runs, and forgets it.
+// Delete ends a session of a tenant, together with anything it runs, and forgets it.
 func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	r, err := m.Get(ctx, tenant, id)
 	if err != nil {
@@ -311,7 +312,7 @@ func (m *Manager) Delete(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// condemn makes sure that no further request gets the session. The caller ends the request that
+// condemn makes sure that no more requests receive the session. The caller ends the request that
 // this counts.
 func (m *Manager) condemn(tenant, id string) (*live, error) {
 	m.mu.Lock()
@@ -332,7 +333,7 @@ func (m *Manager) condemn(tenant, id string) (*live, error) {
 	return l, nil
 }
 
-// close closes a session, if it is open. The caller holds using.
+// close closes a session if it is open. The caller holds using.
 func (m *Manager) close(l *live) error {
 	if l.session == nil {
 		return nil
@@ -343,7 +344,7 @@ func (m *Manager) close(l *live) error {
 	return err
 }
 
-// Join counts a connection, which has to end with life, until leave is called.
+// Join counts a connection, which must end when life does, until leave is called.
 func (m *Manager) Join() (life context.Context, leave func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -354,8 +355,8 @@ func (m *Manager) Join() (life context.Context, leave func(), err error) {
 	return m.life, m.holders.Done, nil
 }
 
-// Drain lets no further request begin, waits for those that go on, and interrupts the ones that
-// have not ended when the context does. Then it saves all sessions, for the next process.
+// Drain accepts no more requests, waits for active ones, and interrupts those that have not ended
+// when the context does. Then it saves all sessions for the next process.
 func (m *Manager) Drain(ctx context.Context) {
 	m.mu.Lock()
 	if m.closed {

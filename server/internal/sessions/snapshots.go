@@ -20,16 +20,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Snapshot is a state of a session's variables that the client keeps.
+// Snapshot is a client's saved state of a session's variables.
 type Snapshot struct {
 	ID      string
 	Bytes   int64
 	Created time.Time
-	// Left are values that are not in it. Only TakeSnapshot knows them.
+	// Left are values that it lacks. Only TakeSnapshot knows them.
 	Left []tiers.Left
 }
 
-// maxSnapshots bounds the snapshots of a session.
+// maxSnapshots is the maximum number of snapshots per session.
 const maxSnapshots = 100
 
 var validSnapshot = lazyregexp.New(`^snap_[a-z0-9]{1,60}$`)
@@ -37,7 +37,7 @@ var validSnapshot = lazyregexp.New(`^snap_[a-z0-9]{1,60}$`)
 func snapshots(id string) string              { return folder(id) + "/snapshots" }
 func snapshotPath(id, snapshot string) string { return snapshots(id) + "/" + snapshot }
 
-// TakeSnapshot keeps the variables of a session of the key's tenant.
+// TakeSnapshot saves the variables of a session of the key's tenant.
 func (m *Manager) TakeSnapshot(ctx context.Context, k access.Key, id string) (taken Snapshot, err error) {
 	err = m.use(ctx, k.Tenant, id, false, func(ctx context.Context, l *live) error {
 		known, err := m.listSnapshots(ctx, id)
@@ -73,7 +73,7 @@ func addBytes(ctx context.Context, tx *sql.Tx, id string, bytes int64) error {
 	return err
 }
 
-// Snapshots lists the snapshots of a session of a tenant, the oldest first.
+// Snapshots lists the snapshots of a session of a tenant, oldest first.
 func (m *Manager) Snapshots(ctx context.Context, tenant, id string) ([]Snapshot, error) {
 	if _, err := m.Get(ctx, tenant, id); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (m *Manager) OpenSnapshot(ctx context.Context, tenant, id, snapshot string)
 	return file, asDamagedSnapshot(err, snapshot)
 }
 
-// asDamagedSnapshot returns an error of a snapshot for the client.
+// asDamagedSnapshot converts an error of a snapshot for the client.
 func asDamagedSnapshot(err error, snapshot string) error {
 	var damaged *contents.DamageError
 	if errors.As(err, &damaged) {
@@ -137,15 +137,15 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, tenant, id, snapshot strin
 		var isThere bool
 		row := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM contents WHERE path = ?)`, found.Path)
 		err := row.Scan(&isThere)
-		if err == nil && !isThere { // another request has deleted it just now
+		if err == nil && !isThere { // another request has just deleted it
 			err = problem.NotFound("snapshot", snapshot)
 		}
 		return errors.Join(err, addBytes(ctx, tx, id, -max(found.Bytes, 0)))
 	})
 }
 
-// Restore brings a session back to one of its snapshots, also if the state that was saved last is
-// damaged. It needs the contexts of that time.
+// Restore restores a session from one of its snapshots, even if its last saved state is damaged.
+// It needs the contexts of that time.
 func (m *Manager) Restore(ctx context.Context, tenant, id, snapshot string) error {
 	if _, err := m.findSnapshot(ctx, tenant, id, snapshot); err != nil {
 		return err

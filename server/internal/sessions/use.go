@@ -56,7 +56,7 @@ func (m *Manager) Exec(
 	return result, err
 }
 
-// effectsOf says whether a snippet has run that ended with an error.
+// effectsOf reports whether a snippet that ended with an error has run.
 func effectsOf(err error) tiers.Effects {
 	var refused *router.NoTierError
 	var broken *tiers.BrokenError
@@ -71,14 +71,14 @@ func effectsOf(err error) tiers.Effects {
 	return tiers.EffectsUnknown
 }
 
-// isClientGone reports whether nobody gets the answer to a request.
+// isClientGone reports whether the client of a request has gone away.
 func isClientGone(ctx context.Context) bool {
 	why := context.Cause(ctx)
 	return why != nil && !errors.Is(why, errInterrupted) && !errors.Is(why, errDeleted) && !errors.Is(why, errStopping)
 }
 
-// run runs a snippet, and takes note of the variables. Its result says all that no result has said
-// yet. The caller holds using.
+// run runs a snippet and records the variables. Its result includes all losses that no result has
+// reported yet. The caller holds using.
 func (m *Manager) run(ctx context.Context, l *live, snippet *snippets.Snippet) (*results.Result, error) {
 	result, err := snippet.Run(ctx, m.Engine, l.session)
 	m.noteVariables(l)
@@ -88,7 +88,7 @@ func (m *Manager) run(ctx context.Context, l *live, snippet *snippets.Snippet) (
 	return result, err
 }
 
-// runOwn runs a snippet whose result no client gets.
+// runOwn runs a snippet whose result goes to no client.
 func (m *Manager) runOwn(ctx context.Context, l *live, source string) (*results.Result, error) {
 	result, err := m.run(ctx, l, &snippets.Snippet{Language: tiers.Python, Source: source})
 	if err == nil {
@@ -97,7 +97,7 @@ func (m *Manager) runOwn(ctx context.Context, l *live, source string) (*results.
 	return result, err
 }
 
-// listVariables has a session that was brought back list its variables.
+// listVariables makes a restored session list its variables.
 func (m *Manager) listVariables(ctx context.Context, l *live) error {
 	_, err := m.runOwn(ctx, l, "pass")
 	return err
@@ -163,8 +163,8 @@ func (m *Manager) DeleteVariable(ctx context.Context, tenant, id, name string) e
 	})
 }
 
-// badRequest returns an error of a value or a name as one of the client. An error of the session
-// stays as it is.
+// badRequest returns an error about a value or a name as a client error. It leaves errors of the
+// session unchanged.
 func badRequest(param string, err error) error {
 	if err == nil || isOurs(err) {
 		return err
@@ -172,7 +172,7 @@ func badRequest(param string, err error) error {
 	return problem.Bad(param, "%v", err)
 }
 
-// isOurs reports whether an error is not about what the client has sent.
+// isOurs reports whether an error is not caused by the client's data.
 func isOurs(err error) bool {
 	var broken *tiers.BrokenError
 	return errors.As(err, &broken) || slices.ContainsFunc(
@@ -180,7 +180,7 @@ func isOurs(err error) bool {
 		func(known error) bool { return errors.Is(err, known) })
 }
 
-// AddContexts adds contexts for the next snippets of a session of the key's tenant.
+// AddContexts adds contexts for later snippets of a session of the key's tenant.
 func (m *Manager) AddContexts(ctx context.Context, k access.Key, id string, list []Content) (r Record, err error) {
 	err = m.use(ctx, k.Tenant, id, true, func(ctx context.Context, l *live) error {
 		err := m.add(ctx, k, l, list)
@@ -216,7 +216,7 @@ func (m *Manager) add(ctx context.Context, k access.Key, l *live, list []Content
 	return err
 }
 
-// addContexts adds contexts that were written to an open session. R is its record with them.
+// addContexts adds written contexts to an open session. R is its record, including them.
 func (m *Manager) addContexts(
 	ctx context.Context, k access.Key, l *live, r *Record, incoming []*contents.Incoming,
 ) error {
@@ -240,7 +240,7 @@ func (m *Manager) addContexts(
 	return nil
 }
 
-// takeBack undoes the addition of contexts to the record of a session.
+// takeBack reverses the addition of contexts to the record of a session.
 func (m *Manager) takeBack(ctx context.Context, l *live, incoming []*contents.Incoming) error {
 	for i, d := range incoming {
 		err := m.Contents.Remove(ctx, d.Path, func(tx *sql.Tx) error {
@@ -256,7 +256,7 @@ func (m *Manager) takeBack(ctx context.Context, l *live, incoming []*contents.In
 	return nil
 }
 
-// Fork makes a session with a copy of the variables, and with the same contexts.
+// Fork makes a session with a copy of the variables and the same contexts.
 func (m *Manager) Fork(ctx context.Context, k access.Key, id, name, word string) (fork Record, err error) {
 	request := Request{Name: name, Idempotency: word}
 	if err := request.check(); err != nil {
@@ -316,7 +316,7 @@ func (m *Manager) copyContexts(ctx context.Context, r *Record, to string) ([]*co
 	return m.writeContents(ctx, &Record{ID: to}, list)
 }
 
-// Files copies what snippets have written below /out into an empty folder of this machine.
+// Files copies what snippets wrote below /out into an empty folder of this machine.
 func (m *Manager) Files(ctx context.Context, tenant, id, dir string) (got tiers.Collected, err error) {
 	err = m.use(ctx, tenant, id, false, func(ctx context.Context, l *live) (err error) {
 		if !l.record.Spec.Out {
@@ -329,7 +329,7 @@ func (m *Manager) Files(ctx context.Context, tenant, id, dir string) (got tiers.
 	return got, err
 }
 
-// asProblem returns an error of a session for the client, nil for none.
+// asProblem converts an error of a session for the client, nil for none.
 func (m *Manager) asProblem(ctx context.Context, err error) error {
 	var known *problem.Error
 	var refused *router.NoTierError
@@ -383,7 +383,7 @@ func describeEffects(e tiers.Effects) string {
 	return "and the snippet may have run"
 }
 
-// describeLoss says which snippets an error has cost, empty for none.
+// describeLoss describes the snippets that an error lost, or returns "" if there are none.
 func describeLoss(err error) string {
 	var broken *tiers.BrokenError
 	if !errors.As(err, &broken) || broken.Lost == nil {

@@ -1,6 +1,6 @@
-// Package shares divides what the requests of a server use together among the tenants: places in
-// a queue, connections, bytes in memory. A tenant gets more only while at least as much stays free
-// as it has then. So one tenant alone gets half, two get a third each, and the next one finds a
+// Package shares divides the shared resources of a server among the tenants: places in a queue,
+// connections, bytes in memory. A tenant gets more only while at least as much stays free as it
+// would then have. So a single tenant gets half, two get a third each, and the next one finds a
 // place.
 package shares
 
@@ -12,25 +12,25 @@ type Pool struct {
 
 	mu  sync.Mutex
 	all int64
-	of  map[string]int64 // by tenants
+	of  map[string]int64 // by tenant
 }
 
-// New returns a pool of so many units.
+// New returns a pool of that many units.
 func New(most int64) *Pool { return NewWithin(most, most) }
 
-// NewWithin is New with a bound of what a tenant gets by Take.
+// NewWithin is New with a bound on what Take gives one tenant.
 func NewWithin(most, mostOfOne int64) *Pool {
 	return &Pool{most: most, mostOfOne: mostOfOne, of: map[string]int64{}}
 }
 
-// Take gives a tenant n units, unless it is more than its share. Give gives them back.
+// Take gives a tenant n units, unless that exceeds its share. Give returns them.
 func (p *Pool) Take(tenant string, n int64) bool {
 	return p.take(tenant, n, func(free, mine int64) bool {
-		return mine+n <= min(p.mostOfOne, free-n+1) // the last one, too
+		return mine+n <= min(p.mostOfOne, free-n+1) // even the last one
 	})
 }
 
-// TakeFree is Take for a tenant that need not share: it may have all units.
+// TakeFree is Take for a tenant that need not share: it may take all units.
 func (p *Pool) TakeFree(tenant string, n int64) bool {
 	return p.take(tenant, n, func(free, _ int64) bool { return n <= free })
 }
@@ -52,7 +52,7 @@ func (p *Pool) take(tenant string, n int64, may func(free, mine int64) bool) boo
 	return true
 }
 
-// Give takes n units back from a tenant.
+// Give returns n units of a tenant.
 func (p *Pool) Give(tenant string, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Pool) Give(tenant string, n int64) {
 	}
 }
 
-// Load returns the units that all tenants have, and those of one.
+// Load returns the units that all tenants hold, and those of one tenant.
 func (p *Pool) Load(tenant string) (all, mine int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fill takes as much for a tenant as it gets.
+// fill takes as much for a tenant as possible.
 func fill(p *Pool, tenant string) (n int64) {
 	for p.Take(tenant, 1) {
 		n++

@@ -17,23 +17,23 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// MaxInline bounds the content of a file that is part of an answer, in bytes.
+// MaxInline is the maximum size of a file whose content is part of an answer, in bytes.
 const MaxInline = 8 << 20
 
-// Reasons for which a snippet did not begin.
+// Reasons why a snippet did not begin.
 var (
 	ErrLanguage  = errors.New("unknown language: give python, go or none")
 	ErrVariables = errors.New("cannot set the variables")
 )
 
-// Snippet is a snippet that a client sends.
+// Snippet is a snippet sent by a client.
 type Snippet struct {
 	Source string
-	// Language is that of the source. Without one, the engine detects it.
+	// Language is the language of the source. If it is empty, the engine detects it.
 	Language tiers.Language
 	// Variables are set before the snippet runs, in the form of package wirevalue.
 	Variables map[string]jsontext.Value
-	// Stdout and Stderr, if set, receive the output while it is written.
+	// Stdout and Stderr, if set, receive the output as it is written.
 	Stdout, Stderr io.Writer
 }
 

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Heartbeat is the time between comments, while there is nothing to send.
+// Heartbeat is the interval between comments while there is nothing to send.
 const Heartbeat = 15 * time.Second
 
-// Stream is a response of events.
+// Stream is a response that consists of events.
 type Stream struct {
 	w    http.ResponseWriter
 	flow *http.ResponseController
@@ -21,12 +21,12 @@ type Stream struct {
 func Begin(w http.ResponseWriter) *Stream {
 	head := w.Header()
 	head.Set("Content-Type", "text/event-stream; charset=utf-8")
-	head.Set("X-Accel-Buffering", "no") // of proxies such as nginx
+	head.Set("X-Accel-Buffering", "no") // for proxies such as nginx
 	w.WriteHeader(http.StatusOK)
 	return &Stream{w, http.NewResponseController(w)}
 }
 
-// Event is an event. An empty Name is that of all messages, an ID of 0 is none.
+// Event is an event. An empty Name means a plain message; an ID of 0 means none.
 type Event struct {
 	Name string
 	ID   int64
@@ -60,5 +60,5 @@ func (s *Stream) Comment() error {
 	return s.Flush()
 }
 
-// Flush sends what was written.
+// Flush sends the buffered events.
 func (s *Stream) Flush() error { return s.flow.Flush() }

@@ -1,4 +1,4 @@
-// Package terms has what a client may ask of a session, within what the server allows: limits and
+// Package terms defines what a client may request for a session, within the server's limits and
 // tiers. The session protocol and the native API share it.
 package terms
 
@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits are those of tiers.Limits. A zero field is that of the server.
+// Limits are the wire form of tiers.Limits. A zero field means the server's limit.
 type Limits struct {
 	Wall    float64 `json:"wall_ms,omitempty"`
 	Active  float64 `json:"active_ms,omitempty"`
@@ -23,7 +23,7 @@ type Limits struct {
 	MaxFuel uint64  `json:"fuel,omitempty"`
 }
 
-// Describe returns limits as clients see them.
+// Describe returns limits in the form that clients see.
 func Describe(l tiers.Limits) Limits {
 	return Limits{
 		Wall: ms(l.Wall), Active: ms(l.Active), Memory: l.Memory, Output: l.Output,
@@ -36,7 +36,7 @@ func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 // maxTime is the longest limit of a snippet, in milliseconds: 30 days.
 const maxTime = 30 * 24 * 3600 * 1000
 
-// Replace returns the limits with those that the client has set.
+// Replace returns base with the client's limits applied.
 func (l *Limits) Replace(base tiers.Limits) (tiers.Limits, error) {
 	for _, time := range []float64{l.Wall, l.Active} {
 		if time < 0 || time > maxTime || time > 0 && time < 1 {
@@ -58,7 +58,7 @@ func (l *Limits) Replace(base tiers.Limits) (tiers.Limits, error) {
 	return base, nil
 }
 
-// Within is Replace for a client that may not have more than the server's limits.
+// Within is Replace for a client that may not exceed the server's limits.
 func (l *Limits) Within(most tiers.Limits) (tiers.Limits, error) {
 	got, err := l.Replace(most)
 	if err != nil {
@@ -95,7 +95,7 @@ type Policy struct {
 	Hosts        []string `json:"hosts,omitempty" jsonschema:"servers that snippets reach, as HOST:PORT"`
 }
 
-// Narrow returns the policy of a session. It never has more than the given one.
+// Narrow returns the policy of a session. It never allows more than the given one.
 func (p *Policy) Narrow(policy rlm.Policy, all []tiers.Tier) (rlm.Policy, error) {
 	if p.AllowLocal != nil {
 		if *p.AllowLocal && !policy.AllowLocal {
@@ -131,7 +131,7 @@ func (p *Policy) Narrow(policy rlm.Policy, all []tiers.Tier) (rlm.Policy, error)
 	return policy, nil
 }
 
-// checkPin refuses a tier that does not exist, or that the policy does not allow.
+// checkPin refuses a tier that does not exist or that the policy does not allow.
 func checkPin(name string, policy rlm.Policy, all []tiers.Tier) error {
 	for _, tier := range all {
 		info := tier.Info()

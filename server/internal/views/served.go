@@ -1,4 +1,4 @@
-// Package views has the runs of a server's tenants for the viewer.
+// Package views provides the viewer with the runs of a server's tenants.
 package views
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/rlmhq/rlm/viewer"
 )
 
-// Bounds of what the page of a server shows.
+// Limits on what the page of a server shows.
 const (
 	maxListed  = 1_000 // runs
 	listedPage = 100   // runs that are read at a time: a question may be long
@@ -31,7 +31,8 @@ const (
 	maxReading = 2     // runs that are read at the same time, because each may have many texts
 )
 
-// Page are the paths of the page itself. They need no key, because they are the same for all.
+// Page returns the paths of the page itself. They need no key, because they are the same for
+// everyone.
 func Page() []string { return []string{"/", "/viewer.js", "/viewer.css"} }
 
 // AddTo adds the viewer to a mux: its page at the root, and the runs of the caller's tenant.
@@ -44,7 +45,7 @@ func AddTo(mux gate.Mux, m *runs.Manager, log *slog.Logger) {
 	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) {
 		err := access.Need(r.Context(), access.Read)
 		if id := r.FormValue("id"); err == nil && id != "" {
-			// The viewer keeps runs that were read, so it does not ask its source each time.
+			// The viewer caches runs that it has read, so it does not ask its source each time.
 			_, err = m.Get(r.Context(), access.Caller(r.Context()).Tenant, id)
 		}
 		if err != nil {
@@ -91,7 +92,7 @@ func describe(r *runs.Record) viewer.Item {
 	return item
 }
 
-// errAll ends the reading of events at the last one that is known.
+// errAll ends the reading of events at the last known one.
 var errAll = errors.New("that is all for now")
 
 // Open implements [viewer.Source].
@@ -125,7 +126,7 @@ func (s *served) Open(ctx context.Context, id string) (*viewer.Run, error) {
 	return finish(build.Run(), &record, count), nil
 }
 
-// finish adds what the record of a run says.
+// finish adds the data of a run's record.
 func finish(run *viewer.Run, record *runs.Record, count int64) *viewer.Run {
 	run.Title = texts.Truncate(record.Spec.Question, maxTitle)
 	run.Status, run.Stamp = record.Status, strconv.FormatInt(count, 10)
@@ -170,7 +171,7 @@ func add(build *viewer.Builder, line []byte) error {
 	return nil
 }
 
-// errNews says that a run has a further event.
+// errNews reports that a run has another event.
 var errNews = errors.New("there is a further event")
 
 // Wait implements [viewer.Source].
@@ -204,7 +205,7 @@ func (s *served) Wait(ctx context.Context, id string, run *viewer.Run) error {
 	return err
 }
 
-// waitForDecision waits until a parked run goes on, or is parked again.
+// waitForDecision waits until a parked run continues or is parked again.
 func (s *served) waitForDecision(ctx context.Context, tenant, id string, run *viewer.Run) error {
 	known, err := s.find(ctx, tenant, id)
 	if err != nil || known.Status != viewer.StatusParked {

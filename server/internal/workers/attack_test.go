@@ -21,8 +21,8 @@ func withTestTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Minute)
 }
 
-// attack runs in a worker, in place of machine code that a snippet has smuggled in. Its orders are
-// those of attacks. It says "done" or the error.
+// attack runs in a worker, instead of machine code that a snippet smuggled in. Its orders are
+// those of attacks. It returns "done" or the error.
 func attack(order string) any {
 	what, operand, _ := strings.Cut(order, " ")
 	var err error
@@ -73,7 +73,7 @@ func attack(order string) any {
 	case "hold":
 		holdProcessor()
 	case "withhold":
-		select {} // only this answer: it answers other requests
+		select {} // blocks only this answer: it answers other requests
 	case "kill":
 		err = unix.Kill(unix.Getpid(), unix.SIGKILL)
 	case "garbage":
@@ -90,7 +90,7 @@ func attack(order string) any {
 	return attackResult{"done"}
 }
 
-// holdProcessor is a guest that hears nothing, for the watchdog.
+// holdProcessor is a guest that ignores everything, for the watchdog.
 func holdProcessor() {
 	stay, err := watchdog.Take()
 	if err != nil {
@@ -107,7 +107,7 @@ func fromErrno(errno syscall.Errno) error {
 	return errno
 }
 
-// describeDescriptors says what each open descriptor is.
+// describeDescriptors describes each open descriptor.
 func describeDescriptors() string {
 	var all []string
 	for fd := range 256 {
@@ -119,7 +119,7 @@ func describeDescriptors() string {
 	return strings.Join(all, " ")
 }
 
-// describeWritable names the regular files that the worker can write to, besides those in memory.
+// describeWritable lists the regular files that the worker can write, besides those in memory.
 func describeWritable() string {
 	var all []string
 	for fd := 3; fd < 256; fd++ {
@@ -148,8 +148,8 @@ func growUntilKilled() {
 	}
 }
 
-// stall keeps every thread of the worker from going on, as an endless instruction would when the
-// collector waits for it.
+// stall blocks every thread of the worker, as an endless instruction would when the collector
+// waits for it.
 func stall() {
 	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// running is a snippet that runs in a worker. All that the worker asks for it goes through here.
+// running is a snippet that runs in a worker. All requests of the worker for it pass through here.
 type running struct {
 	ctx     context.Context //nolint:containedctx // of the call of Run
 	stop    context.CancelFunc
@@ -37,13 +37,13 @@ type running struct {
 	parts   *parts
 	clock   *clock
 	slot    *slots.Slot
-	growth  int64 // memory that is lent to it while it computes, in bytes
+	growth  int64 // memory, in bytes, lent to it while it computes
 	written int64 // bytes of output
 	failed  error // a panic of the output's writer
 
-	slotting sync.Mutex    // guards pending, and the slot
-	pending  int           // calls under way
-	computes chan struct{} // gets an element when it computes again
+	slotting sync.Mutex    // guards pending and the slot
+	pending  int           // active calls
+	computes chan struct{} // receives an element when it computes again
 
 	mu     sync.Mutex // guards what follows
 	made   map[int]bool
@@ -51,8 +51,8 @@ type running struct {
 	calls  sync.WaitGroup
 }
 
-// clock gives a snippet up that does not end in its time. It stands while the host is asked, and
-// while the snippet waits for its slot.
+// clock abandons a snippet that does not end in time. It stops while the host is asked, and while
+// the snippet waits for its slot.
 type clock struct {
 	timer *time.Timer
 	left  time.Duration
@@ -76,7 +76,7 @@ func (c *clock) resume() {
 	c.timer.Reset(max(c.left, time.Second))
 }
 
-// find returns the snippet that runs in a session.
+// find returns the snippet that is running in a session.
 func (w *worker) find(id int64) *running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *worker) setRunning(id int64, r *running) {
 	w.running[id] = r
 }
 
-// countRunning returns the number of snippets that run.
+// countRunning returns the number of running snippets.
 func (w *worker) countRunning() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *worker) Notice(method string, params jsonrpc.Raw) error {
 	return errors.New("unknown notification")
 }
 
-// takeOutput passes on what the snippet writes, within the limit.
+// takeOutput passes on the snippet's output, within the limit.
 func (r *running) takeOutput(p outputParams) {
 	to := r.job.Stdout
 	if p.IsError {
@@ -181,7 +181,7 @@ func (p *pool) sandboxOf(w *worker, id int64) *sandbox {
 	return w.boxes[id]
 }
 
-// beginCall admits a host call: the worker has counted it, but a worker may lie.
+// beginCall admits a host call: the worker has counted it, but may lie.
 func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, error) {
 	call := tiers.Call{Function: p.Function, Snippet: r.snippet, Ordinal: p.Ordinal}
 	held := 0
@@ -209,7 +209,7 @@ func (r *running) beginCall(ctx context.Context, p callParams) (jsonrpc.Answer, 
 		defer r.calls.Done()
 		defer r.gate.Free(held)
 		value, err := r.call(ctx, call)
-		if r.ctx.Err() != nil { // the snippet must not take this for an error of its call
+		if r.ctx.Err() != nil { // the snippet must not mistake this for an error of its call
 			r.stopSnippet()
 		}
 		if err != nil {
@@ -245,7 +245,8 @@ func (r *running) admit(p callParams, call tiers.Call) error {
 	return nil
 }
 
-// call asks the host. The context of the snippet leads to its journal, that of the request ends it.
+// call calls the host. The snippet's context leads to its run log; the request's context ends the
+// call.
 func (r *running) call(request context.Context, call tiers.Call) (tiers.Value, error) {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -260,7 +261,7 @@ func (r *running) call(request context.Context, call tiers.Call) (tiers.Value, e
 	return hostcall.Await(ctx, r.box.pool.options.Log, r.box.cfg.Host, call)
 }
 
-// pause says that the snippet waits for the host.
+// pause reports that the snippet waits for the host.
 func (r *running) pause() {
 	r.slotting.Lock()
 	defer r.slotting.Unlock()
@@ -271,7 +272,7 @@ func (r *running) pause() {
 	}
 }
 
-// resume says that it goes on, and waits for its slot.
+// resume reports that the snippet continues, and waits for its slot.
 func (r *running) resume() {
 	r.slotting.Lock()
 	defer r.slotting.Unlock()
@@ -287,18 +288,19 @@ func (r *running) resume() {
 }
 
 const (
-	// stopWithin is how long a snippet may take to stop when others wait. One that has taken longer
-	// mostMisses times in a row goes on without slots, and the operating system shares the processors.
+	// stopWithin is how long a snippet may take to stop when others wait. A snippet that takes
+	// longer mostMisses times in a row continues without slots, and the operating system shares
+	// the processors.
 	stopWithin = 100 * time.Millisecond
 	mostMisses = 5
 )
 
-// share lets others compute when the snippet has computed for long, until it has ended.
+// share lets others compute when the snippet has computed for long, until the snippet ends.
 func (r *running) share() {
 	for misses := 0; r.slot != nil && r.ctx.Err() == nil; {
 		r.slotting.Lock()
 		left, changed := r.slot.Left()
-		if r.pending > 0 { // it has its slot, or not, until it computes again
+		if r.pending > 0 { // whether it has its slot is settled when it computes again
 			left, changed = math.MaxInt64, r.computes
 		}
 		isOver := left <= 0
@@ -322,7 +324,7 @@ func (r *running) share() {
 	}
 }
 
-// await waits for a channel, for a time, or for the end of the snippet.
+// await waits for a channel, for a duration, or for the end of the snippet.
 func (r *running) await(c <-chan struct{}, longest time.Duration) {
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
@@ -333,7 +335,7 @@ func (r *running) await(c <-chan struct{}, longest time.Duration) {
 	}
 }
 
-// letOthersGo stops the snippet until it has its next slot, and reports false if it does not stop.
+// letOthersGo stops the snippet until it has its next slot, and returns false if it does not stop.
 // The caller holds slotting.
 func (r *running) letOthersGo() bool {
 	r.box.pauses++
@@ -344,19 +346,19 @@ func (r *running) letOthersGo() bool {
 	go func() { stopped <- r.worker.conn.Call(ctx, methodPause, p, nil) == nil }()
 
 	r.clock.pause()
-	r.slot.PassOn(r.ctx) // the others need not wait until it has stopped, which takes a moment
+	r.slot.PassOn(r.ctx) // others need not wait until it has stopped, which takes a moment
 	r.clock.resume()
 	hasStopped := <-stopped
-	_ = r.worker.conn.Notify(methodResume, p) // a worker that is gone has no snippet
+	_ = r.worker.conn.Notify(methodResume, p) // a dead worker has no snippet
 	return hasStopped
 }
 
-// stopSnippet has the worker stop the snippet.
+// stopSnippet makes the worker stop the snippet.
 func (r *running) stopSnippet() {
-	_ = r.worker.conn.Notify(methodStop, ofSession{r.id}) // a worker that is gone has stopped
+	_ = r.worker.conn.Notify(methodStop, ofSession{r.id}) // a dead worker has stopped
 }
 
-// finish cancels the calls that are left, waits for them, and ends the slot.
+// finish cancels the remaining calls, waits for them, and ends the slot.
 func (r *running) finish() {
 	r.mu.Lock()
 	r.isOver = true
@@ -370,10 +372,10 @@ func (r *running) finish() {
 	r.slot.End()
 }
 
-// maxSaid bounds the text of an error, in characters.
+// maxSaid is the maximum length of an error's text, in characters.
 const maxSaid = 10_000
 
-// decodeError returns the error of a worker as that of a tier.
+// decodeError converts a worker's error to a tier's error.
 func decodeError(known *jsonrpc.Error, tier string) error {
 	var d details
 	if len(known.Data) > 0 && jsonrpc.Decode(known.Data, &d) != nil {

@@ -34,12 +34,12 @@ func (e *endings) list() []Ending {
 	return e.all
 }
 
-// TestTheEndOfAWorkerTouchesOnlyItsSessions ends a worker in each way. Its session comes back with
-// what was saved, says what is lost, and a neighbour notices nothing.
+// TestTheEndOfAWorkerTouchesOnlyItsSessions ends a worker in each way. Its session is restored
+// from what was saved and reports its loss, and a neighbour notices nothing.
 func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{
-		SaveAfter: time.Hour, Memory: 2 << 30, Ended: ended.add, // more than one worker may have
+		SaveAfter: time.Hour, Memory: 2 << 30, Ended: ended.add, // more than one worker may use
 	})
 	neighbour := open(t, tier, tenant("neighbour"))
 	runSnippet(t, neighbour, "kept = 1")
@@ -91,7 +91,7 @@ func TestTheEndOfAWorkerTouchesOnlyItsSessions(t *testing.T) {
 	}
 }
 
-// TestALossIsSaidAfterOtherUses: an export and a fork bring a session back, too.
+// TestALossIsSaidAfterOtherUses: an export and a fork restore a session, too.
 func TestALossIsSaidAfterOtherUses(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "n = 41")
@@ -117,7 +117,7 @@ func TestALossIsSaidAfterOtherUses(t *testing.T) {
 	}
 }
 
-// saveNow saves the session as its rest would.
+// saveNow saves the session as it would be saved when it rests.
 func (s *sandbox) saveNow(t *testing.T) {
 	t.Helper()
 	s.using.Lock()
@@ -155,7 +155,7 @@ func TestASaveThatIsBrokenOffIsMadeLater(t *testing.T) {
 	box.saveNow(t)
 }
 
-// TestTheEndOfAWorkerEndsItsSnippets: the snippet that runs has crashed, and the session goes on.
+// TestTheEndOfAWorkerEndsItsSnippets: the running snippet has crashed, and the session continues.
 func TestTheEndOfAWorkerEndsItsSnippets(t *testing.T) {
 	tier := openTier(t, Options{})
 	cfg := tiers.Config{Functions: []tiers.Function{{Name: "wait"}}}
@@ -195,8 +195,8 @@ func TestSessionsThatRestMakeRoom(t *testing.T) {
 	}
 }
 
-// TestTenantsMakeRoomForOneAnother: a worker whose sessions rest is emptied for another tenant, who
-// gets a fresh one.
+// TestTenantsMakeRoomForOneAnother checks that a worker with only resting sessions is emptied for
+// another tenant, who gets a fresh worker.
 func TestTenantsMakeRoomForOneAnother(t *testing.T) {
 	tier := openTier(t, Options{Workers: 1, Sessions: 4})
 	a := open(t, tier, tenant("a")).(*sandbox)

@@ -42,7 +42,7 @@ func openEngine(t *testing.T) *rlm.Engine {
 	return engine
 }
 
-// TestAnEngineRunsWholeLoopsInWorkers: the models are called in the parent, the snippets run in a
+// TestAnEngineRunsWholeLoopsInWorkers calls the models in the parent and runs the snippets in a
 // worker.
 func TestAnEngineRunsWholeLoopsInWorkers(t *testing.T) {
 	root := "```repl\nanswers = llm_query_batched(['a', 'b'])\nsub = rlm_query('count', context)\n" +

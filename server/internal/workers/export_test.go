@@ -16,8 +16,8 @@ func hang(source string) {
 	}
 }
 
-// Attack makes the worker of a sandbox do something native code could do, and returns what came
-// of it.
+// Attack makes the worker of a sandbox do something that native code could do, and returns the
+// result.
 func (s *sandbox) Attack(order string) (string, error) {
 	s.using.Lock()
 	w := s.worker

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files go from the parent to the worker on a socket of their own, each time with a token. The
-// message that names the token comes later. None ever goes back.
+// The parent passes files to the worker on a separate socket, each time with a token. The message
+// that names the token comes later. The worker never sends files back.
 
-// maxFiles bounds the files of one token.
+// maxFiles is the maximum number of files per token.
 const maxFiles = 4
 
 // sender sends files.
@@ -28,10 +28,10 @@ type sender struct {
 	last atomic.Uint64
 }
 
-// sendTimeout bounds a send to a worker that does not take its files.
+// sendTimeout bounds a send to a worker that does not accept its files.
 const sendTimeout = 10 * time.Second
 
-// send sends files, which stay the caller's.
+// send sends files, which remain the caller's.
 func (s *sender) send(files ...*os.File) (token, error) {
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -50,7 +50,7 @@ func (s *sender) send(files ...*os.File) (token, error) {
 	return t, errors.Join(err, s.conn.SetWriteDeadline(time.Time{}))
 }
 
-// receiver takes files that the parent sends.
+// receiver receives files that the parent sends.
 type receiver struct {
 	socket *os.File
 
@@ -83,7 +83,7 @@ func (r *receiver) readAll() {
 	}
 }
 
-// take returns the files of a token, which are the caller's from then on.
+// take returns the files of a token, which are then the caller's.
 func (r *receiver) take(ctx context.Context, t token) ([]*os.File, error) {
 	for {
 		r.mu.Lock()
@@ -163,7 +163,7 @@ func receiveFiles(socket *os.File) (data []byte, files []*os.File, err error) {
 	return data[:n], files, nil
 }
 
-// memoryFile makes an empty file in memory.
+// memoryFile creates an empty file in memory.
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("rlm-workers", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -172,10 +172,10 @@ func memoryFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
-// allSeals keep everybody from changing a file in memory.
+// allSeals make a file in memory immutable.
 const allSeals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
-// sealedFile makes a file in memory that nobody can change any more.
+// sealedFile creates an immutable file in memory.
 func sealedFile(write func(*os.File) error) (*os.File, error) {
 	file, err := memoryFile()
 	if err != nil {
@@ -200,7 +200,7 @@ func sealedBytes(data []byte) (*os.File, error) {
 	})
 }
 
-// socketPair returns two connected sockets that keep the bounds of messages.
+// socketPair returns two connected sockets that preserve message boundaries.
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

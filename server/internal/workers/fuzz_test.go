@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FuzzResult decodes what a hostile worker says of a snippet. What is accepted keeps the promises
-// of a tier.
+// FuzzResult decodes a hostile worker's result of a snippet. An accepted result keeps a tier's
+// promises.
 func FuzzResult(f *testing.F) {
 	f.Add(`{"status":"ok","stdout":"MQo=","usage":{"output":2},"variables":null}`, "stdout", "")
 	f.Add(`{"status":"raised","exception":{"type":"eA==","message":"","traceback":""},"usage":{},"variables":[]}`,
@@ -44,7 +44,7 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// FuzzError decodes the error of a hostile worker.
+// FuzzError decodes an error from a hostile worker.
 func FuzzError(f *testing.F) {
 	f.Add("no", `{"kind":"broken","effects":"ran","lost":{"Snippets":[1],"Reason":"x"}}`)
 	f.Add("no", `{"kind":"rejected","missing":"numpy","reason":"it has none","effects":"never_ran"}`)
@@ -58,7 +58,7 @@ func FuzzError(f *testing.F) {
 	})
 }
 
-// TestPartsAreBounded: pieces that come without end are not kept.
+// TestPartsAreBounded checks that endless pieces are not kept.
 func TestPartsAreBounded(t *testing.T) {
 	limits := tiers.Limits{Output: 10, Memory: 1 << 10}
 	for _, of := range []string{partStdout, partArtefact, "else"} {
@@ -82,7 +82,8 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAWorkerCallsOnlyWhatIsOffered plays a worker that calls functions of others, and twice.
+// TestAWorkerCallsOnlyWhatIsOffered plays a worker that calls functions of other sessions, and
+// calls twice.
 func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 	box := &sandbox{limits: tiers.DefaultLimits()}
 	box.cfg.Functions = []tiers.Function{{Name: "offered"}, {Name: "value", Value: tiers.Value("1")}}
@@ -115,7 +116,7 @@ func TestAWorkerCallsOnlyWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestWhatAWorkerSaysIsBounded sends texts that a worker makes long.
+// TestWhatAWorkerSaysIsBounded sends long texts from a worker.
 func TestWhatAWorkerSaysIsBounded(t *testing.T) {
 	long := strings.Repeat("x", maxException+1)
 	for name, r := range map[string]tiers.Result{

@@ -34,7 +34,7 @@ func (w *worker) handOver(ctx context.Context, list []tiers.Input) ([]inputParam
 	return all, nil
 }
 
-// handOverOne sends an input. The worker refuses one that has not exactly one value.
+// handOverOne sends an input. The worker refuses an input unless it has exactly one value.
 func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams) (err error) {
 	if in.Text != nil {
 		text, err := bigtext.Of(ctx, in.Text)
@@ -60,7 +60,7 @@ func (w *worker) handOverOne(ctx context.Context, in tiers.Input, p *inputParams
 	return err
 }
 
-// sendText sends the file of a text, and that of its original.
+// sendText sends the file of a text, and the file of its original.
 func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 	if err := text.Changed(); err != nil {
 		return p, err
@@ -74,7 +74,7 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 	}
 
 	var files, copies []*os.File
-	defer func() { _ = closeAll(copies) }() // nothing is written through them
+	defer func() { _ = closeAll(copies) }() // they are only read
 	for _, one := range texts {
 		file, isCopy, err := fileOf(one)
 		if err != nil {
@@ -90,7 +90,7 @@ func (w *worker) sendText(text *bigtext.Text) (p textParams, err error) {
 	return p, err
 }
 
-// send sends files to the worker. One that does not take them is ended.
+// send sends files to the worker. A worker that does not accept them is ended.
 func (w *worker) send(files ...*os.File) (token, error) {
 	t, err := w.sender.send(files...)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -104,15 +104,15 @@ func (w *worker) send(files ...*os.File) (token, error) {
 	return t, nil
 }
 
-// fileOf returns a file with the bytes of a text: its own, if nobody can write through that, or a
-// copy in memory.
+// fileOf returns a file with the bytes of a text: its own, if it is read-only, or a copy in
+// memory.
 func fileOf(text *bigtext.Text) (file *os.File, isCopy bool, err error) {
 	if file = text.File(); file != nil {
 		mode, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
 		if err == nil && mode&unix.O_ACCMODE == unix.O_RDONLY {
 			return file, false, nil
 		}
-		// The file of a copy is open for writing. This is another opening of it.
+		// The file of a copy is open for writing, so this opens it again for reading.
 		again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDONLY, 0)
 		if err != nil {
 			return nil, false, fmt.Errorf("cannot open %q for reading: %w", text.Name(), err)
@@ -154,7 +154,7 @@ func (w *worker) sendBytes(data []byte) (token, error) {
 	return w.send(file)
 }
 
-// lend answers a worker that asks for a text of an input.
+// lend answers a worker's request for a text of an input.
 func (s *sandbox) lend(ctx context.Context, w *worker, p textRequest) (textParams, error) {
 	input, err := s.input(p.Input)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *sandbox) lend(ctx context.Context, w *worker, p textRequest) (textParam
 	return sent, nil
 }
 
-// findText returns the text that a worker asks for, and whether the caller closes it.
+// findText returns the text that a worker requests, and whether the caller closes it.
 func findText(ctx context.Context, in tiers.Input, p textRequest) (text *bigtext.Text, isOwn bool, err error) {
 	if len(p.File) > 0 {
 		if in.Dir == nil {
@@ -208,7 +208,7 @@ func findText(ctx context.Context, in tiers.Input, p textRequest) (text *bigtext
 	return text, false, err
 }
 
-// packages keeps the archive of the packages of an engine.
+// packages caches the archive of an engine's packages.
 type packages struct {
 	mu   sync.Mutex
 	of   *pyfolder.Folder

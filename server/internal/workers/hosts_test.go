@@ -32,7 +32,7 @@ func hostUntil(asked chan struct{}, mayAnswer *atomic.Bool) tiers.Host {
 	})
 }
 
-// writerFunc is called with what is written.
+// writerFunc is called with the written data.
 type writerFunc func([]byte)
 
 // Write implements io.Writer.

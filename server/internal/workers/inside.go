@@ -22,29 +22,29 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// jailName names the worker's program to package jail.
+// jailName identifies the worker's program for package jail.
 const jailName = "tier-worker"
 
 func init() { //nolint:gochecknoinits // a jail starts this program again, and ends up here
 	jail.Register(jailName, runWorker)
 }
 
-// The files that a worker gets first: the socket for further files, the scratch file, and the
-// prepared parts of tier wasm, if there are any.
+// The files that a worker receives first: the socket for other files, the scratch file, and the
+// prepared parts of tier wasm, if any.
 const (
 	fileSocket = iota
 	fileScratch
 	fileParts
 )
 
-// testHook is what a test runs in a worker in place of a snippet that has taken it over, and
-// testSnippet what it runs before a snippet.
+// testHook is what a test runs in a worker instead of a snippet that took it over, and testSnippet
+// what it runs before a snippet.
 var (
 	testHook    func(order string) any
 	testSnippet func(source string)
 )
 
-// exitStuck is the exit code of a worker that the watchdog has ended, and stuckProcess says so.
+// exitStuck is the exit code of a worker that the watchdog ended; stuckProcess explains it.
 const (
 	exitStuck    = 4
 	stuckProcess = "a snippet held a processor, and no limit ended it"
@@ -67,14 +67,14 @@ func runWorker(conn *os.File) int {
 	return 0
 }
 
-// inside is a worker, seen from inside.
+// inside is the worker's own view of a worker.
 type inside struct {
 	engine  *rlm.Engine
 	tier    tiers.Tier
 	files   *receiver
 	scratch *os.File
 	conn    *jsonrpc.Conn
-	ballast []byte // which is never touched
+	ballast []byte // never touched
 
 	mu    sync.Mutex
 	boxes map[int64]*box
@@ -98,7 +98,7 @@ func newInside(conn *os.File) (*inside, error) {
 	if err := unix.SetNonblock(int(first[fileSocket].Fd()), true); err != nil {
 		return nil, err
 	}
-	socket, err := duplicate(first[fileSocket]) // which the poller knows
+	socket, err := duplicate(first[fileSocket]) // a descriptor that the poller knows
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func newInside(conn *os.File) (*inside, error) {
 
 // hello prepares the tier that the parent names.
 func (w *inside) hello(ctx context.Context, p helloParams) (_ none, err error) {
-	// The collector counts it, and so runs seldom: beside snippets that compute, each of its runs
-	// delays those that are short.
+	// The collector counts the ballast, and so runs seldom: while snippets compute, each of its
+	// runs delays the short ones.
 	w.ballast = make([]byte, min(p.Garbage, maxGarbage))
 	w.engine, err = rlm.New(rlm.Options{CacheDir: "none", WasmEngine: p.Engine})
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *inside) Begin(ctx context.Context, method string, params jsonrpc.Raw) (
 	return nil, jsonrpc.NewError(jsonrpc.CodeUnknownMethod, nil, "unknown method %q", method)
 }
 
-// answer decodes parameters, and returns a function that answers.
+// answer decodes parameters and returns a function that answers.
 func answer[P, R any](
 	ctx context.Context, params jsonrpc.Raw, f func(context.Context, P) (R, error),
 ) (jsonrpc.Answer, error) {
@@ -214,7 +214,7 @@ func answer[P, R any](
 	}, nil
 }
 
-// describeError returns an error of a tier as it crosses the connection.
+// describeError converts a tier's error to its form on the wire.
 func describeError(err error) error {
 	var broken *tiers.BrokenError
 	var rejected *tiers.RejectedError
@@ -241,7 +241,7 @@ func (w *inside) find(id int64) *box {
 	return w.boxes[id]
 }
 
-// use returns a session, and errors without one.
+// use returns a session, or an error if it does not exist.
 func (w *inside) use(id int64) (*box, error) {
 	if b := w.find(id); b != nil {
 		return b, nil

@@ -28,9 +28,9 @@ type box struct {
 	inputs  *shared
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // of the snippet that runs, nil for none
+	cancel context.CancelFunc // of the running snippet, nil for none
 	gate   *slots.Gate        // the same
-	over   int                // the last pause of a snippet that is over
+	over   int                // the last pause of an ended snippet
 	isTold bool               // the parent knows how limits are enforced
 }
 
@@ -63,7 +63,7 @@ func (s *shared) release() error {
 	return errors.Join(append(errs, closeAll(s.files))...)
 }
 
-// stop ends the snippet that runs.
+// stop ends the running snippet.
 func (b *box) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *box) stop() {
 	}
 }
 
-// begin returns the context of a snippet that begins, and notes how it is stopped until end.
+// begin returns the context of a new snippet, and records how to stop it until end.
 func (b *box) begin(ctx context.Context) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *box) findGate() *slots.Gate {
 	return b.gate
 }
 
-// pause stops the snippet that runs, until it is resumed.
+// pause stops the running snippet until it is resumed.
 func (w *inside) pause(ctx context.Context, p pauseParams) (none, error) {
 	b, err := w.use(p.Session)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *inside) pause(ctx context.Context, p pauseParams) (none, error) {
 	return none{}, gate.Shut(ctx, p.Number)
 }
 
-// resume ends a pause of the snippet that runs.
+// resume ends a pause of the running snippet.
 func (b *box) resume(number int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,10 +159,10 @@ func (b *box) openWith(ctx context.Context, cfg *tiers.Config, p openParams) (er
 	return err
 }
 
-// boxKey finds the session in the context of its snippets.
+// boxKey is the context key of a snippet's session.
 type boxKey struct{}
 
-// host answers the calls of all snippets: the parent does.
+// host forwards the calls of all snippets to the parent.
 func (w *inside) host(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	b, ok := ctx.Value(boxKey{}).(*box)
 	if !ok {
@@ -232,7 +232,7 @@ func (b *box) run(ctx context.Context, p runParams) (*result, error) {
 	})
 }
 
-// output sends what a snippet writes.
+// output sends a snippet's output.
 type output struct {
 	*box
 	isError bool
@@ -279,7 +279,7 @@ func (w *inside) extend(ctx context.Context, p extendParams) (none, error) {
 	return none{}, extender.Extend(ctx, list, decodeFunctions(p.Functions))
 }
 
-// savePages writes the pages of a session to a file of the parent.
+// savePages writes the pages of a session to a file that the parent provided.
 func (w *inside) savePages(ctx context.Context, p saveParams) (saveResult, error) {
 	b, err := w.use(p.Session)
 	if err != nil {
@@ -380,7 +380,7 @@ func (w *inside) collect(ctx context.Context, p ofSession) (collectResult, error
 	return collectResult{to.written, got.Lost}, err
 }
 
-// counting counts what is written.
+// counting counts the bytes written.
 type counting struct {
 	to      io.Writer
 	written int64
@@ -414,7 +414,7 @@ func decodeFile(file *os.File, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// mapFile returns the content of a file that nobody changes, until unmap is called.
+// mapFile returns the content of an immutable file, until unmap is called.
 func mapFile(file *os.File) (data []byte, unmap func(), err error) {
 	info, err := file.Stat()
 	if err != nil {

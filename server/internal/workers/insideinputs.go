@@ -56,7 +56,7 @@ func (b *box) receiveOne(ctx context.Context, number int, p inputParams) (in tie
 	return in, err
 }
 
-// receiveText opens a text. The request is by which the parent knows it.
+// receiveText opens a text. The request identifies it for the parent.
 func (b *box) receiveText(
 	ctx context.Context, p textParams, from textRequest,
 ) (*bigtext.Text, error) {
@@ -87,7 +87,7 @@ func (b *box) receiveText(
 // fetch asks the parent for a text.
 func (b *box) fetch(ctx context.Context, from textRequest) (*bigtext.Text, error) {
 	if running, ok := ctx.Value(boxKey{}).(*box); ok {
-		from.Session = running.id // a fork, perhaps, of a session that is closed
+		from.Session = running.id // perhaps a fork of a closed session
 	}
 	var r textResult
 	if err := b.worker.conn.Call(ctx, methodText, from, &r); err != nil {

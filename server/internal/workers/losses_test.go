@@ -51,7 +51,8 @@ func TestABusySessionLosesFewSnippets(t *testing.T) {
 	}
 }
 
-// TestALossIsSaidAfterErrors: as long as no worker can start, each error says that nothing has run.
+// TestALossIsSaidAfterErrors: as long as no worker can start, each error reports that nothing has
+// run.
 func TestALossIsSaidAfterErrors(t *testing.T) {
 	tier := openTier(t, Options{SaveAfter: time.Hour})
 	box := open(t, tier, tenant("a")).(*sandbox)
@@ -84,7 +85,8 @@ func TestALossIsSaidAfterErrors(t *testing.T) {
 	mustPrint(t, box, "print(1)", "1\n")
 }
 
-// TestASessionGoesBackToPagesAndGetsWhatCameLater: what was added after the last save is there, too.
+// TestASessionGoesBackToPagesAndGetsWhatCameLater checks that additions since the last save exist,
+// too.
 func TestASessionGoesBackToPagesAndGetsWhatCameLater(t *testing.T) {
 	box := open(t, openTier(t, Options{SaveAfter: time.Hour}), tiers.Config{Out: true}).(*sandbox)
 	runSnippet(t, box, "numbers = iter('abc'); next(numbers); open('/out/f', 'w').write('x')")

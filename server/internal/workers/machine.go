@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory returns the memory of this machine in bytes, or that of this process's cgroups if
-// it is less.
+// machineMemory returns the memory of this machine in bytes, or the limit of this process's
+// cgroups if that is lower.
 func machineMemory() int64 {
 	most := int64(math.MaxInt64)
 	var info unix.Sysinfo_t
@@ -39,14 +39,14 @@ func machineMemory() int64 {
 	return most
 }
 
-// groupMemory returns the least limit of a group and of those above it. In a container, the path
-// may not be below the root that the container sees, whose limit counts then.
+// groupMemory returns the lowest limit of a group and its ancestors. In a container, the path may
+// not be below the visible root; the root's limit counts then.
 func groupMemory(root, path, file string) int64 {
 	most := int64(math.MaxInt64)
 	for dir := filepath.Join(root, path); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 		text, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
-			continue // it is not there, or has no limit
+			continue // it does not exist, or has no limit
 		}
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
 			most = min(most, n)

@@ -13,31 +13,32 @@ import (
 )
 
 // The memory of the workers has two bounds. A worker's own limit is what its sessions may use
-// together, so that no session below its limit ends the others; it grows with them. And a snippet
-// begins only if all workers together have room for what it may still take: idle sessions leave
-// for it, to which the limits would not matter.
+// together, so that no session below its limit ends the others; it grows with them. In addition, a
+// snippet begins only if all workers together have room for what it may still use; idle sessions,
+// for which the limits are irrelevant, leave to make room.
 
 const (
-	// baseMemory is what a worker needs beside its sessions, in bytes.
+	// baseMemory is what a worker needs besides its sessions, in bytes.
 	baseMemory = 128 << 20
-	// maxGarbage bounds what a worker may hold of garbage, which is a small share of all memory.
+	// maxGarbage bounds the garbage in a worker, which is a small share of all memory.
 	maxGarbage   = 64 << 20
 	garbageShare = 128
-	// leastMemory is the least that a session can work with.
+	// leastMemory is the minimum with which a session can work.
 	leastMemory = 40 << 20
-	// spareMemory is what a snippet needs beside the memory of its interpreter.
+	// spareMemory is what a snippet needs besides the memory of its interpreter.
 	spareMemory = 16 << 20
-	// memoryStep rounds the limits of workers, which then change rarely.
+	// memoryStep rounds the limits of workers, so that they rarely change.
 	memoryStep = 256 << 20
-	// measureEvery is how long a measurement of the workers' memory counts.
+	// measureEvery is how long a measurement of the workers' memory stays valid.
 	measureEvery = 100 * time.Millisecond
 )
 
-// needOf returns what a session may make its worker use, in bytes: its interpreter, a checkpoint
-// of that, and the pages that a save copies.
+// needOf returns the memory that a session may make its worker use, in bytes: its interpreter, a
+// checkpoint of it, and the pages that a save copies.
 func needOf(limit int64) int64 { return 2*limit + min(limit, maxPages) }
 
-// garbageOf returns how much garbage one of the workers may hold that have so much memory.
+// garbageOf returns the maximum garbage, in bytes, of a worker if all workers have that much
+// memory.
 func garbageOf(most int64) uint64 {
 	return uint64(min(most/garbageShare, maxGarbage)) //nolint:gosec // above 0
 }
@@ -50,14 +51,14 @@ func mostLimit(need int64) int64 {
 	return need / 3
 }
 
-// ledger is the memory of all workers. pool.mu guards it.
+// ledger accounts for the memory of all workers. pool.mu guards it.
 type ledger struct {
-	most     int64            // that all workers may use
-	share    int64            // that those of one tenant may use
-	measured time.Time        // when used was
-	used     map[string]int64 // by tenants
+	most     int64            // the maximum of all workers
+	share    int64            // the maximum of one tenant's workers
+	measured time.Time        // when used was measured
+	used     map[string]int64 // by tenant
 	total    int64            // the sum of used
-	lent     map[string]int64 // to snippets that run, by tenants
+	lent     map[string]int64 // to running snippets, by tenant
 	lentAll  int64
 }
 
@@ -65,7 +66,7 @@ func newLedger(most int64) ledger {
 	return ledger{most: most, share: most - most/4, used: map[string]int64{}, lent: map[string]int64{}}
 }
 
-// room returns what a snippet of a tenant may still take.
+// room returns the memory that a snippet of a tenant may still use.
 func (l *ledger) room(tenant string) int64 {
 	return min(l.most-l.total-l.lentAll, l.share-l.used[tenant]-l.lent[tenant])
 }
@@ -77,14 +78,15 @@ func (l *ledger) lend(tenant string, bytes int64) {
 	}
 }
 
-// growth returns by how much a snippet of the session may make its worker grow. using is held.
+// growth returns the amount by which a snippet of the session may make its worker grow. using is
+// held.
 func (s *sandbox) growth() int64 {
 	held := min(s.held, s.limits.Memory)
 	return s.limits.Memory - held + max(0, held-s.checkpointed) + spareMemory
 }
 
-// lend waits until there is memory for a snippet of the session, and lends it so many bytes. using
-// is held.
+// lend waits until there is memory for a snippet of the session, and lends it need bytes. using is
+// held.
 func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 	for begun := time.Now(); ; {
 		p.measure(measureEvery)
@@ -116,8 +118,8 @@ func (p *pool) lend(ctx context.Context, s *sandbox, need int64) error {
 	}
 }
 
-// giveBack takes back what was lent to a tenant, and notes that its sessions use so much more until
-// that is measured.
+// giveBack reclaims what was lent to a tenant, and counts more as used by its sessions until that
+// is measured.
 func (p *pool) giveBack(tenant string, bytes, more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,12 +137,12 @@ func (p *pool) relend(tenant string, bytes int64) {
 	p.memory.lend(tenant, bytes)
 }
 
-// isShareUsed reports whether so many bytes are too much for the share of a tenant.
+// isShareUsed reports whether need bytes exceed the rest of a tenant's share.
 func (l *ledger) isShareUsed(tenant string, need int64) bool {
 	return need > l.share-l.used[tenant]-l.lent[tenant]
 }
 
-// explainRoom returns the error of a snippet for which there is no memory.
+// explainRoom returns the error for a snippet without enough memory.
 func (p *pool) explainRoom(s *sandbox, need int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +158,7 @@ func (p *pool) explainRoom(s *sandbox, need int64) error {
 		slots.ErrBusy, size(need), size(l.total+l.lentAll), size(l.most))
 }
 
-// measure reads what the workers use, unless that was done just now.
+// measure reads the memory use of the workers, unless it was just measured.
 func (p *pool) measure(every time.Duration) {
 	p.mu.Lock()
 	if time.Since(p.memory.measured) < every {
@@ -183,9 +185,9 @@ func (p *pool) measure(every time.Duration) {
 	p.memory.used, p.memory.total = used, total
 }
 
-// watchMemory looks after the memory of the workers, until the pool is closed. If snippets have
-// outgrown what was lent, sessions that rest leave. If that is not enough, the worker that has
-// most ends: else the kernel would choose a process.
+// watchMemory supervises the memory of the workers until the pool is closed. If snippets have
+// outgrown what was lent, resting sessions leave. If that is not enough, the worker with the most
+// memory ends: otherwise the kernel would choose a process.
 func (p *pool) watchMemory() {
 	ticker := time.NewTicker(2 * measureEvery)
 	defer ticker.Stop()
@@ -221,8 +223,8 @@ func (p *pool) watchMemory() {
 	}
 }
 
-// limitMemory lets a worker have what its sessions may use, up to what all workers may. That is more
-// than the share of a tenant: a session that is saved takes more memory for a while.
+// limitMemory lets a worker use what its sessions may use, up to the limit of all workers. That
+// exceeds the share of a tenant: saving a session takes more memory for a while.
 func (w *worker) limitMemory(ctx context.Context) error {
 	w.resizing.Lock()
 	defer w.resizing.Unlock()
@@ -237,7 +239,7 @@ func (w *worker) limitMemory(ctx context.Context) error {
 		return nil
 	}
 
-	if err := w.jail.SetMemory(context.WithoutCancel(ctx), need); err != nil { // a worker that lives has its cgroup
+	if err := w.jail.SetMemory(context.WithoutCancel(ctx), need); err != nil { // a live worker has its cgroup
 		w.pool.options.Log.Debug("cannot give a worker more memory", "error", err)
 		w.lose(nil)
 		<-w.gone

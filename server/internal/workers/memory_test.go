@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// enforcedMemory returns the limit of memory that a result names.
+// enforcedMemory returns the memory limit in a result.
 func enforcedMemory(r tiers.Result) string {
 	for _, e := range r.Enforced {
 		if e.Limit == tiers.LimitMemory {
@@ -41,7 +41,7 @@ func TestAWorkerMayHaveWhatItsSessionsMay(t *testing.T) {
 	}
 }
 
-// TestALimitThatNoWorkerCanKeepIsLowered: a result says what holds.
+// TestALimitThatNoWorkerCanKeepIsLowered checks that a result reports the limit that applies.
 func TestALimitThatNoWorkerCanKeepIsLowered(t *testing.T) {
 	tier := openTier(t, Options{Memory: 1 << 30})
 	most := tier.MostMemory()
@@ -62,7 +62,7 @@ func TestALimitThatNoWorkerCanKeepIsLowered(t *testing.T) {
 	}
 }
 
-// TestSessionsBelowTheirLimitDoNotEndOneAnother holds more than three gigabytes in one worker.
+// TestSessionsBelowTheirLimitDoNotEndOneAnother uses more than three gigabytes in one worker.
 func TestSessionsBelowTheirLimitDoNotEndOneAnother(t *testing.T) {
 	skip.Short(t, "it needs seven gigabytes of memory")
 	if machineMemory() < 16<<30 {
@@ -80,7 +80,7 @@ func TestSessionsBelowTheirLimitDoNotEndOneAnother(t *testing.T) {
 	}
 }
 
-// TestSessionsThatRestLeaveForMemory runs snippets of more sessions than there is memory for.
+// TestSessionsThatRestLeaveForMemory runs snippets of more sessions than the memory can hold.
 func TestSessionsThatRestLeaveForMemory(t *testing.T) {
 	skip.UnderRace(t) // the detector's own memory does not fit
 	const most = 512 << 20
@@ -100,7 +100,7 @@ func TestSessionsThatRestLeaveForMemory(t *testing.T) {
 	}
 }
 
-// TestASnippetWithoutMemoryIsRefused: the error says who has it.
+// TestASnippetWithoutMemoryIsRefused checks that the error reports who uses it.
 func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 	tier := openTier(t, Options{Memory: 4 << 30})
 	box := open(t, tier, tenant("a")).(*sandbox)
@@ -134,7 +134,7 @@ func TestASnippetWithoutMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestMemoryIsLentWhileASnippetComputes: not while it waits for its host.
+// TestMemoryIsLentWhileASnippetComputes, but not while it waits for its host.
 func TestMemoryIsLentWhileASnippetComputes(t *testing.T) {
 	tier := openTier(t, Options{})
 	asked := make(chan struct{})

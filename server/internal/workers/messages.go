@@ -31,7 +31,7 @@ const (
 	methodPart   = "part"   // a notification
 )
 
-// token names files that were sent beside a message. Zero means none.
+// token identifies files that were sent beside a message. Zero means none.
 type token uint64
 
 // none is an answer without fields.
@@ -45,11 +45,11 @@ type ofSession struct {
 type helloParams struct {
 	Tier   string `json:"tier"`
 	Engine string `json:"engine"`
-	// Garbage is about how much more of it than usual there may be, in bytes.
+	// Garbage is approximately how much more garbage than usual there may be, in bytes.
 	Garbage uint64 `json:"garbage"`
 }
 
-// limits are those of tiers.Limits, times in nanoseconds.
+// limits are tiers.Limits on the wire, times in nanoseconds.
 type limits struct {
 	Wall            int64  `json:"wall"`
 	Active          int64  `json:"active"`
@@ -82,11 +82,11 @@ type openParams struct {
 	Deterministic bool             `json:"deterministic,omitempty"`
 	Out           bool             `json:"out,omitempty"`
 	HasHost       bool             `json:"has_host,omitempty"`
-	// Packages are a zip archive.
+	// Packages is a zip archive.
 	Packages token `json:"packages,omitempty"`
 }
 
-// functionParams is a tiers.Function.
+// functionParams is a tiers.Function on the wire.
 type functionParams struct {
 	Name  string `json:"name"`
 	Doc   string `json:"doc,omitempty"`
@@ -110,25 +110,25 @@ func decodeFunctions(list []functionParams) []tiers.Function {
 	return all
 }
 
-// inputParams is a tiers.Input.
+// inputParams is a tiers.Input on the wire.
 type inputParams struct {
 	Name     string      `json:"name"`
 	Variable string      `json:"variable,omitempty"`
 	Text     *textParams `json:"text,omitempty"`
-	// Dir is a file with a listing in JSON.
+	// Dir is a file that contains a listing as JSON.
 	Dir token `json:"dir,omitempty"`
-	// Value is a file with JSON.
+	// Value is a file that contains JSON.
 	Value token `json:"value,omitempty"`
 }
 
-// textParams is a text. Its file, and that of the original, come under the token.
+// textParams is a text. Its file and the file of the original are sent under the token.
 type textParams struct {
 	bigtext.Handed
 	Files    token           `json:"files"`
 	Original *bigtext.Handed `json:"original,omitempty"`
 }
 
-// listing is the list of a directory. Names are bytes: not all are UTF-8.
+// listing lists a directory. Names are bytes: not all are UTF-8.
 type listing struct {
 	Names [][]byte
 	Sizes []int64
@@ -150,7 +150,7 @@ type runParams struct {
 	Stream     bool           `json:"stream,omitempty"`
 }
 
-// pauseParams name a pause of a snippet. The number goes up within a session.
+// pauseParams identifies a pause of a snippet. The number increases within a session.
 type pauseParams struct {
 	ofSession
 	Number int `json:"number"`
@@ -161,7 +161,7 @@ type forkParams struct {
 	As int64 `json:"as"`
 }
 
-// stateParams is a tiers.State whose data is in a file: that of the token, or the scratch file.
+// stateParams is a tiers.State with its data in a file: the token's, or the scratch file.
 type stateParams struct {
 	ofSession
 	Language tiers.Language `json:"language"`
@@ -171,7 +171,7 @@ type stateParams struct {
 	Left     []tiers.Left   `json:"left"`
 	Bytes    int64          `json:"bytes"`
 	Data     token          `json:"data,omitempty"`
-	// Pages are a file with the pages of an interpreter, whose values Data then lacks.
+	// Pages is a file with the pages of an interpreter; Data then lacks their values.
 	Pages token `json:"pages,omitempty"`
 }
 
@@ -182,13 +182,13 @@ type reportResult struct {
 	Inexact string       `json:"inexact,omitempty"`
 }
 
-// saveParams ask for the pages of an interpreter, in a file.
+// saveParams requests the pages of an interpreter, in a file.
 type saveParams struct {
 	ofSession
 	File token `json:"file"`
 }
 
-// saveResult has what belongs to the pages.
+// saveResult contains the data that belongs to the pages.
 type saveResult struct {
 	Head []byte `json:"head"`
 }
@@ -211,8 +211,8 @@ type callResult struct {
 	Value []byte `json:"value"`
 }
 
-// textRequest asks for a file of an input: the input itself, one of a directory, or the rows of a
-// table.
+// textRequest requests a file of an input: the input itself, a file in a directory, or the rows of
+// a table.
 type textRequest struct {
 	ofSession
 	Input int    `json:"input"`

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxMoved bounds a state that moves to another tier.
+// maxMoved is the maximum size of a state that moves to another tier, in bytes.
 const maxMoved = 1 << 30
 
 // Export returns the whole namespace.
@@ -57,10 +57,10 @@ func (s *sandbox) Import(ctx context.Context, state tiers.State) (tiers.Report, 
 	return report, nil
 }
 
-// errMisfit says that the pages of a session do not fit into a worker.
+// errMisfit means that the pages of a session do not fit into a worker.
 var errMisfit = errors.New("the pages of the session do not fit")
 
-// importInto loads a state into a sandbox of a worker, with its pages if there are any.
+// importInto loads a state into a sandbox of a worker, with its pages if it has any.
 func (s *sandbox) importInto(
 	ctx context.Context, w *worker, id int64, state tiers.State, pages *os.File,
 ) (tiers.Report, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// impatient are the limits of a snippet that hangs soon. On a busy machine, another one ends within them.
+// impatient returns limits within which a hanging snippet ends soon, but another one completes,
+// even on a busy machine.
 func impatient(tenant string) tiers.Config {
 	return tiers.Config{
 		Labels: map[string]string{"tenant": tenant}, Limits: tiers.Limits{Wall: 2 * time.Second},
@@ -22,7 +23,7 @@ func impatient(tenant string) tiers.Config {
 }
 
 // keepCounting runs snippets until the test has enough. Each result must be the next number, and
-// each snippet goes on with a generator, which no portable state can hold.
+// each snippet continues a generator, which no portable state can contain.
 func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
 	t.Helper()
 	for want := 0; !enough.Load(); want++ {
@@ -39,7 +40,7 @@ func keepCounting(t *testing.T, box tiers.Sandbox, enough *atomic.Bool) {
 }
 
 // TestASnippetThatNothingEndsCostsItsNeighboursNothing lets several hang in the worker of busy
-// sessions, one of which waits for its host all the time.
+// sessions, one of which constantly waits for its host.
 func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{Ended: ended.add})
@@ -100,7 +101,7 @@ func TestASnippetThatNothingEndsCostsItsNeighboursNothing(t *testing.T) {
 	}
 }
 
-// TestASilentWorkerLosesNothingThatIsSaved stops the process of sessions that rest.
+// TestASilentWorkerLosesNothingThatIsSaved stops the process of resting sessions.
 func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 	ended := &endings{}
 	tier := openTier(t, Options{Ended: ended.add})
@@ -132,7 +133,7 @@ func TestASilentWorkerLosesNothingThatIsSaved(t *testing.T) {
 }
 
 // TestAnEndlessSnippetTakesTurns has the only processor. It stops for the snippets of others, and
-// this does not count as its time.
+// this time does not count against its limit.
 func TestAnEndlessSnippetTakesTurns(t *testing.T) {
 	tier := openTier(t, Options{})
 	ctx := slots.New(1, 100).With(t.Context())

@@ -12,15 +12,15 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/slots"
 )
 
-// step is what a session does next on its way into a worker.
+// step is the next step of a session on its way into a worker.
 type step struct {
-	worker  *worker // there is its place
+	worker  *worker // take a place there
 	id      int64
-	start   bool     // start a worker, which is counted already
-	leave   *sandbox // let this session leave its place
+	start   bool     // start a worker, which is already counted
+	leave   *sandbox // make this session give up its place
 	changed <-chan struct{}
-	wait    time.Duration // or wait for a change, for so long at most
-	why     string        // it has to wait
+	wait    time.Duration // or wait for a change, at most this long
+	why     string        // the reason for the wait
 }
 
 // enter finds a place for a sandbox of a tenant, and puts it there.
@@ -57,7 +57,7 @@ func (p *pool) enter(ctx context.Context, s *sandbox) (*worker, int64, error) {
 	}
 }
 
-// nextStep returns the next step of a session, and takes its place if there is one.
+// nextStep returns the next step of a session, and takes a place if one is free.
 func (p *pool) nextStep(s *sandbox) (next step, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +88,8 @@ func (p *pool) nextStep(s *sandbox) (next step, err error) {
 	return next, nil
 }
 
-// sleep waits for a change, or for a time if that is not zero. A moment always passes: a session
-// may be idle soon.
+// sleep waits for a change, or for a duration unless that is zero. It always takes a moment, since
+// a session may soon be idle.
 func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
 	if wait == 0 {
 		wait = 20 * time.Millisecond
@@ -106,8 +106,8 @@ func sleep(ctx context.Context, changed <-chan struct{}, wait time.Duration) err
 	return nil
 }
 
-// findPlace returns a worker with room for a session, one of its tenant or, if it need not wait
-// for such a one, a free one. The caller holds mu.
+// findPlace returns a worker with room for a session: one of its tenant or, unless it must wait
+// for such a worker, a free one. The caller holds mu.
 func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	var free *worker
 	for w := range p.workers {
@@ -123,16 +123,16 @@ func (p *pool) findPlace(s *sandbox, mustWait bool) *worker {
 	return free
 }
 
-// company says which sessions of a tenant share a worker.
+// company determines which sessions of a tenant share a worker.
 type company int
 
 const (
 	quiet   company = iota
 	large           // while the kernel gives memory to one, the others of its worker may wait
-	suspect         // a snippet of theirs may have ended a worker
+	suspect         // one of their snippets may have ended a worker
 )
 
-// largeMemory is what a session holds that is large, in bytes.
+// largeMemory is the memory, in bytes, above which a session is large.
 const largeMemory = maxPages
 
 func (s *sandbox) company() company {
@@ -145,8 +145,8 @@ func (s *sandbox) company() company {
 	return quiet
 }
 
-// separate lets the others move out of a worker in which a session has become large: they move
-// easily. The caller does not hold mu.
+// separate makes the others leave a worker in which a session has become large: they move easily.
+// The caller does not hold mu.
 func (p *pool) separate(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *pool) separate(w *worker) {
 	}
 }
 
-// moveOut has the sessions that fit move out of a worker as soon as they rest. The caller holds mu.
+// moveOut makes matching sessions leave a worker as soon as they rest. The caller holds mu.
 func (p *pool) moveOut(w *worker, fits func(*sandbox) bool) {
 	for _, s := range w.boxes {
 		if !fits(s) {
@@ -172,7 +172,7 @@ func (p *pool) moveOut(w *worker, fits func(*sandbox) bool) {
 	}
 }
 
-// countWorkers counts the workers that may take sessions, those that start included. The caller
+// countWorkers counts the workers that may accept sessions, including starting ones. The caller
 // holds mu.
 func (p *pool) countWorkers() int {
 	n := p.starting
@@ -184,19 +184,19 @@ func (p *pool) countWorkers() int {
 	return n
 }
 
-// isFull reports whether no further worker may start. Condemned ones do not count, but for a bound
-// on all. The caller holds mu.
+// isFull reports whether no more workers may start. Condemned ones do not count, except for a
+// bound on all. The caller holds mu.
 func (p *pool) isFull() bool {
 	return p.countWorkers() >= p.options.Workers || len(p.workers)+p.starting >= 2*p.options.Workers
 }
 
-// startOne starts a worker that is counted in starting.
+// startOne starts a worker that is already counted in starting.
 func (p *pool) startOne(ctx context.Context) error {
 	w, err := p.startWorker(ctx)
 	p.mu.Lock()
 	p.starting--
 	isLate := p.closed
-	if err == nil && w.isClosed { // it has ended meanwhile, and nobody would forget it again
+	if err == nil && w.isClosed { // it has ended meanwhile, and would never be forgotten
 		_, reason := w.why()
 		err = fmt.Errorf("a worker has ended at its start: %s", reason)
 	}
@@ -223,7 +223,7 @@ func (p *pool) startOne(ctx context.Context) error {
 	return nil
 }
 
-// startSpare keeps one worker ready for the next tenant, if there may be another one.
+// startSpare keeps one worker ready for the next tenant, if another worker may start.
 func (p *pool) startSpare() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,8 +244,9 @@ func (p *pool) startSpare() {
 	})
 }
 
-// findIdle returns the session that has rested longest and whose place a session of a tenant may
-// have: one of the tenant, or else one of a worker whose sessions all rest. The caller holds mu.
+// findIdle returns the session that has rested longest and must yield its place to a session of a
+// tenant: one of the tenant's, or else one in a worker whose sessions all rest. The caller holds
+// mu.
 func (p *pool) findIdle(tenant string) *sandbox {
 	own := p.findResting(func(w *worker) bool { return w.isTaken && w.tenant == tenant })
 	if own != nil {
@@ -261,7 +262,7 @@ func (p *pool) findIdle(tenant string) *sandbox {
 	})
 }
 
-// findResting returns the session that has rested longest, of workers that fit. The caller holds
+// findResting returns the session in matching workers that has rested longest. The caller holds
 // mu.
 func (p *pool) findResting(fits func(*worker) bool) (oldest *sandbox) {
 	for s := range p.resting(fits) {
@@ -272,7 +273,7 @@ func (p *pool) findResting(fits func(*worker) bool) (oldest *sandbox) {
 	return oldest
 }
 
-// findLargest returns the session that rests and holds most memory, of workers that fit. The caller
+// findLargest returns the resting session in matching workers with the most memory. The caller
 // holds mu.
 func (p *pool) findLargest(fits func(*worker) bool) (largest *sandbox) {
 	for s := range p.resting(fits) {
@@ -283,7 +284,7 @@ func (p *pool) findLargest(fits func(*worker) bool) (largest *sandbox) {
 	return largest
 }
 
-// resting yields the sessions that may be evicted, of workers that fit. The caller holds mu.
+// resting yields the sessions in matching workers that may be evicted. The caller holds mu.
 func (p *pool) resting(fits func(*worker) bool) iter.Seq[*sandbox] {
 	return func(yield func(*sandbox) bool) {
 		for w := range p.workers {

@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// pool has the workers of a tier.
+// pool holds the workers of a tier.
 type pool struct {
 	options  Options
-	patience time.Duration // how long sessions wait for a place, and for memory
+	patience time.Duration // how long sessions wait for a place and for memory
 	inner    tiers.Tier    // describes the sandboxes, and prepares what workers share
 
 	preparing sync.Mutex
@@ -27,7 +27,7 @@ type pool struct {
 
 	life     context.Context //nolint:containedctx // ends with close
 	end      context.CancelFunc
-	watching sync.Once // begins to watch the memory
+	watching sync.Once // starts watching the memory
 	helpers  sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
@@ -38,7 +38,7 @@ type pool struct {
 	memory   ledger
 	changed  chan struct{}
 	closed   bool
-	saved    int // sessions that are only a saved state
+	saved    int // sessions that exist only as a saved state
 	ended    map[Cause]int64
 }
 
@@ -60,7 +60,7 @@ const (
 
 var errClosed = errors.New("the workers are closed")
 
-// parts returns what all workers map instead of preparing it. The caller does not close it.
+// parts returns the prepared data that all workers map. The caller does not close it.
 func (p *pool) parts(ctx context.Context) (*os.File, error) {
 	p.preparing.Lock()
 	defer p.preparing.Unlock()
@@ -101,20 +101,20 @@ func (p *pool) parts(ctx context.Context) (*os.File, error) {
 	return p.shared, err
 }
 
-// sharesParts reports whether all workers have the same interpreter, byte by byte.
+// sharesParts reports whether all workers have the same interpreter, byte for byte.
 func (p *pool) sharesParts() bool {
 	p.preparing.Lock()
 	defer p.preparing.Unlock()
 	return p.shared != nil
 }
 
-// wake tells those who wait that something has changed. The caller holds mu.
+// wake notifies the waiting sessions that something has changed. The caller holds mu.
 func (p *pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// leave takes a session out of its worker. The worker is not given to another tenant.
+// leave removes a session from its worker. The worker is not given to another tenant.
 func (p *pool) leave(w *worker, id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,8 +152,8 @@ func (p *pool) retire(w *worker) {
 	}
 }
 
-// condemn gives no further snippet to a worker, because nothing ends one that it runs. Its other
-// sessions move out as soon as they rest, and it ends when they have.
+// condemn gives no more snippets to a worker, because nothing ends one that it runs. Its other
+// sessions move out as soon as they rest; then it ends.
 func (p *pool) condemn(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +165,7 @@ func (p *pool) condemn(w *worker) {
 	p.wake()
 }
 
-// forget takes note of the end of a worker.
+// forget records the end of a worker.
 func (p *pool) forget(w *worker) {
 	cause, reason := w.why()
 	p.mu.Lock()
@@ -177,7 +177,7 @@ func (p *pool) forget(w *worker) {
 	if isNews {
 		p.ended[cause]++
 	}
-	if isNews && cause != CauseStuck { // for which the neighbours need not wait
+	if isNews && cause != CauseStuck { // a stuck worker's neighbours need not wait
 		p.noteEnd(w, reason)
 	}
 	p.wake()

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// result is a tiers.Result on its way. Long texts and artefacts come before it, as parts.
+// result is a tiers.Result on the wire. Long texts and artefacts precede it, as parts.
 type result struct {
 	Status    tiers.Status        `json:"status"`
 	Stdout    []byte              `json:"stdout,omitempty"`
@@ -38,7 +38,7 @@ type exception struct {
 	ExitCode  int    `json:"exit_code,omitempty"`
 }
 
-// usage is a tiers.Usage, times in nanoseconds.
+// usage is a tiers.Usage on the wire, times in nanoseconds.
 type usage struct {
 	Wall       int64  `json:"wall"`
 	Active     int64  `json:"active"`
@@ -53,7 +53,7 @@ type usage struct {
 // part is a piece of a result that is too long for its message.
 type part struct {
 	ofSession
-	// Of is the field: one of the names below. Artefacts have a name and a type, too.
+	// Of is the field: one of the names below. Artefacts also have a name and a type.
 	Of   string `json:"of"`
 	Name string `json:"name,omitempty"`
 	Type string `json:"type,omitempty"`
@@ -68,7 +68,7 @@ const (
 	partArtefact = "artefact"
 )
 
-// pieceBytes bounds what a result holds in one piece.
+// pieceBytes is the maximum size of a field that a result contains whole.
 const pieceBytes = 4 << 20
 
 // encodeResult sends the long parts, and returns the rest.
@@ -131,15 +131,15 @@ func sendPieces(p part, data []byte, send func(part) error) error {
 	return nil
 }
 
-// parts are the pieces of a result that have come.
+// parts are the pieces of a result received so far.
 type parts struct {
 	texts     map[string][]byte
 	artefacts []tiers.Artefact
-	left      int64 // bytes that may still come
+	left      int64 // bytes that may still arrive
 	wrong     error
 }
 
-// The bounds of a result besides its output.
+// Limits on a result besides its output.
 const (
 	maxArtefacts     = 64
 	maxArtefactBytes = 64 << 20
@@ -149,8 +149,7 @@ const (
 	maxLost          = 100_000
 )
 
-// add takes a piece. Its bytes are those of a message that is there already, so they are counted
-// only.
+// add adds a piece. Its bytes are already part of a received message, so they are only counted.
 func (p *parts) add(one part) {
 	p.left -= int64(len(one.Data)) + 100
 	switch {
@@ -181,7 +180,7 @@ func (p *parts) add(one part) {
 	}
 }
 
-// partsFor returns parts that hold no more than the limits allow.
+// partsFor returns parts that accept no more than the limits allow.
 func partsFor(l tiers.Limits) *parts {
 	return &parts{left: 2*l.Output + l.Memory + maxArtefactBytes + maxArtefacts*100}
 }
@@ -198,7 +197,7 @@ var (
 	effects = []tiers.Effects{tiers.EffectsNeverRan, tiers.EffectsRan, tiers.EffectsUnknown}
 )
 
-// decode checks a result that a hostile worker has sent, with the parts before it.
+// decode checks a result from a hostile worker, together with the parts before it.
 func (r *result) decode(p *parts, l tiers.Limits) (tiers.Result, error) {
 	texts := map[string][]byte{partStdout: r.Stdout, partStderr: r.Stderr, partEcho: r.Echo}
 	if r.Final != nil {
@@ -234,7 +233,7 @@ func (u usage) decode() tiers.Usage {
 	}
 }
 
-// checkResult holds a result to what every tier promises.
+// checkResult checks a result against what every tier promises.
 func checkResult(r *tiers.Result, l tiers.Limits) error {
 	u := r.Usage
 	hasException := r.Exception != nil

@@ -44,7 +44,7 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	before := s.held
 	s.isSaved.Store(false)
 	result, err := s.runIn(ctx, s.begin(ctx, slot, growth, job))
-	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // with the checkpoint that follows
+	s.pool.giveBack(s.tenant, growth, 2*(s.held-before)) // including the checkpoint that follows
 	if s.isUnsaved() && s.ordinal == s.covered+1 {
 		s.uncovered = time.Now()
 	}
@@ -53,10 +53,10 @@ func (s *sandbox) Run(ctx context.Context, job tiers.Job) (tiers.Result, error) 
 	return result, s.passOn(err, lost)
 }
 
-// errStuck ends the wait for a snippet that nothing has ended in its time.
+// errStuck ends the wait for a snippet that could not be ended in time.
 var errStuck = errors.New("the snippet could not be stopped")
 
-// begin makes what a snippet needs that runs in the worker, with memory that was lent to it.
+// begin prepares a snippet to run in the worker, with memory that was lent to it.
 func (s *sandbox) begin(ctx context.Context, slot *slots.Slot, growth int64, job tiers.Job) *running {
 	r := &running{
 		begun: time.Now(), worker: s.worker, id: s.id, box: s, snippet: s.ordinal + 1, job: job, slot: slot,
@@ -113,7 +113,7 @@ func (s *sandbox) runIn(ctx context.Context, r *running) (tiers.Result, error) {
 	return s.take(ended, r)
 }
 
-// take takes the result of a snippet.
+// take processes the result of a snippet.
 func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
 	s.checkpointed, s.held = s.held, ended.Usage.PeakMemory
 	if before := s.memory.Swap(s.held); before <= largeMemory && s.held > largeMemory {
@@ -130,8 +130,8 @@ func (s *sandbox) take(ended tiers.Result, r *running) (tiers.Result, error) {
 	return ended, nil
 }
 
-// renumber gives a loss of the interpreter the numbers that the session has: a session that begins
-// anew has counted snippets which its interpreter has not seen.
+// renumber gives a loss of the interpreter the session's numbers: a session that started over has
+// counted snippets that its interpreter has not seen.
 func (s *sandbox) renumber(lost *tiers.Loss) {
 	if lost == nil {
 		return
@@ -141,7 +141,7 @@ func (s *sandbox) renumber(lost *tiers.Loss) {
 	}
 }
 
-// explainError is the error of a snippet that has no result.
+// explainError returns the error of a snippet without a result.
 func (s *sandbox) explainError(ctx context.Context, err error) error {
 	var rejected *tiers.RejectedError
 	if errors.As(err, &rejected) {
@@ -162,8 +162,8 @@ func (s *sandbox) explainError(ctx context.Context, err error) error {
 	return broken
 }
 
-// explainEnd is the result of a snippet whose worker has ended after the snippet had taken so long.
-// Beside it ran so many others. The next use of the session brings it back.
+// explainEnd returns the result of a snippet whose worker ended after the snippet had run for
+// took, beside the given number of others. The next use of the session restores it.
 func (s *sandbox) explainEnd(
 	ctx context.Context, w *worker, beside int, took time.Duration,
 ) (tiers.Result, error) {
@@ -189,8 +189,8 @@ func (s *sandbox) explainEnd(
 	return r, nil
 }
 
-// explainStuck is the result of a snippet that nothing has ended in its time. It stays behind in its
-// worker.
+// explainStuck returns the result of a snippet that could not be ended in time. The snippet stays
+// behind in its worker.
 func (s *sandbox) explainStuck(ctx context.Context, w *worker, took time.Duration) (tiers.Result, error) {
 	s.noteEnd("Nothing could end the snippet in its time")
 	s.isSuspect.Store(true)
@@ -211,7 +211,8 @@ func (s *sandbox) broken(effects tiers.Effects, lost *tiers.Loss, err error) err
 	return &tiers.BrokenError{Tier: s.name(), Effects: effects, Lost: lost, Err: err}
 }
 
-// passOn adds a loss to an error that says it. After any other error, the next answer says it.
+// passOn adds a loss to an error that can report it. After any other error, the next answer
+// reports it.
 func (s *sandbox) passOn(err error, lost *tiers.Loss) error {
 	var broken *tiers.BrokenError
 	switch {

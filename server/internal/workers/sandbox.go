@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is a session, seen from the parent. Its life in a worker may end, and begin again in
+// sandbox is the parent's view of a session. Its life in a worker may end, and begin again in
 // another one.
 type sandbox struct {
 	pool   *pool
@@ -27,31 +27,31 @@ type sandbox struct {
 	tenant string
 	limits tiers.Limits
 
-	using     sync.Mutex // held by the call that runs, and by a save
+	using     sync.Mutex // held by the running call, and by a save
 	lastUse   atomic.Int64
 	isBusy    atomic.Bool  // the owner uses it: using may also be held by a save
 	pinned    atomic.Bool  // its state cannot be saved whole
-	memory    atomic.Int64 // held, for others
+	memory    atomic.Int64 // a copy of held, for others
 	isSaved   atomic.Bool  // whole or not, after the last snippet
-	isSuspect atomic.Bool  // a snippet of it may have ended a worker
+	isSuspect atomic.Bool  // one of its snippets may have ended a worker
 
 	configuring sync.Mutex   // guards cfg, which a worker's requests read
-	cfg         tiers.Config // with all that Extend has added
+	cfg         tiers.Config // including all that Extend added
 
 	// Guarded by using.
 	worker       *worker     // nil: only saved
 	id           int64       // in the worker
 	ordinal      int         // of the last snippet
 	pauses       int         // of its snippets, so far
-	before       int         // snippets that the interpreter of now does not count
+	before       int         // snippets that the current interpreter does not count
 	saved        *saved      // nil before the first save
 	added        []extension // since then
-	covered      int         // the last snippet that is in saved, or in lost
+	covered      int         // the last snippet that saved or lost includes
 	uncovered    time.Time
 	tried        int       // the last snippet before the last attempt to save it
 	savedAt      time.Time // the end of that attempt
 	saveCost     time.Duration
-	lost         *tiers.Loss // what no result has said yet
+	lost         *tiers.Loss // the loss that no result has reported yet
 	isAway       bool        // evicted, and counted as saved
 	enforced     []tiers.Enforcement
 	held         int64 // memory of its interpreter after the last snippet, in bytes
@@ -86,7 +86,7 @@ func (s *sandbox) enter() (leave func(), err error) {
 	return s.leave, nil
 }
 
-// leave ends a call of the owner. A session that is due is saved before the next one, which does
+// leave ends a call of the owner. A session that is due is saved before the next call, which does
 // not delay the answer to this one.
 func (s *sandbox) leave() {
 	s.lastUse.Store(time.Now().UnixNano())
@@ -102,7 +102,7 @@ func (s *sandbox) leave() {
 	s.using.Unlock()
 }
 
-// open opens the sandbox in a worker, with a state unless that is nil.
+// open opens the sandbox in a worker, with a state unless it is nil.
 func (s *sandbox) open(ctx context.Context, from *saved) error {
 	for begun := time.Now(); ; {
 		w, id, err := s.pool.enter(ctx, s)
@@ -114,7 +114,7 @@ func (s *sandbox) open(ctx context.Context, from *saved) error {
 			return nil
 		}
 		if !errors.Is(err, errGone) {
-			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not be there
+			_ = w.call(context.WithoutCancel(ctx), methodClose, ofSession{id}, nil) // it may not exist
 		}
 		s.pool.leave(w, id)
 		switch {
@@ -127,7 +127,7 @@ func (s *sandbox) open(ctx context.Context, from *saved) error {
 	}
 }
 
-// openIn opens the sandbox with the configuration that the state has, and then adds what is new.
+// openIn opens the sandbox with the state's configuration, and then adds what is new.
 func (s *sandbox) openIn(ctx context.Context, w *worker, id int64, from *saved) error {
 	s.lastUse.Store(time.Now().UnixNano())
 	if err := w.limitMemory(ctx); err != nil {
@@ -189,7 +189,7 @@ func (s *sandbox) revive(ctx context.Context) error {
 	err := s.open(ctx, s.saved)
 	if errors.Is(err, errMisfit) {
 		s.pool.options.Log.Error("a session cannot go back to its saved state", "error", err)
-		_ = s.saved.close() // it is of no use
+		_ = s.saved.close() // it is useless
 		s.saved, s.covered = nil, 0
 		s.lose("The saved state of the session does not fit any more; the session begins anew.")
 		err = s.open(ctx, nil)
@@ -210,7 +210,7 @@ func endOfProcess(why string) string {
 	return fmt.Sprintf("The process of the session has ended (%s)", why)
 }
 
-// noteEnd takes note that the session has left its worker without its state, for the next result.
+// noteEnd records, for the next result, that the session left its worker without its state.
 func (s *sandbox) noteEnd(why string) {
 	s.worker = nil
 	reason := why + "; the session "
@@ -225,7 +225,7 @@ func (s *sandbox) noteEnd(why string) {
 	s.lose(reason + "went back to its last saved state.")
 }
 
-// lose notes that the snippets are lost that no saved state has.
+// lose records the loss of the snippets that no saved state includes.
 func (s *sandbox) lose(reason string) {
 	if s.covered >= s.ordinal {
 		return
@@ -237,7 +237,7 @@ func (s *sandbox) lose(reason string) {
 	s.lost, s.covered = session.JoinLosses(s.lost, lost), s.ordinal
 }
 
-// takeLost returns what no result has said yet.
+// takeLost returns the loss that no result has reported yet.
 func (s *sandbox) takeLost() *tiers.Loss {
 	lost := s.lost
 	s.lost = nil
@@ -337,7 +337,7 @@ func (s *sandbox) Extend(ctx context.Context, inputs []tiers.Input, functions []
 	return nil
 }
 
-// extension is what a session got after it was saved last.
+// extension is an addition to a session since it was last saved.
 type extension struct {
 	inputs    []tiers.Input
 	functions []tiers.Function

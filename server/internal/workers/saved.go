@@ -16,12 +16,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// saved is a state to which a session can go back: the pages of its interpreter, with all values,
-// or else its variables.
+// saved is a state from which a session can be restored: the pages of its interpreter, with all
+// values, or else its variables.
 type saved struct {
 	cfg   tiers.Config // of the session at that time
-	state tiers.State  // without Data if a file has it
-	file  *os.File     // without a name; nil for a small state
+	state tiers.State  // without Data if that is in a file
+	file  *os.File     // unlinked; nil for a small state
 	pages *os.File     // in memory, nil for a state of variables
 }
 
@@ -29,24 +29,25 @@ const (
 	// smallState is kept in memory, as are pages up to mostInMemory.
 	smallState   = 1 << 20
 	mostInMemory = 16 << 20
-	// maxState bounds a state of variables, maxPages one of pages, in bytes. A larger session lasts
-	// as long as its worker.
+	// maxState is the maximum size of a state of variables, maxPages of pages, in bytes. A larger
+	// session lasts only as long as its worker.
 	maxState = 256 << 20
 	maxPages = 132 << 20
-	// maxHead bounds what a worker says beside the pages.
+	// maxHead bounds a worker's data besides the pages.
 	maxHead = 8 << 20
-	// saveShare bounds the cost of saves while a session rests: the time between two is that many
-	// times as long. A session that does not rest is saved after so many snippets or so long, whatever
-	// that costs. A large one is then saved after so long alone, and as rarely as one that rests.
+	// saveShare bounds the cost of saves while a session rests: the time between two saves is that
+	// many times the duration of one. A busy session is saved after that many snippets or that
+	// much time, whatever the cost. A large busy session is only saved after that much time, and
+	// as rarely as a resting one.
 	saveShare    = 20
 	saveSnippets = 20
 	saveWait     = 5 * time.Second
-	// saveLargeAfter is how long a large session rests before it is saved: that takes long, and often
-	// is too much.
+	// saveLargeAfter is how long a large session rests before it is saved: saving takes long, and
+	// is often unnecessary.
 	saveLargeAfter = 2 * time.Second
 )
 
-// save takes the state of a session. using is held.
+// save saves the state of a session. using is held.
 func (s *sandbox) save(ctx context.Context) error {
 	begun := time.Now()
 	kept, err := s.savePages(ctx)
@@ -65,7 +66,7 @@ func (s *sandbox) save(ctx context.Context) error {
 	return nil
 }
 
-// keep makes a state of the last snippet the one to go back to. using is held.
+// keep makes a state of the last snippet the state to restore. using is held.
 func (s *sandbox) keep(kept *saved) {
 	_ = s.saved.close() // it was only read, and is not needed any more
 	kept.cfg = s.cfg
@@ -73,12 +74,12 @@ func (s *sandbox) keep(kept *saved) {
 	s.isSaved.Store(true)
 }
 
-// errNoPages says that the pages of one worker may not fit in another one, or that there are too
+// errNoPages means that the pages of one worker may not fit in another one, or that there are too
 // many.
 var errNoPages = errors.New("the pages of the session cannot be saved")
 
-// savePages has the worker write the pages of the session to a file in memory. Nobody can change
-// it afterwards.
+// savePages makes the worker write the pages of the session to a file in memory, which is
+// immutable afterwards.
 func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
 	if !s.pool.sharesParts() || s.held > 2*maxPages {
 		return nil, errNoPages
@@ -89,7 +90,7 @@ func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = file.Close() // it is of no use
+			_ = file.Close() // it is useless
 		}
 	}()
 
@@ -120,7 +121,7 @@ func (s *sandbox) savePages(ctx context.Context) (_ *saved, err error) {
 	return kept, err
 }
 
-// movePages moves the pages from memory to a file without a name.
+// movePages moves the pages from memory to an unlinked file.
 func (k *saved) movePages() error {
 	file, err := namelessFile()
 	if err != nil {
@@ -135,7 +136,7 @@ func (k *saved) movePages() error {
 	return nil
 }
 
-// saveVariables has the worker export the variables of the session.
+// saveVariables makes the worker export the variables of the session.
 func (s *sandbox) saveVariables(ctx context.Context) (*saved, error) {
 	state, err := s.export(ctx, maxState)
 	if err != nil {
@@ -144,10 +145,10 @@ func (s *sandbox) saveVariables(ctx context.Context) (*saved, error) {
 	return keepState(state)
 }
 
-// keepState returns a state of variables as one to go back to.
+// keepState returns a state of variables as a state to restore.
 func keepState(state tiers.State) (*saved, error) {
 	kept := &saved{state: state}
-	kept.state.Exact = nil // a client may have made it, and have chosen its size
+	kept.state.Exact = nil // a client may have made it, and chosen its size
 	if len(state.Data) > smallState {
 		if err := kept.write(); err != nil {
 			return nil, err
@@ -156,7 +157,7 @@ func keepState(state tiers.State) (*saved, error) {
 	return kept, nil
 }
 
-// write moves the data to a file without a name.
+// write moves the data to an unlinked file.
 func (k *saved) write() error {
 	file, err := namelessFile()
 	if err != nil {
@@ -169,7 +170,7 @@ func (k *saved) write() error {
 	return nil
 }
 
-// namelessFile makes a file on the disk that ends with its last user.
+// namelessFile creates a file on disk that vanishes with its last user.
 func namelessFile() (*os.File, error) {
 	file, err := os.CreateTemp("", "rlm-session-*")
 	if err != nil {
@@ -226,7 +227,7 @@ func (k *saved) close() error {
 	return errors.Join(errs...)
 }
 
-// forgetLeft names the values that are not in the state, once.
+// forgetLeft names the values that the state lacks, once.
 func (k *saved) forgetLeft() string {
 	if k == nil || len(k.state.Left) == 0 {
 		return ""
@@ -244,15 +245,14 @@ func (k *saved) forgetLeft() string {
 	return strings.Join(names, ", ")
 }
 
-// isSaveDue reports whether a session that is in use has to be saved before its next snippet. using
-// is held.
+// isSaveDue reports whether a session in use must be saved before its next snippet. using is held.
 func (s *sandbox) isSaveDue() bool {
 	isLarge, isMany := s.held > largeMemory, s.ordinal-max(s.covered, s.tried) >= saveSnippets
 	isLong := time.Since(s.uncovered) >= saveWait && time.Since(s.savedAt) >= saveShare*s.saveCost
 	return s.isUnsaved() && (isMany && !isLarge || isLong)
 }
 
-// isUnsaved reports whether there is something to save.
+// isUnsaved reports whether there are unsaved changes.
 func (s *sandbox) isUnsaved() bool {
 	return !s.isClosed && s.worker != nil && s.covered < s.ordinal
 }
@@ -279,8 +279,8 @@ func (s *sandbox) planSave() {
 	})
 }
 
-// saveIfNew saves the session unless that was done, and reports whether it is saved whole. using is
-// held.
+// saveIfNew saves the session unless it is saved already, and reports whether it is saved whole.
+// using is held.
 func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	switch {
 	case s.isClosed || s.worker == nil || s.worker.isGone():
@@ -302,23 +302,23 @@ func (s *sandbox) saveIfNew(ctx context.Context) bool {
 	return !s.pinned.Load()
 }
 
-// wasBrokenOff reports whether a save failed for a reason that is not the session's.
+// wasBrokenOff reports whether a save failed for a reason outside the session.
 func wasBrokenOff(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, context.Canceled)
 }
 
-// saveWithin bounds a save that nobody waits for.
+// saveWithin bounds a save that no request waits for.
 const saveWithin = 60 * time.Second
 
-// rests reports whether a session may be evicted. To save a large one takes too long for those who
+// rests reports whether a session may be evicted. Saving a large one takes too long for those who
 // need its place.
 func (s *sandbox) rests() bool {
 	isEasy := s.isSaved.Load() || s.memory.Load() <= largeMemory
 	return isEasy && !s.isBusy.Load() && !s.pinned.Load()
 }
 
-// evict ends the life of a session in its worker. Its next use brings it back. It reports whether
-// there is a free place now.
+// evict ends the life of a session in its worker. Its next use restores it. It reports whether a
+// place is now free.
 func (s *sandbox) evict(ctx context.Context) bool {
 	if !s.using.TryLock() {
 		return false
@@ -345,7 +345,7 @@ func (s *sandbox) moveOut(ctx context.Context) bool {
 	return true
 }
 
-// setAway notes whether the session is only a saved state.
+// setAway records whether the session exists only as a saved state.
 func (s *sandbox) setAway(away bool) {
 	if s.isAway != away {
 		s.isAway = away
@@ -353,7 +353,7 @@ func (s *sandbox) setAway(away bool) {
 	}
 }
 
-// export asks the worker for the variables, of at most so many bytes.
+// export requests the variables from the worker, up to most bytes.
 func (s *sandbox) export(ctx context.Context, most int64) (tiers.State, error) {
 	var r stateParams
 	data, err := s.worker.withScratch(most, func() (int64, error) {
@@ -372,7 +372,7 @@ func (s *sandbox) export(ctx context.Context, most int64) (tiers.State, error) {
 	}, checkState(r)
 }
 
-// checkState checks what a worker says of a state.
+// checkState checks a worker's data about a state.
 func checkState(r stateParams) error {
 	switch {
 	case r.Language != tiers.Python && r.Language != tiers.Go && r.Language != "",

@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// shortLife is the age at which the end of a worker does not delay the next one.
+	// shortLife is the age from which the end of a worker does not delay the next one.
 	shortLife = 10 * time.Second
-	// firstBackoff delays a start after a failure. Each further one doubles it, up to lastBackoff.
+	// firstBackoff delays a start after a failure. Each further failure doubles it, up to
+	// lastBackoff.
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = time.Second
-	// mostStrains bounds the tenants whose failures are remembered.
+	// mostStrains is the maximum number of tenants whose failures are remembered.
 	mostStrains = 1000
 )
 
-// strain delays the next worker after failures in a row: of one tenant's workers, which have ended
-// too soon, or of starts. The zero value delays nothing.
+// strain delays the next worker after consecutive failures: of one tenant's workers that ended too
+// soon, or of starts. The zero value delays nothing.
 type strain struct {
 	failures int
 	notUntil time.Time
-	reason   string // of the last one
+	reason   string // of the last failure
 }
 
 // add counts a failure.
@@ -32,7 +33,7 @@ func (s *strain) add(reason string) {
 	s.reason, s.notUntil = reason, time.Now().Add(delay)
 }
 
-// wait returns how long the next worker has to wait.
+// wait returns how long the next worker must wait.
 func (s *strain) wait() time.Duration {
 	if s == nil {
 		return 0
@@ -40,7 +41,7 @@ func (s *strain) wait() time.Duration {
 	return max(0, time.Until(s.notUntil))
 }
 
-// noteEnd remembers how a tenant's worker has ended. The caller holds mu.
+// noteEnd remembers how a tenant's worker ended. The caller holds mu.
 func (p *pool) noteEnd(w *worker, reason string) {
 	isOld := time.Since(w.begun) >= shortLife
 	switch {
@@ -70,8 +71,8 @@ func (p *pool) forgetStrains() {
 	}
 }
 
-// obstacle says why a tenant's next worker waits, and how long. It is empty if nothing delays it.
-// The caller holds mu.
+// obstacle returns the reason why a tenant's next worker waits, and for how long. It is empty if
+// nothing delays the worker. The caller holds mu.
 func (p *pool) obstacle(tenant string) (why string, wait time.Duration) {
 	if wait := p.starts.wait(); wait > 0 {
 		return fmt.Sprintf("workers cannot start: %s", p.starts.reason), wait

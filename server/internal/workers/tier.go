@@ -21,9 +21,9 @@ type tier struct {
 	packages packages
 }
 
-// New returns a tier like inner, whose sandboxes live in workers. It starts none yet: see Warm. The
-// workers make the tier with inner's name of the default options, besides Options.Engine. It owns
-// inner.
+// New returns a tier like inner, whose sandboxes live in workers. It does not start any yet: see
+// Warm. The workers create the tier with inner's name and the default options, except for
+// Options.Engine. The new tier owns inner.
 func New(inner tiers.Tier, o Options) (Tier, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func New(inner tiers.Tier, o Options) (Tier, error) {
 	return t, nil
 }
 
-// MostMemory is the largest limit of memory that a session can have.
+// MostMemory returns the highest memory limit that a session can have, in bytes.
 func (t *tier) MostMemory() int64 { return mostLimit(t.pool.memory.share - baseMemory) }
 
 // Info describes the tier as inner does: a worker is a second wall around it.
@@ -52,7 +52,7 @@ func (t *tier) Info() tiers.Info {
 	return info
 }
 
-// Probe reports whether inner works, and whether this machine has the jail.
+// Probe reports whether inner works and this machine supports the jail.
 func (t *tier) Probe(ctx context.Context) error {
 	if err := t.pool.inner.Probe(ctx); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 // secret is what no worker must see.
 const secret = "sk-not-for-workers"
 
-// TestANativeAttackReachesNothing runs in the worker what an attacker could run who has broken out
-// of the WebAssembly: every call goes to the kernel as it is.
+// TestANativeAttackReachesNothing runs in the worker what an attacker could run after breaking out
+// of the WebAssembly: every call goes directly to the kernel.
 func TestANativeAttackReachesNothing(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", secret)
 	folder := t.TempDir()
@@ -83,8 +83,8 @@ func TestANativeAttackReachesNothing(t *testing.T) {
 	mustPrint(t, box, "print(1)", "1\n")
 }
 
-// TestAWorkerHasFewDescriptors compares what a worker has open with what it needs: nothing of the
-// parent, such as a listener, is among it.
+// TestAWorkerHasFewDescriptors compares a worker's open descriptors with what it needs: nothing of
+// the parent's, such as a listener, is among them.
 func TestAWorkerHasFewDescriptors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -128,13 +128,13 @@ func TestTenantsDoNotShareWorkers(t *testing.T) {
 	}
 }
 
-// TestAWithheldAnswerEndsTheWorker: nobody waits for ever for the end of a request that was cancelled.
+// TestAWithheldAnswerEndsTheWorker: the end of a cancelled request is not awaited for ever.
 func TestAWithheldAnswerEndsTheWorker(t *testing.T) {
 	t.Parallel()
 	box := open(t, openTier(t, Options{}), tiers.Config{}).(*sandbox)
 	runSnippet(t, box, "x = 1")
 	w := box.worker
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the worker gets the request before
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the worker receives the request before
 	defer cancel()
 
 	err := w.callToEnd(ctx, "withhold", nil, &attackResult{})

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// worker is a worker, seen from the parent.
+// worker is the parent's view of a worker.
 type worker struct {
 	pool    *pool
 	jail    *jail.Process
@@ -33,7 +33,7 @@ type worker struct {
 
 	scratching sync.Mutex // held while the scratch file is in use
 	lastID     atomic.Int64
-	memory     atomic.Int64 // that it used when that was measured last
+	memory     atomic.Int64 // its memory, as last measured
 
 	resizing sync.Mutex   // held while limit changes
 	limit    atomic.Int64 // of its memory
@@ -43,8 +43,8 @@ type worker struct {
 	served chan struct{} // closed when the connection has ended
 
 	mu      sync.Mutex // guards what follows
-	cause   Cause      // why it has ended
-	reason  string     // the same in words, from the parent if it has ended the worker
+	cause   Cause      // why it ended
+	reason  string     // the same in words, set by the parent if it ended the worker
 	broke   string     // how its connection broke
 	exit    jail.Exit
 	running map[int64]*running // snippets
@@ -53,7 +53,7 @@ type worker struct {
 	tenant      string
 	isTaken     bool // it belongs to a tenant
 	company     company
-	isCondemned bool // it gets no further snippets
+	isCondemned bool // it receives no more snippets
 	boxes       map[int64]*sandbox
 	emptied     time.Time // when its last session left
 	wasReady    bool
@@ -67,16 +67,16 @@ const (
 	// ownThreads and openFiles are limits of the process.
 	ownThreads = 256
 	openFiles  = 4096
-	// addressSpace is what a worker reserves: 8 GiB and more for each session, and most of it
-	// is never used.
+	// addressSpace is the address space that a worker reserves: 8 GiB and more for each session,
+	// most of it never used.
 	addressSpace = 1 << 44
-	// maxFile bounds a file in memory.
+	// maxFile is the maximum size of a file in memory, in bytes.
 	maxFile = 8 << 30
-	// cpuSeconds bounds the processor time of a worker's life: ten years.
+	// cpuSeconds is the maximum processor time of a worker's life: ten years.
 	cpuSeconds = 10 * 365 * 24 * 3600
 )
 
-// jailFor configures the jail of a worker, which begins with so much memory.
+// jailFor configures the jail of a worker, which begins with that much memory, in bytes.
 func (o Options) jailFor(memory int64) jail.Config {
 	class := jail.Full
 	if o.AllowNested {
@@ -153,13 +153,13 @@ func (w *worker) greet(ctx context.Context, parts *os.File) (err error) {
 	return w.conn.Call(ctx, methodHello, hello, nil)
 }
 
-// ungreeted ends the serving of a worker that was never served.
+// ungreeted cleans up a worker that was never served.
 func (w *worker) ungreeted(err error) error {
 	go w.serve()
 	return err
 }
 
-// serve reads what the worker sends until its end, and then tells its sessions.
+// serve reads a worker's messages until its end, and then notifies its sessions.
 func (w *worker) serve() {
 	err := w.conn.Serve(context.Background())
 	close(w.served)
@@ -167,7 +167,7 @@ func (w *worker) serve() {
 }
 
 // lose ends the worker after an error of its connection, nil for the end of the stream. If the
-// connection broke, the reason is how the worker itself has ended.
+// connection broke, the reason is how the worker itself ended.
 func (w *worker) lose(err error) {
 	if err != nil && !isBroken(err) {
 		w.end(CauseProtocol, "it broke the protocol: "+err.Error())
@@ -181,7 +181,7 @@ func (w *worker) lose(err error) {
 	w.end(causeNone, "")
 }
 
-// isBroken reports whether an error is of a connection whose other end is gone.
+// isBroken reports whether an error means that the other end of a connection is gone.
 func isBroken(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
@@ -189,8 +189,8 @@ func isBroken(err error) bool {
 		errors.Is(err, unix.ECONNRESET)
 }
 
-// end ends the worker. The reason is empty if it has ended by itself, and the cause if the parent
-// has no use for it any more.
+// end ends the worker. The reason is empty if it ended by itself; the cause is empty if the parent
+// no longer needs it.
 func (w *worker) end(cause Cause, reason string) {
 	w.ending.Do(func() {
 		w.mu.Lock()
@@ -200,13 +200,13 @@ func (w *worker) end(cause Cause, reason string) {
 	})
 }
 
-// finish kills the worker, waits for its end, and tells its sessions.
+// finish kills the worker, waits for its end, and notifies its sessions.
 func (w *worker) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	if w.endedItself() {
 		patient, stop := context.WithTimeout(ctx, lastMoment)
-		_, _ = w.jail.Wait(patient) // only to learn how; what does not end is killed
+		_, _ = w.jail.Wait(patient) // only to learn how it ends; otherwise it is killed
 		stop()
 	}
 	isOut := w.jail.OOM()
@@ -220,7 +220,7 @@ func (w *worker) finish() {
 	<-w.served
 
 	if w.sender != nil {
-		_ = w.sender.conn.Close() // nobody reads it
+		_ = w.sender.conn.Close() // it has no reader any more
 	}
 	if w.scratch != nil {
 		_ = w.scratch.Close() // it is in memory
@@ -230,7 +230,7 @@ func (w *worker) finish() {
 	close(w.gone)
 }
 
-// explain settles why the worker has ended. Its memory comes first: the rest may follow from that.
+// explain determines why the worker ended. Its memory comes first: the rest may follow from that.
 func (w *worker) explain(exit jail.Exit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,7 +251,7 @@ func (w *worker) explain(exit jail.Exit) {
 	}
 }
 
-// lastMoment is how long a worker that has closed its connection may take to end.
+// lastMoment is how long a worker may take to end after it closed its connection.
 const lastMoment = time.Second
 
 func (w *worker) endedItself() bool {
@@ -270,23 +270,23 @@ func (w *worker) isGone() bool {
 	}
 }
 
-// why says why a worker has ended.
+// why returns why a worker ended.
 func (w *worker) why() (Cause, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cause, w.reason
 }
 
-// errGone is the error of a request to a worker that has ended.
+// errGone is the error of a request to an ended worker.
 var errGone = errors.New("the worker has ended")
 
-// call asks the worker. A worker that has ended is errGone.
+// call sends a request to the worker. If the worker has ended, the error is errGone.
 func (w *worker) call(ctx context.Context, method string, params, result any) error {
 	return w.check(ctx, w.conn.Call(ctx, method, params, result), result)
 }
 
-// callToEnd is call, but it waits for the end of a cancelled request. A worker that does not end it in
-// time is ended.
+// callToEnd is call, but waits for the end of a cancelled request. A worker that does not end it
+// in time is ended.
 func (w *worker) callToEnd(ctx context.Context, method string, params, result any) error {
 	answered := make(chan struct{})
 	defer close(answered)
@@ -300,14 +300,14 @@ func (w *worker) callToEnd(ctx context.Context, method string, params, result an
 	return w.check(ctx, w.conn.CallToEnd(ctx, method, params, result), result)
 }
 
-// check returns the error of a call of the worker.
+// check returns the error of a call to the worker.
 func (w *worker) check(ctx context.Context, err error, result any) error {
 	var known *jsonrpc.Error
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case errors.As(err, &known) && known.Code == jsonrpc.CodeInvalidParams && result != nil && len(known.Data) == 0:
-		// Its answer was not what it should be.
+		// Its answer was invalid.
 		w.end(CauseProtocol, "it broke the protocol: "+known.Message)
 	case errors.As(err, &known):
 		return decodeError(known, w.pool.inner.Info().Name)
@@ -336,15 +336,16 @@ func (w *worker) watch() {
 }
 
 const (
-	// silentPeriods are the parts in which the time without an answer is counted, busyPeriods those
-	// for a worker that computes: the kernel may hold it up while it gives memory to a snippet.
+	// silentPeriods is the number of periods into which the time without an answer is divided,
+	// busyPeriods the number for a worker that computes: the kernel may delay it while it gives
+	// memory to a snippet.
 	silentPeriods = 3
 	busyPeriods   = 10
 )
 
-// ask waits for an answer of the worker, and returns how many periods have passed without one, 0 if
-// there is one. A period for which this process is late does not count: the machine is busy then,
-// or was asleep.
+// ask waits for an answer from the worker, and returns the number of periods without one, 0 if it
+// answered. A period in which this process is late does not count: the machine is busy then, or
+// was asleep.
 func (w *worker) ask(period time.Duration) (missed int) {
 	answered := make(chan struct{})
 	go func() {
@@ -368,14 +369,15 @@ func (w *worker) ask(period time.Duration) (missed int) {
 	return missed
 }
 
-// withScratch lets a request use the scratch file, of which it then reads so many bytes. The request
-// is a callToEnd, or what it writes late could be taken for the next one's.
+// withScratch lets a request use the scratch file, and then reads as many bytes as ask returns, up
+// to most. The request must be a callToEnd, otherwise its late writes could be mistaken for the
+// next request's.
 func (w *worker) withScratch(most int64, ask func() (int64, error)) ([]byte, error) {
 	w.scratching.Lock()
 	defer w.scratching.Unlock()
 	n, err := ask()
 	if err != nil {
-		_ = w.scratch.Truncate(0) // only for its memory: the next request says how much it wrote
+		_ = w.scratch.Truncate(0) // only to free memory: the next request reports how much it wrote
 		return nil, err
 	}
 	if n < 0 || n > most {

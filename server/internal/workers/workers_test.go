@@ -100,7 +100,7 @@ func TestASnippetRuns(t *testing.T) {
 	}
 }
 
-// TestSuite runs the groups that depend on what crosses the wall. The guest is that of tier wasm.
+// TestSuite runs the groups that depend on what crosses the wall. The guest is tier wasm's.
 func TestSuite(t *testing.T) {
 	skip.Short(t, "tier wasm runs the same suite")
 	tiersuite.Run(t, openTier(t, Options{}), tiersuite.Options{
@@ -112,8 +112,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestNoExactStateOfAClientIsKept: it would be in the server's memory for as long as the session
-// lasts.
+// TestNoExactStateOfAClientIsKept: it would stay in the server's memory as long as the session.
 func TestNoExactStateOfAClientIsKept(t *testing.T) {
 	kept, err := keepState(tiers.State{Data: []byte("x"), Exact: []byte("pages")})
 	if err != nil || kept.state.Exact != nil || string(kept.state.Data) != "x" {

@@ -1,3 +1,3 @@
-// Package cli has what all commands share: their environment, exit codes and errors with them, text that is safe
-// on a terminal, the output of snippets, stdin, new files and interrupts.
+// Package cli contains the code that all commands share: environment, exit codes and their errors,
+// terminal-safe text, output of snippets, stdin, new files and interrupts.
 package cli

@@ -20,18 +20,17 @@ type Env struct {
 	Life           context.Context //nolint:containedctx // of the command: its interruption ends opens of pipes
 	Stdin          io.Reader
 	Terminal       bool     // stdin is a terminal
-	Input          *os.File // stdin as a file, nil if it is none
+	Input          *os.File // stdin if it is a file, else nil
 	Stdout, Stderr io.Writer
 	raw            bool // control sequences may reach a terminal
 	Log            *slog.Logger
 	Settings       *config.Loaded
 	Interrupts     *Interrupts
 	Pause          func() (resume func()) // of the live view, nil for none
-	Args           []string               // of the command line
-	Inject         []string               // headers for hosts, of a flag
+	Args           []string               // from the command line
+	Inject         []string               // headers for hosts, from a flag
 	Version        string                 // of the program
-	// functions are host functions for snippets, besides those of the protocol. Only tests set
-	// them.
+	// functions are additional host functions for snippets. Only tests set them.
 	Functions []rlm.Function
 }
 
@@ -41,7 +40,7 @@ func (e *Env) AddRaw(flags *pflag.FlagSet) {
 		"let a snippet's control sequences, such as colours, reach the terminal")
 }
 
-// EndWithin ends the process if the command takes longer than a grace to end after a signal.
+// EndWithin ends the process if the command runs longer than grace after a signal.
 func (e *Env) EndWithin(grace time.Duration) {
 	e.Interrupts.endWithin(grace, func() {
 		_, _ = fmt.Fprintf(e.Stderr, "rlm: killed, because a request did not end within %s of the signal\n", grace)
@@ -49,7 +48,7 @@ func (e *Env) EndWithin(grace time.Duration) {
 	})
 }
 
-// NoteUnless returns a function that writes notes on stderr, or none for a command with --quiet.
+// NoteUnless returns a function that writes notes to stderr, or nothing if quiet is set.
 func (e *Env) NoteUnless(quiet bool) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		if !quiet {

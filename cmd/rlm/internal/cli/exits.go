@@ -19,7 +19,7 @@ const (
 	ExitPartial     = 6   // the run's budget ran out
 	ExitNoAnswer    = 7   // the run ended without an answer
 	ExitParked      = 8   // the run waits for a person's decision
-	ExitDamaged     = 9   // what is kept is damaged
+	ExitDamaged     = 9   // stored data is damaged
 	ExitInterrupted = 130 // Ctrl-C
 )
 
@@ -29,7 +29,7 @@ type ExitError struct {
 	Err  error
 }
 
-// Error returns the message, or the exit code if that has been printed.
+// Error returns the message, or the exit code if the message has been printed.
 func (e *ExitError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -43,7 +43,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Exit returns an error with an exit code. err is nil if the message has been printed already.
 func Exit(code int, err error) error { return &ExitError{code, err} }
 
-// Usage gives an error the exit code of wrong usage. Nil stays nil.
+// Usage gives an error the exit code of a usage error. Nil stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil
@@ -59,7 +59,7 @@ func Broken(err error) error {
 	return &ExitError{exitBroken, err}
 }
 
-// JoinExit adds an error to that of a command, whose exit code stays.
+// JoinExit adds an error to a command's error, and keeps its exit code.
 func JoinExit(err, more error) error {
 	var exit *ExitError
 	switch {
@@ -73,7 +73,7 @@ func JoinExit(err, more error) error {
 	return errors.Join(err, more)
 }
 
-// AsUsage gives an error without an exit code that of wrong usage.
+// AsUsage makes an error without an exit code a usage error.
 func AsUsage(err error) error {
 	var exit *ExitError
 	if err == nil || errors.As(err, &exit) {
@@ -82,7 +82,8 @@ func AsUsage(err error) error {
 	return &ExitError{ExitUsage, err}
 }
 
-// AddExitCode gives the error of a snippet or a run its exit code: no tier ran it, or one broke.
+// AddExitCode gives the error of a snippet or a run its exit code: no tier ran it, or a tier
+// broke.
 func AddExitCode(err error) error {
 	var rejected *tiers.RejectedError
 	if errors.Is(err, rlm.ErrNoTier) || errors.As(err, &rejected) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Interrupts handles Ctrl-C and SIGTERM. Both end the command, unless a handler takes
+// Interrupts handles Ctrl-C and SIGTERM. Either ends the command, unless a handler has taken over
 // Ctrl-C.
 type Interrupts struct {
 	mu      sync.Mutex
@@ -21,7 +21,7 @@ type Interrupts struct {
 	done    chan struct{}
 }
 
-// Listen returns a context that a signal ends.
+// Listen returns a context that ends at a signal.
 func Listen(ctx context.Context) (context.Context, *Interrupts) {
 	ctx, cancel := context.WithCancel(ctx)
 	in := &Interrupts{signals: make(chan os.Signal, 1), cancel: cancel, done: make(chan struct{})}
@@ -43,14 +43,14 @@ func (in *Interrupts) serve() {
 
 		in.cancel()
 		if late != nil {
-			time.AfterFunc(grace, late) // again with each signal: the first one ends the process
+			time.AfterFunc(grace, late) // after each signal: the first late ends the process
 		}
 	}
 }
 
-// endWithin bounds the time from a signal to the end of a command that serves others: after the
-// grace, late has to end the process, whatever a request of a client does. Sandboxes end with the
-// process, as after a kill.
+// endWithin bounds the time from a signal to the end of a command that serves others: after grace,
+// late must end the process, whatever a client's request is doing. Sandboxes end with the process,
+// as after a kill.
 func (in *Interrupts) endWithin(grace time.Duration, late func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile replaces a file by what write writes, wholly or not at all.
+// ReplaceFile replaces a file with the output of write, wholly or not at all.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".rlm-save-") // with mode 0600
 	if err != nil {
@@ -35,7 +35,7 @@ func CreateFile(name string) (*os.File, error) {
 	return file, err
 }
 
-// CheckFolder makes sure, before any work, that a flag's file has a folder to be written into.
+// CheckFolder checks, before any work, that the folder of a flag's file exists.
 func CheckFolder(flag, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return fmt.Errorf("--%s %s: its folder does not exist", flag, path)

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// OutputWriter writes the output of a snippet. It keeps the first error, for callers that
-// check it later.
+// OutputWriter writes the output of a snippet. It keeps the first error, which callers check
+// later.
 type OutputWriter struct {
 	w       io.Writer
-	escapes bool   // w is a terminal, which must get no control sequence
-	rest    []byte // begins a character or a line end
+	escapes bool   // w is a terminal, which must receive no control sequences
+	rest    []byte // the beginning of a character or a line end
 	Err     error
 	open    bool // the last line is unfinished
 }
@@ -41,7 +41,7 @@ func (o *OutputWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush writes what waits for the rest of a character.
+// Flush writes the bytes of an incomplete character.
 func (o *OutputWriter) Flush() {
 	if len(o.rest) > 0 && o.Err == nil {
 		_, o.Err = io.WriteString(o.w, EscapeKeepingLines(string(o.rest)))
@@ -49,8 +49,8 @@ func (o *OutputWriter) Flush() {
 	}
 }
 
-// EndOutput returns the environment for notes after a snippet's output. If the output ended
-// within a line that the user sees, the first note begins a new line.
+// EndOutput returns the environment for notes after a snippet's output. If the output ended in the
+// middle of a visible line, the first note begins a new line.
 func (e *Env) EndOutput(stdout, stderr *OutputWriter) *Env {
 	stdout.Flush()
 	stderr.Flush()
@@ -69,7 +69,7 @@ type lineStarter struct {
 	done bool
 }
 
-// Write writes b, the first time after a line end.
+// Write writes b, preceded by a line end the first time.
 func (n *lineStarter) Write(b []byte) (int, error) {
 	if !n.done && len(b) > 0 {
 		n.done = true
@@ -80,7 +80,7 @@ func (n *lineStarter) Write(b []byte) (int, error) {
 	return n.w.Write(b)
 }
 
-// sameFile reports whether two writers are one terminal, or one file.
+// sameFile reports whether two writers are the same terminal or file.
 func sameFile(a, b io.Writer) bool {
 	var infos [2]os.FileInfo
 	for i, w := range []io.Writer{a, b} {

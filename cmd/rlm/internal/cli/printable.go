@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Answer writes a model's text and a line end: byte for byte to a file or a pipe, and to a
-// terminal without control sequences.
+// Answer writes a model's text and a line end: unchanged to a file or a pipe, and without control
+// sequences to a terminal.
 func (e *Env) Answer(text string) error {
 	_, err := fmt.Fprintln(e.Stdout, e.Harmless(e.Stdout, text))
 	return err
 }
 
-// Harmless returns a text of a model or a snippet for a writer. Control sequences could
-// write to the clipboard of a terminal, or forge a note of this program.
+// Harmless makes a text of a model or a snippet safe for a writer. Control sequences could write
+// to the clipboard of a terminal, or forge a note of this program.
 func (e *Env) Harmless(w io.Writer, text string) string {
 	if e.isEscaped(w) {
 		return EscapeKeepingLines(text)
@@ -25,11 +25,11 @@ func (e *Env) Harmless(w io.Writer, text string) string {
 	return text
 }
 
-// isEscaped reports whether a writer is a terminal, and --raw is not given.
+// isEscaped reports whether a writer is a terminal and --raw is not set.
 func (e *Env) isEscaped(w io.Writer) bool { return !e.raw && IsTerminal(w) }
 
-// cutIncomplete cuts off the end of a text if more bytes may change its meaning: the
-// beginning of a character, and a carriage return, which may belong to a line end.
+// cutIncomplete cuts off the end of a text if later bytes may change its meaning: the beginning of
+// a character, or a carriage return, which may belong to a line end.
 func cutIncomplete(text []byte) (whole, rest []byte) {
 	at := len(text)
 	if at > 0 && text[at-1] == '\r' {
@@ -48,8 +48,8 @@ func cutIncomplete(text []byte) (whole, rest []byte) {
 	return text[:at], text[at:]
 }
 
-// Escape makes a text of a model or a file safe for a terminal, on one line: unprintable
-// characters become escapes.
+// Escape makes a text of a model or a file safe for a terminal, on one line: it escapes
+// unprintable characters.
 func Escape(text string) string { return escapeText(text, false) }
 
 // EscapeKeepingLines is Escape, but keeps line ends and tabs.

@@ -11,7 +11,7 @@ import (
 )
 
 // MakeInterruptible returns a reader whose Read ends with the context. A Read of stdin itself
-// cannot be interrupted, so its goroutine stays until the process ends.
+// cannot be interrupted, so its goroutine remains until the process ends.
 func MakeInterruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptReader{ctx: ctx, source: r}
 }
@@ -23,7 +23,7 @@ type interruptReader struct {
 	pipe   *io.PipeReader
 }
 
-// Read starts to read the source at its first call, so that unused stdin stays untouched.
+// Read starts reading the source at its first call, so that unused stdin stays untouched.
 func (r *interruptReader) Read(p []byte) (int, error) {
 	r.begin.Do(func() {
 		reader, writer := io.Pipe()
@@ -38,7 +38,7 @@ func (r *interruptReader) Read(p []byte) (int, error) {
 	return r.pipe.Read(p)
 }
 
-// ReadFile reads a file of bounded length, or stdin for -.
+// ReadFile reads a file of bounded length, or stdin if the name is "-".
 func ReadFile(e *Env, name string, limit int64, what string) (string, error) {
 	if name == "-" {
 		return ReadAll(e.Stdin, limit, what)
@@ -52,7 +52,7 @@ func ReadFile(e *Env, name string, limit int64, what string) (string, error) {
 	return ReadAll(file, limit, what+" "+name)
 }
 
-// Open opens a file that the command line names. A pipe may have no writer yet: an interruption ends
+// Open opens a file that the command line names. A pipe may have no writer yet: an interrupt ends
 // the wait.
 func (e *Env) Open(name string) (*os.File, error) {
 	if IsPipe(name) {

@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// MaxInline bounds the content of a file that is part of --json, in bytes.
+// MaxInline is the maximum size, in bytes, of a file whose content --json includes.
 const MaxInline = 64 << 10
 
-// Gallery takes the artefacts of snippets: it saves them in the folder of --out, and draws
+// Gallery handles the artefacts of snippets: it saves them in the folder of --out, and draws
 // pictures on a terminal.
 type Gallery struct {
 	e    *cli.Env
@@ -26,18 +26,18 @@ type Gallery struct {
 	note func(string, ...any)
 
 	protocol func() pictures.Protocol
-	mu       sync.Mutex // snippets of several loops end at one time
-	Failed   error      // of a file that a loop's snippet made
+	mu       sync.Mutex // snippets of several loops may end at the same time
+	Failed   error      // concerning a file that a loop's snippet made
 	answer   *tiers.Artefact
 }
 
-// NewGallery returns a gallery for the folder of --out, empty for none.
+// NewGallery returns a gallery for the folder of --out; dir is empty without one.
 func NewGallery(e *cli.Env, dir string, note func(string, ...any)) *Gallery {
 	protocol := sync.OnceValue(func() pictures.Protocol { return findProtocol(e) })
 	return &Gallery{e: e, dir: dir, note: note, protocol: protocol}
 }
 
-// findProtocol returns how to draw on standard output.
+// findProtocol returns the protocol for pictures on standard output.
 func findProtocol(e *cli.Env) pictures.Protocol {
 	if chosen := e.Settings.Pictures; chosen != "auto" {
 		return pictures.Protocol(chosen)
@@ -55,8 +55,8 @@ func findProtocol(e *cli.Env) pictures.Protocol {
 	})
 }
 
-// take saves and draws artefacts. prefix begins the names of their files: that of a sub-loop.
-// With isQuiet it only saves them.
+// take saves and draws artefacts. prefix begins the names of their files: a sub-loop's node. With
+// isQuiet it only saves them.
 func (g *Gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,8 +75,8 @@ func (g *Gallery) take(prefix string, list []tiers.Artefact, isQuiet bool) error
 	return nil
 }
 
-// Event takes the artefacts of a loop's snippet. Sub-loops have the name of their node before
-// their names. Pictures are saved, not drawn: a live tree may stand on the screen.
+// Event saves the artefacts of a loop's snippet. The names of a sub-loop's files begin with the
+// name of its node. Pictures are not drawn: a live tree may be on the screen.
 func (g *Gallery) Event(event ledger.Event) {
 	if event.Kind != ledger.EventSnippet || event.Ran == nil || len(event.Ran.Artefacts) == 0 {
 		return
@@ -99,14 +99,14 @@ func (g *Gallery) Event(event ledger.Event) {
 	}
 }
 
-// DrawAnswer draws the picture that is the answer of a run.
+// DrawAnswer draws the picture that a run returned as its answer.
 func (g *Gallery) DrawAnswer() {
 	if g.answer != nil {
 		g.draw(*g.answer)
 	}
 }
 
-// tell writes a note about an artefact that is not drawn.
+// tell writes a note about an artefact that was not drawn.
 func (g *Gallery) tell(name string, one tiers.Artefact) {
 	what := fmt.Sprintf("%s (%s, %s)", name, one.Type, humanize.IBytes(uint64(len(one.Data))))
 	if g.dir == "" {
@@ -129,7 +129,7 @@ func (g *Gallery) draw(one tiers.Artefact) bool {
 	return true
 }
 
-// saveFile writes a new file whole. It replaces none.
+// saveFile writes a new, complete file. It never replaces a file.
 func saveFile(dir, name string, data []byte) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,2 +1,3 @@
-// Package code has the commands that run code or queries of the caller, without a model: exec, explain and graph.
+// Package code contains the commands that run the caller's code or queries without a model: exec,
+// explain and graph.
 package code

@@ -18,13 +18,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxSource bounds a source file, in bytes.
+// maxSource is the maximum size of a source file, in bytes.
 const maxSource = 64 << 20
 
 // ExecFlags are the flags of `rlm exec`.
 type ExecFlags struct {
 	code     []string
-	Session  string // the name of a session to go on with
+	Session  string // the name of a session to continue
 	Contexts wiring.ContextFlags
 	json     bool
 	Quiet    bool
@@ -35,7 +35,7 @@ type ExecFlags struct {
 	Tools    wiring.ToolFlags
 }
 
-// addCode adds the flags of all commands that take code.
+// addCode adds the flags of all commands that accept code.
 func (f *ExecFlags) addCode(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.code, "code", "c", nil,
 		"`code` to run, instead of files; repeatable")
@@ -104,7 +104,7 @@ func NewExec(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// Note returns a function that writes notes on stderr.
+// Note returns a function that writes notes to stderr.
 func (f *ExecFlags) Note(e *cli.Env) func(format string, args ...any) {
 	return e.NoteUnless(f.Quiet)
 }
@@ -163,7 +163,7 @@ func withEngine(
 	return err
 }
 
-// OpenSession opens the session for the code, which has a talk if it has a name.
+// OpenSession opens the session for the code. A named session has a talk.
 func (f *ExecFlags) OpenSession(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, tools *wiring.Tools, cfg rlm.SessionConfig,
 ) (*rlm.Session, *wiring.Talk, error) {
@@ -181,7 +181,7 @@ func (f *ExecFlags) OpenSession(
 	return kept.Session, kept, nil
 }
 
-// readJobs returns the snippets in order. An unknown language is empty.
+// readJobs returns the snippets in order. The language is empty if unknown.
 func (f *ExecFlags) readJobs(e *cli.Env, args []string) ([]tiers.Job, error) {
 	var jobs []tiers.Job
 	add := func(source, file string) error {
@@ -249,7 +249,7 @@ func (f *ExecFlags) readSource(e *cli.Env, name string) (string, error) {
 	return string(data), nil
 }
 
-// SessionConfig makes a session's configuration from the flags and settings.
+// SessionConfig builds a session's configuration from the flags and settings.
 func (f *ExecFlags) SessionConfig(e *cli.Env) (rlm.SessionConfig, error) {
 	policy, err := wiring.Policy(e.Settings)
 	cfg := rlm.SessionConfig{

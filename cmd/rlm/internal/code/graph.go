@@ -50,8 +50,8 @@ type graphFlags struct {
 	missing     int
 }
 
-// command makes a command that loads files and uses the graph. With a query, the first
-// argument is the query, - for stdin.
+// command makes a command that loads files and uses the graph. With a query, the first argument is
+// the query, or "-" for stdin.
 func (f *graphFlags) command(
 	e *cli.Env, use, short, example string, hasQuery bool,
 	run func(ctx context.Context, g *graph.Graph, query string) error,
@@ -85,7 +85,7 @@ func (f *graphFlags) command(
 	return cmd
 }
 
-// maxGraphQuery bounds a query, in bytes.
+// maxGraphQuery is the maximum size of a query, in bytes.
 const maxGraphQuery = 1 << 20
 
 func readQuery(e *cli.Env, arg string) (string, error) {
@@ -118,7 +118,7 @@ func (f *graphFlags) withGraph(
 	return exitForQuery(use(g))
 }
 
-// exitForQuery returns an error with the exit code for the failure of a query.
+// exitForQuery gives the failure of a query its exit code.
 func exitForQuery(err error) error {
 	var exit *cli.ExitError
 	var wrong *graph.QueryError
@@ -155,7 +155,7 @@ func newGraphStats(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// showStats prints what a graph holds.
+// showStats prints the contents of a graph.
 func (f *graphFlags) showStats(ctx context.Context, e *cli.Env, g *graph.Graph) error {
 	s, err := g.Stats(ctx)
 	if err != nil {
@@ -228,7 +228,7 @@ func (f *graphFlags) readParams() (map[string]any, error) {
 	return params, nil
 }
 
-// checkNumbers refuses numbers of JSON that no graph can hold.
+// checkNumbers refuses JSON numbers that a graph cannot represent.
 func checkNumbers(value any) error {
 	var errs []error
 	switch v := value.(type) {

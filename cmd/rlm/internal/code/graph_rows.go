@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 )
 
-// rowFormats are the forms of printed rows.
+// rowFormats are the formats of printed rows.
 var rowFormats = []string{"table", "json", "csv"}
 
 func (f *graphFlags) addRowFormat(flags *pflag.FlagSet) {
@@ -33,7 +33,7 @@ func (f *graphFlags) checkFormat() error {
 	return nil
 }
 
-// showRows prints rows in the form of --format.
+// showRows prints rows in the format of --format.
 func (f *graphFlags) showRows(e *cli.Env, columns []string, rows []map[string]any, isCut bool) error {
 	switch f.format {
 	case "json":
@@ -82,19 +82,19 @@ func writeCSV(e *cli.Env, columns []string, rows []map[string]any) error {
 	return w.Error()
 }
 
-// showCell returns a value as text: a string as it is, anything else as JSON.
+// showCell returns a value as text: a string unchanged, anything else as JSON.
 func showCell(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
 	data, err := json.Marshal(value)
-	if err != nil { // a float without a name in JSON
+	if err != nil { // a float that JSON cannot represent
 		return fmt.Sprint(value)
 	}
 	return string(data)
 }
 
-// truncation is the error of a result that was cut.
+// truncation is the error of a truncated result.
 func truncation(isCut bool) error {
 	if !isCut {
 		return nil

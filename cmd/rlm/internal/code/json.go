@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The statuses of --json without a result of a snippet, besides those of [tiers.Status].
+// Statuses of --json without a snippet's result, besides those of [tiers.Status].
 const (
 	statusUsage       tiers.Status = "usage"
 	statusNoTier      tiers.Status = "no_tier"
@@ -20,7 +20,7 @@ const (
 	statusInterrupted tiers.Status = "interrupted"
 )
 
-// jsonFailure is the output of --json if no snippet's result tells how the command ended.
+// jsonFailure is the output of --json if no snippet's result reports how the command ended.
 type jsonFailure struct {
 	Status   tiers.Status     `json:"status"`
 	ExitCode int              `json:"exit_code"`
@@ -30,7 +30,7 @@ type jsonFailure struct {
 	Lost     *tiers.Loss      `json:"lost,omitempty"`
 }
 
-// printFailure prints the object of an error that no result describes, and returns the error.
+// printFailure prints the object for an error that no result describes, and returns the error.
 func printFailure(ctx context.Context, w io.Writer, err error) error {
 	var exit *cli.ExitError
 	if !errors.As(err, &exit) || exit.Err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Shown shows the results of snippets.
+// Shown prints the results of snippets.
 type Shown struct {
 	e       *cli.Env
 	flags   *ExecFlags
@@ -30,13 +30,13 @@ type Shown struct {
 	listed  map[string]bool // the files that --json has named
 }
 
-// NewShown returns what shows the results of snippets under the flags.
+// NewShown returns a printer of results, configured by the flags.
 func NewShown(e *cli.Env, flags *ExecFlags) *Shown {
 	return &Shown{e: e, flags: flags, gallery: NewGallery(e, flags.Files.Out, flags.Note(e))}
 }
 
-// Finish ends the output: it collects the files of the session, which ended with an error or
-// with none.
+// Finish ends the output: it collects the files of the session, which ended with the given error
+// or nil.
 func (s *Shown) Finish(ctx context.Context, session *rlm.Session, ended error) error {
 	ended = s.flags.Files.Collect(ctx, session, s.flags.Note(s.e), ended)
 	if s.last != nil && s.flags.Files.Out != "" {
@@ -49,7 +49,7 @@ func (s *Shown) Finish(ctx context.Context, session *rlm.Session, ended error) e
 	return errors.Join(ended, s.printLast())
 }
 
-// printLast prints the object of the last snippet.
+// printLast prints the object for the last snippet.
 func (s *Shown) printLast() error {
 	if s.last == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s *Shown) printLast() error {
 	return nil
 }
 
-// printJSON takes the result of a snippet, and prints the one before it.
+// printJSON keeps the result of a snippet, and prints the previous one.
 func (s *Shown) printJSON(r rlm.Result) error {
 	err := s.printLast()
 	s.last = results.Describe(r)
@@ -79,7 +79,7 @@ func (s *Shown) printJSON(r rlm.Result) error {
 	return err
 }
 
-// Report prints the result of a snippet: all but its output, which is written already. e has
+// Report prints the result of a snippet, except its output, which is already written. e provides
 // the writer for notes after the output.
 func (s *Shown) Report(e *cli.Env, r rlm.Result) error {
 	f := s.flags
@@ -140,7 +140,7 @@ func limitHint(r tiers.Result, c *config.Loaded) string {
 	return ""
 }
 
-// printAnswer prints the value of FINAL. An answer of bytes goes to a file or a pipe as it is.
+// printAnswer prints the value of FINAL. An answer of bytes goes to a file or a pipe unchanged.
 func printAnswer(e *cli.Env, r rlm.Result) error {
 	if r.Final == nil {
 		return nil
@@ -154,14 +154,14 @@ func printAnswer(e *cli.Env, r rlm.Result) error {
 	return printFinal(e, r.Final.Value)
 }
 
-// isAnswer reports whether a value describes an artefact that was made of an answer.
+// isAnswer reports whether a value describes an artefact that was made from an answer.
 func isAnswer(value tiers.Value, a tiers.Artefact) bool {
 	var named struct{ File string }
 	return strings.HasPrefix(a.Name, "answer-") && json.Unmarshal(value, &named) == nil &&
 		named.File == a.Name
 }
 
-// printFinal prints a str as it is, as print does, and any other value as JSON.
+// printFinal prints a str unchanged, as print does, and any other value as JSON.
 func printFinal(e *cli.Env, value tiers.Value) error {
 	text := string(results.ValidJSON(value))
 	if bytes.HasPrefix(value, []byte{'"'}) {
@@ -175,8 +175,8 @@ func printFinal(e *cli.Env, value tiers.Value) error {
 	return err
 }
 
-// textOf decodes a JSON string and keeps bytes that are not UTF-8. Such a byte is never part
-// of an escape, so the parts between them can be decoded one by one.
+// textOf decodes a JSON string and keeps bytes that are not UTF-8. Such a byte is never part of an
+// escape, so the parts between such bytes can be decoded one by one.
 func textOf(value tiers.Value) (string, error) {
 	var b strings.Builder
 	for rest := bytes.TrimSuffix(value[1:], []byte{'"'}); len(rest) > 0; {

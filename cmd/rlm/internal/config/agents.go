@@ -17,17 +17,18 @@ import (
 type Agent struct {
 	// Description is a sentence for the prompt of the loop that may ask the agent.
 	Description string `json:"description,omitempty"`
-	// Instructions are its system prompt.
+	// Instructions are the agent's system prompt.
 	Instructions string `json:"instructions"`
-	// Model is its model, empty for the loop's.
+	// Model is the agent's model; empty means the loop's.
 	Model string `json:"model,omitempty"`
-	// Tools are those that it may call, in a loop of its own. Nil is an agent without a loop.
+	// Tools are the tools that the agent may call, in its own loop. Nil means an agent without a
+	// loop.
 	Tools []string `json:"tools,omitzero"`
 	// Contract is type text, such as "list[str]", or JSON Schema. Nil allows any text.
 	Contract json.RawMessage `json:"contract,omitempty"`
 }
 
-// agents is a mapping of names to agents; as one text, its JSON.
+// agents maps names to agents; its text form is JSON.
 type agents struct{ to *map[string]Agent }
 
 func (a agents) Set(s string) error {
@@ -50,7 +51,7 @@ func (a agents) Set(s string) error {
 			return fmt.Errorf("agent %q has no instructions", name)
 		}
 
-		var contract bytes.Buffer // without the white space of its form, so that equal agents are equal
+		var contract bytes.Buffer // without white space, so that equal agents compare equal
 		if err := json.Compact(&contract, agent.Contract); agent.Contract != nil && err == nil {
 			agent.Contract = contract.Bytes()
 			all[name] = agent
@@ -66,7 +67,7 @@ func (a agents) String() string {
 	}
 	data, err := json.Marshal(*a.to)
 	if err != nil {
-		return err.Error() // a contract that is no JSON, which Set refuses
+		return err.Error() // for a contract that is not JSON, which Set refuses
 	}
 	return string(data)
 }
@@ -74,7 +75,7 @@ func (a agents) String() string {
 func (a agents) Type() string { return "agents" }
 func (a agents) JSON() any    { return *a.to }
 
-// agentsText returns a mapping of a file as the text that the setting takes.
+// agentsText converts a mapping in a file to the text form of the setting.
 func agentsText(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.MappingNode {
 		return "", errors.New("give a mapping of names to agents")

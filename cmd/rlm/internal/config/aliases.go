@@ -7,25 +7,25 @@ import (
 	"strconv"
 )
 
-// foreign is a setting as agent-utilities calls it, and what it means here.
+// foreign is a setting under agent-utilities' name, and its meaning here.
 type foreign struct {
 	key string
-	// variable is its name in the environment if that has no prefix of its project.
+	// variable is its environment variable, if that lacks the project's prefix.
 	variable string
-	// words are the values it may have; nil for any that the setting takes.
+	// words are the allowed values; nil for any value that the setting accepts.
 	words []string
-	// means gives the settings that a value stands for. No settings mean the default,
-	// which both programs share.
+	// means returns the settings that a value stands for. An empty result means the default, which
+	// both programs share.
 	means func(value string) map[string]string
 	doc   string
 }
 
-// renamesTo is the meaning of a name whose values need no translation.
+// renamesTo returns the meaning of a name with values that need no translation.
 func renamesTo(key string) func(string) map[string]string {
 	return func(value string) map[string]string { return map[string]string{key: value} }
 }
 
-// pinsTier is the meaning of a switch for one tier.
+// pinsTier returns the meaning of a switch for one tier.
 func pinsTier(tier string) func(string) map[string]string {
 	return func(value string) map[string]string {
 		if value != "true" {
@@ -37,7 +37,7 @@ func pinsTier(tier string) func(string) map[string]string {
 
 var onOff = []string{"true", "false"}
 
-// foreigners are the names that are accepted.
+// foreigners are the accepted foreign names.
 var foreigners = []foreign{
 	{
 		key:      "enable_rlm",
@@ -101,7 +101,7 @@ func foreignByKey(key string) *foreign {
 	return &foreigners[i]
 }
 
-// translate adds what a foreign name means to a layer.
+// translate adds the meaning of a foreign name to a layer.
 func (l layer) translate(f *foreign, g Given) error {
 	value, isText := g.Raw.(string)
 	if !isText {

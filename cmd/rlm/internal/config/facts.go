@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// byModel is a text for each of some models; as one text, MODEL=TEXT with commas between
-// them. A model is a full name, in which * stands for any text. A text without a model is
-// for all models.
+// byModel maps models to texts; its text form is MODEL=TEXT pairs, separated by commas. A model is
+// a full name, in which * matches any text. A text without a model applies to all models.
 type byModel struct {
 	to    *map[string]string
 	check func(string) error
 }
 
-// Set reads the pairs.
+// Set parses the pairs.
 func (b byModel) Set(s string) error {
 	all := map[string]string{}
 	for _, item := range splitList(s) {
@@ -58,10 +57,10 @@ func (b byModel) String() string {
 func (b byModel) Type() string { return "facts" }
 func (b byModel) JSON() any    { return maps.Clone(*b.to) }
 
-// mostWindow is more than any model takes, in tokens.
+// mostWindow exceeds the context window, in tokens, of any model.
 const mostWindow = 1 << 28
 
-// ParseWindow reads a number of tokens.
+// ParseWindow parses a number of tokens.
 func ParseWindow(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || n > mostWindow {
@@ -70,7 +69,7 @@ func ParseWindow(text string) (int64, error) {
 	return n, nil
 }
 
-// ParseRate reads the prices of tokens in and out, in US dollars per million.
+// ParseRate parses the prices of input and output tokens, in US dollars per million.
 func ParseRate(text string) (in, out float64, err error) {
 	first, second, _ := strings.Cut(text, ":")
 	in, errIn := strconv.ParseFloat(first, 64)

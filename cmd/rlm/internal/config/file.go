@@ -16,19 +16,19 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a file. A complete one has two levels and some kilobytes.
+// Bounds of a file. A complete file has two levels and some kilobytes.
 const (
 	maxFile     = 64 << 10
 	maxDepth    = 4
 	agentsDepth = 16 // of deepTypes: the contracts of agents are nested
-	maxMistakes = 20 // that are reported
+	maxMistakes = 20 // reported mistakes
 )
 
 // deepTypes are the types of settings that are nested.
 var deepTypes = []string{"agents", "objects"}
 
-// readBounded reads a file of bounded size that not everybody may write to: it decides
-// where keys go and which walls are good enough.
+// readBounded reads a file of bounded size that must not be world-writable: it decides where keys
+// go and which walls are good enough.
 func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -63,7 +63,7 @@ type decoder struct {
 	errs  []error
 }
 
-// decodeFile decodes the content of a file. It reports every mistake, not the first.
+// decodeFile decodes the content of a file. It reports every mistake, not only the first.
 func decodeFile(path string, content []byte) (layer, error) {
 	d := &decoder{
 		path: path, lines: strings.Split(string(content), "\n"),
@@ -74,23 +74,23 @@ func decodeFile(path string, content []byte) (layer, error) {
 		return nil, err
 	}
 	if root == nil {
-		return d.out, nil // comments alone
+		return d.out, nil // only comments
 	}
 
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		d.readSetting(root.Content[i], root.Content[i+1])
 		if len(d.errs) == maxMistakes {
-			break // this is another program's file
+			break // the file of another program
 		}
 	}
 
 	return d.out, errors.Join(d.errs...)
 }
 
-// parse returns the mapping that the file holds, nil if there is nothing in it.
+// parse returns the file's mapping, or nil if the file is empty.
 func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 	defer func() {
-		if r := recover(); r != nil { // the library states its invariants by panics
+		if r := recover(); r != nil { // the library panics if an invariant fails
 			root, err = nil, d.errorAt(nil, fmt.Errorf("the YAML reader failed: %v", r))
 		}
 	}()
@@ -126,8 +126,8 @@ func (d *decoder) parse(content []byte) (root *yaml.Node, err error) {
 
 var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
-// syntaxError says where the library found a mistake. It quotes nothing of the file,
-// which may hold keys.
+// syntaxError reports where the library found a mistake. It does not quote the file, which may
+// contain keys.
 func (d *decoder) syntaxError(err error) error {
 	text, at := err.Error(), &yaml.Node{Line: 1, Column: 1}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
@@ -139,7 +139,7 @@ func (d *decoder) syntaxError(err error) error {
 	return d.errorAt(at, errors.New("the file is not valid YAML: "+text))
 }
 
-// refuseDirectives refuses what may stand before a document.
+// refuseDirectives refuses directives before a document.
 func (d *decoder) refuseDirectives() error {
 	for i, line := range d.lines {
 		switch {
@@ -158,7 +158,7 @@ var (
 	errTooDeep  = errors.New("lists and mappings are nested too deeply")
 )
 
-// checkPlain refuses what settings have no use for.
+// checkPlain refuses YAML features that settings do not use.
 func (d *decoder) checkPlain(n *yaml.Node, depth, deepest int) error {
 	switch {
 	case n.Kind == yaml.AliasNode, n.Anchor != "", n.Tag == "!!merge":
@@ -198,7 +198,7 @@ func (d *decoder) hasQuestionMark(mapping, key *yaml.Node) bool {
 	return strings.HasSuffix(strings.TrimSpace(before), "?")
 }
 
-// errorAt adds the place in the file to an error.
+// errorAt adds the position in the file to an error.
 func (d *decoder) errorAt(n *yaml.Node, err error) error {
 	return fmt.Errorf("%s: %w", d.originOf(n), err)
 }
@@ -239,7 +239,8 @@ func (d *decoder) takeSetting(key, value *yaml.Node) error {
 	return d.out.takeNamed(d.table, name, given)
 }
 
-// valueOf is a value as a setting takes it: a string, []string or map[string]string.
+// valueOf returns a value in the form that a setting accepts: a string, []string or
+// map[string]string.
 func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 	switch d.typeOf(name) {
 	case "agents":
@@ -265,8 +266,8 @@ func (d *decoder) valueOf(name string, n *yaml.Node) (any, error) {
 	}
 }
 
-// textsOf is a mapping of names to texts. Errors do not quote names: one may be a secret
-// that stands in the wrong place.
+// textsOf returns a mapping of names to texts. Errors do not quote names: one may be a misplaced
+// secret.
 func textsOf(n *yaml.Node, wanted string) (map[string]string, error) {
 	all := make(map[string]string, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -285,7 +286,7 @@ func textsOf(n *yaml.Node, wanted string) (map[string]string, error) {
 	return all, nil
 }
 
-// itemType is the type of the items of a list or mapping.
+// itemType returns the type of the items of a list or mapping.
 func itemType(kind string) string {
 	if kind == "list" || kind == "pairs" {
 		return "text"
@@ -293,7 +294,7 @@ func itemType(kind string) string {
 	return kind
 }
 
-// typeOf is the type of a name's values.
+// typeOf returns the type of a name's values.
 func (d *decoder) typeOf(name string) string {
 	if f := foreignByKey(name); f != nil {
 		for key := range f.means("true") {
@@ -312,7 +313,7 @@ func (d *decoder) typeOf(name string) string {
 	return ""
 }
 
-// scalarText is the text of a single value, if its type is what a setting wants.
+// scalarText returns the text of a single value, if it has the type that the setting expects.
 func scalarText(n *yaml.Node, wanted string) (string, error) {
 	kind := kindOf(n)
 	var fits bool
@@ -337,7 +338,7 @@ func scalarText(n *yaml.Node, wanted string) (string, error) {
 	return n.Value, nil
 }
 
-// nodeKind says what a value is, in words for an error.
+// nodeKind describes a kind of value, for errors.
 type nodeKind string
 
 const (
@@ -377,7 +378,7 @@ func kindOf(n *yaml.Node) nodeKind {
 	return isText // dates, too
 }
 
-// describeType says what a type of value is.
+// describeType describes a type of values.
 func describeType(kind string) string {
 	return map[string]string{
 		"bool": "true or false", "number": "a whole number", "amount": "a number",

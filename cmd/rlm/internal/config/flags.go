@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// readFlags is the layer of the flags that were given.
+// readFlags returns the layer of the flags that were given.
 func readFlags(flags *pflag.FlagSet) layer {
 	l := layer{}
 	if flags == nil {
@@ -19,7 +19,7 @@ func readFlags(flags *pflag.FlagSet) layer {
 			continue
 		}
 		if _, ours := flag.Value.(Value); !ours {
-			continue // the command's own flag of that name
+			continue // the command's own flag with that name
 		}
 
 		l[s.Key] = Given{
@@ -32,18 +32,18 @@ func readFlags(flags *pflag.FlagSet) layer {
 	return l
 }
 
-// In picks the settings of some groups.
+// In selects the settings of some groups.
 func In(groups ...Group) func(Setting) bool {
 	return func(s Setting) bool { return slices.Contains(groups, s.Group) }
 }
 
-// Named picks some settings.
+// Named selects some settings by key.
 func Named(keys ...string) func(Setting) bool {
 	return func(s Setting) bool { return slices.Contains(keys, s.Key) }
 }
 
-// AddFlags gives a command the flags of some settings. What they are given is
-// checked at once, and taken by Load.
+// AddFlags gives a command the flags of some settings. Their values are checked at once, and used
+// by Load.
 func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 	for _, s := range Settings(&Config{}) {
 		if s.NoFlag || !pick(s) {
@@ -71,13 +71,13 @@ func AddFlags(flags *pflag.FlagSet, pick func(Setting) bool) {
 	}
 }
 
-// The keys of what a flag says about its setting.
+// The annotation keys of a flag that describe its setting.
 const (
 	groupKey = "rlm_group"
 	wordsKey = "rlm_words"
 )
 
-// GroupOf returns the group of a flag's setting. ok is false if the flag is no setting.
+// GroupOf returns the group of a flag's setting. ok is false if the flag is not a setting.
 func GroupOf(flag *pflag.Flag) (group Group, ok bool) {
 	found := flag.Annotations[groupKey]
 	if len(found) == 0 {
@@ -86,17 +86,17 @@ func GroupOf(flag *pflag.Flag) (group Group, ok bool) {
 	return Group(found[0]), true
 }
 
-// WordsOf returns the words that a flag's setting takes, nil if it takes other texts.
+// WordsOf returns the words that a flag's setting accepts, or nil if it accepts other texts.
 func WordsOf(flag *pflag.Flag) []string { return flag.Annotations[wordsKey] }
 
-// repeatedList is a list as a flag. The first flag replaces the default, and each further
-// one adds to the list.
+// repeatedList is a list as a flag. The first flag replaces the default; each further flag adds to
+// the list.
 type repeatedList struct {
 	list
 	isGiven bool
 }
 
-// Set takes the texts of one flag.
+// Set adds the texts of one flag.
 func (r *repeatedList) Set(text string) error {
 	items := splitList(text)
 	if r.isGiven {

@@ -18,15 +18,14 @@ import (
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
-// Value is where a setting is kept: a field of a [Config], and the texts that it
-// takes.
+// Value is the storage of a setting: a field of a [Config], and its text form.
 type Value interface {
 	pflag.Value
-	// JSON is the value as it may be shown to people: secrets are left out.
+	// JSON returns the value for display: secrets are left out.
 	JSON() any
 }
 
-// whole is a whole number within bounds.
+// whole is an integer within bounds.
 type whole struct {
 	to       *int64
 	min, max int64
@@ -47,7 +46,7 @@ func (w whole) String() string {
 func (w whole) Type() string { return "number" }
 func (w whole) JSON() any    { return *w.to }
 
-// amount is a number above zero, possibly with a fraction.
+// amount is a positive number, possibly with a fraction.
 type amount struct{ to *float64 }
 
 func (a amount) Set(text string) error {
@@ -65,7 +64,7 @@ func (a amount) String() string {
 func (a amount) Type() string { return "amount" }
 func (a amount) JSON() any    { return *a.to }
 
-// within is a number of a range, its ends included.
+// within is a number in a closed range.
 type within struct {
 	to       *float64
 	min, max float64
@@ -101,8 +100,8 @@ func (t toggle) Set(text string) error {
 	return nil
 }
 
-// normaliseBool is how a text says true or false: as YAML, Python and shells do. Other
-// texts are returned as they are.
+// normaliseBool normalises a boolean as YAML, Python and shells write it. It returns other texts
+// unchanged.
 func normaliseBool(text string) string {
 	switch strings.ToLower(text) {
 	case "true", "1":
@@ -116,10 +115,10 @@ func (t toggle) String() string { return showValue(t.to, strconv.FormatBool) }
 func (t toggle) Type() string   { return "bool" }
 func (t toggle) JSON() any      { return *t.to }
 
-// span is a time above zero.
+// span is a positive duration.
 type span struct {
 	to     *time.Duration
-	orNone bool // takes 0
+	orNone bool // 0 is allowed
 }
 
 func (s span) Set(text string) error {
@@ -145,7 +144,7 @@ func (s span) String() string {
 func (s span) Type() string { return "time" }
 func (s span) JSON() any    { return s.String() }
 
-// ShowSpan formats a time as 10m instead of 10m0s.
+// ShowSpan formats a duration as 10m instead of 10m0s.
 func ShowSpan(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -157,15 +156,15 @@ func ShowSpan(d time.Duration) string {
 	return text
 }
 
-// maxSize bounds a size in bytes.
+// maxSize is the largest size, in bytes.
 const maxSize = 1 << 50
 
-// size is a number of bytes above zero. Empty leaves it to the command.
+// size is a positive number of bytes. Empty leaves it to the command.
 type size struct {
 	to *int64
 	// optional sizes may be empty.
 	optional bool
-	// least is the smallest that makes sense, in bytes.
+	// least is the smallest sensible size, in bytes.
 	least uint64
 }
 
@@ -176,7 +175,7 @@ func (s size) Set(text string) error {
 	}
 
 	n, err := humanize.ParseBytes(text)
-	// A comma would be dropped: 1,5GiB is no 15 GiB.
+	// A comma would be dropped: 1,5GiB is not 15 GiB.
 	if err != nil || n == 0 || n > maxSize || strings.Contains(text, ",") {
 		return fmt.Errorf("%q: give a size above zero, such as 20000, 64KiB or 512MiB", text)
 	}
@@ -191,7 +190,7 @@ func (s size) String() string { return showValue(s.to, bytesText) }
 func (s size) Type() string   { return "size" }
 func (s size) JSON() any      { return *s.to }
 
-// bytesText is a size that Set reads back as the same number.
+// bytesText formats a size so that Set reads back the same number.
 func bytesText(n int64) string {
 	switch {
 	case n == 0:
@@ -232,7 +231,7 @@ func (l lines) String() string { return showValue(l.to, func(s string) string { 
 func (l lines) Type() string   { return "text" }
 func (l lines) JSON() any      { return *l.to }
 
-// choice is one of some words.
+// choice is one of a set of words.
 type choice struct {
 	to   *string
 	from []string
@@ -249,7 +248,7 @@ func (c choice) String() string { return showValue(c.to, func(s string) string {
 func (c choice) Type() string   { return "word" }
 func (c choice) JSON() any      { return *c.to }
 
-// orList is "a, b or c".
+// orList formats words as "a, b or c".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -258,7 +257,7 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// list is some texts; as one text, with commas between them.
+// list is a list of texts; its text form is separated by commas.
 type list struct{ to *[]string }
 
 func (l list) Set(s string) error { return l.setAll(splitList(s)) }
@@ -294,12 +293,11 @@ func splitList(s string) []string {
 	return items
 }
 
-// pairs is a text for each of some names; as one text, name=text with commas
-// between them.
+// pairs maps some names to texts; its text form is name=text pairs, separated by commas.
 type pairs struct {
 	to    *map[string]string
 	names []string
-	// shown is what people may see of a text.
+	// shown returns the displayable part of a text.
 	shown func(string) string
 }
 
@@ -323,7 +321,7 @@ func (p pairs) Set(s string) error {
 func (p pairs) setAll(all map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !slices.Contains(p.names, name) {
-			// An unknown name may be a secret in the wrong place: it is not quoted.
+			// An unknown name may be a misplaced secret: it is not quoted.
 			if meant := spelling.Nearest(name, p.names); meant != "" {
 				return fmt.Errorf("one of the names is unknown; did you mean %s?", meant)
 			}
@@ -357,10 +355,10 @@ func (p pairs) JSON() any {
 	return out
 }
 
-// hidden is what people see of a secret.
+// hidden replaces a secret for display.
 func hidden(string) string { return "(set)" }
 
-// address is what people see of a URL: one may carry a password or a key.
+// address returns the displayable part of a URL, which may contain a password or a key.
 func address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -370,7 +368,7 @@ func address(raw string) string {
 	return u.Redacted()
 }
 
-// showValue is what a flag package asks of the zero value, too.
+// showValue formats a value; flag packages call it with the zero value, too.
 func showValue[T any](to *T, text func(T) string) string {
 	if to == nil {
 		return ""
@@ -378,7 +376,7 @@ func showValue[T any](to *T, text func(T) string) string {
 	return text(*to)
 }
 
-// quoted is a text as it stands in a JSON document or an error.
+// quoted quotes a text as a JSON document or an error does.
 func quoted(s string) string {
 	out, err := json.Marshal(s)
 	if err != nil {
@@ -387,8 +385,7 @@ func quoted(s string) string {
 	return string(out)
 }
 
-// unknownName is the error for a name that is none of those known, with the one that
-// was probably meant.
+// unknownName returns the error for an unknown name, with the known name that was probably meant.
 func unknownName(what, name string, known []string) error {
 	if len(name) > 64 {
 		name = name[:64] + "…"

@@ -16,7 +16,7 @@ import (
 // Kind is a kind of origin.
 type Kind string
 
-// Where values come from, each over the ones before.
+// The origins of values; each overrides the ones before.
 const (
 	FromDefault  Kind = "default"
 	FromFile     Kind = "file"
@@ -24,17 +24,17 @@ const (
 	FromFlag     Kind = "flag"
 )
 
-// Origin says where a value came from.
+// Origin describes where a value came from.
 type Origin struct {
 	Kind Kind `json:"kind"`
 	// Name is the file's path, the variable, or the flag with its dashes.
 	Name string `json:"name,omitempty"`
-	// Line and Column are those of the key in the file, from 1.
+	// Line and Column are the position of the key in the file, from 1.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
 }
 
-// String is the origin for people, such as config.yaml:3:1.
+// String formats the origin for display, such as config.yaml:3:1.
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromDefault:
@@ -46,19 +46,18 @@ func (o Origin) String() string {
 	return o.Name
 }
 
-// Given is a value that a layer gives, before it is checked: a string, []string
-// or map[string]string.
+// Given is a layer's value before it is checked: a string, []string or map[string]string.
 type Given struct {
 	Raw any
-	// By is the name by which it was given: the setting's key, or a foreign one.
+	// By is the name that was used: the setting's key, or a foreign name.
 	By     string
 	Origin Origin
 }
 
-// layer is what one source gives, by key.
+// layer holds the values of one source, by key.
 type layer map[string]Given
 
-// addValue gives a key a value, and refuses a second one that differs.
+// addValue gives a key a value, and refuses a second, different value.
 func (l layer) addValue(key string, g Given) error {
 	if old, there := l[key]; there && fmt.Sprint(old.Raw) != fmt.Sprint(g.Raw) {
 		return fmt.Errorf("%s contradicts %s (%s): %s would be both %v and %v; keep one of them",
@@ -68,8 +67,7 @@ func (l layer) addValue(key string, g Given) error {
 	return nil
 }
 
-// takeNamed adds a value under one of our names or a foreign one. The error has no origin
-// yet.
+// takeNamed adds a value under one of our names or a foreign name. The error has no origin yet.
 func (l layer) takeNamed(table []Setting, name string, g Given) error {
 	g.By = name
 	i := slices.IndexFunc(table, func(s Setting) bool { return s.Key == name })
@@ -102,7 +100,7 @@ func (l layer) takeNamed(table []Setting, name string, g Given) error {
 	return nil
 }
 
-// checkKnown refuses a name that is neither ours nor a foreign one that is understood.
+// checkKnown refuses a name that is neither ours nor a supported foreign name.
 func checkKnown(table []Setting, name string) error {
 	names := settingKeys(table)
 	for _, f := range foreigners {
@@ -114,12 +112,12 @@ func checkKnown(table []Setting, name string) error {
 	return unknownName("setting", name, names)
 }
 
-// findSetting returns a setting of the table by a key that it has.
+// findSetting returns the table's setting for an existing key.
 func findSetting(table []Setting, key string) Setting {
 	return table[slices.IndexFunc(table, func(s Setting) bool { return s.Key == key })]
 }
 
-// assignRaw checks a raw value and puts it into the setting's field.
+// assignRaw checks a raw value and assigns it to the setting's field.
 func (s Setting) assignRaw(raw any) error {
 	switch raw := raw.(type) {
 	case string:
@@ -140,25 +138,25 @@ func (s Setting) assignRaw(raw any) error {
 	return errors.New("the value is missing")
 }
 
-// Sources are where settings come from.
+// Sources are the sources of settings.
 type Sources struct {
-	// File is a YAML file that must be there. If it is empty, RLM_CONFIG names
-	// one; else UserFile is read if it is there. NoFile reads none.
+	// File is a YAML file that must exist. If it is empty, RLM_CONFIG names the file; otherwise
+	// UserFile is read if it exists. NoFile reads none.
 	File string
 	// UserFile is the file of the user's configuration directory, empty for none.
 	UserFile string
-	// Environ is the environment, as os.Environ has it.
+	// Environ is the environment, in the format of os.Environ.
 	Environ []string
-	// Flags are the command's, of which those are taken that were given.
+	// Flags are the command's flags; only those that were given count.
 	Flags *pflag.FlagSet
-	// Over is a further YAML file, whose values win over all others. Empty for none.
+	// Over is an additional YAML file that overrides all other sources; empty for none.
 	Over string
 }
 
-// NoFile as a file's name means that none is read.
+// NoFile as a file's name means that no file is read.
 const NoFile = "none"
 
-// FileVariable names a configuration file.
+// FileVariable is the environment variable that names a configuration file.
 const FileVariable = prefix + "CONFIG"
 
 // UserFile is the usual path of the file, empty if the user has no configuration folder.
@@ -178,16 +176,15 @@ type Loaded struct {
 	origins map[string]Origin
 }
 
-// From says where the value of a setting came from.
+// From returns the origin of a setting's value.
 func (l *Loaded) From(key string) Origin { return l.origins[key] }
 
-// Text is a setting's value in force, as it may be shown.
+// Text returns the displayable value of a setting in force.
 func (l *Loaded) Text(key string) string {
 	return findSetting(Settings(&l.Config), key).Value.String()
 }
 
-// Load puts all sources over one another. The error names every mistake, each
-// with its place.
+// Load merges all sources. The error lists every mistake, each with its position.
 func Load(s Sources) (*Loaded, error) {
 	out := &Loaded{origins: map[string]Origin{}}
 	file, fromFile, err := s.readFile()
@@ -224,7 +221,7 @@ func Load(s Sources) (*Loaded, error) {
 	return out, nil
 }
 
-// defaults are the lowest layer.
+// defaults returns the lowest layer.
 func defaults() layer {
 	l := layer{}
 	for _, s := range Settings(&Config{}) {

@@ -69,7 +69,7 @@ func TestFlagsGoOverVariablesOverTheFile(t *testing.T) {
 	}
 }
 
-// TestAListGrowsWithEachFlag: the first flag replaces what the file says, the next ones add.
+// TestAListGrowsWithEachFlag: the first flag replaces the file's value, later ones add to it.
 func TestAListGrowsWithEachFlag(t *testing.T) {
 	c, err := load(t, "", []string{"RLM_ALLOW_HOST=z.example:443"},
 		"--allow-host", "a.example:443", "--allow-host=b.example:443,c.example:80")
@@ -428,7 +428,7 @@ func TestHostileFilesEndSoon(t *testing.T) {
 	}
 }
 
-// indents is a mapping nested n deep in block form.
+// indents returns a mapping nested n deep in block form.
 func indents(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -437,7 +437,7 @@ func indents(n int) string {
 	return b.String()
 }
 
-// many is n unknown keys.
+// many returns n unknown keys.
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {

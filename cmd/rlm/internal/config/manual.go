@@ -7,8 +7,8 @@ import (
 
 const manualHead = "| setting | takes | default | meaning |\n| --- | --- | --- | --- |\n"
 
-// Manual is the reference of all settings in Markdown, as docs/reference/configuration.md has
-// it between its marks.
+// Manual returns the reference of all settings in Markdown, as docs/reference/configuration.md
+// contains it between its marks.
 func Manual() string {
 	var b strings.Builder
 	group := Group("")

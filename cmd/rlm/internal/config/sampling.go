@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// unset leaves a value of some depth to the server.
+// unset leaves the value for a depth to the server.
 const unset = "default"
 
-// byDepth is a text for each depth, the last one also for all deeper; as one text, with
-// commas between them.
+// byDepth is a text for each depth; the last one also applies to all greater depths. Its text form
+// is separated by commas.
 type byDepth struct {
 	to    *[]string
 	check func(string) error
@@ -91,7 +91,7 @@ func (o objects) String() string { return showValue(o.to, func(s string) string 
 func (o objects) Type() string   { return "objects" }
 func (o objects) JSON() any      { return json.RawMessage(cmp.Or(*o.to, "null")) }
 
-// readObjects returns the objects of a text, nil for each null.
+// readObjects returns the objects in a text, with nil for each null.
 func readObjects(s string) ([]json.RawMessage, error) {
 	if s == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func readObjects(s string) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// objectsText returns a mapping or a list of a file as the text that the setting takes.
+// objectsText converts a mapping or a list in a file to the text form of the setting.
 func objectsText(n *yaml.Node) (string, error) {
 	var value any
 	if err := n.Decode(&value); err != nil {
@@ -158,7 +158,7 @@ func (c *Config) Samplings() ([]llm.Sampling, error) {
 	return all, nil
 }
 
-// textAt returns the text for a depth, empty if it is left to the server.
+// textAt returns the text for a depth, or "" if it is left to the server.
 func textAt(items []string, depth int) string {
 	if len(items) == 0 || items[min(depth, len(items)-1)] == unset {
 		return ""
@@ -166,7 +166,7 @@ func textAt(items []string, depth int) string {
 	return items[min(depth, len(items)-1)]
 }
 
-// parseNumber returns the number for a depth, nil if it is left to the server.
+// parseNumber returns the number for a depth, or nil if it is left to the server.
 func parseNumber(items []string, depth int) *float64 {
 	n, err := strconv.ParseFloat(textAt(items, depth), 64)
 	if err != nil {

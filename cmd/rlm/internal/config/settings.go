@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config has the value of every setting.
+// Config holds the value of every setting.
 type Config struct {
 	Tier, MinIsolation, Engine, Python, CacheDir string
 	AllowLocal, Deterministic                    bool
@@ -63,7 +63,7 @@ type Config struct {
 	Pictures        string
 }
 
-// Group says what a setting is about, and so which commands have its flag.
+// Group is the topic of a setting, which determines the commands that have its flag.
 type Group string
 
 // The groups, in the order of the manual.
@@ -80,12 +80,12 @@ const (
 
 // Setting is a row of the table.
 type Setting struct {
-	// Key is the name in a file. The other two spellings follow from it.
+	// Key is the name in a file. The other two spellings are derived from it.
 	Key   string
 	Group Group
-	// Value is where it is kept.
+	// Value is its storage.
 	Value Value
-	// Default is the text of the value that holds if nothing else is given.
+	// Default is the text of the default value.
 	Default string
 	// Doc is a line for the manual and for --help.
 	Doc string
@@ -93,31 +93,31 @@ type Setting struct {
 	NoFlag bool
 }
 
-// Flag is the setting's name on the command line, without the dashes.
+// Flag returns the setting's name on the command line, without the dashes.
 func (s Setting) Flag() string { return strings.ReplaceAll(s.Key, "_", "-") }
 
-// Variable is the setting's name in the environment.
+// Variable returns the setting's name in the environment.
 func (s Setting) Variable() string { return prefix + strings.ToUpper(s.Key) }
 
 const prefix = "RLM_"
 
-// most bounds counts that have no other bound.
+// most bounds counts without another bound.
 const most = 1 << 40
 
-// leastMemory is what a sandbox needs for its interpreter and a few megabytes more.
+// leastMemory, in bytes, is enough for a sandbox's interpreter and a few megabytes more.
 const leastMemory = 40 << 20
 
-// providers are those whose keys and addresses can be set.
+// providers are the providers with configurable keys and addresses.
 var providers = []string{"anthropic", "azure", "litellm", "ollama", "openai", "openrouter", "vllm"}
 
-// Providers returns the names of the providers whose models can be asked.
+// Providers returns the names of the supported model providers.
 func Providers() []string { return slices.Clone(providers) }
 
-// The words that some settings take.
+// The words that some settings accept.
 var (
 	isolations = []string{"none", "process", "container", "wasm", "kernel"}
 	engines    = []string{"auto", "wazero", "aot"}
-	// as package pictures has them
+	// must match package pictures
 	pictureWays = []string{"auto", "kitty", "iterm", "sixel", "none"}
 	logLevels   = []string{"trace", "debug", "info", "warn", "error"}
 )
@@ -136,7 +136,7 @@ func Settings(c *Config) []Setting {
 	)
 }
 
-// row is a setting of a group. Settings that have no default take an empty text.
+// row returns a setting of a group. Settings without a default accept an empty text.
 func row(group Group, key string, value Value, standard, doc string) Setting {
 	return Setting{Key: key, Group: group, Value: value, Default: standard, Doc: doc}
 }
@@ -368,7 +368,7 @@ func programSettings(c *Config) []Setting {
 	}
 }
 
-// settingKeys are the names of a table's settings.
+// settingKeys returns the keys of a table's settings.
 func settingKeys(table []Setting) []string {
 	all := make([]string, len(table))
 	for i, s := range table {

@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
-// readVariables is the environment's layer. A variable that looks like a setting
-// misspelt is an error; others with the prefix may belong to another program.
+// readVariables returns the environment's layer. A variable that looks like a misspelt setting is
+// an error; others with the prefix may belong to another program.
 func readVariables(environ []string) (layer, error) {
 	table := Settings(&Config{})
 	l, names := layer{}, map[string]string{}
@@ -48,8 +48,8 @@ func readVariables(environ []string) (layer, error) {
 	return l, errors.Join(errs...)
 }
 
-// variablesOf are the variables of an environment that have a value. Of one that is there
-// twice the last counts. Windows has entries without a name.
+// variablesOf returns the variables of an environment that have a value. The last duplicate
+// counts. Windows has entries without a name.
 func variablesOf(environ []string) map[string]string {
 	all := map[string]string{}
 	for _, entry := range environ {
@@ -59,13 +59,12 @@ func variablesOf(environ []string) map[string]string {
 		}
 	}
 
-	// An empty variable is as if it were not set: that is how shells unset one for a
-	// command.
+	// An empty variable counts as unset: that is how shells unset a variable for a command.
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }
 
-// checkMisspelt refuses a variable with our prefix that is nearly one of ours.
+// checkMisspelt refuses a variable with our prefix that nearly matches one of ours.
 func checkMisspelt(name string, ours []string) error {
 	if !strings.HasPrefix(name, prefix) || name == FileVariable {
 		return nil

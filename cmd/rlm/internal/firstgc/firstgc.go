@@ -1,6 +1,6 @@
-// Package firstgc puts off the first garbage collection of a process that imports it. A short
-// command allocates a few megabytes and ends. Go would collect them several times, because its
-// heap begins with 4 MB, which takes a sixth of the command's time.
+// Package firstgc delays the first garbage collection of a process that imports it. A short
+// command allocates a few megabytes and ends. With Go's initial heap target of 4 MB, several
+// collections would take a sixth of its time.
 package firstgc
 
 import (
@@ -10,17 +10,17 @@ import (
 	"runtime/debug"
 )
 
-// first is the memory of Go at the first collection, in bytes. After it, Go's defaults apply.
+// first is Go's memory at the first collection, in bytes. After it, Go's defaults apply.
 const first = 32 << 20
 
-// The package is initialised before most others of the program, which allocate already.
+// The package is initialised before most others of the program, which already allocate.
 func init() { //nolint:gochecknoinits // main would be too late
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		putOff(first)
 	}
 }
 
-// putOff replaces the pace of collections by a limit, up to the first one.
+// putOff replaces the pace of collections by a memory limit until the first collection.
 func putOff(limit int64) {
 	percent := debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(limit)

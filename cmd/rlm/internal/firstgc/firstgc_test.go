@@ -9,11 +9,11 @@ import (
 
 var kept [][]byte
 
-// TestTheFirstCollectionRestoresTheDefaults allocates more than the limit, so that Go collects, and
-// waits for the end of the collection, which runs beside it.
+// TestTheFirstCollectionRestoresTheDefaults allocates more than the limit, so that Go collects,
+// and waits for the end of the concurrent collection.
 func TestTheFirstCollectionRestoresTheDefaults(t *testing.T) {
 	defer func() { kept = nil }()
-	debug.SetGCPercent(100) // init has put it off
+	debug.SetGCPercent(100) // init has turned it off
 	const first = 16 << 20
 	putOff(first)
 	if limit := debug.SetMemoryLimit(-1); limit != first {

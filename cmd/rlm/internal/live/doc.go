@@ -1,2 +1,2 @@
-// Package live shows a run on stderr while it goes on.
+// Package live shows the progress of a run on stderr.
 package live

@@ -17,45 +17,45 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// View shows a run on stderr while it goes on, with a line for each event. On a terminal, a
-// block below the lines shows the loops at work, and is redrawn as they change.
-// Its methods are safe for concurrent use.
+// View shows the progress of a run on stderr, one line per event. On a terminal, a block below the
+// lines shows the active loops, and is redrawn as they change. Its methods are safe for concurrent
+// use.
 type View struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
-	// verbose also shows the code of snippets and what it printed.
+	// Verbose also shows the code of snippets and their output.
 	Verbose bool
 	screen  *os.File // nil without a terminal
 	begun   time.Time
 	nodes   map[string]*liveNode
 	spent   ledger.Spending
-	drawn   int // lines of the block below
+	drawn   int // number of lines in the block below
 	beat    int
 	paused  bool
 	stop    chan struct{}
 	done    chan struct{}
 }
 
-// liveNode is a loop at work.
+// liveNode is an active loop.
 type liveNode struct {
-	name                  string // in words, empty for the root
+	name                  string // for display, empty for the root
 	model, tier, doing    string
 	depth, turn           int
 	flying, calls, failed int
 	writing               string // the unfinished line of a reply
-	waits                 string // what for, empty if it does not wait
+	waits                 string // the reason for a wait, empty if it does not wait
 	waitBegun             time.Time
 	waitLimit             time.Duration
 }
 
-// redraw is the pause between two drawings. maxLoops bounds the loops in a drawing.
+// redraw is the interval between drawings. maxLoops is the maximum number of loops in a drawing.
 const (
 	redraw   = 100 * time.Millisecond
 	maxLoops = 12
 )
 
-// New returns a view on stderr. A quiet one shows nothing. Close it after the run.
+// New returns a view on stderr. A quiet view shows nothing. Close it after the run.
 func New(e *cli.Env, quiet bool) *View {
 	v := &View{w: e.Stderr, quiet: quiet, begun: time.Now(), nodes: map[string]*liveNode{}}
 
@@ -138,7 +138,7 @@ func (v *View) writeLine(text string) {
 	_, _ = fmt.Fprintln(v.w, text)
 }
 
-// Event shows one event of the run.
+// Event shows an event of the run.
 func (v *View) Event(e ledger.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -169,7 +169,7 @@ func (v *View) writeOf(e ledger.Event, text string) {
 	v.writeLine("rlm: " + strings.Repeat("  ", e.Depth) + text)
 }
 
-// showSnippet shows a snippet, line by line, and what it printed.
+// showSnippet shows a snippet, line by line, and its output.
 func (v *View) showSnippet(e ledger.Event) {
 	for _, part := range []struct{ sign, text string }{
 		{"code | ", e.Ran.Source}, {"stdout | ", e.Ran.Stdout}, {"stderr | ", e.Ran.Stderr},
@@ -193,7 +193,7 @@ func (v *View) node(e ledger.Event) *liveNode {
 	return n
 }
 
-// NameLoop returns words for a loop: "loop 2.1" for the node 0.2.1, nothing for the root.
+// NameLoop returns the display name of a loop: "loop 2.1" for the node 0.2.1, "" for the root.
 func NameLoop(node string) string {
 	if path, below := strings.CutPrefix(node, "0."); below {
 		return "loop " + path
@@ -201,11 +201,11 @@ func NameLoop(node string) string {
 	return ""
 }
 
-// maxWriting bounds an unfinished line, in bytes. A longer one is shown in pieces.
+// maxWriting bounds an unfinished line, in bytes. A longer line is shown in pieces.
 const maxWriting = 4_000
 
-// takeLines adds an event's text to the reply, and returns the lines that are now complete.
-// Pieces of a stream end anywhere; the reply's own event completes the last line.
+// takeLines adds an event's text to the reply, and returns the lines that are now complete. Pieces
+// of a stream end anywhere; the reply's own event completes the last line.
 func (n *liveNode) takeLines(e ledger.Event) []string {
 	var whole []string
 	if e.Kind == ledger.EventDelta && e.Text == "" {
@@ -229,7 +229,7 @@ func (n *liveNode) takeLines(e ledger.Event) []string {
 	}
 }
 
-// apply updates the loop by an event, and returns a line about it, empty for none.
+// apply updates the loop from an event, and returns a line about the event, or "" for none.
 func (n *liveNode) apply(e ledger.Event) string {
 	took := func() string { return e.Elapsed.Round(time.Millisecond).String() }
 	if e.Kind != ledger.EventCallStarted {
@@ -299,9 +299,9 @@ func (n *liveNode) apply(e ledger.Event) string {
 	return ""
 }
 
-// takeName names the loop of a workflow's node after the node, and returns the rest of the text.
+// takeName names a loop after its workflow node, and returns the rest of the text.
 func (n *liveNode) takeName(e ledger.Event) string {
-	at := strings.LastIndex(e.Text, ": ") // the node's name may have a colon, its action not
+	at := strings.LastIndex(e.Text, ": ") // the node's name may contain a colon, its action cannot
 	if e.Kind != ledger.EventLoopStarted || at < 0 {
 		return e.Text
 	}
@@ -330,7 +330,7 @@ func describeEvent(e ledger.Event) string {
 	return cli.Shorten(e.Error, 300)
 }
 
-// AgentText begins a description of an agent's work. It is empty without an agent.
+// AgentText returns the prefix for an agent's work, or "" without an agent.
 func AgentText(name string) string {
 	if name == "" {
 		return ""
@@ -338,7 +338,7 @@ func AgentText(name string) string {
 	return "agent " + cli.Shorten(name, 100) + ", "
 }
 
-// turnText begins a line about a turn. It is empty for an event outside of all turns.
+// turnText returns the prefix for a turn, or "" for an event outside of all turns.
 func turnText(e ledger.Event) string {
 	if e.Turn == 0 {
 		return ""
@@ -346,7 +346,7 @@ func turnText(e ledger.Event) string {
 	return fmt.Sprintf("turn %d: ", e.Turn)
 }
 
-// UsedText shows the usage of an event, or that of the run if the event has none.
+// UsedText formats the usage of an event, or the run's usage if the event has none.
 func UsedText(e ledger.Event) string {
 	used := e.Used
 	if used == nil {
@@ -359,13 +359,13 @@ func UsedText(e ledger.Event) string {
 	return ", " + used.String()
 }
 
-// waitText says what the loop waits for, since when, and how long at most.
+// waitText describes why the loop waits, since when, and for how long at most.
 func (n *liveNode) waitText(now time.Time) string {
 	return fmt.Sprintf("%s, %s of %s", n.waits,
 		config.ShowSpan(now.Sub(n.waitBegun).Round(time.Second)), config.ShowSpan(n.waitLimit))
 }
 
-// callsText counts the model calls of a snippet.
+// callsText describes the number of model calls of a snippet.
 func (n *liveNode) callsText() string {
 	if n.calls == 0 {
 		return ""

@@ -38,8 +38,8 @@ func (v *View) draw() {
 	v.drawn = len(lines)
 }
 
-// layOut returns the lines of the block: at most so many loops at work, in the order of
-// their tree, and the run's usage.
+// layOut returns the lines of the block: at most that many active loops, in tree order, and the
+// run's usage.
 func (v *View) layOut(most int) []string {
 	names := slices.SortedFunc(maps.Keys(v.nodes),
 		func(a, b string) int { return slices.Compare(parsePath(a), parsePath(b)) })
@@ -74,7 +74,7 @@ func (v *View) layOut(most int) []string {
 // maxTail bounds the part of an unfinished line that is drawn, in bytes.
 const maxTail = 60
 
-// state says what the loop does now.
+// state describes what the loop is doing.
 func (n *liveNode) state() string {
 	switch {
 	case n.waits != "":

@@ -86,7 +86,7 @@ func NewDistill(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// run distils the traces of files.
+// run distils the traces in files.
 func (f *distillFlags) run(ctx context.Context, e *cli.Env, names []string) error {
 	task, err := f.read(e, names)
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *distillFlags) read(e *cli.Env, names []string) (task distill.Task, err 
 	return task, err
 }
 
-// readCorpus reads the traces of files and folders, - for stdin, and says on stderr what was
+// readCorpus reads the traces in files and folders, "-" for stdin, and reports on stderr what it
 // found.
 func (f *distillFlags) readCorpus(e *cli.Env, names []string) (all distill.Corpus, err error) {
 	if err := checkFormat(f.format); err != nil {
@@ -205,15 +205,15 @@ func (f *distillFlags) readCorpus(e *cli.Env, names []string) (all distill.Corpu
 	return all, nil
 }
 
-// saysNothing reports whether all that a source has are texts, or objects of no known format, of
-// which none says whether a run failed. It has no traces, then.
+// saysNothing reports whether a source contains only texts, or objects of no known format, and
+// none of them records whether a run failed. Such a source has no traces.
 func saysNothing(c *distill.Corpus) bool {
 	unknown := c.Formats["object"] + c.Formats["reasoning"]
 	return len(c.Failures) == 0 && c.Passed == c.Unmarked && unknown == c.Passed
 }
 
-// nameTrace returns the name of a failure: that of the source if the source has no other
-// trace, and if there are several sources, none without its source.
+// nameTrace returns the name of a failure: the name of its source if that has no other trace,
+// prefixed with the source if there are several sources.
 func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources int) string {
 	switch isAlone := len(corpus.Failures)+corpus.Passed == 1; {
 	case !unnamed.MatchString(id):
@@ -226,11 +226,11 @@ func nameTrace(id string, source *traceSource, corpus *distill.Corpus, sources i
 	return id
 }
 
-// unnamed matches the IDs of traces that have none.
+// unnamed matches the generated IDs of traces without their own.
 var unnamed = lazyregexp.New(`^(line|trace) \d+$`)
 
-// describeCorpus says which formats the traces have, what was left out, and how many of them
-// do not say whether they failed.
+// describeCorpus reports the formats of the traces, what was left out, and how many traces do not
+// record whether they failed.
 func (f *distillFlags) describeCorpus(e *cli.Env, c *distill.Corpus, notes []string) {
 	if f.quiet {
 		return
@@ -281,8 +281,8 @@ func (f *distillFlags) finish(e *cli.Env, r *distill.Outcome, err error) error {
 	return nil
 }
 
-// formatFindings shows the findings as text. Traces and models wrote the names and texts,
-// so they are escaped.
+// formatFindings formats the findings as text. Traces and models wrote the names and texts, so
+// they are escaped.
 func formatFindings(r *distill.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, in %s (by %s)\n", english.Plural(r.Failed, "failure", ""),
@@ -315,8 +315,8 @@ func formatFindings(r *distill.Outcome) string {
 	return b.String()
 }
 
-// describeNoEdits says why there are no edits, empty if there are some, none were wanted, or the
-// run has failed.
+// describeNoEdits explains why there are no edits; it is empty if there are some, none were
+// wanted, or the run failed.
 func (f *distillFlags) describeNoEdits(e *cli.Env, r *distill.Outcome, failed error) string {
 	switch {
 	case failed != nil || len(r.Edits) > 0 || f.noEdits || len(r.Clusters) == 0:

@@ -1,2 +1,3 @@
-// Package loops has the commands that let models work: run, reflect, reflexion, distill, workflow and hook.
+// Package loops contains the commands in which models work: run, reflect, reflexion, distill,
+// workflow and hook.
 package loops

@@ -20,11 +20,11 @@ type jsonEvent struct {
 	Files  []results.File `json:"files,omitempty"`
 }
 
-// eventWriter prints events. Several loops may report at one time.
+// eventWriter prints events. Several loops may report at the same time.
 type eventWriter struct {
 	w   io.Writer
 	mu  sync.Mutex
-	err error // the first, after which nothing is written
+	err error // the first error, after which nothing is written
 }
 
 func (l *eventWriter) event(e ledger.Event) {

@@ -64,7 +64,7 @@ func NewHook(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// noTrigger as a threshold disables a trigger.
+// noTrigger disables a trigger if used as its threshold.
 const noTrigger = -1
 
 // setTriggers copies the settings of the triggers into a task.
@@ -82,8 +82,8 @@ func setTriggers(c *config.Loaded, task *rlm.Task) {
 	}
 }
 
-// hookTask returns the task of a run about the output on stdin. Without a question, the
-// library asks its own.
+// hookTask returns the task of a run about the output on stdin. Without a question, the library
+// asks a default one.
 func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.Task, error) {
 	switch {
 	case e.Terminal:
@@ -98,8 +98,8 @@ func (f *RunFlags) hookTask(e *cli.Env, args []string) (rlm.Task, error) {
 	return f.Task(e, args[0])
 }
 
-// hook passes stdin on, or lets a run condense it. Most outputs are small, so the engine is
-// made only for a large one.
+// hook passes stdin through, or has a run condense it. Most outputs are small, so the engine is
+// created only for a large one.
 func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.Task) error {
 	setTriggers(e.Settings, &task)
 	task.Signal = loop.Signal{LongHorizon: f.longHorizon, Traces: f.traces, Nodes: f.nodes}
@@ -155,7 +155,7 @@ func (f *RunFlags) hook(ctx context.Context, e *cli.Env, task rlm.Task) error {
 	return cli.JoinExit(f.finish(e, *hooked.Outcome, err), kept)
 }
 
-// countGraph loads the graph, whose nodes may trigger a run.
+// countGraph loads the graph, since the number of its nodes may trigger a run.
 func (f *RunFlags) countGraph(ctx context.Context, e *cli.Env, signal *loop.Signal) error {
 	known, err := wiring.OpenKnowledge(ctx, e, e.NoteUnless(f.Quiet))
 	if err != nil {

@@ -26,7 +26,7 @@ type nameFlag struct {
 	Name  string
 	begun json.RawMessage
 
-	replayed func() // ends the replay of a journal, nil for none
+	replayed func() // ends the replay of a run log, nil for none
 }
 
 func (n *nameFlag) addName(flags *pflag.FlagSet) {
@@ -34,8 +34,8 @@ func (n *nameFlag) addName(flags *pflag.FlagSet) {
 		"begin or continue a run that outlives its process, under this `name`; see rlm runs")
 }
 
-// begin keeps how the run is begun, if it has a name. The command of a question gives the question as
-// it was given, and whole. Without a name, the run may replay the journal of another.
+// begin records how a named run was started. The command of a question passes the question both as
+// given and in full. Without a name, the run may replay another run's log.
 func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string) error {
 	if n.Name == "" {
 		return n.replay(e, cmd)
@@ -68,7 +68,7 @@ func (n *nameFlag) begin(e *cli.Env, cmd *cobra.Command, given, question string)
 	return nil
 }
 
-// replay lets a run answer its calls from a journal, if --replay names one.
+// replay makes a run answer its calls from a run log, if --replay names one.
 func (n *nameFlag) replay(e *cli.Env, cmd *cobra.Command) error {
 	file := openReplay(e)
 	if file == nil {
@@ -86,8 +86,8 @@ func (n *nameFlag) replay(e *cli.Env, cmd *cobra.Command) error {
 	return nil
 }
 
-// openReplay opens the journal that --replay names, nil for none: a record is opened with the
-// models, which say what is wrong with the file.
+// openReplay opens the log that --replay names, nil for none: a record is opened with the models,
+// which report problems of the file.
 func openReplay(e *cli.Env) *os.File {
 	if e.Settings.Replay == "" {
 		return nil
@@ -105,14 +105,14 @@ func openReplay(e *cli.Env) *os.File {
 	return file
 }
 
-// tellKept tells how a run goes on whose process is killed: end cannot tell it then.
+// tellKept prints how to continue the run if its process is killed: end cannot do so then.
 func (n *nameFlag) tellKept(e *cli.Env, note func(string, ...any)) {
 	if n.Name != "" {
 		note("if this is killed, continue with: rlm runs resume %s%s", n.Name, StoreFlag(e))
 	}
 }
 
-// end tells how a run goes on that has not reached its end.
+// end prints how to continue a run that did not reach its end.
 func (n *nameFlag) end(ctx context.Context, e *cli.Env, engine *rlm.Engine, reached bool) {
 	if n.Name != "" && !reached {
 		TellNext(ctx, e, engine, n.Name)
@@ -127,7 +127,8 @@ func TellResume(e *cli.Env, name string) {
 	_, _ = fmt.Fprintf(e.Stderr, "rlm: continue with: rlm runs resume %s%s\n", name, StoreFlag(e))
 }
 
-// StoreFlag returns the flag for another command that finds the same store, empty for none.
+// StoreFlag returns the flag with which another command finds the same store, or "" if none is
+// needed.
 func StoreFlag(e *cli.Env) (folder string) {
 	if e.Settings.Store != "" && slices.ContainsFunc(e.Args, func(arg string) bool {
 		return strings.HasPrefix(arg, "--store")
@@ -137,7 +138,7 @@ func StoreFlag(e *cli.Env) (folder string) {
 	return folder
 }
 
-// shellQuote returns a text as one word of a shell.
+// shellQuote quotes a text as a single shell word.
 func shellQuote(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./", r)

@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// maxTemplate bounds the prompt template, in bytes.
+// maxTemplate is the maximum size of the prompt template, in bytes.
 const maxTemplate = 1 << 20
 
 // reflectFlags are the flags of `rlm reflect` that are not settings.
@@ -138,7 +138,7 @@ func (f *reflectFlags) run(ctx context.Context, e *cli.Env, flags *pflag.FlagSet
 	return cli.JoinExit(f.finish(e, outcome, err), kept)
 }
 
-// task makes a task from the flags and settings. Close the models, a registry, after it.
+// task makes a task from the flags and settings. Close the models, a registry, afterwards.
 func (f *reflectFlags) task(
 	e *cli.Env, flags *pflag.FlagSet, traces []string,
 ) (task reflect.Task, models io.Closer, err error) {
@@ -182,7 +182,7 @@ func configureReflection(e *cli.Env, task *reflect.Task, models ledger.Models) (
 	cfg.MaxIterations, cfg.MaxLLMCalls = int(c.MaxIterations), int(c.MaxLLMCalls)
 	cfg.MaxContextChars, cfg.MaxOutputChars = int(c.MaxContextChars), int(c.MaxOutputChars)
 	cfg.Budget = wiring.Budget(c)
-	cfg.Budget.Calls = 0 // MaxLLMCalls bounds them
+	cfg.Budget.Calls = 0 // MaxLLMCalls bounds the calls
 	cfg.CallsAtOnce = int(c.CallsAtOnce)
 
 	cfg.NoLLMQuery, cfg.NoSubagent = !c.EnableLLMQuery, !c.EnableSubagent
@@ -194,8 +194,8 @@ func configureReflection(e *cli.Env, task *reflect.Task, models ledger.Models) (
 	return err
 }
 
-// readSubject reads the traces and the skillbook, and applies the flags that override parts
-// of the traces.
+// readSubject reads the traces and the skillbook, and applies the flags that override parts of the
+// traces.
 func (f *reflectFlags) readSubject(
 	e *cli.Env, flags *pflag.FlagSet, traces []string, task *reflect.Task,
 ) error {
@@ -226,7 +226,7 @@ func (f *reflectFlags) readSubject(
 	return nil
 }
 
-// isAnalysed reports whether a reflection has an analysis.
+// isAnalysed reports whether a reflection produced an analysis.
 func isAnalysed(outcome *reflect.Outcome) bool {
 	return outcome.Status == ledger.StatusAnswered || outcome.Status == ledger.StatusSynthesised
 }
@@ -255,7 +255,7 @@ func (f *reflectFlags) finish(e *cli.Env, outcome reflect.Outcome, err error) er
 	return ExitForStatus(e, outcome.Status, outcome.Reason, f.quiet)
 }
 
-// formatAnalysis shows an analysis as Markdown. A model wrote its texts, so they are escaped.
+// formatAnalysis formats an analysis as Markdown. A model wrote its texts, so they are escaped.
 func formatAnalysis(outcome *reflect.Outcome) string {
 	o := &outcome.Output
 	var b strings.Builder

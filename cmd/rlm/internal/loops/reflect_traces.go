@@ -17,23 +17,23 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// Bounds of the traces of one command.
+// Limits on the traces of one command.
 const (
 	maxTrace      = 32 << 20 // bytes of all traces of a reflection
-	maxTraces     = 64 << 20 // bytes of all traces that are distilled
+	maxTraces     = 64 << 20 // bytes of all traces to distill
 	maxTraceFiles = 10_000
 )
 
-// traceEndings are the ends of names by which a folder's traces are known.
+// traceEndings are the file extensions of the traces in a folder.
 var traceEndings = []string{".json", ".jsonl", ".ndjson", ".traj", ".txt"}
 
-// traceSource is the content of a file, or of the record of a loop.
+// traceSource is the content of a file or of a loop's record.
 type traceSource struct {
 	name string
 	text string
 }
 
-// readTraces reads all traces, and says on stderr what was found.
+// readTraces reads all traces, and reports on stderr what it found.
 func (f *reflectFlags) readTraces(e *cli.Env, names []string) (reflect.Subject, error) {
 	if err := checkFormat(f.format); err != nil {
 		return reflect.Subject{}, err
@@ -60,7 +60,7 @@ func (f *reflectFlags) readTraces(e *cli.Env, names []string) (reflect.Subject, 
 	return reflect.Join(subjects...)
 }
 
-// checkFormat refuses a format that does not exist.
+// checkFormat refuses an unknown format.
 func checkFormat(format string) error {
 	if slices.Contains(reflect.TraceFormats(), format) {
 		return nil
@@ -69,8 +69,7 @@ func checkFormat(format string) error {
 		format, strings.Join(reflect.TraceFormats(), ", "))
 }
 
-// collectTraces reads the files and folders that a user named, once each, and at most so many
-// bytes.
+// collectTraces reads the files and folders that a user named, once each, up to that many bytes.
 func collectTraces(e *cli.Env, names []string, most int64) (c traceCollector, err error) {
 	c.most = most
 	for i, name := range names {
@@ -113,8 +112,8 @@ func (c *traceCollector) add(name, text string) error {
 	return nil
 }
 
-// addFolder adds the traces in a folder and the folders in it, by their names. Links cannot
-// lead out of it, and hidden files are no traces.
+// addFolder adds the traces in a folder and its subfolders, ordered by name. Links cannot lead out
+// of it, and hidden files are not traces.
 func (c *traceCollector) addFolder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -133,7 +132,7 @@ func (c *traceCollector) addFolder(dir string) error {
 			return fs.SkipDir
 		case entry.IsDir():
 			if _, err := root.Stat(path.Join(name, trajectory.File)); err != nil {
-				return nil //nolint:nilerr // it is no record
+				return nil //nolint:nilerr // it is not a record
 			}
 			return cmp.Or(c.addRecord(root, name, shown), fs.SkipDir)
 		case hidden, !entry.Type().IsRegular(), !slices.Contains(traceEndings, path.Ext(name)):
@@ -159,8 +158,8 @@ func (c *traceCollector) addFolder(dir string) error {
 	return nil
 }
 
-// addRecord adds our own record of a run: its events, which have the question, the turns of
-// its loop, and those of the loops below it.
+// addRecord adds rlm's own record of a run: its events, which contain the question, the turns of
+// its loop, and the turns of the loops below it.
 func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 	files := []string{path.Join(folder, trajectory.EventsFile), path.Join(folder, trajectory.File)}
 	err := fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
@@ -177,7 +176,7 @@ func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 	for _, name := range files {
 		text, err := c.readEntry(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the events: a record of others has none
+			continue // the events: a record of another program has none
 		}
 		if err != nil {
 			return err
@@ -190,7 +189,8 @@ func (c *traceCollector) addRecord(root *os.Root, folder, shown string) error {
 	return c.add(shown, all.String())
 }
 
-// wholeLines returns text without its last line if that is cut: the run was killed, or works.
+// wholeLines returns text without an incomplete last line: the run was killed, or is still
+// running.
 func (c *traceCollector) wholeLines(shown, text string) string {
 	end := strings.LastIndexByte(text, '\n') + 1
 	switch last := text[end:]; {

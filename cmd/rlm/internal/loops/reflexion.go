@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// The defaults of flags are those of the loops.
+// The flags have the defaults of the loops.
 const (
 	defaultJudges   = 1
 	defaultDrafts   = 3
@@ -55,7 +55,7 @@ Exit codes: 0 the draft passed; 2 usage error, missing key, unknown model or
 unavailable server; 5 a failure during the run; 6 the budget ran out; 7 the draft
 did not pass; 130 interrupted.`
 
-// reflexionSettings picks the settings of a run without snippets.
+// reflexionSettings selects the settings of a run without snippets.
 var reflexionSettings = config.Named(
 	"model", "sub_model", "default_provider", "prices", "record", "replay", "request_timeout",
 	"request_attempts", "outage", "allow_http", "max_reply",
@@ -107,7 +107,7 @@ func NewReflexion(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// run writes the answer.
+// run performs the task and writes the answer.
 func (f *reflexionFlags) run(ctx context.Context, e *cli.Env, task string) error {
 	models, err := wiring.OpenModels(e, false)
 	if err != nil {
@@ -225,7 +225,7 @@ func (f *reflexionFlags) finish(e *cli.Env, r *reflexion.Outcome, err error) err
 	}
 }
 
-// showIssues prints the issues of the last draft that was judged, a line for each.
+// showIssues prints the issues of the last judged draft, one per line.
 func showIssues(e *cli.Env, r *reflexion.Outcome) {
 	for i := len(r.Iterations) - 1; i >= 0; i-- {
 		critique := r.Iterations[i].Critique

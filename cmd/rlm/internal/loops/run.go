@@ -30,9 +30,9 @@ type RunFlags struct {
 	nameFlag
 
 	Contexts wiring.ContextFlags
-	Session  string // the name of a session to go on with
+	Session  string // the name of a session to continue
 	Talks    bool   // of rlm chat
-	// modelIsOptional is set for rlm repl, most of whose lines ask no model.
+	// ModelIsOptional is set for rlm repl, where most lines ask no model.
 	ModelIsOptional bool
 	schema          string
 	kind            string
@@ -43,9 +43,9 @@ type RunFlags struct {
 	events          bool
 	stream          bool
 	Tools           wiring.ToolFlags
-	Files           wiring.FileFlags // of these, only --out
+	Files           wiring.FileFlags // only --out
 
-	// only of rlm hook, from its caller
+	// only for rlm hook, from its caller
 	longHorizon bool
 	traces      int64
 	nodes       int64
@@ -125,7 +125,7 @@ func (f *RunFlags) AddSession(flags *pflag.FlagSet) {
 		"`name` of a session that keeps contexts, variables and history for the next question")
 }
 
-// runNamed answers the question of rlm ask. A run with a name can be continued.
+// runNamed answers the question of rlm ask. A named run can be continued.
 func (f *RunFlags) runNamed(cmd *cobra.Command, e *cli.Env, question string) error {
 	if f.Name == "" && f.Session == "" && !f.estimate {
 		if err := f.replay(e, cmd); err != nil {
@@ -210,7 +210,7 @@ func (f *RunFlags) run(ctx context.Context, e *cli.Env, question string) error {
 	return cli.JoinExit(f.finish(e, outcome, errors.Join(err, made.Failed)), kept)
 }
 
-// answer answers the question of a task, in its session if it has one.
+// answer answers the question of a task, in the task's session if there is one.
 func (f *RunFlags) answer(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, task rlm.Task, note func(string, ...any),
 ) (outcome rlm.Outcome, err error) {
@@ -332,7 +332,7 @@ func (f *RunFlags) printOutcome(e *cli.Env, outcome rlm.Outcome) error {
 }
 
 // ExitForStatus returns an error with the exit code for the status of a run, nil for an answer.
-// What the reader should know about an answer goes to stderr.
+// Caveats about an answer go to stderr.
 func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) error {
 	switch status {
 	case ledger.StatusAnswered:
@@ -357,8 +357,8 @@ func ExitForStatus(e *cli.Env, status ledger.Status, reason string, quiet bool) 
 	return cli.Broken(errors.New(reason))
 }
 
-// textToPrint returns the text for stdout. A partial answer goes there only without a
-// contract: programs that read stdout rely on the contract.
+// textToPrint returns the text for stdout. A partial answer is printed only without a contract:
+// programs that read stdout rely on the contract.
 func (f *RunFlags) textToPrint(outcome rlm.Outcome) (string, bool) {
 	if outcome.Answer != nil {
 		return outcome.Text(), true

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTheDefaultsOfSettingsAreThoseOfTheLibrary: a program that embeds the library and sets
-// nothing gets the defaults of the manual.
+// TestTheDefaultsOfSettingsAreThoseOfTheLibrary checks that a program that embeds the library and
+// sets nothing gets the manual's defaults.
 func TestTheDefaultsOfSettingsAreThoseOfTheLibrary(t *testing.T) {
 	c, err := config.Load(config.Sources{File: config.NoFile})
 	if err != nil {

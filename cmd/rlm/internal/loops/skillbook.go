@@ -21,7 +21,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// skillbookFlags name the skillbook that a command reads, and the one that it writes.
+// skillbookFlags name the skillbook that a command reads and the one that it writes.
 type skillbookFlags struct {
 	in, out string
 
@@ -41,7 +41,7 @@ func (f *skillbookFlags) addOut(flags *pflag.FlagSet, what string) {
 		"`file` for the skillbook with "+what+": a new file, or the file of --skillbook")
 }
 
-// read reads the skillbook, and checks that the other one can be written.
+// read reads the skillbook, and checks that the output file can be written.
 func (f *skillbookFlags) read(e *cli.Env) (err error) {
 	if f.in != "" {
 		if f.text, err = cli.ReadFile(e, f.in, skillbook.MaxBytes, "the skillbook"); err != nil {
@@ -79,7 +79,7 @@ func (f *skillbookFlags) read(e *cli.Env) (err error) {
 	return err
 }
 
-// isOtherJSON reports whether a file has JSON, perhaps damaged, that is not a skillbook.
+// isOtherJSON reports whether a file contains JSON, perhaps damaged, that is not a skillbook.
 func isOtherJSON(name, text string) bool {
 	text = strings.TrimSpace(text)
 	begins := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")

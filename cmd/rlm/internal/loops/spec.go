@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// RunSpec is how a run was begun, so that another process can begin it again.
+// RunSpec records how a run was started, so that another process can start it again.
 type RunSpec struct {
-	// Args are those of the command, without its question if that is what it takes.
+	// Args are the command's arguments, without the question if it is one of them.
 	Args     []string `json:"args"`
 	Question string   `json:"question"`
 	Dir      string   `json:"dir"`
 }
 
-// With returns the whole command line with further flags.
+// With returns the whole command line with additional flags.
 func (s *RunSpec) With(flags ...string) []string {
 	if s.Question != "" {
 		return slices.Concat(s.Args, flags, []string{"--", s.Question})
@@ -26,8 +26,7 @@ func (s *RunSpec) With(flags ...string) []string {
 	return slices.Concat(s.Args, flags)
 }
 
-// withoutQuestion returns arguments without the one that is the question: the value of a flag
-// may be the same.
+// withoutQuestion removes the question from the arguments; a flag's value may equal it.
 func withoutQuestion(args []string, question string, flags *pflag.FlagSet) []string {
 	for i, arg := range args {
 		if arg != question || i > 0 && takesValue(args[i-1], flags) {

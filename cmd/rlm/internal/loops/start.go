@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Started is what a command opens to run a loop. Close it after use.
+// Started holds what a command opens to run a loop. Close it after use.
 type Started struct {
 	View      *live.View
 	Engine    *rlm.Engine
@@ -24,7 +24,7 @@ type Started struct {
 	closers   []io.Closer
 }
 
-// start opens what a loop needs. A loop whose snippets run in no tier leaves the tiers unprepared.
+// start opens what a loop needs. A loop that runs no snippets leaves the tiers unprepared.
 func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets bool) (*Started, error) {
 	s := newStarted(e, isQuiet)
 	if err := s.observe(ctx, e, loop, ""); err != nil {
@@ -36,8 +36,8 @@ func start(ctx context.Context, e *cli.Env, loop string, isQuiet, runsSnippets b
 	return s, nil
 }
 
-// Start opens what the run of a task needs, and completes the task with it: models, progress
-// and tools.
+// Start opens what the run of a task needs, and completes the task with it: models, progress and
+// tools.
 func (f *RunFlags) Start(ctx context.Context, e *cli.Env, task *rlm.Task) (*Started, error) {
 	s := newStarted(e, f.Quiet || f.estimate)
 	if err := f.open(ctx, e, task, s); err != nil {
@@ -73,7 +73,7 @@ func (f *RunFlags) open(ctx context.Context, e *cli.Env, task *rlm.Task, s *Star
 	return tools.AddTo(task)
 }
 
-// conversation returns a name for the conversation of the run's questions, for observers.
+// conversation returns the name of the conversation of the run's questions, for observers.
 func (f *RunFlags) conversation() string {
 	if f.Session == "" && f.Talks {
 		return "chat-" + rand.Text()
@@ -81,7 +81,7 @@ func (f *RunFlags) conversation() string {
 	return f.Session
 }
 
-// openKnowledge loads the graphs of the settings for a loop without tools of the user.
+// openKnowledge loads the configured graphs for a loop without user tools.
 func (s *Started) openKnowledge(ctx context.Context, e *cli.Env) (*wiring.Knowledge, error) {
 	known, err := wiring.OpenKnowledge(ctx, e, s.View.Note)
 	if err == nil {
@@ -112,7 +112,7 @@ func newStarted(e *cli.Env, isQuiet bool) *Started {
 	return &Started{View: v, sendSpans: func() {}}
 }
 
-// observe lets the view and the spans see the events of a loop.
+// observe passes the events of a loop to the view and the spans.
 func (s *Started) observe(ctx context.Context, e *cli.Env, loop, conversation string) error {
 	progress, send, err := wiring.Observe(ctx, e, loop, conversation, s.View.Event)
 	if err != nil {
@@ -139,8 +139,8 @@ func (s *Started) finish() {
 	s.sendSpans()
 }
 
-// Close closes everything, in the reverse order of opening. Nothing that a command has printed
-// depends on an error here.
+// Close closes everything, in the reverse order of opening. Nothing that a command printed depends
+// on an error here.
 func (s *Started) Close() {
 	for _, c := range slices.Backward(s.closers) {
 		_ = c.Close()
@@ -154,7 +154,7 @@ func (s *Started) abandon(err error) error {
 	return err
 }
 
-// OpenTalk opens the session of a task, whose questions continue each other.
+// OpenTalk opens the session of a task, in which each question continues the one before.
 func (f *RunFlags) OpenTalk(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, task *rlm.Task, note func(string, ...any),
 ) (_ *wiring.Talk, err error) {

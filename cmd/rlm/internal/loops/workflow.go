@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow"
 )
 
-// statusDone is the status of a run after its last node.
+// statusDone is the status of a run that completed its last node.
 const statusDone = "done"
 
 // maxInput bounds a workflow file and its input, in bytes.
@@ -99,7 +99,7 @@ func newWorkflowRun(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// workflowSettings are the settings about models and runs that apply to a workflow.
+// workflowSettings are the model and run settings that apply to a workflow.
 var workflowSettings = []string{
 	"model", "allowed_models", "default_provider", "prices", "record", "replay",
 	"request_timeout", "request_attempts", "outage", "allow_http", "max_reply",
@@ -196,7 +196,7 @@ func showNotes(e *cli.Env, notes []*workflow.Problem) {
 	}
 }
 
-// readWorkflow reads a file, - for stdin.
+// readWorkflow reads a file, or stdin for "-".
 func readWorkflow(e *cli.Env, name string) (workflow.Task, error) {
 	text, err := cli.ReadFile(e, name, maxInput, "the workflow")
 	if err != nil {
@@ -296,7 +296,7 @@ func (f *workflowFlags) readInput(e *cli.Env, file string) (map[string]any, erro
 	return state, nil
 }
 
-// addSkillbook puts the skillbook into the state, as an agent sees it.
+// addSkillbook adds the skillbook to the state, in the form that an agent sees.
 func (f *workflowFlags) addSkillbook(e *cli.Env, state map[string]any) error {
 	if f.skills.in == "" {
 		return nil
@@ -370,7 +370,7 @@ func (f *workflowFlags) finish(e *cli.Env, outcome workflow.Outcome, err error) 
 	return cli.AddExitCode(err)
 }
 
-// printResult prints a result: text as it is, any other value as JSON.
+// printResult prints a result: text unchanged, any other value as JSON.
 func (f *workflowFlags) printResult(e *cli.Env, result any) error {
 	if text, ok := result.(string); ok {
 		return e.Answer(text)

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// A run remembers its answer, and the next one finds it by a word.
+// A run records its answer, and the next run finds it by a word.
 func Example() {
 	if err := example(context.Background()); err != nil {
 		fmt.Println(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// maxText bounds a text of a node, in characters.
+// maxText is the maximum length of a node's text, in characters.
 const maxText = 4_000
 
 // findings are the records of one run.
@@ -21,7 +21,7 @@ type findings struct {
 	all []record
 }
 
-// begin makes the node of a run. Properties that are empty texts are left out.
+// begin makes the node of a run. It leaves out properties that are empty texts.
 func (f *File) begin(labels []string, kind string, properties map[string]any) *findings {
 	now := f.now().UTC()
 	unique := strings.ToLower(rand.Text()[:6])
@@ -60,13 +60,13 @@ func (n *findings) edge(from, label, to string) {
 	})
 }
 
-// shorten cuts a text. A graph has no NUL and no broken UTF-8.
+// shorten truncates a text, and removes NUL and invalid UTF-8, which a graph cannot contain.
 func shorten(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	return texts.Truncate(strings.TrimSpace(text), maxText)
 }
 
-// cause adds a node with the cause of another one, if there is a text.
+// cause adds a node with the cause of another node, unless the text is empty.
 func (n *findings) cause(of, text string) {
 	if strings.TrimSpace(text) != "" {
 		n.node(of+"_cause", []string{"RootCause"}, map[string]any{"name": text})
@@ -74,7 +74,7 @@ func (n *findings) cause(of, text string) {
 	}
 }
 
-// AddRun remembers a question and how its run ended: a node RunTrace.
+// AddRun records a question and how its run ended: a RunTrace node.
 func (f *File) AddRun(question string, o run.Outcome) error {
 	answer := o.Text()
 	if o.Answer == nil {
@@ -89,9 +89,9 @@ func (f *File) AddRun(question string, o run.Outcome) error {
 	return f.add(n.all)
 }
 
-// AddReflection remembers the findings of a reflection about a task: a node Reflection with its
-// RootCause, and a Learning with its Evidence for each lesson. A reflection without an analysis
-// leaves nothing to remember.
+// AddReflection records the findings of a reflection about a task: a Reflection node with its
+// RootCause, and a Learning with its Evidence for each lesson. A reflection without an analysis is
+// not recorded.
 func (f *File) AddReflection(question string, o reflect.Outcome) error {
 	if o.Status != ledger.StatusAnswered && o.Status != ledger.StatusSynthesised {
 		return nil
@@ -119,8 +119,8 @@ func (f *File) AddReflection(question string, o reflect.Outcome) error {
 	return f.add(n.all)
 }
 
-// AddClusters remembers the findings of a distillation: a node ChangeManifest, a FailureCluster
-// with its RootCause for each cluster, and a ComponentEdit for each edit.
+// AddClusters records the findings of a distillation: a ChangeManifest node, a FailureCluster with
+// its RootCause for each cluster, and a ComponentEdit for each edit.
 func (f *File) AddClusters(r distill.Outcome) error {
 	n := f.begin([]string{"ChangeManifest", "ReasoningTrace"}, "distillation", map[string]any{
 		"name":     fmt.Sprintf("%d of %d traces failed", r.Failed, r.Failed+r.Passed),

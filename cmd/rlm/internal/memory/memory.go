@@ -25,7 +25,7 @@ const (
 	maxLine = 4 << 20
 )
 
-// maxSequence leaves room for further runs, also as a float.
+// maxSequence leaves room for more runs, also as a float.
 const maxSequence = 1 << 52
 
 // File is a graph file that runs write to.
@@ -34,8 +34,8 @@ type File struct {
 	now  func() time.Time
 }
 
-// Open returns the memory in a file, which need not exist. Its name must end in .jsonl. The
-// file is read by Load.
+// Open returns the memory in a file, which need not exist. Its name must end in .jsonl. Load reads
+// the file.
 func Open(path string) (*File, error) {
 	if filepath.Ext(path) != ".jsonl" {
 		return nil, fmt.Errorf(
@@ -51,8 +51,8 @@ func Open(path string) (*File, error) {
 	return &File{path: path, now: time.Now}, nil
 }
 
-// Load adds to a graph what is remembered until now. A damaged file is an error that names the
-// line, and the graph is then as it was.
+// Load adds the recorded findings to a graph. For a damaged file, the error names the line, and
+// the graph stays unchanged.
 func (f *File) Load(ctx context.Context, g *graph.Graph) error {
 	isThere, err := f.check()
 	if isThere && err == nil {
@@ -78,7 +78,7 @@ func (f *File) check() (isThere bool, err error) {
 	return true, nil
 }
 
-// record is a line that is added.
+// record is a line to add.
 type record struct {
 	Type       string         `json:"type"` // node or relationship
 	ID         string         `json:"id"`
@@ -89,12 +89,12 @@ type record struct {
 	End        *end           `json:"end,omitempty"`
 }
 
-// end is a node of a relationship.
+// end is one end of a relationship.
 type end struct {
 	ID string `json:"id"`
 }
 
-// add appends records to the file. The first, a node, gets the next sequence.
+// add appends records to the file. The first record, a node, gets the next sequence number.
 func (f *File) add(found []record) (err error) {
 	defer func() {
 		if err != nil {
@@ -111,7 +111,7 @@ func (f *File) add(found []record) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // it is gone after the renaming
+	defer func() { _ = os.Remove(temp.Name()) }() // after the rename it no longer exists
 	err = errors.Join(f.write(temp, found), temp.Close())
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (f *File) write(temp *os.File, found []record) error {
 	return f.keepMode(temp)
 }
 
-// keepMode gives the new file the rights of the old one.
+// keepMode copies the permissions of the old file to the new one.
 func (f *File) keepMode(temp *os.File) error {
 	info, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +160,7 @@ func (f *File) keepMode(temp *os.File) error {
 	return temp.Chmod(info.Mode().Perm())
 }
 
-// copyTo copies the file, and returns the greatest sequence of its lines.
+// copyTo copies the file and returns the greatest sequence number of its lines.
 func (f *File) copyTo(w io.Writer) (last int64, err error) {
 	if isThere, err := f.check(); !isThere {
 		return 0, err
@@ -187,7 +187,7 @@ func (f *File) copyTo(w io.Writer) (last int64, err error) {
 	return last, lines.Err()
 }
 
-// readSequence returns the sequence of a line, 0 for none. A line may be empty.
+// readSequence returns the sequence number of a line, 0 for none. A line may be empty.
 func readSequence(line []byte) (int64, error) {
 	if len(line) == 0 {
 		return 0, nil

@@ -237,7 +237,7 @@ func TestADamagedMemoryIsAnErrorAndStays(t *testing.T) {
 			if got := ask(t, g, "MATCH (n) RETURN count(n) AS n"); got != "[map[n:0]]" {
 				t.Errorf("%.80q: half of it is in the graph: %s", damaged, got)
 			}
-			_ = f.AddRun("q", answered("a")) // only the graph can tell about edges and properties
+			_ = f.AddRun("q", answered("a")) // only the graph can report edges and properties
 			if now, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(now), damaged) {
 				t.Errorf("%.80q: the file was changed to %.200q, %v", damaged, now, err)
 			}

@@ -1,8 +1,8 @@
-// Package pictures draws pictures on terminals that can show them: by the protocols of kitty
-// and iTerm, and by sixels.
+// Package pictures draws pictures on terminals that can show them, with the protocols of kitty and
+// iTerm, or as sixels.
 //
-// The bytes of a picture are hostile. They are decoded here, within bounds, and drawn from
-// their pixels, so a terminal never gets what a sandbox wrote.
+// The bytes of a picture are hostile. They are decoded here, within bounds, and drawn from their
+// pixels, so a terminal never receives bytes that a sandbox wrote.
 package pictures
 
 import (
@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // a format that snippets make
+	_ "image/gif"  // a format that snippets produce
 	_ "image/jpeg" // a format that snippets make
 	"image/png"
 	"io"
@@ -25,7 +25,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Protocol is a way to draw.
+// Protocol is a terminal's graphics protocol.
 type Protocol string
 
 // The protocols, and the absence of one.
@@ -36,21 +36,21 @@ const (
 	None  Protocol = "none"
 )
 
-// Protocols are the names of all protocols.
+// Protocols returns the names of all protocols.
 func Protocols() []string {
 	return []string{string(Kitty), string(ITerm), string(Sixel), string(None)}
 }
 
 const (
-	// maxPixels bounds a picture: up to 16 bytes each on this host, while a JPEG is decoded.
+	// maxPixels bounds a picture: decoding a JPEG uses up to 16 bytes per pixel on this host.
 	maxPixels = 16 << 20
 
-	// maxSide bounds what is drawn, in pixels. A larger picture is made smaller: no terminal shows
-	// more, and go-sixel panics when it samples a picture that is very wide and low.
+	// maxSide is the maximum side of a drawn picture, in pixels. A larger picture is scaled down:
+	// no terminal shows more, and go-sixel panics when it samples a very wide, low picture.
 	maxSide = 2048
 )
 
-// maxTime bounds how long a picture is decoded: a JPEG of one megabyte can ask for an hour.
+// maxTime is the maximum decoding time: a JPEG of one megabyte can need an hour.
 var maxTime = 5 * time.Second
 
 var (
@@ -61,8 +61,9 @@ var (
 	ErrTooSlow = errors.New("the picture takes too long to decode, which suggests a malicious file")
 )
 
-// Detect returns the protocol of a terminal, from the variables that terminals set. ask asks
-// the terminal for its device attributes; it is called if no variable tells, and may be nil.
+// Detect returns the protocol of a terminal, based on the variables that terminals set. ask, which
+// may be nil, queries the terminal for its device attributes; it is called if the variables do not
+// decide.
 func Detect(getenv func(string) string, ask func() string) Protocol {
 	program := getenv("TERM_PROGRAM")
 	switch name := getenv("TERM"); {
@@ -90,8 +91,8 @@ func hasSixels(answer string) bool {
 	return found && ends && slices.Contains(strings.Split(list, ";"), "4")
 }
 
-// Ask asks a terminal for its device attributes. A terminal that does not answer within the
-// fifth of a second has none.
+// Ask queries a terminal for its device attributes. It returns "" if the terminal does not answer
+// within a fifth of a second.
 func Ask(in, out *os.File) string {
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -115,8 +116,8 @@ func Ask(in, out *os.File) string {
 	return string(answer)
 }
 
-// Draw draws a picture, and ends the line. The error wraps image.ErrFormat for bytes that are
-// no picture in a known format.
+// Draw draws a picture and ends the line. The error wraps image.ErrFormat if the bytes are not a
+// picture in a known format.
 func Draw(w io.Writer, p Protocol, data []byte) error {
 	picture, err := decode(data)
 	if err != nil {
@@ -142,7 +143,7 @@ func Draw(w io.Writer, p Protocol, data []byte) error {
 	return err
 }
 
-// decode decodes a picture within bounds on pixels and time.
+// decode decodes a picture within limits on pixels and time.
 func decode(data []byte) (image.Image, error) {
 	config, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -159,7 +160,8 @@ func decode(data []byte) (image.Image, error) {
 	return picture, nil
 }
 
-// hurried reads until a time. Reads are short, because a decoder can work for long on a few bytes.
+// hurried reads until a deadline. Reads are short, because a decoder can work on a few bytes for a
+// long time.
 type hurried struct {
 	r     io.Reader
 	until time.Time
@@ -172,7 +174,7 @@ func (h *hurried) Read(p []byte) (int, error) {
 	return h.r.Read(p[:min(len(p), 512)])
 }
 
-// shrink returns a picture whose sides have at most maxSide pixels.
+// shrink returns a picture with sides of at most maxSide pixels.
 func shrink(picture image.Image) image.Image {
 	from := picture.Bounds()
 	longest := max(from.Dx(), from.Dy())
@@ -186,10 +188,10 @@ func shrink(picture image.Image) image.Image {
 	return small
 }
 
-// chunk is how much of a picture kitty takes in one sequence, in bytes of base64.
+// chunk is the maximum size of a kitty sequence's payload, in bytes of base64.
 const chunk = 4096
 
-// encode writes a picture as PNG in the sequences of kitty or iTerm.
+// encode writes a picture as PNG in kitty or iTerm sequences.
 func encode(out *bytes.Buffer, p Protocol, picture image.Image) error {
 	var plain bytes.Buffer
 	if err := png.Encode(&plain, picture); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// noise returns a picture that does not compress, as PNG.
+// noise returns an incompressible picture as PNG.
 func noise(tb testing.TB, width, height int) []byte {
 	tb.Helper()
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -118,7 +118,7 @@ func TestSixelsShowThePicture(t *testing.T) {
 	}
 }
 
-// huge returns a PNG whose header promises a picture of that size, and that has nothing more.
+// huge returns a PNG with a header that declares a picture of that size, and nothing else.
 func huge(width, height uint32) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
 	return append([]byte("\x89PNG\r\n\x1a\n"), block("IHDR", append(head, 8, 6, 0, 0, 0))...)
@@ -131,7 +131,7 @@ func block(kind string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }
 
-// inflating returns a PNG of few pixels with 64 MiB of packed zeros.
+// inflating returns a PNG of few pixels with 64 MiB of compressed zeros.
 func inflating(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -145,7 +145,7 @@ func inflating(t *testing.T) []byte {
 	return append(append(huge(5, 5), block("IDAT", packed.Bytes())...), block("IEND", nil)...)
 }
 
-// zeros is a stream without end.
+// zeros is an endless stream.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -153,8 +153,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// refining returns a progressive JPEG of 16 million pixels with many scans of 25 bytes, which all
-// refine nothing in each block.
+// refining returns a progressive JPEG of 16 million pixels with many scans of 25 bytes, none of
+// which refines anything in any block.
 func refining(scans int) []byte {
 	out := []byte("\xff\xd8\xff\xc2\x00\x0b\x08\x10\x00\x10\x00\x01\x01\x11\x00")
 	out = append(out, "\xff\xc4\x00\x14\x10\x01"...) // the code 0 says that 16,384 and more blocks end here
@@ -198,7 +198,7 @@ func TestASlowPictureIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAnyShapeIsDrawn draws pictures that have many pixels, or many in one direction.
+// TestAnyShapeIsDrawn draws pictures with many pixels, or many in one direction.
 func TestAnyShapeIsDrawn(t *testing.T) {
 	t.Parallel()
 	for _, size := range []image.Point{{1 << 19, 1}, {1, 1 << 19}, {2100, 700}} {

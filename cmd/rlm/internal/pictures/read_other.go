@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// readByte reads nothing: on this system, the variables decide alone.
+// readByte reads nothing: on this system, only the variables decide.
 func readByte(*os.File, time.Duration) (byte, bool) { return 0, false }

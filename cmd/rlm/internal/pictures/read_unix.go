@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readByte reads one byte of a terminal, if it comes in time.
+// readByte reads one byte from a terminal, if it arrives in time.
 func readByte(in *os.File, wait time.Duration) (byte, bool) {
 	fds := []unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}} //nolint:gosec // a descriptor
 	n, err := unix.Poll(fds, max(0, int(wait.Milliseconds())))

@@ -89,8 +89,8 @@ func openChat(ctx context.Context, f *loops.RunFlags, e *cli.Env, history string
 	return s.chat(ctx)
 }
 
-// chat reads questions until the input ends. From a pipe, the exit code tells whether the last
-// question has an answer; on a terminal, the user has seen it.
+// chat reads questions until the input ends. From a pipe, the exit code reports whether the last
+// question was answered; on a terminal, the user has seen it.
 func (s *shell) chat(ctx context.Context) error {
 	if s.e.Terminal && !s.flags.Quiet {
 		_, _ = fmt.Fprintln(s.e.Stderr, "rlm "+s.e.Version+": one question per line, Ctrl-D ends the chat.")

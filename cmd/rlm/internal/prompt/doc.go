@@ -1,2 +1,2 @@
-// Package prompt has the commands that read line after line: repl and chat.
+// Package prompt contains the commands that read one line after another: repl and chat.
 package prompt

@@ -39,7 +39,7 @@ type shell struct {
 	session *rlm.Session
 	asks    func(ctx context.Context, question string) (rlm.Outcome, error)
 	known   *wiring.Knowledge
-	// reopen opens a fresh session in place of this one. It is nil in a chat.
+	// reopen opens a fresh session to replace this one. It is nil in a chat.
 	reopen func(ctx context.Context) (*rlm.Session, error)
 	kept   *wiring.Talk // nil without a name
 	last   tiers.Usage  // of the last snippet
@@ -138,7 +138,7 @@ func openShell(ctx context.Context, f *loops.RunFlags, e *cli.Env, history strin
 	return s.shown.Finish(ctx, s.session, ended)
 }
 
-// checkLines refuses flags that a command cannot have that reads lines from stdin.
+// checkLines refuses flags that conflict with reading lines from stdin.
 func checkLines(f *loops.RunFlags, e *cli.Env) error {
 	if f.Contexts.UseStdin() {
 		return cli.Usage(errors.New("--context -: stdin already provides the lines: pass contexts as files"))
@@ -178,10 +178,10 @@ func (s *shell) loop(ctx context.Context) error {
 	}
 }
 
-// maxTyped bounds the source of one snippet, in bytes.
+// maxTyped is the maximum size of a snippet's source, in bytes.
 const maxTyped = 1 << 20
 
-// read reads a whole snippet or command, of as many lines as it has.
+// read reads a whole snippet or command, however many lines it has.
 func (s *shell) read(ctx context.Context) (source string, err error) {
 	defer func() { s.in.Remember(source) }()
 	source, err = s.in.Line(">>> ", "")
@@ -208,8 +208,8 @@ func (s *shell) read(ctx context.Context) (source string, err error) {
 	return "", fmt.Errorf("the snippet is longer than %d bytes", maxTyped)
 }
 
-// indentAfter returns the spaces with which the line after some lines begins: those of the last
-// line, four more after a colon, and four fewer after a statement that ends a block.
+// indentAfter returns the indentation of the line that follows: that of the last line, four more
+// spaces after a colon, and four fewer after a statement that ends a block.
 func indentAfter(source string) string {
 	last := source[strings.LastIndexByte(source, '\n')+1:]
 	statement := strings.TrimLeft(last, " ")
@@ -230,8 +230,8 @@ func isCommand(line string) bool {
 	return strings.HasPrefix(line, ":") || strings.HasPrefix(line, "?")
 }
 
-// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides; as
-// in its prompt, a block ends with an empty line.
+// needsMoreLines reports whether a snippet is unfinished. CPython's own parser decides; as at its
+// prompt, an empty line ends a block.
 func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error) {
 	lines := strings.Split(source, "\n")
 	last := lines[len(lines)-1]
@@ -262,7 +262,7 @@ func (s *shell) needsMoreLines(ctx context.Context, source string) (bool, error)
 	return strings.TrimSpace(last) != "", nil
 }
 
-// runInterruptibly runs what so that Ctrl-C interrupts it and the session goes on.
+// runInterruptibly calls what so that Ctrl-C interrupts it and the session continues.
 func (s *shell) runInterruptibly(ctx context.Context, what func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -36,7 +36,7 @@ const replHelp = `:ask QUESTION, ?QUESTION   ask the model, in a copy of the ses
 A block (if, for, def, ...) ends with an empty line.
 `
 
-// shellCommands are what completion offers of the commands.
+// shellCommands are the commands that completion offers.
 var shellCommands = []string{
 	":ask ", ":vars", ":context", ":home", ":explain ", ":time", ":cost", ":save ", ":load ",
 	":reset", ":help", ":quit",
@@ -130,9 +130,9 @@ func (s *shell) showTable(write func(io.Writer)) error {
 	return w.Flush()
 }
 
-// listContexts lists the contexts by the names that snippets have for them.
+// listContexts lists the contexts under the names that snippets use.
 func (s *shell) listContexts(w io.Writer) {
-	if s.kept != nil { // with those of earlier commands
+	if s.kept != nil { // including those of earlier commands
 		for i := range s.kept.Kept.Contexts {
 			_, _ = fmt.Fprintf(w, "context_%d\t%s\n", i, cli.Escape(s.kept.Kept.Contexts[i].String()))
 		}
@@ -157,7 +157,7 @@ func (s *shell) listContexts(w io.Writer) {
 	}
 }
 
-// tellFailure prints an error of a command, after which the session goes on.
+// tellFailure prints an error of a command; the session continues.
 func (s *shell) tellFailure(err error) {
 	if err != nil {
 		s.failed = true
@@ -165,7 +165,7 @@ func (s *shell) tellFailure(err error) {
 	}
 }
 
-// addCost counts what a question has cost.
+// addCost adds up the cost of questions.
 func (s *shell) addCost(spent ledger.Spending) {
 	s.spent.Calls += spent.Calls
 	s.spent.InputTokens += spent.InputTokens
@@ -186,7 +186,7 @@ func (s *shell) save(ctx context.Context, name string) error {
 	return nil
 }
 
-// load replaces the session by one with the variables of a file.
+// load replaces the session with one that has the variables of a file.
 func (s *shell) load(ctx context.Context, name string) error {
 	if name == "" {
 		return errors.New("cannot load variables: give a file that :save has written")
@@ -208,8 +208,8 @@ func (s *shell) load(ctx context.Context, name string) error {
 	})
 }
 
-// replace opens a fresh session in place of this one, which stays if that fails. The files
-// below /out are copied first.
+// replace opens a fresh session to replace this one, which stays if that fails. The files below
+// /out are copied first.
 func (s *shell) replace(ctx context.Context, prepare func(*rlm.Session) error) error {
 	fresh, err := s.reopen(ctx)
 	if err != nil {

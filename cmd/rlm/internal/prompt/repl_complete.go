@@ -11,14 +11,14 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// The ends of lines whose last word is an attribute, a module, or a name of a module.
+// Patterns for lines that end in an attribute, a module, or a name from a module.
 var (
 	attributeEnd = lazyregexp.New(`(?:^|[^\w.)\]"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(\w*)$`)
 	moduleEnd    = lazyregexp.New(`^\s*(?:import|from)\s+(?:[\w.]+\s*,\s*)*(\w*)$`)
 	memberEnd    = lazyregexp.New(`^\s*from\s+([A-Za-z_]\w*(?:\.\w+)*)\s+import\s+(?:\w+\s*,\s*)*(\w*)$`)
 )
 
-// complete returns a line without its last word, and the words that this one may become.
+// complete returns a line without its last word, and the possible completions of that word.
 func (s *shell) complete(ctx context.Context, line string) (head string, words []string) {
 	var candidates []string
 	var word string
@@ -59,7 +59,7 @@ func lastWord(line string) string {
 	return line[start:]
 }
 
-// names returns what a line may use, and the commands if the word begins it.
+// names returns the names that a line may use, and the commands if the word begins the line.
 func (s *shell) names(beginsLine bool) []string {
 	candidates := append([]string{"context", "SHOW_VARS()", "FINAL(", "FINAL_VAR("}, pythonWords...)
 	for _, f := range protocol.Functions() {
@@ -74,18 +74,18 @@ func (s *shell) names(beginsLine bool) []string {
 	return candidates
 }
 
-// pythonWords are the words of Python that completion offers.
+// pythonWords are the Python keywords and builtins that completion offers.
 var pythonWords = []string{
 	"import ", "from ", "for ", "while ", "def ", "class ", "return ", "lambda ", "print(",
 	"len(", "range(", "enumerate(", "sorted(", "isinstance(", "True", "False", "None", "await ",
 	"async ", "with ", "except ", "finally:", "continue", "break", "assert ", "yield ",
 }
 
-// lookUpTime bounds a look into the session, which the user waits for.
+// lookUpTime bounds a lookup in the session, for which the user waits.
 const lookUpTime = 2 * time.Second
 
-// lookUp returns the lines that a snippet prints in a copy of the session. The user asked for
-// a completion, so a failure is none.
+// lookUp returns the lines that a snippet prints in a copy of the session. A failure only means
+// that there are no completions.
 func (s *shell) lookUp(ctx context.Context, source string) []string {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
@@ -102,8 +102,8 @@ func (s *shell) lookUp(ctx context.Context, source string) []string {
 	return strings.Fields(result.Stdout)
 }
 
-// attributes prints the names of an object, with a sign behind those that can be called.
-// A static look runs no property.
+// attributes prints the names of an object's attributes, with a mark after callable ones. The
+// lookup is static, so it runs no property.
 const attributes = `
 import builtins as _b, importlib as _i, inspect as _s
 _o = %s

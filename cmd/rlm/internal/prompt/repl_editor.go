@@ -15,23 +15,22 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 )
 
-// errAborted says that Ctrl-C was pressed.
+// errAborted reports that Ctrl-C was pressed.
 var errAborted = errors.New("interrupted")
 
 // editor reads lines.
 type editor interface {
-	// Line returns a line without its end, io.EOF at the end of the input, or
-	// errAborted. A terminal shows the indent as if it was typed. A block that the user has
-	// recalled has several lines.
+	// Line returns a line without its end, io.EOF at the end of the input, or errAborted. A
+	// terminal shows the indent as if it had been typed. A recalled block has several lines.
 	Line(prompt, indent string) (string, error)
-	// Remember adds a block of lines to the history as one entry.
+	// Remember adds a block of lines to the history as a single entry.
 	Remember(block string)
 	Close() error
 }
 
 // newEditor returns a line editor if stdin and stdout are a terminal, and a plain reader
-// otherwise. complete gets a line up to the cursor, and returns its beginning and what may
-// follow that.
+// otherwise. complete receives a line up to the cursor, and returns its beginning and the possible
+// continuations.
 func newEditor(e *cli.Env, history string, complete func(string) (string, []string)) editor {
 	if !e.Terminal || !cli.IsTerminal(e.Stdout) {
 		return &pipeEditor{bufio.NewReaderSize(e.Stdin, 64<<10)}
@@ -65,8 +64,8 @@ func newEditor(e *cli.Env, history string, complete func(string) (string, []stri
 	return t
 }
 
-// historyFile returns the file of the history, by default one of a name in the cache directory.
-// It is empty for none.
+// historyFile returns the history file, by default the named file in the cache directory. It is
+// empty for no history.
 func historyFile(flag, name string) string {
 	if flag == "none" {
 		return ""
@@ -110,7 +109,7 @@ func (p *pipeEditor) Remember(string) {}
 
 func (p *pipeEditor) Close() error { return nil }
 
-// FastestTyped is less than a person takes for a line. Pasted lines come faster.
+// FastestTyped is less time than a person needs to type a line. Pasted lines arrive faster.
 const FastestTyped = 50 * time.Millisecond
 
 // lineEditor is a terminal with history and completion.
@@ -122,16 +121,16 @@ type lineEditor struct {
 }
 
 func (t *lineEditor) Line(prompt, indent string) (string, error) {
-	// If the terminal is too narrow for editing, or has no known size, Ctrl-C arrives as a
-	// signal. The system has dropped the line by then.
+	// If the terminal is too narrow for editing, or of unknown size, Ctrl-C arrives as a signal.
+	// The system has discarded the line by then.
 	defer t.interrupts.Take(func() { _, _ = fmt.Fprint(t.out, "\n"+prompt) })()
 	began := time.Now()
 	line, err := t.state.PromptWithSuggestion(prompt, indent, len(indent))
 	if time.Since(began) < FastestTyped {
-		line = strings.TrimPrefix(line, indent) // a pasted line has its own
+		line = strings.TrimPrefix(line, indent) // a pasted line has its own indent
 	}
 	if errors.Is(err, io.EOF) {
-		_, _ = fmt.Fprintln(t.out) // the next output begins a line
+		_, _ = fmt.Fprintln(t.out) // the next output begins on a new line
 	}
 	if errors.Is(err, liner.ErrPromptAborted) {
 		return "", errAborted
@@ -139,7 +138,7 @@ func (t *lineEditor) Line(prompt, indent string) (string, error) {
 	return strings.ReplaceAll(line, lineEnd, "\n"), err
 }
 
-// lineEnd shows the end of a line in a block that is edited as one line.
+// lineEnd stands for a line end in a block that is edited as one line.
 const lineEnd = "\u2424"
 
 func (t *lineEditor) Remember(block string) {
@@ -148,7 +147,7 @@ func (t *lineEditor) Remember(block string) {
 	}
 }
 
-// Close writes the history, readable by its owner only, and restores the terminal.
+// Close writes the history, readable only by its owner, and restores the terminal.
 func (t *lineEditor) Close() error {
 	var errs []error
 	if t.history != "" {

@@ -59,7 +59,7 @@ func NewConnect(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// withServers returns options with the servers whose files contexts may be.
+// withServers returns options with the servers from which contexts may load files.
 func withServers(o inputs.Options, servers []string) inputs.Options {
 	o.Servers = servers
 	return o

@@ -1,2 +1,3 @@
-// Package services has the commands that serve other programs: serve and its keys, mcp and connect.
+// Package services contains the commands that serve other programs: serve and its keys, mcp and
+// connect.
 package services

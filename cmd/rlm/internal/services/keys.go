@@ -30,7 +30,7 @@ func NewKeys(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// useFolder calls use with the data folder. Its errors are those of usage.
+// useFolder calls use with the data folder. Its errors are usage errors.
 func useFolder(d *wiring.DataFlag, use func(server.Folder) error) error {
 	dir, err := d.Find()
 	if err == nil {
@@ -42,7 +42,7 @@ func useFolder(d *wiring.DataFlag, use func(server.Folder) error) error {
 	return nil
 }
 
-// oneKey takes the name of a key.
+// oneKey requires the name of a key as the only argument.
 func oneKey(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give the name of one key")

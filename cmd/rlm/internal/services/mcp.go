@@ -77,7 +77,7 @@ func NewMCP(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// mcpGrace is the time from a signal to the end of rlm mcp at most.
+// mcpGrace is the maximum time from a signal to the end of rlm mcp.
 const mcpGrace = 10 * time.Second
 
 // serve serves until the host ends the connection, or the context ends.
@@ -131,8 +131,8 @@ type nopWriteCloser struct{ io.Writer }
 // Close implements [io.Closer].
 func (nopWriteCloser) Close() error { return nil }
 
-// askModels completes the configuration of sessions with the tools and, if the settings name
-// one, with the model.
+// askModels completes the configuration of sessions with the tools and, if the settings name a
+// model, with that model.
 func (f *mcpFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionConfig) (closeModels func(), err error) {
 	task := rlm.Task{}
 	closeModels = func() {}
@@ -160,7 +160,7 @@ func (f *mcpFlags) askModels(e *cli.Env, tools *wiring.Tools, cfg *rlm.SessionCo
 	return closeModels, nil
 }
 
-// newServer makes the server, whose sessions have the tools.
+// newServer makes the server; its sessions have the tools.
 func (f *mcpFlags) newServer(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, tools *wiring.Tools, cfg rlm.SessionConfig,
 ) (*mcp.Server, error) {
@@ -220,7 +220,7 @@ func (f *mcpFlags) newServer(
 	return mcp.New(options)
 }
 
-// newGateway returns what hosts see of the MCP servers.
+// newGateway returns the hosts' view of the MCP servers.
 func (f *mcpFlags) newGateway(ctx context.Context, e *cli.Env, tools *wiring.Tools) (*mcptools.Gateway, error) {
 	var allow func(context.Context, tiers.Call) error
 	if tools.Approve != nil {
@@ -255,7 +255,7 @@ func resolveRoots(given []string) (roots []string, err error) {
 }
 
 // findBelow returns a path without links, which must be below one of the roots. A relative path is
-// below the first root that has it.
+// resolved against the first root that contains it.
 func findBelow(roots []string, path string) (string, error) {
 	for _, root := range roots {
 		whole := path

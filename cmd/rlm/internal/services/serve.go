@@ -126,7 +126,7 @@ func NewServe(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// serveGrace is the time that a server has after --drain to save sessions and to close sandboxes.
+// serveGrace is the time after --drain in which a server saves sessions and closes sandboxes.
 const serveGrace = 30 * time.Second
 
 // run serves until the command is interrupted.
@@ -145,7 +145,7 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	data := server.Folder(dir)
 	claim, err := data.Claim(ctx, "rlm serve", f.listen)
 	var inUse *server.InUseError
-	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a server that runs
+	isBeside := errors.As(err, &inUse) && f.check // a check of the settings, beside a running server
 	if err != nil && !isBeside {
 		return cli.Usage(err)
 	}
@@ -197,8 +197,8 @@ func (f *serveFlags) run(cmd *cobra.Command, e *cli.Env) (err error) {
 	return f.serve(ctx, s, secure, certs, note)
 }
 
-// openCertificates returns the certificates of the flags' authority, and a configuration with them.
-// Without an authority it returns the given configuration.
+// openCertificates returns the certificates of the flags' authority, and a configuration that uses
+// them. Without an authority it returns the given configuration.
 func (f *serveFlags) openCertificates(
 	dir string, given *tls.Config, log *slog.Logger,
 ) (*acme.Certificates, *tls.Config, error) {
@@ -216,7 +216,7 @@ func (f *serveFlags) openCertificates(
 	return certs, secure, nil
 }
 
-// letGo lets others use the data folder. A check beside a running server has claimed nothing.
+// letGo releases the data folder. A check beside a running server has claimed nothing.
 func letGo(claim io.Closer) error {
 	if claim == nil {
 		return nil
@@ -224,7 +224,7 @@ func letGo(claim io.Closer) error {
 	return claim.Close()
 }
 
-// openEngine returns an engine whose tier wasm runs in workers, unless the flags forbid it.
+// openEngine returns an engine with tier wasm in workers, unless the flags forbid it.
 func (f *serveFlags) openEngine(
 	ctx context.Context, e *cli.Env, note func(string, ...any),
 ) (*rlm.Engine, error) {
@@ -261,7 +261,7 @@ func (f *serveFlags) useWorkers(ctx context.Context, e *cli.Env, wasm tiers.Tier
 	return inWorkers, nil
 }
 
-// noteMemory says which sessions get less memory than the settings allow.
+// noteMemory reports which sessions get less memory than the settings allow.
 func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) {
 	for _, tier := range engine.Tiers() {
 		inWorkers, is := tier.(interface{ MostMemory() int64 })
@@ -279,8 +279,8 @@ func noteMemory(engine *rlm.Engine, known *profiles, note func(string, ...any)) 
 	}
 }
 
-// checkAddress refuses settings that would let strangers in. It reports whether only this
-// machine reaches the address.
+// checkAddress refuses settings that would let strangers in. It reports whether only this machine
+// can reach the address.
 func (f *serveFlags) checkAddress() (isLocal bool, secure *tls.Config, err error) {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // defaultProfile is the profile of requests that name none.
 const defaultProfile = "default"
 
-// profileGroups are the groups whose settings a profile may have, and profileKeys further ones.
-// Others belong to the whole server.
+// profileGroups are the groups of settings that a profile may contain; profileKeys are additional
+// settings. All others belong to the whole server.
 var (
 	profileGroups = []config.Group{config.Limits, config.Models, config.Run}
 	profileKeys   = []string{"tier", "min_isolation", "allow_local", "allow_host"}
@@ -34,14 +34,15 @@ type profiles struct {
 	models []io.Closer
 }
 
-// close closes the models, which were only asked.
+// close closes the models; errors do not matter, since they were only asked.
 func (p *profiles) close() {
 	for _, m := range p.models {
 		_ = m.Close()
 	}
 }
 
-// openProfiles makes the profile of the settings, if they have a model, and those of the flags.
+// openProfiles opens the profile of the settings, if they have a model, and the profiles of the
+// flags.
 func (f *serveFlags) openProfiles(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools) (*profiles, error) {
 	given := f.profiles
 	if wiring.HasModel(e) || len(given) == 0 {
@@ -65,7 +66,7 @@ func (f *serveFlags) openProfiles(e *cli.Env, flags *pflag.FlagSet, tools *wirin
 	return p, nil
 }
 
-// add opens a profile. Without a file, it is that of the settings.
+// add opens a profile. Without a file, it is the profile of the settings.
 func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, name, file string) (err error) {
 	own := *e
 	if file != "" {
@@ -84,7 +85,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	made.Observe = func(ctx context.Context, next func(ledger.Event)) (func(ledger.Event), func(), error) {
 		return wiring.Observe(ctx, &own, "run", "", next)
 	}
-	_, done, err := made.Observe(context.Background(), nil) // settings that are wrong fail at once
+	_, done, err := made.Observe(context.Background(), nil) // invalid settings fail at once
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 		return err
 	}
 
-	made.Task.Config.Trace = "" // the server keeps journals
+	made.Task.Config.Trace = "" // the server keeps run logs
 	if err := wiring.RequireModel(&made.Task); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (p *profiles) add(e *cli.Env, flags *pflag.FlagSet, tools *wiring.Tools, na
 	return tools.AddTo(&p.list[len(p.list)-1].Task)
 }
 
-// loadProfile returns the settings with those of a profile's file over them.
+// loadProfile returns the settings, overridden by a profile's file.
 func loadProfile(e *cli.Env, file string, flags *pflag.FlagSet) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Sources{
 		File: e.Settings.File, Environ: os.Environ(), Flags: flags, Over: file,

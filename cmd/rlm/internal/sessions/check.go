@@ -12,7 +12,7 @@ import (
 )
 
 // CheckFiles reads all sessions of earlier versions, which are files beside the store. With a
-// quarantine, it takes those out that are damaged.
+// quarantine, it moves damaged ones there.
 func CheckFiles(q *damage.Quarantine) (*damage.Report, error) {
 	report := &damage.Report{}
 	k, err := newKeeper(nil)
@@ -47,14 +47,14 @@ func CheckFiles(q *damage.Quarantine) (*damage.Report, error) {
 	return report, nil
 }
 
-// checkFile returns why a session cannot be continued, nil if it can.
+// checkFile returns the reason why a session cannot be continued, nil if it can.
 func (k *Keeper) checkFile(name string) error {
 	file, err := k.openFile(name)
 	if err != nil {
 		return err
 	}
 	if file == nil {
-		return nil // it was deleted just now
+		return nil // it was just deleted
 	}
 	defer file.Close()
 	_, state, err := readFile(file)

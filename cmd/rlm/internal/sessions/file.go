@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/snapshot"
 )
 
-// A conversation outside a store is a file, and so is one of an earlier version of this program:
+// A conversation outside a store is a file, as in earlier versions of this program:
 //
 //	magic, the length of the header (4 bytes, big-endian), the header as JSON, the SHA-256 of
 //	the header, a snapshot of the variables, which has a checksum of its own. It is compressed
@@ -21,7 +21,7 @@ import (
 const (
 	magic     = "rlm-session\n"
 	maxHeader = 256 << 20 // bytes
-	// maxFile bounds a whole file, in bytes.
+	// maxFile is the maximum size of a whole file, in bytes.
 	maxFile = maxHeader + MaxState + 1<<20
 )
 
@@ -47,7 +47,7 @@ func readFile(r io.Reader) (c Conversation, state []byte, err error) {
 	return c, state, err
 }
 
-// maxWindow bounds the memory with which a snapshot is expanded, in bytes.
+// maxWindow bounds the memory used to decompress a snapshot, in bytes.
 const maxWindow = 64 << 20
 
 // readHeader reads the part before the snapshot. It allocates no more than it has read.
@@ -76,8 +76,8 @@ func readHeader(r io.Reader) (c Conversation, err error) {
 	return c, err
 }
 
-// portable returns a snapshot without the memory of its session. No session can be restored from a
-// damaged one.
+// portable returns a snapshot without the memory of its session. A damaged snapshot is an error,
+// since no session can be restored from it.
 func portable(state []byte) ([]byte, error) {
 	state, err := snapshot.Portable(state)
 	if err != nil {
@@ -111,7 +111,7 @@ func writeFile(w io.Writer, c Conversation, state []byte) error {
 	return errors.Join(err, compress.Close())
 }
 
-// boundedReader reads at most so many bytes.
+// boundedReader reads up to a maximum number of bytes.
 type boundedReader struct {
 	r    io.Reader
 	left int
@@ -126,7 +126,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// boundedWriter writes at most so many bytes.
+// boundedWriter writes up to a maximum number of bytes.
 type boundedWriter struct {
 	w    io.Writer
 	left int

@@ -18,7 +18,7 @@ func encodeFile(tb testing.TB, header string) []byte {
 	return append(append(out, header...), sum[:]...)
 }
 
-// keepBlobs returns the function that returns the contents of entries.
+// keepBlobs returns a function that returns the contents of entries.
 func keepBlobs(entries []store.Entry) func(string) ([]byte, error) {
 	return func(digest string) ([]byte, error) {
 		for _, e := range entries {
@@ -30,8 +30,8 @@ func keepBlobs(entries []store.Entry) func(string) ([]byte, error) {
 	}
 }
 
-// FuzzHeader reads any header, of a file and of a store. What can be read can be kept, and read
-// again.
+// FuzzHeader reads any header, from a file and from a store. If it can be read, it can be stored
+// and read again.
 func FuzzHeader(f *testing.F) {
 	for _, header := range []string{
 		`{"version":1,"contexts":[{"path":"/a"},{"name":"n","text":"aGk="},{"json":[1]}],` +

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store/sqlitestore"
 )
 
-// Keeper keeps conversations in a store. It also has those of earlier versions, which are files
+// Keeper keeps conversations in a store. It also reads those of earlier versions, which are files
 // beside it. The first Save of such a session moves it into the store.
 type Keeper struct {
 	store *sqlitestore.Store // nil if there is none yet
@@ -28,8 +28,7 @@ func Use(dir string) (*Keeper, error) {
 	return newKeeper(s)
 }
 
-// Look opens a keeper that is only read. Its folder may be missing, or one that cannot be
-// written.
+// Look opens a read-only keeper. Its folder may be missing or read-only.
 func Look(dir string) (*Keeper, error) {
 	s, err := sqlitestore.OpenReadOnly(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +58,7 @@ func (k *Keeper) Close() error {
 	return k.store.Close()
 }
 
-// Open opens the conversation of a name in a store's folder. If there is none, it is empty.
+// Open opens the conversation of a name in a store's folder. If it does not exist, it is empty.
 func Open(ctx context.Context, dir, name string) (*Kept, error) {
 	keeper, err := Use(dir)
 	if err != nil {
@@ -80,10 +79,10 @@ func Open(ctx context.Context, dir, name string) (*Kept, error) {
 	return kept, nil
 }
 
-// id names the log of a session.
+// id returns the identity of a session's log.
 func (k *Keeper) id(name string) store.ID { return store.ID{Kind: store.Session, Name: name} }
 
-// claim takes the lease of a name, and makes its log if there is none.
+// claim takes the lease of a name, and creates its log if there is none.
 func (k *Keeper) claim(ctx context.Context, name string) (store.Lease, error) {
 	id := k.id(name)
 	if err := k.store.Create(ctx, store.Log{ID: id}); err != nil && !errors.Is(err, store.ErrExists) {
@@ -92,7 +91,7 @@ func (k *Keeper) claim(ctx context.Context, name string) (store.Lease, error) {
 	return k.store.Acquire(ctx, id)
 }
 
-// entries returns what the store has of a session, nothing if it is not there.
+// entries returns the store's entries of a session, none if it does not exist.
 func (k *Keeper) entries(ctx context.Context, name string, kinds ...string) ([]store.Entry, error) {
 	if k.store == nil {
 		return nil, nil
@@ -104,12 +103,12 @@ func (k *Keeper) entries(ctx context.Context, name string, kinds ...string) ([]s
 	return entries, err
 }
 
-// read returns the conversation of entries, and its snapshot.
+// read decodes a conversation and its snapshot from entries.
 func (k *Keeper) read(ctx context.Context, entries []store.Entry) (Conversation, []byte, error) {
 	return decode(entries, func(digest string) ([]byte, error) { return k.store.Blob(ctx, digest) })
 }
 
-// openFile opens the file of a session, nil if there is none.
+// openFile opens the file of a session, or returns nil if there is none.
 func (k *Keeper) openFile(name string) (*os.File, error) {
 	if err := k.id(name).Check(); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func (k *Keeper) openFile(name string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// removeFile deletes the file of a session, if there is one.
+// removeFile deletes the file of a session, if it exists.
 func (k *Keeper) removeFile(name string) error {
 	err := os.Remove(filepath.Join(k.files, name))
 	if errors.Is(err, fs.ErrNotExist) {

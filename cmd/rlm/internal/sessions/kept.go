@@ -22,7 +22,7 @@ const (
 	kindVariables    = "variables"
 )
 
-// mostInline bounds the contexts that lie in the conversation itself, in bytes.
+// mostInline bounds contexts that are part of the conversation itself, in bytes.
 const mostInline = 16 << 10
 
 // Kept is a conversation that this process continues. No other process can continue it before
@@ -32,7 +32,7 @@ type Kept struct {
 
 	keeper   *Keeper
 	lease    store.Lease
-	entries  []store.Entry // as they are in the store, without their contents
+	entries  []store.Entry // as in the store, without their contents
 	isEmpty  bool          // the store is known to have none
 	isNew    bool
 	snapshot []byte // nil once it is read
@@ -59,18 +59,18 @@ func (k *Kept) load(ctx context.Context) (err error) {
 	return err
 }
 
-// IsNew reports whether there was no conversation of this name.
+// IsNew reports whether no conversation of this name existed.
 func (k *Kept) IsNew() bool { return k.isNew }
 
-// Snapshot returns the snapshot of the variables. It can be read once.
+// Snapshot returns the snapshot of the variables. It can be read only once.
 func (k *Kept) Snapshot() io.Reader {
 	snapshot := bytes.NewReader(k.snapshot)
 	k.snapshot = nil
 	return snapshot
 }
 
-// Save keeps the conversation and what snapshot writes in the place of what is kept. If nothing
-// has changed, nothing is written.
+// Save replaces the stored conversation and its snapshot, which snapshot writes. If nothing
+// changed, it writes nothing.
 func (k *Kept) Save(ctx context.Context, c Conversation, snapshot func(io.Writer) error) error {
 	name := k.lease.ID.Name
 	var state bytes.Buffer
@@ -88,7 +88,7 @@ func (k *Kept) Save(ctx context.Context, c Conversation, snapshot func(io.Writer
 	return nil
 }
 
-// replace writes a conversation to the store, unless it is there.
+// replace writes a conversation to the store, unless the store already has it.
 func (k *Kept) replace(ctx context.Context, c Conversation, state []byte) error {
 	entries, err := encode(c, state)
 	if err != nil {
@@ -114,12 +114,13 @@ func (k *Kept) replace(ctx context.Context, c Conversation, state []byte) error 
 	return nil
 }
 
-// has reports whether an entry in the store has a content.
+// has reports whether an entry in the store refers to a content.
 func (k *Kept) has(digest string) bool {
 	return slices.ContainsFunc(k.entries, func(e store.Entry) bool { return e.Digest == digest })
 }
 
-// Close lets other processes continue the conversation. A new one that was not saved is gone.
+// Close lets other processes continue the conversation. A new conversation that was not saved is
+// lost.
 func (k *Kept) Close() error {
 	var err error
 	if k.isEmpty {
@@ -128,7 +129,7 @@ func (k *Kept) Close() error {
 	return errors.Join(err, k.keeper.store.Release(k.lease), k.keeper.Close())
 }
 
-// isSame reports whether two lists of entries say the same.
+// isSame reports whether two lists of entries are equal.
 func isSame(a, b []store.Entry) bool {
 	return slices.EqualFunc(a, b, func(x, y store.Entry) bool {
 		return x.Kind == y.Kind && x.Key == y.Key && x.Digest == y.Digest && bytes.Equal(x.Data, y.Data)
@@ -162,7 +163,7 @@ func encode(c Conversation, state []byte) (entries []store.Entry, err error) {
 	return append(entries, store.Entry{Kind: kindConversation, Data: text}), err
 }
 
-// setApart takes a large text or JSON out of the context and returns it, nil if there is none.
+// setApart removes a large text or JSON from the context and returns it, nil if there is none.
 func (c *Context) setApart() (content []byte) {
 	switch {
 	case len(c.Text) > mostInline:
@@ -179,7 +180,7 @@ func newContent(kind, key string, content []byte) store.Entry {
 	return store.Entry{Kind: kind, Key: key, Blob: content, Digest: hex.EncodeToString(sum[:])}
 }
 
-// decode reads a conversation from its entries, of which blob returns the contents.
+// decode reads a conversation from its entries; blob returns their contents.
 func decode(
 	entries []store.Entry, blob func(digest string) ([]byte, error),
 ) (c Conversation, state []byte, err error) {
@@ -214,7 +215,7 @@ func decode(
 	return c, state, err
 }
 
-// decodeHead reads a conversation from its entries, without the contexts that lie apart.
+// decodeHead reads a conversation from its entries, without separately stored contexts.
 func decodeHead(entries []store.Entry) (c Conversation, err error) {
 	at := slices.IndexFunc(entries, func(e store.Entry) bool { return e.Kind == kindConversation })
 	if at < 0 {
@@ -223,7 +224,7 @@ func decodeHead(entries []store.Entry) (c Conversation, err error) {
 	return decodeConversation(entries[at].Data, storedVersion, storedVersion)
 }
 
-// takeBack undoes setApart.
+// takeBack reverses setApart.
 func (c *Context) takeBack(content []byte) {
 	switch {
 	case c.Apart == "text":

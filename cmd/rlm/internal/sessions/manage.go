@@ -13,19 +13,19 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/store"
 )
 
-// Info describes a session that is kept.
+// Info describes a stored session.
 type Info struct {
 	Name    string    `json:"name"`
 	Changed time.Time `json:"changed"`
-	// Bytes is the size of all that is kept; of the file of an earlier version, that on the disk.
+	// Bytes is the size of all stored data; for a file of an earlier version, its size on disk.
 	Bytes     int64    `json:"bytes"`
 	Contexts  []string `json:"contexts"`
 	Questions int      `json:"questions"`
-	// Damage says why the session cannot be continued, empty if nothing is known.
+	// Damage explains why the session cannot be continued, empty if nothing is known.
 	Damage string `json:"damage,omitempty"`
 }
 
-// describe adds what a conversation says of itself, or why it cannot be read.
+// describe adds a conversation's details, or the reason why it cannot be read.
 func (i *Info) describe(c *Conversation, err error) {
 	if err != nil {
 		i.Damage = err.Error()
@@ -37,7 +37,7 @@ func (i *Info) describe(c *Conversation, err error) {
 	i.Questions, i.Bytes = len(c.Histories), i.Bytes+c.Bytes
 }
 
-// List describes the sessions that are kept, sorted by name.
+// List describes the stored sessions, sorted by name.
 func (k *Keeper) List(ctx context.Context) ([]Info, error) {
 	list, err := k.listStored(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (k *Keeper) describeFile(entry os.DirEntry) Info {
 	return info
 }
 
-// Exists reports whether a session is kept.
+// Exists reports whether a session is stored.
 func (k *Keeper) Exists(ctx context.Context, name string) (bool, error) {
 	entries, err := k.entries(ctx, name, kindConversation)
 	switch {
@@ -121,14 +121,14 @@ func (k *Keeper) Exists(ctx context.Context, name string) (bool, error) {
 	return true, file.Close()
 }
 
-// load returns a session as it is kept, also while another process continues it.
+// load returns the stored state of a session, even while another process continues it.
 func (k *Keeper) load(ctx context.Context, name string) (c Conversation, state []byte, err error) {
 	entries, err := k.entries(ctx, name)
 	for err == nil && len(entries) > 0 {
 		if c, state, err = k.read(ctx, entries); err == nil {
 			return c, state, nil
 		}
-		// Another process may have replaced the entries, and with them the contents.
+		// Another process may have replaced the entries, and their contents with them.
 		now, failed := k.entries(ctx, name)
 		if failed != nil || isSame(now, entries) {
 			return c, nil, err
@@ -160,7 +160,7 @@ func (k *Keeper) Fork(ctx context.Context, name, as string) error {
 }
 
 func (k *Keeper) fork(ctx context.Context, name, as string) error {
-	c, state, err := k.load(ctx, name) // not a damaged one
+	c, state, err := k.load(ctx, name) // refuses a damaged session
 	if err != nil {
 		return err
 	}
@@ -182,9 +182,9 @@ func (k *Keeper) Export(ctx context.Context, name string, w io.Writer) error {
 	return nil
 }
 
-// Import keeps what Export has written under a new name. The file may come from someone else, who
-// must not choose which files of this machine snippets read: without allowPaths, a session
-// whose contexts are files is refused.
+// Import stores a session that Export wrote, under a new name. The file may come from someone
+// else, who must not choose which files of this machine snippets read: without allowPaths, a
+// session with files as contexts is refused.
 func (k *Keeper) Import(ctx context.Context, r io.Reader, name string, allowPaths bool) error {
 	if err := k.id(name).Check(); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (k *Keeper) Import(ctx context.Context, r io.Reader, name string, allowPath
 	return nil
 }
 
-// checkPaths refuses a conversation whose contexts are files.
+// checkPaths refuses a conversation with files as contexts.
 func (c *Conversation) checkPaths() error {
 	for i := range c.Contexts {
 		if c.Contexts[i].Path != "" || len(c.Contexts[i].Paths) > 0 {
@@ -216,7 +216,7 @@ func (c *Conversation) checkPaths() error {
 	return nil
 }
 
-// add keeps a conversation under a new name.
+// add stores a conversation under a new name.
 func (k *Keeper) add(ctx context.Context, name string, c Conversation, state []byte) error {
 	entries, err := encode(c, state)
 	if err != nil {
@@ -241,7 +241,7 @@ func (k *Keeper) add(ctx context.Context, name string, c Conversation, state []b
 	return errors.Join(err, k.store.Release(lease))
 }
 
-// Remove deletes a session, and the contents that only it had.
+// Remove deletes a session, and the contents that no other session uses.
 func (k *Keeper) Remove(ctx context.Context, name string) error {
 	exists, err := k.Exists(ctx, name)
 	if err != nil {

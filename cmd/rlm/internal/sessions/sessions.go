@@ -1,9 +1,9 @@
 // Package sessions keeps conversations in a store, one for each name.
 //
-// A [Keeper] has those of a store. Each is a log whose entries are the conversation as JSON,
-// a copy of each large context, and a snapshot of the variables. Copies and snapshots are
-// contents of the store, so what did not change is not written again. A conversation that
-// leaves the store is a file: see file.go.
+// A [Keeper] holds the conversations of a store. Each is a log with these entries: the
+// conversation as JSON, a copy of each large context, and a snapshot of the variables. Copies and
+// snapshots are contents of the store, so unchanged ones are not written again. A conversation
+// that leaves the store is a file: see file.go.
 package sessions
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Limits of what is kept.
+// Limits on stored data.
 const (
 	MaxText      = 64 << 20  // bytes of a context that has no file
 	MaxState     = 256 << 20 // bytes of a snapshot before compression
 	maxContexts  = 1_000
 	maxQuestions = 10_000
-	maxHistory   = 16 << 20 // bytes of whole histories; of older ones, question and answer stay
+	maxHistory   = 16 << 20 // bytes of whole histories; older ones keep question and answer
 	maxMessage   = 50_000   // characters
 )
 
-// Context is a context of a conversation: the path of a file or a directory, or several, or a
+// Context is a context of a conversation: the path of a file or a directory, several paths, or a
 // copy.
 type Context struct {
 	Path     string          `json:"path,omitempty"`  // absolute
@@ -43,7 +43,7 @@ type Context struct {
 	JSON     json.RawMessage `json:"json,omitzero"`
 	Reading  Reading         `json:"reading,omitzero"`
 
-	// Apart says that the text or the JSON is a content of the store: "text" or "json".
+	// Apart reports that the text or the JSON is a content of the store: "text" or "json".
 	Apart string `json:"apart,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (c *Context) Equals(other *Context) bool {
 		bytes.Equal(c.Text, other.Text) && bytes.Equal(c.JSON, other.JSON)
 }
 
-// Reading says how the files of a context are read: see [inputs.Options].
+// Reading configures how the files of a context are read: see [inputs.Options].
 type Reading struct {
 	Include     []string `json:"include,omitempty"`
 	Exclude     []string `json:"exclude,omitempty"`
@@ -84,23 +84,23 @@ func (r *Reading) Options(cacheDir string, note func(string, ...any)) inputs.Opt
 	}
 }
 
-// Conversation is what is kept besides the variables.
+// Conversation is the stored data of a session, except the variables.
 type Conversation struct {
 	Version   int             `json:"version"`
 	Contexts  []Context       `json:"contexts"`
 	Histories [][]llm.Message `json:"histories"`
-	// Bytes is the size of the variables and of the contexts that are kept apart.
+	// Bytes is the size of the variables and of the separately stored contexts.
 	Bytes int64 `json:"bytes,omitzero"`
 }
 
-// The versions of a conversation: that of a file, and that of a store.
+// The versions of a conversation: in a file, and in a store.
 const (
 	oldVersion    = 1
 	fileVersion   = 2
 	storedVersion = 3
 )
 
-// decodeConversation decodes a conversation of some versions.
+// decodeConversation decodes a conversation whose version is between first and last.
 func decodeConversation(text []byte, first, last int) (c Conversation, err error) {
 	// Check the version first, because other versions have other fields.
 	var other struct {
@@ -120,7 +120,7 @@ func decodeConversation(text []byte, first, last int) (c Conversation, err error
 	return c, nil
 }
 
-// UserFolder returns the folder in which the user keeps what lasts of this program.
+// UserFolder returns the folder for this program's persistent user data.
 func UserFolder() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -133,7 +133,7 @@ func UserFolder() (string, error) {
 	return filepath.Join(dir, "rlm"), nil
 }
 
-// check refuses what is no context, and what is not complete.
+// check refuses an invalid or incomplete context.
 func (c *Context) check() error {
 	kinds := 0
 	for _, given := range []bool{c.Path != "", len(c.Paths) > 0, c.Text != nil, c.JSON != nil} {
@@ -153,7 +153,7 @@ func (c *Context) check() error {
 	return nil
 }
 
-// check refuses what no conversation has.
+// check refuses an invalid conversation.
 func (c *Conversation) check() error {
 	if len(c.Contexts) > maxContexts || len(c.Histories) > maxQuestions {
 		return fmt.Errorf("it has %d contexts and %d questions, more than %d and %d",
@@ -176,7 +176,7 @@ func (c *Conversation) check() error {
 	return nil
 }
 
-// shorten bounds the histories: the latest stay whole, of older ones the question and the
+// shorten bounds the histories: the latest stay whole; older ones keep only the question and the
 // answer.
 func shorten(histories [][]llm.Message) [][]llm.Message {
 	out := make([][]llm.Message, len(histories))

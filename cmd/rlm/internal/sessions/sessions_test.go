@@ -61,7 +61,7 @@ func with(t *testing.T, dir, name string, use func(*Kept)) {
 	}
 }
 
-// save keeps a conversation.
+// save stores a conversation.
 func save(t *testing.T, dir, name string, c Conversation, snapshot string) {
 	t.Helper()
 	with(t, dir, name, func(k *Kept) {
@@ -129,7 +129,8 @@ func TestAConversationIsKept(t *testing.T) {
 	expectSnapshot(t, dir, "my.talk-1", "another")
 }
 
-// TestASessionHasOneUser: the second one learns who the first is, before it does anything.
+// TestASessionHasOneUser checks that the second user learns who the first is before doing
+// anything.
 func TestASessionHasOneUser(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -160,7 +161,7 @@ func TestASessionHasOneUser(t *testing.T) {
 	})
 }
 
-// TestAnUnsavedNameCanBeTaken: a process was killed before it saved anything.
+// TestAnUnsavedNameCanBeTaken has a process that was killed before it saved anything.
 func TestAnUnsavedNameCanBeTaken(t *testing.T) {
 	k := useKeeper(t)
 	lease, err := k.claim(t.Context(), "a")
@@ -218,8 +219,8 @@ func keepOld(t *testing.T, k *Keeper, name string, data []byte) string {
 	return path
 }
 
-// TestFilesOfEarlierVersionsAreRead: the first version did not compress the snapshot. The first
-// Save moves a session into the store.
+// TestFilesOfEarlierVersionsAreRead reads files of earlier versions, the first of which did not
+// compress the snapshot. The first Save moves a session into the store.
 func TestFilesOfEarlierVersionsAreRead(t *testing.T) {
 	var second bytes.Buffer
 	if err := writeFile(&second, Conversation{}, []byte("the snapshot")); err != nil {
@@ -302,8 +303,8 @@ func emptySnapshot(t *testing.T) string {
 	return b.String()
 }
 
-// TestMemoryStaysInTheStore: the file for others has the variables only, and so has a session that
-// comes from others.
+// TestMemoryStaysInTheStore checks that an exported file contains only the variables, and so does
+// an imported session.
 func TestMemoryStaysInTheStore(t *testing.T) {
 	ctx, k := t.Context(), useKeeper(t)
 	header := &snapshot.Header{Namespaces: []snapshot.Namespace{{Language: "python", Format: "pickle"}}}
@@ -408,7 +409,7 @@ func TestSessionsAreListedCopiedAndDeleted(t *testing.T) {
 	}
 }
 
-// TestWithoutAStoreOnlyFilesAreThere, and none is made.
+// TestWithoutAStoreOnlyFilesAreThere checks that no store is created, either.
 func TestWithoutAStoreOnlyFilesAreThere(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
@@ -473,7 +474,7 @@ func TestADamagedSessionIsRefused(t *testing.T) {
 	}
 }
 
-// expectRefused opens a session that is damaged.
+// expectRefused opens a damaged session.
 func expectRefused(t *testing.T, dir, name, want string) {
 	t.Helper()
 	if k, err := Open(t.Context(), dir, name); err == nil || !strings.Contains(err.Error(), want) {

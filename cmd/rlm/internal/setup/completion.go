@@ -17,11 +17,11 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// CompleteValues makes shells complete the values of all flags below a command, and the arguments
-// that are names in the store.
+// CompleteValues makes shells complete the values of all flags below a command, and arguments that
+// are names in the store.
 func CompleteValues(e *cli.Env, cmd *cobra.Command) { (&completer{e}).completeValues(cmd) }
 
-// completer suggests what may follow on a command line.
+// completer suggests continuations of a command line.
 type completer struct{ e *cli.Env }
 
 func (c *completer) completeValues(cmd *cobra.Command) {
@@ -43,12 +43,13 @@ func (c *completer) completeValues(cmd *cobra.Command) {
 	}
 }
 
-// suggestValues returns how a flag's value is completed, nil if it names a file or takes none.
+// suggestValues returns the completion of a flag's value, nil if it names a file or the flag has
+// none.
 func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	if flag.Name == "session" {
 		return c.suggestSessions
 	}
-	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // of a run that goes on, or of a new one
+	if _, isKept := flag.Value.(*wiring.GivenName); isKept { // of a continued or a new run
 		return c.suggestRuns
 	}
 	if words := config.WordsOf(flag); words != nil {
@@ -70,7 +71,7 @@ func (c *completer) suggestValues(flag *pflag.Flag) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// The flags that take a file: by the name of their value in the help, and by their own.
+// The flags that name a file: by the name of their value in the help, and by their own name.
 var (
 	fileValues = []string{"file", "program", "SRC:DST"}
 	fileFlags  = []string{
@@ -79,7 +80,7 @@ var (
 	}
 )
 
-// suggestions has the flags with values of their own.
+// suggestions maps flags with special values to their completions.
 var suggestions = map[string]cobra.CompletionFunc{
 	"lang":             suggestWords("auto", "python", "go"),
 	"tier":             suggestWords("auto", "interp", "wasm", "docker", "local"),
@@ -112,7 +113,7 @@ func suggestFormats(
 	return suggestWords(reflect.TraceFormats()...)(cmd, args, begun)
 }
 
-// suggestModels suggests providers: their models are known to their servers.
+// suggestModels suggests providers: only their servers know the models.
 func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var words []string
 	for _, provider := range append(config.Providers(), "scripted") {
@@ -121,8 +122,8 @@ func suggestModels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// suggestImages suggests the images with packages that this program has built. Without a daemon
-// that answers at once, there are none.
+// suggestImages suggests the images with packages that this program built. It suggests none if the
+// daemon does not answer at once.
 func suggestImages(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 )
 
-// suggestArguments returns how the arguments of a command are completed that are names in the
-// store, nil if they are none.
+// suggestArguments returns the completion of a command's arguments if they are names in the store,
+// otherwise nil.
 func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 	var suggest cobra.CompletionFunc
 	switch path := cmd.CommandPath(); path {
@@ -36,14 +36,14 @@ func (c *completer) suggestArguments(cmd *cobra.Command) cobra.CompletionFunc {
 		}
 		names, directive := suggest(cmd, args, begun)
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
-		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // they take files, too
+		if cmd.CommandPath() == "rlm view" || cmd.CommandPath() == "rlm trace show" { // they accept files, too
 			directive = cobra.ShellCompDirectiveDefault
 		}
 		return names, directive
 	}
 }
 
-// suggestRuns suggests the runs that are kept, the latest change first, none if they cannot be
+// suggestRuns suggests the stored runs, most recently changed first, or none if they cannot be
 // read.
 func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
 	names []cobra.Completion, _ cobra.ShellCompDirective,
@@ -52,7 +52,7 @@ func (c *completer) suggestRuns(cmd *cobra.Command, _ []string, _ string) (
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// suggestWaiting suggests the calls that wait for a person.
+// suggestWaiting suggests the calls that wait for a decision.
 func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 	ids []cobra.Completion, _ cobra.ShellCompDirective,
 ) {
@@ -64,14 +64,14 @@ func (c *completer) suggestWaiting(cmd *cobra.Command, _ []string, _ string) (
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// takeStore takes --store of the command line that is completed. The settings are read without it.
+// takeStore applies --store of the completed command line. The settings are read without it.
 func (c *completer) takeStore(cmd *cobra.Command) {
 	if flag := cmd.Flag("store"); flag != nil && flag.Changed {
 		c.e.Settings.Store = flag.Value.String()
 	}
 }
 
-// readRuns passes the runs of the store to take. It makes no store.
+// readRuns passes the runs of the store to take. It creates no store.
 func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func(*rlm.StoredRun)) {
 	c.takeStore(cmd)
 	dir, err := wiring.NeedStore(c.e)
@@ -93,7 +93,7 @@ func (c *completer) readRuns(cmd *cobra.Command, filter rlm.RunFilter, take func
 	}
 }
 
-// suggestSessions suggests the sessions that are kept, none if they cannot be read.
+// suggestSessions suggests the stored sessions, or none if they cannot be read.
 func (c *completer) suggestSessions(
 	cmd *cobra.Command, _ []string, _ string,
 ) (names []cobra.Completion, _ cobra.ShellCompDirective) {

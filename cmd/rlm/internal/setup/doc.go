@@ -1,2 +1,3 @@
-// Package setup has the commands about rlm and this machine: config, tiers, doctor, images, man, completion and help.
+// Package setup contains the commands about rlm and this machine: config, tiers, doctor, images,
+// man, completion and help.
 package setup

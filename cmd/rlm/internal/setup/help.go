@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/config"
 )
 
-// commandGroups are the commands of the root, in the order of the help. Others come last.
+// commandGroups groups the commands of the root, in the order of the help. Others come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -28,8 +28,7 @@ var commandGroups = []struct {
 	{"Set up", []string{"doctor", "tiers", "images", "config", "store", "completion", "man"}},
 }
 
-// The titles of the groups of flags, in the order of the help. The first is for flags that
-// belong to none.
+// The titles of the groups of flags, in the order of the help. The first is for flags in no group.
 const (
 	ownFlags     = "Flags"
 	inputFlags   = "Inputs"
@@ -42,7 +41,7 @@ var flagTitles = []string{
 	titleOf[config.Run], titleOf[config.Graphs], titleOf[config.Reflect], titleOf[config.Triggers], programFlags,
 }
 
-// titleOf has the title of each group of settings.
+// titleOf maps each group of settings to its title.
 var titleOf = map[config.Group]string{
 	config.Routing:  "Tiers and isolation",
 	config.Limits:   "Limits of each snippet",
@@ -54,7 +53,7 @@ var titleOf = map[config.Group]string{
 	config.Program:  programFlags,
 }
 
-// flagTitle has the title of flags that are no settings.
+// flagTitle maps flags that are not settings to their titles.
 var flagTitle = map[string]string{
 	"context": inputFlags, "context-json": inputFlags, "include": inputFlags, "exclude": inputFlags,
 	"no-ignore": inputFlags, "encoding": inputFlags, "no-convert": inputFlags,
@@ -68,7 +67,7 @@ var flagTitle = map[string]string{
 	"config": programFlags, "help": programFlags, "version": programFlags,
 }
 
-// ShowUsage writes how to use a command, its flags in groups.
+// ShowUsage writes the usage of a command, with its flags in groups.
 func ShowUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:")
@@ -93,7 +92,7 @@ func ShowUsage(cmd *cobra.Command) error {
 	return err
 }
 
-// writeCommands writes the commands below a command, those of the root in groups.
+// writeCommands writes the subcommands of a command; those of the root are grouped.
 func writeCommands(b *strings.Builder, parent *cobra.Command) {
 	rest := map[string]*cobra.Command{}
 	for _, cmd := range parent.Commands() {
@@ -122,7 +121,7 @@ func writeCommands(b *strings.Builder, parent *cobra.Command) {
 	write(title, slices.Sorted(maps.Keys(rest)))
 }
 
-// writeFlags writes the flags of a command in lines of at most width columns, 0 for any.
+// writeFlags writes the flags of a command in lines of at most width columns; 0 means no limit.
 func writeFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 	groups := map[string]*pflag.FlagSet{}
 	add := func(flag *pflag.Flag) {
@@ -142,7 +141,7 @@ func writeFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// titleOfFlag returns the title of the group that has the flag.
+// titleOfFlag returns the title of the group that contains the flag.
 func titleOfFlag(flag *pflag.Flag) string {
 	if group, ok := config.GroupOf(flag); ok {
 		return titleOf[group]
@@ -153,7 +152,7 @@ func titleOfFlag(flag *pflag.Flag) string {
 	return ownFlags
 }
 
-// widthOf returns the columns of a terminal, and 0 for anything else.
+// widthOf returns the number of columns of a terminal, 0 for anything else.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -74,7 +74,7 @@ func newImagesBuild(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// buildImages builds the images of the named kinds, or all if none is named.
+// buildImages builds the images of the given kinds, or of all kinds if none is given.
 func buildImages(ctx context.Context, out io.Writer, kinds []string, options images.Options) error {
 	if err := checkPackages(&kinds, &options); err != nil {
 		return cli.Usage(err)
@@ -104,7 +104,7 @@ func buildImages(ctx context.Context, out io.Writer, kinds []string, options ima
 	return nil
 }
 
-// checkPackages checks the flags about further packages.
+// checkPackages checks the flags for additional packages.
 func checkPackages(kinds *[]string, options *images.Options) error {
 	switch {
 	case len(options.With) == 0 && (options.Name != "" || options.Lock != ""):
@@ -141,17 +141,17 @@ func showBuilt(out io.Writer, b images.Image) error {
 	return err
 }
 
-// listedImage is one image in the output of --json.
+// listedImage is an image in the output of --json.
 type listedImage struct {
 	Kind    string   `json:"kind"`
 	ID      string   `json:"id,omitempty"`
 	Names   []string `json:"names"`
 	Version string   `json:"version,omitempty"`
-	// Packages are further packages of an image python, each as NAME==VERSION.
+	// Packages are the additional packages of a python image, each as NAME==VERSION.
 	Packages []string `json:"packages,omitempty"`
 	Bytes    int64    `json:"bytes,omitempty"`
 	Created  string   `json:"created,omitempty"`
-	// Used says that this version of the program uses the image.
+	// Used reports whether this version of the program uses the image.
 	Used bool `json:"used"`
 }
 
@@ -180,7 +180,7 @@ func newImagesList(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// describeImage returns an image as --json shows it.
+// describeImage returns an image in the form that --json shows.
 func describeImage(image images.Image) listedImage {
 	listed := listedImage{
 		Kind: image.Kind, ID: image.ID, Names: image.Names, Version: image.Version, Packages: image.Packages,
@@ -213,10 +213,10 @@ func showImages(out io.Writer, list []listedImage) error {
 	return w.Flush()
 }
 
-// shownPackages is how many packages of an image the table names; --json has all.
+// shownPackages is the maximum number of packages per image in the table; --json lists all.
 const shownPackages = 4
 
-// notePackages names the further packages of an image.
+// notePackages names the additional packages of an image.
 func notePackages(packages []string) string {
 	if len(packages) <= shownPackages {
 		return strings.Join(packages, ", ")

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/cli"
 )
 
-// Manual is the command that shows all others.
+// Manual is the name of the command that documents all others.
 const Manual = "man"
 
 // NewMan makes a command that writes the manual pages.

@@ -87,7 +87,7 @@ func showTiers(out io.Writer, d *rlm.Diagnosis) error {
 	return w.Flush()
 }
 
-// showFolders shows which of the host's files a tier shows to snippets.
+// showFolders prints the host's files that a tier shows to snippets.
 func showFolders(out io.Writer, tier rlm.TierStatus) {
 	if len(tier.Shown) > 0 {
 		_, _ = fmt.Fprintln(out, "  shows:", strings.Join(tier.Shown, ", "))

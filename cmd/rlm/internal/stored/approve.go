@@ -43,7 +43,7 @@ when "rlm runs resume NAME" continues the run.`,
 	return cmd
 }
 
-// decide answers the calls with some IDs, and prints how their runs go on.
+// decide answers the calls with the given IDs, and prints how to continue their runs.
 func decide(ctx context.Context, e *cli.Env, ids []string, d rlm.Decision) error {
 	return wiring.WithRuns(e, func(engine *rlm.Engine) error {
 		var names []string

@@ -1,2 +1,2 @@
-// Package stored has the commands for what is kept: runs, sessions, trace, view and store.
+// Package stored contains the commands for stored data: runs, sessions, trace, view and store.
 package stored

@@ -26,7 +26,7 @@ const runsLong = `List, continue and branch named runs.
 early, "rlm runs resume NAME" continues from the last turn. It does not pay again for
 answers that had arrived.`
 
-// NewRuns makes the command rlm runs. newRoot makes the whole command again, with which a run was begun.
+// NewRuns makes the command rlm runs. newRoot recreates the whole command that started a run.
 func NewRuns(e *cli.Env, newRoot func(e *cli.Env, args []string) *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List, continue and branch named runs", Long: runsLong}
 	cmd.AddCommand(newRunsList(e), newRunsShow(e), newRunsResume(e, newRoot), newRunsRewind(e), newRunsFork(e),
@@ -34,7 +34,7 @@ func NewRuns(e *cli.Env, newRoot func(e *cli.Env, args []string) *cobra.Command)
 	return cmd
 }
 
-// oneName takes the name of a run, and for resume and fork further flags behind it.
+// oneName requires the name of a run; resume and fork accept additional flags after it.
 func oneName(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give the name of one run: rlm runs list shows them")
@@ -173,7 +173,7 @@ cost, and each turn. So the file contains the prompts and replies of the run.
 	return cmd
 }
 
-// readJournal passes the journal of a run to read, as lines of JSON.
+// readJournal passes the log of a run to read, as JSON lines.
 func readJournal(ctx context.Context, e *cli.Env, name string, read func(io.Reader) error) error {
 	return wiring.WithRuns(e, func(engine *rlm.Engine) error {
 		if _, err := engine.ShowRun(ctx, name); err != nil {
@@ -218,7 +218,7 @@ func newRunsRemove(e *cli.Env) *cobra.Command {
 	}
 }
 
-// showUSD formats a cost for a table. A plus means that calls without a known price are not in it.
+// showUSD formats a cost for a table. A plus means that it excludes calls without a known price.
 func showUSD(s ledger.Spending) string {
 	switch {
 	case s.Unpriced == 0:

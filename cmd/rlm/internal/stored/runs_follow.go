@@ -28,10 +28,10 @@ on the run. It stops when the run ends, waits for a decision, or loses its proce
 code that "rlm ask" has then: 0 for an answer, 8 for a decision, 130 for a run that is
 interrupted. With --json, each entry of the journal is a line, as "rlm runs export" writes it.`
 
-// followPause is the time between two looks at a run.
+// followPause is the interval at which a followed run is read.
 const followPause = 250 * time.Millisecond
 
-// followRun prints the steps of a run until it stops. Its error has the exit code of the run.
+// followRun prints the steps of a run until it stops. Its error has the run's exit code.
 func followRun(ctx context.Context, e *cli.Env, s store.Store, name string, asJSON bool) error {
 	reader := runlog.NewReader(s, name)
 	for isFirst := true; ; isFirst = false {
@@ -70,7 +70,7 @@ func followRun(ctx context.Context, e *cli.Env, s store.Store, name string, asJS
 	}
 }
 
-// followedEntry is a line of a journal.
+// followedEntry is a line of a run log.
 type followedEntry struct {
 	Turn int             `json:"turn"`
 	Kind string          `json:"kind"`
@@ -79,7 +79,7 @@ type followedEntry struct {
 	Cost store.Cost      `json:"cost"`
 }
 
-// printSteps prints a line for each entry that concerns people.
+// printSteps prints a line for each entry of interest to users.
 func printSteps(e *cli.Env, lines *bytes.Buffer) error {
 	var entries []followedEntry
 	ended := map[string]bool{}
@@ -89,7 +89,7 @@ func printSteps(e *cli.Env, lines *bytes.Buffer) error {
 			return err
 		}
 		if entry.Kind == "trace" {
-			continue // the same for the viewer
+			continue // for the viewer, a repetition
 		}
 		ended[entry.Key] = ended[entry.Key] || entry.Kind == "step" || entry.Kind == "lost"
 		entries = append(entries, entry)
@@ -106,7 +106,7 @@ func printSteps(e *cli.Env, lines *bytes.Buffer) error {
 	return out.Flush()
 }
 
-// describeEntry describes an entry in a line, empty for one that does not concern people.
+// describeEntry describes an entry in a line, or returns "" if users do not need it.
 func describeEntry(entry *followedEntry) string {
 	place := cli.Escape(strings.TrimPrefix(entry.Key, "/"))
 	step, err := viewer.ReadStep(entry.Data)
@@ -142,7 +142,7 @@ func costText(c *store.Cost) string {
 	return live.UsedText(ledger.Event{Spent: &spent})
 }
 
-// endFollowing tells how a run stopped.
+// endFollowing reports how a run stopped.
 func endFollowing(e *cli.Env, run *store.Log, asJSON bool) error {
 	if asJSON {
 		err := wiring.WithRuns(e, func(engine *rlm.Engine) error {
@@ -164,9 +164,9 @@ func endFollowing(e *cli.Env, run *store.Log, asJSON bool) error {
 	return loops.ExitForStatus(e, ledger.Status(run.Status), run.Reason, false)
 }
 
-// readQuestion returns why a call waits for a person.
+// readQuestion returns the reason why a call waits for a decision.
 func readQuestion(data json.RawMessage) string {
 	var asked struct{ Why string }
-	_ = json.Unmarshal(data, &asked) // of a later version, it stays empty
+	_ = json.Unmarshal(data, &asked) // stays empty for a later version
 	return asked.Why
 }

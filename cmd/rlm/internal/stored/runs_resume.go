@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/cmd/rlm/internal/wiring"
 )
 
-// readSpec returns how a run was begun.
+// readSpec returns how a run was started.
 func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec loops.RunSpec, err error) {
 	known, err := engine.ShowRun(ctx, name)
 	if err != nil {
@@ -35,7 +35,7 @@ func readSpec(ctx context.Context, engine *rlm.Engine, name string) (spec loops.
 	return spec, nil
 }
 
-// laterFlags lets flags of other loops pass. The command that continues the run reads them.
+// laterFlags lets flags of other loops pass. The command that continues the run parses them.
 var laterFlags = cobra.FParseErrWhitelist{UnknownFlags: true}
 
 func newRunsResume(e *cli.Env, newRoot func(e *cli.Env, args []string) *cobra.Command) *cobra.Command {
@@ -51,11 +51,11 @@ run out.`,
 			return resumeRun(cmd.Context(), e, args[0], newRoot)
 		},
 	}
-	unused.AddTo(cmd.Flags(), &cli.Env{}) // a new command reads them
+	unused.AddTo(cmd.Flags(), &cli.Env{}) // a new command parses them
 	return cmd
 }
 
-// resumeRun runs the command again with which a run was begun.
+// resumeRun runs the command that started a run again.
 func resumeRun(
 	ctx context.Context, e *cli.Env, name string, newRoot func(e *cli.Env, args []string) *cobra.Command,
 ) error {
@@ -84,7 +84,7 @@ func resumeRun(
 	return root.ExecuteContext(ctx)
 }
 
-// argsBehind returns the arguments of the command line behind the name of a run.
+// argsBehind returns the command-line arguments after the name of a run.
 func argsBehind(e *cli.Env, name string) ([]string, error) {
 	for i := 1; i < len(e.Args); i++ {
 		if e.Args[i] == name && (e.Args[i-1] == "resume" || e.Args[i-1] == "fork") {
@@ -141,7 +141,7 @@ the same. "rlm runs resume NEW" continues the new run.`,
 	return cmd
 }
 
-// ownForkFlags are the flags of rlm runs fork that rlm ask does not have.
+// ownForkFlags are the flags of rlm runs fork that rlm ask lacks.
 var ownForkFlags = []string{"--as", "--turn", "--question"}
 
 func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, question string) error {
@@ -172,7 +172,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 			return err
 		}
 		if hasFlag(spec.Args, "--trace") && !hasFlag(further, "--trace") {
-			further = append(further, "--trace=none") // the folder is that of the first run
+			further = append(further, "--trace=none") // the folder belongs to the first run
 		}
 		if i := slices.Index(spec.Args, "--"); i >= 0 {
 			spec.Args = slices.Insert(spec.Args, i, further...)
@@ -197,7 +197,7 @@ func forkRun(ctx context.Context, e *cli.Env, name, fork string, turn int, quest
 	return err
 }
 
-// hasFlag reports whether a command line has a flag with a value.
+// hasFlag reports whether a command line contains a flag with a value.
 func hasFlag(args []string, flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		return arg == flag || strings.HasPrefix(arg, flag+"=")

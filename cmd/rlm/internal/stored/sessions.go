@@ -27,7 +27,7 @@ func NewSessions(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// WithSessions calls use with the sessions in the store of the settings.
+// WithSessions calls use with the sessions in the configured store.
 func WithSessions(
 	e *cli.Env, open func(dir string) (*sessions.Keeper, error), use func(*sessions.Keeper) error,
 ) (err error) {
@@ -82,7 +82,7 @@ func listSessions(e *cli.Env, list []sessions.Info, asJSON bool) error {
 	return table.Flush()
 }
 
-// oneSession takes the name of a session.
+// oneSession requires the name of a session as the only argument.
 func oneSession(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give the name of one session: rlm sessions list shows them")
@@ -90,7 +90,7 @@ func oneSession(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// newSessionsOpen makes a command that is rlm repl for a session that exists.
+// newSessionsOpen makes a command that is rlm repl for an existing session.
 func newSessionsOpen(e *cli.Env) *cobra.Command {
 	cmd := prompt.NewRepl(e)
 	run := cmd.RunE

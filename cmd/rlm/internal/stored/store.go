@@ -58,14 +58,14 @@ func newStoreCheck(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// checkedFolder is a folder that is checked.
+// checkedFolder is a folder to check.
 type checkedFolder struct {
 	dir    string
-	isData bool // of a server
-	isUser bool // the store of the settings
+	isData bool // a server's data folder
+	isUser bool // the configured store
 }
 
-// checkStores checks folders, and prints what it finds.
+// checkStores checks folders and prints its findings.
 func checkStores(ctx context.Context, e *cli.Env, given []string, repair, asJSON bool) error {
 	folders, err := findFolders(e, given)
 	if err != nil {
@@ -100,7 +100,7 @@ func checkStores(ctx context.Context, e *cli.Env, given []string, repair, asJSON
 		"damage was found: stop what uses the folder, then save the rest with --repair"))
 }
 
-// findFolders returns the folders to check: those that are given, or those of the user.
+// findFolders returns the folders to check: the given ones, or the user's.
 func findFolders(e *cli.Env, given []string) (folders []checkedFolder, err error) {
 	for _, path := range given {
 		dir, err := filepath.Abs(path)
@@ -157,7 +157,7 @@ func checkFolder(ctx context.Context, e *cli.Env, folder checkedFolder, repair b
 	return report, err
 }
 
-// printReport prints what was found in a folder.
+// printReport prints the findings about a folder.
 func printReport(e *cli.Env, dir string, report *damage.Report, repair bool) error {
 	verdict := "all is whole"
 	if n := report.Count(); n > 0 {

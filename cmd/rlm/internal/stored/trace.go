@@ -122,7 +122,7 @@ func (v *traceView) showNotes(indent string, notes []string) {
 	}
 }
 
-// showLoop shows a loop and its sub-loops. node is its name in the events.
+// showLoop shows a loop and its sub-loops. node is the loop's name in the events.
 func (v *traceView) showLoop(run *recordedRun, l *traces.Loop, node, indent string) {
 	events := run.node(node)
 	v.showHeading(l, events, node, indent)
@@ -135,7 +135,7 @@ func (v *traceView) showLoop(run *recordedRun, l *traces.Loop, node, indent stri
 	}
 
 	v.showAsides(asides, math.MaxInt, indent)
-	if node != "0" && events.ended != nil { // the root's status is shown already
+	if node != "0" && events.ended != nil { // the root's status is already shown
 		e := events.ended
 		v.printf("%s%s in %s", indent, cli.Escape(e.Status), seconds(e.Elapsed.Seconds()))
 		if e.Error != "" {
@@ -223,7 +223,7 @@ func (v *traceView) showTurn(t traces.Turn, tiers []string, indent string) []str
 	return tiers
 }
 
-// finalText shows an answer as text.
+// finalText formats an answer as text.
 func finalText(value json.RawMessage) string { return cli.Escape(texts.Show(value)) }
 
 // showCalls shows a snippet's model calls.
@@ -252,7 +252,7 @@ func (v *traceView) showCalls(indent string, calls []trajectory.CallRecord) {
 	}
 }
 
-// showText shows a text, each line after indent.
+// showText shows a text, with indent before each line.
 func (v *traceView) showText(indent, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" || v.brief {
 		return
@@ -274,7 +274,7 @@ func (v *traceView) cut(text string) string {
 	return texts.Truncate(text, shownText)
 }
 
-// seconds shows a duration of a record. One that makes no sense is "?".
+// seconds formats a duration of a record. An implausible duration is "?".
 func seconds(s float64) string {
 	if !(s >= 0 && s < 1e9) {
 		return "?"

@@ -16,7 +16,7 @@ import (
 // recordedRun is a whole record.
 type recordedRun struct {
 	root *traces.Loop
-	// nodes hold the events of each loop by its node. They are empty without an events file.
+	// nodes maps each loop's node to its events. It is empty without an events file.
 	nodes  map[string]*recordedNode
 	last   *ledger.Spending
 	events int // number of events in the asides
@@ -26,7 +26,7 @@ type recordedRun struct {
 // recordedNode is the part of a loop's events that its trajectory lacks.
 type recordedNode struct {
 	begun, ended *ledger.Event
-	tiers        []string // of its snippets, in order
+	tiers        []string // where its snippets ran, in order
 	asides       []ledger.Event
 }
 
@@ -38,8 +38,8 @@ func (run *recordedRun) node(name string) *recordedNode {
 	return &recordedNode{}
 }
 
-// openTrace opens a record: the folder that --trace wrote, a file of rlm runs export, or the
-// journal of a named run.
+// openTrace opens a record: the folder that --trace wrote, a file from rlm runs export, or the log
+// of a named run.
 func openTrace(ctx context.Context, e *cli.Env, name string) (folder *traces.Folder, err error) {
 	info, err := os.Stat(name)
 	switch {
@@ -103,8 +103,8 @@ func (run *recordedRun) keepEvent(e *ledger.Event) {
 	}
 }
 
-// isAside reports whether an event gets a line outside the turns: a model call that belongs
-// to no turn, a verdict, a retry, a refusal, a warning or a wait.
+// isAside reports whether an event gets a line outside the turns: a model call that belongs to no
+// turn, a verdict, a retry, a refusal, a warning or a wait.
 func isAside(e *ledger.Event) bool {
 	switch e.Kind { //nolint:exhaustive // the others are in the trajectories
 	case ledger.EventReply:

@@ -53,7 +53,7 @@ func NewViewer(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// withViewed calls use with a source of the runs that were given.
+// withViewed calls use with a source of the given runs.
 func withViewed(e *cli.Env, args []string, use func(viewer.Source) error) error {
 	var paths, names []string
 	for _, arg := range args {

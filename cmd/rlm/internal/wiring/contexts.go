@@ -22,15 +22,15 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// maxJSON and maxStdin bound a JSON context, which the sandbox has in memory as a whole, and a
+// maxJSON bounds a JSON context, which the sandbox holds entirely in memory, and maxStdin a
 // context from stdin, in bytes.
 const (
 	maxJSON  = 64 << 20
 	maxStdin = 1 << 40
 )
 
-// ContextFlags are the values of --context and --context-json, in the order of the command
-// line, and of the flags that say how files are read.
+// ContextFlags are the values of --context and --context-json, in command-line order, and of the
+// flags that control how files are read.
 type ContextFlags struct {
 	List  []contextFlag
 	Files sessions.Reading
@@ -43,7 +43,7 @@ type contextFlag struct {
 	IsJSON   bool
 }
 
-// Add adds the flags. The usage is that of --context.
+// Add adds the flags. The usage describes --context.
 func (c *ContextFlags) Add(flags *pflag.FlagSet, usage string) {
 	flags.Var(&contextValue{c, false}, "context", usage+"; "+
 		"PATH may be a pattern; name=PATH names the variable; several paths may have the same name")
@@ -65,13 +65,13 @@ func (c *ContextFlags) Add(flags *pflag.FlagSet, usage string) {
 		"limit of the unpacked size as a `multiple` of the packed one (default 250)")
 }
 
-// Size is a flag of a size in bytes.
+// Size is a flag for a size in bytes.
 type Size int64
 
 // Set implements pflag.Value.
 func (v *Size) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
-	if err != nil || n == 0 || n > 1<<62 || strings.Contains(text, ",") { // it drops commas
+	if err != nil || n == 0 || n > 1<<62 || strings.Contains(text, ",") { // the parser drops commas
 		return errors.New("give a size such as 10GB")
 	}
 	*v = Size(n)
@@ -95,7 +95,7 @@ type contextValue struct {
 	isJSON bool
 }
 
-// variableName is the beginning of name=PATH.
+// variableName matches the start of name=PATH.
 var variableName = lazyregexp.New(`^([A-Za-z_][A-Za-z0-9_]*)=(.+)$`)
 
 // Set implements pflag.Value.
@@ -127,7 +127,7 @@ func (*contextValue) String() string { return "" }
 // Type implements pflag.Value.
 func (*contextValue) Type() string { return "file" }
 
-// check refuses stdin as two contexts.
+// check refuses stdin for two contexts.
 func (c *ContextFlags) check() error {
 	n := 0
 	for i := range c.List {
@@ -148,7 +148,7 @@ func (c *ContextFlags) check() error {
 
 func (f *contextFlag) isStdin() bool { return f.Paths[0] == "-" }
 
-// Name returns what messages call the context.
+// Name returns the name of the context in messages.
 func (f *contextFlag) Name() string { return strings.Join(f.Paths, ", ") }
 
 // UseStdin reports whether stdin is a context.
@@ -156,7 +156,7 @@ func (c *ContextFlags) UseStdin() bool {
 	return slices.ContainsFunc(c.List, func(f contextFlag) bool { return f.isStdin() })
 }
 
-// Open makes the contexts. It reads the JSON files. The contexts call note while they are
+// Open makes the contexts. It reads the JSON files. The contexts call note while they are being
 // unpacked or converted.
 func (c *ContextFlags) Open(e *cli.Env, note func(string, ...any)) ([]rlm.Context, error) {
 	if err := c.check(); err != nil {
@@ -185,8 +185,8 @@ func (c *ContextFlags) Open(e *cli.Env, note func(string, ...any)) ([]rlm.Contex
 	return all, nil
 }
 
-// keep returns the contexts as a session keeps them: the paths of files, and copies of all
-// else.
+// keep returns the contexts in the form that a session stores: the paths of files, and copies of
+// everything else.
 func (c *ContextFlags) keep(e *cli.Env) ([]sessions.Context, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (f *contextFlag) keep(e *cli.Env) (kept sessions.Context, err error) {
 	kept.Variable = f.Variable
 	switch {
 	case f.IsJSON:
-		// The form in which the file keeps it: the next run compares it with that.
+		// This is the form in the file, with which the next run compares it.
 		kept.Name = f.Name()
 		if kept.JSON, err = f.readJSON(e); err == nil {
 			kept.JSON, err = json.Marshal(kept.JSON)
@@ -240,7 +240,7 @@ func (f *contextFlag) keep(e *cli.Env) (kept sessions.Context, err error) {
 	return kept, err
 }
 
-// copy reads what the session keeps itself.
+// copy reads what the session itself stores.
 func (f *contextFlag) copy(source io.Reader) ([]byte, error) {
 	text, err := cli.ReadAll(source, sessions.MaxText, "the context from "+f.Name()+", which the session keeps,")
 	return []byte(text), err

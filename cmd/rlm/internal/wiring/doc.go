@@ -1,3 +1,3 @@
-// Package wiring makes what commands work with from their flags and the settings: engines, contexts, models,
-// tools, graphs, sessions with a name and the store.
+// Package wiring creates what commands need from their flags and the settings: engines, contexts,
+// models, tools, graphs, named sessions and the store.
 package wiring

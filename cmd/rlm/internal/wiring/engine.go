@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// NewEngine returns an engine with the settings. It prepares no tier. Each change may set what is
-// not a setting.
+// NewEngine returns an engine configured by the settings. It prepares no tier. Each change may
+// adjust options that are not settings.
 func NewEngine(
 	ctx context.Context, e *cli.Env, note func(string, ...any), changes ...func(*rlm.Options),
 ) (*rlm.Engine, error) {
@@ -63,7 +63,7 @@ func NewEngine(
 	return engine, nil
 }
 
-// OpenEngine returns an engine with the settings, ready for snippets.
+// OpenEngine returns an engine configured by the settings, ready for snippets.
 func OpenEngine(
 	ctx context.Context, e *cli.Env, note func(string, ...any), changes ...func(*rlm.Options),
 ) (*rlm.Engine, error) {
@@ -78,8 +78,8 @@ func OpenEngine(
 	return engine, nil
 }
 
-// Prepare checks the tier of the settings and warms the engine. A command calls it before it
-// opens contexts, so that a broken tier is not reported as a bad context.
+// Prepare checks the configured tier and warms the engine. A command calls it before it opens
+// contexts, so that a broken tier is not reported as a bad context.
 func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	if name := e.Settings.Tier; name != "auto" && !hasTier(engine, name) {
 		return cli.Usage(fmt.Errorf("--tier %q: unknown tier; `rlm tiers` lists all tiers", name))
@@ -94,7 +94,7 @@ func Prepare(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 }
 
 // checkImage reports an image that does not exist. If the daemon does not answer, the image may
-// well exist: then tier docker tells why it cannot work, and other tiers run what they can.
+// well exist: tier docker then explains why it cannot work, and other tiers run what they can.
 func checkImage(ctx context.Context, e *cli.Env, engine *rlm.Engine) error {
 	if e.Settings.Image == "" {
 		return nil
@@ -115,7 +115,7 @@ func hasTier(engine *rlm.Engine, name string) bool {
 		func(t tiers.Tier) bool { return t.Info().Name == name })
 }
 
-// TierOptions returns the options of the tiers according to the settings.
+// TierOptions returns the tier options from the settings.
 func TierOptions(e *cli.Env) standard.Options {
 	return standard.Options{
 		Python:       e.Settings.Python,
@@ -128,12 +128,12 @@ func TierOptions(e *cli.Env) standard.Options {
 	}
 }
 
-// DockerHost returns the address of the Docker daemon, from the variable that all its
-// clients read.
+// DockerHost returns the address of the Docker daemon, from the variable that all Docker clients
+// read.
 func DockerHost() string { return os.Getenv("DOCKER_HOST") }
 
-// CheckImageName checks the name of an image with further packages, empty for the default, or
-// an image's ID.
+// CheckImageName checks the name of an image with additional packages, or the ID of an image.
+// Empty means the default.
 func CheckImageName(name string) error {
 	if name == "" || strings.HasPrefix(name, "sha256:") {
 		return nil

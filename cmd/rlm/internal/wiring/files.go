@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// FileFlags are the flags about files that a snippet reads from the host or brings back.
+// FileFlags are the flags for files that a snippet reads from the host or returns.
 type FileFlags struct {
 	mounts []string
 	Out    string
@@ -40,8 +40,7 @@ func (f *FileFlags) AddOut(flags *pflag.FlagSet) {
 		"empty or new `folder` for figures, and for the files that snippets write below /out")
 }
 
-// MakeOutFolder makes the folder of --out, so that a bad one is an error before any code
-// runs.
+// MakeOutFolder creates the folder of --out, so that a bad one is an error before any code runs.
 func (f *FileFlags) MakeOutFolder() error {
 	if f.Out == "" {
 		return nil
@@ -61,7 +60,7 @@ func (f *FileFlags) MakeOutFolder() error {
 	return nil
 }
 
-// ParseMounts reads the flags --mount: SRC:DST, or SRC:DST:ro.
+// ParseMounts parses the flags --mount: SRC:DST, or SRC:DST:ro.
 func (f *FileFlags) ParseMounts() ([]tiers.Mount, error) {
 	var list []tiers.Mount
 	for _, given := range f.mounts {
@@ -103,9 +102,8 @@ func cutLastColon(text string) (head, last string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// Collect copies the files from the sandbox after the snippets ended, with the error
-// ended. It ignores an interrupt, which was meant for the snippets; the tier bounds its
-// time.
+// Collect copies the files from the sandbox after the snippets ended with the error ended. It
+// ignores an interrupt, which was meant for the snippets; the tier bounds its time.
 func (f *FileFlags) Collect(
 	ctx context.Context, s *rlm.Session, note func(string, ...any), ended error,
 ) error {

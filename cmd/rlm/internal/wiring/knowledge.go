@@ -20,8 +20,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// Knowledge is the graph of a command, and the files that get its findings and its changes. Nil
-// is a command without a graph.
+// Knowledge is the graph of a command, and the files for its findings and changes. Nil means that
+// the command has no graph.
 type Knowledge struct {
 	Graph  *graph.Graph
 	box    *graph.Toolbox
@@ -30,8 +30,8 @@ type Knowledge struct {
 	note   func(string, ...any)
 }
 
-// OpenKnowledge loads the graphs of the settings. It returns nil if they name none. Close the
-// knowledge after the command.
+// OpenKnowledge loads the configured graphs, or returns nil if there are none. Close the knowledge
+// after the command.
 func OpenKnowledge(
 	ctx context.Context, e *cli.Env, note func(string, ...any),
 ) (_ *Knowledge, err error) {
@@ -89,8 +89,8 @@ func checkGraphWrite(path, remember string) error {
 	return cli.CheckFolder("graph-write", path)
 }
 
-// Keep writes the graph to the file of --graph-write. It does so also after a failure or an
-// interrupt: the changes until then may have been paid for.
+// Keep writes the graph to the file of --graph-write, even after a failure or an interrupt: the
+// changes up to then may have been paid for.
 func (k *Knowledge) Keep(ctx context.Context) error {
 	if k == nil || k.out == "" {
 		return nil
@@ -111,7 +111,7 @@ func (k *Knowledge) Keep(ctx context.Context) error {
 	return nil
 }
 
-// OpenGraph returns an empty graph within the bounds of the settings.
+// OpenGraph returns an empty graph with the configured bounds.
 func OpenGraph(ctx context.Context, e *cli.Env, note func(string, ...any)) (*graph.Graph, error) {
 	s := e.Settings
 	return graph.Open(ctx, graph.Config{
@@ -121,7 +121,7 @@ func OpenGraph(ctx context.Context, e *cli.Env, note func(string, ...any)) (*gra
 	})
 }
 
-// graphCache returns the folder for the compiled code of graphs, empty for none.
+// graphCache returns the folder for the compiled code of graphs, or "" if there is none.
 func graphCache(e *cli.Env) string {
 	dir := e.Settings.CacheDir
 	if dir == "none" {
@@ -134,7 +134,7 @@ func graphCache(e *cli.Env) string {
 	return dir
 }
 
-// tools are the functions over the graph.
+// tools returns the functions over the graph.
 func (k *Knowledge) tools() []repl.Tool {
 	if k == nil {
 		return nil
@@ -142,7 +142,7 @@ func (k *Knowledge) tools() []repl.Tool {
 	return k.box.Tools()
 }
 
-// AddTo returns tools with the functions over the graph.
+// AddTo returns the tools together with the functions over the graph.
 func (k *Knowledge) AddTo(tools *repl.Tools) (*repl.Tools, error) {
 	if k == nil {
 		return tools, nil
@@ -166,7 +166,7 @@ func (k *Knowledge) Close() error {
 	return errors.Join(err, k.Graph.Close())
 }
 
-// RememberRun adds the outcome of a run to the memory. A run that could not begin has none.
+// RememberRun adds the outcome of a run to the memory. A run that could not begin has no outcome.
 func (k *Knowledge) RememberRun(question string, o rlm.Outcome) error {
 	if k == nil || k.memory == nil || o.Status == "" {
 		return nil
@@ -182,7 +182,7 @@ func (k *Knowledge) RememberReflection(question string, o reflect.Outcome) error
 	return cli.Broken(k.memory.AddReflection(question, o))
 }
 
-// RememberClusters adds the failures that a distillation has grouped to the memory.
+// RememberClusters adds the failures that a distillation grouped to the memory.
 func (k *Knowledge) RememberClusters(o distill.Outcome) error {
 	if k == nil || k.memory == nil || len(o.Clusters) == 0 {
 		return nil
@@ -190,8 +190,8 @@ func (k *Knowledge) RememberClusters(o distill.Outcome) error {
 	return cli.Broken(k.memory.AddClusters(o))
 }
 
-// LoadGraphs loads files, and folders with the graph files in them. The graph takes all or none.
-// A note says what it does not hold of them.
+// LoadGraphs loads files, and the graph files in folders. The graph receives all or none. Notes
+// report what the graph cannot represent.
 func LoadGraphs(
 	ctx context.Context, g *graph.Graph, options graph.LoadOptions, paths []string,
 	note func(string, ...any),
@@ -206,7 +206,7 @@ func LoadGraphs(
 	return err
 }
 
-// DumpFormat returns the format of a file's name.
+// DumpFormat returns the format that a file's name implies.
 func DumpFormat(path string) (string, error) {
 	format, ok := dumpNames[filepath.Ext(path)]
 	if !ok {
@@ -216,7 +216,8 @@ func DumpFormat(path string) (string, error) {
 	return format, nil
 }
 
-// DumpFormats are the formats that a graph can be written in, and their file names.
+// DumpFormats are the formats in which a graph can be written; the second list has their file
+// names.
 var (
 	DumpFormats = []string{
 		"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "jsonl", "json", "graphml",

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// GivenName is a flag of the name under which something is kept. An empty one, such as that of a
-// variable that is not set, would keep nothing.
+// GivenName is a flag for the name under which something is stored. It refuses an empty name, such
+// as an unset variable, which would store nothing.
 type GivenName string
 
 // Set implements pflag.Value.
@@ -25,7 +25,7 @@ func (g *GivenName) String() string { return string(*g) }
 // Type implements pflag.Value.
 func (g *GivenName) Type() string { return "string" }
 
-// AddSession adds the flag --session, whose value is the name.
+// AddSession adds the flag --session, with the name as its value.
 func AddSession(flags *pflag.FlagSet, name *string, usage string) {
 	flags.Var((*GivenName)(name), "session", usage)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// Observe turns a loop's events into spans if the settings say so, and passes the events to
+// Observe turns a loop's events into spans if the settings ask for them, and passes the events to
 // next. Call done after the run, successful or not: it sends the remaining spans. Spans that
 // cannot be sent are only logged. The conversation is empty if the loop belongs to none.
 func Observe(

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/internal/python/wheels"
 )
 
-// openPackages returns the packages of --with, nil for none. They are read as long as the
-// process lives.
+// openPackages returns the packages of --with, nil for none. They are read for the lifetime of the
+// process.
 func openPackages(
 	ctx context.Context, c *config.Loaded, note func(string, ...any),
 ) (fs.FS, error) {
@@ -45,12 +45,12 @@ func openPackages(
 	return tree, nil
 }
 
-// IndexURL returns the package index of the settings or of pip, empty for PyPI.
+// IndexURL returns the package index from the settings or pip's variable, empty for PyPI.
 func IndexURL(c *config.Loaded) string {
 	return cmp.Or(c.IndexURL, os.Getenv("PIP_INDEX_URL"))
 }
 
-// wheelOptions say where packages come from, and where they are kept until remove is called.
+// wheelOptions returns where packages come from, and where they are kept until remove is called.
 func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err error) {
 	options.Index = IndexURL(c)
 	if c.CacheDir == "none" {
@@ -71,8 +71,8 @@ func wheelOptions(c *config.Loaded) (options wheels.Options, remove func(), err 
 	return options, func() {}, nil
 }
 
-// adviser returns a function that says which tier runs a package that is not pure Python, but
-// that the wanted packages need.
+// adviser returns a function that names the tier for a package that the wanted packages need, but
+// that is not pure Python.
 func adviser(wanted []string) func(name string) string {
 	return func(name string) string {
 		recipe, err := images.Find(images.Python)
@@ -93,7 +93,7 @@ func noteWriter(note func(string, ...any)) io.Writer {
 	})
 }
 
-// writerFunc is a function as a writer.
+// writerFunc makes a function a writer.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

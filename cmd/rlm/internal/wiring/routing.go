@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Policy returns the policy of the settings.
+// Policy returns the configured policy.
 func Policy(c *config.Loaded) (rlm.Policy, error) {
 	p := rlm.Policy{AllowLocal: c.AllowLocal, Hosts: c.AllowHost}
 	if c.Tier != "auto" {
@@ -49,7 +49,8 @@ func (r *LanguageFlag) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.language, "lang", "auto", "`language` of the code: auto, python or go")
 }
 
-// LanguageOf returns the language of a file's code. It is empty if only the code shows it.
+// LanguageOf returns the language of a file's code. It is empty if only the code itself can show
+// it.
 func (r *LanguageFlag) LanguageOf(file string) (tiers.Language, error) {
 	switch r.language {
 	case "python", "go":

@@ -25,15 +25,15 @@ import (
 type rule struct {
 	text, verdict string
 	tool          string         // a pattern for the name
-	matching      *regexp.Regexp // of the arguments, nil for all
-	above         float64        // US dollars that the run has spent, at least
-	hint          string         // that the tool's server gives, empty for any
+	matching      *regexp.Regexp // for the arguments, nil for all
+	above         float64        // minimum US dollars that the run has spent
+	hint          string         // set by the tool's server, empty for any
 }
 
 const ruleForm = `want "VERDICT TOOL", then nothing, "matching REGEXP", "above USD" or "hinted HINT"; ` +
 	`VERDICT is allow, deny or ask, TOOL is a name with * and ? as wildcards`
 
-// parseRule reads a rule of --approve, such as `ask send_* matching "to":"[^"]*@example`.
+// parseRule parses a rule of --approve, such as `ask send_* matching "to":"[^"]*@example`.
 func parseRule(text string) (r rule, err error) {
 	fail := func(why string) (rule, error) { return r, fmt.Errorf("--approve %q: %s", text, why) }
 	words := strings.Fields(text)
@@ -68,15 +68,15 @@ func parseRule(text string) (r rule, err error) {
 	return r, nil
 }
 
-// fits reports whether the rule decides on a call of a tool with hints.
+// fits reports whether the rule applies to a call of a tool with hints.
 func (r *rule) fits(call *tiers.Call, arguments string, spent ledger.Spending, hints []string) bool {
 	named, _ := path.Match(r.tool, call.Function) // the pattern was checked
 	return named && spent.USD >= r.above && (r.matching == nil || r.matching.MatchString(arguments)) &&
 		(r.hint == "" || slices.Contains(hints, r.hint))
 }
 
-// readRules returns what decides on the calls of tools by the rules, nil without any. A rule for
-// a tool that does not exist is an error: it was meant to protect something.
+// readRules returns the function that applies the rules to tool calls, nil without rules. A rule
+// for a tool that does not exist is an error: it was meant to protect something.
 func (f *ToolFlags) readRules(
 	e *cli.Env, names []string, servers *mcptools.Servers,
 ) (func(context.Context, tiers.Call, ledger.Spending) error, error) {
@@ -123,8 +123,8 @@ func (f *ToolFlags) readRules(
 	}, nil
 }
 
-// describeArguments returns the arguments of a call as JSON without spaces, in which each
-// character stands for itself: a guest may have escaped some, to get around a rule.
+// describeArguments returns the arguments of a call as JSON without spaces and unnecessary
+// escapes: a guest may have escaped characters to get around a rule.
 func describeArguments(call *tiers.Call) (string, error) {
 	described := struct {
 		Args  []any          `json:"args,omitempty"`
@@ -155,18 +155,18 @@ func describeArguments(call *tiers.Call) (string, error) {
 
 func decodeArgument(value tiers.Value) (plain any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber() // a float has not all integers
+	decoder.UseNumber() // a float cannot represent all integers
 	if err := decoder.Decode(&plain); err != nil {
 		return nil, fmt.Errorf("an argument is not JSON: %w", err)
 	}
 	return plain, nil
 }
 
-// MaxAsked bounds the arguments that a person is asked about on a terminal, in bytes.
+// MaxAsked bounds the arguments in a question on a terminal, in bytes.
 const MaxAsked = 4_000
 
-// askPerson asks at the terminal whether to make a call. Without a terminal, the decision comes
-// later.
+// askPerson asks at the terminal whether to make a call. Without a terminal, the call waits for a
+// later decision.
 func askPerson(e *cli.Env, lines *bufio.Reader, function, arguments, rule string) error {
 	later := fmt.Errorf("the rule %q asks first: %w", rule, repl.ErrLater)
 	if !e.Terminal || !cli.IsTerminal(e.Stderr) || len(arguments) > MaxAsked {

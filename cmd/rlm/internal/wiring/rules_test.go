@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestARuleSeesEachCharacter has calls whose JSON could hide from a rule what the tool gets.
+// TestARuleSeesEachCharacter has calls whose JSON could hide the tool's input from a rule.
 func TestARuleSeesEachCharacter(t *testing.T) {
 	for _, c := range []struct{ rule, args, named string }{
 		{"deny shell matching &&", "", `"ls && rm"`},

@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// OpenModels makes the registry of models from the settings. Close it after use. If neverAsked
-// is set, models need no key.
+// OpenModels makes the registry of models from the settings. Close it after use. If neverAsked is
+// set, models need no key.
 func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 	c := e.Settings
 	keys := map[string]llm.Secret{}
@@ -60,7 +60,7 @@ func OpenModels(e *cli.Env, neverAsked bool) (*providers.Registry, error) {
 	})
 }
 
-// facts returns the windows and prices that the settings give.
+// facts returns the windows and prices in the settings.
 func facts(c *config.Loaded) (map[string]int64, map[string]llm.Price, error) {
 	windows, rates := map[string]int64{}, map[string]llm.Price{}
 	for model, text := range c.Windows {
@@ -83,7 +83,7 @@ func facts(c *config.Loaded) (map[string]int64, map[string]llm.Price, error) {
 // RunOutput is the default limit of a snippet's output in a run, in bytes.
 const RunOutput = 1 << 20
 
-// Configure copies the settings of runs into a task.
+// Configure copies the run settings into a task.
 func Configure(e *cli.Env, task *rlm.Task, models ledger.Models) (err error) {
 	c, cfg := e.Settings, &task.Config
 	cfg.Models, cfg.Model, cfg.SubModel = models, c.Model, c.SubModel
@@ -116,7 +116,7 @@ func Budget(c *config.Loaded) ledger.Budget {
 }
 
 // usdBudget returns the budget in US dollars, or 0 if it is the default. The default only guards
-// against accidents, so it must not refuse models without a price.
+// against accidents, so it must not exclude models without a price.
 func usdBudget(c *config.Loaded) float64 {
 	if c.From("max_usd").Kind == config.FromDefault {
 		return 0
@@ -124,7 +124,7 @@ func usdBudget(c *config.Loaded) float64 {
 	return c.MaxUSD
 }
 
-// zeroToNone turns 0 into -1, which is the library's value for none: its 0 means the default.
+// zeroToNone turns 0 into -1: in the library, -1 means none and 0 the default.
 func zeroToNone(n int64) int {
 	if n == 0 {
 		return -1
@@ -132,7 +132,7 @@ func zeroToNone(n int64) int {
 	return int(n)
 }
 
-// NoteRecord prints the folder of the record, if the program has chosen it.
+// NoteRecord prints the folder of the record, if the program chose it.
 func NoteRecord(e *cli.Env, folder string, quiet bool) {
 	if folder != "" && e.Settings.Trace == "auto" && !quiet {
 		_, _ = fmt.Fprintf(e.Stderr, "rlm: the record is in %s\n", cli.Escape(folder))
@@ -164,12 +164,12 @@ func HasModel(e *cli.Env) bool {
 	return e.Settings.Model != "" || len(e.Settings.DepthModels) > 0
 }
 
-// ErrNoModel is the error of a command that has to ask a model.
+// ErrNoModel is the error of a command that needs a model.
 var ErrNoModel = errors.New(
 	"no model: give --model, such as openai/gpt-5, or set model in the configuration")
 
-// RequireModel refuses a run without a usable model, before an engine is made. The run
-// itself checks later that the servers are available.
+// RequireModel refuses a run without a usable model before an engine is made. The run itself
+// checks later that the servers are available.
 func RequireModel(task *rlm.Task) error {
 	run := &task.Config
 	if run.Model == "" && len(run.DepthModels) == 0 {

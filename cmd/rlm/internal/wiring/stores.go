@@ -15,7 +15,7 @@ import (
 	runstore "github.com/rlmhq/rlm/store"
 )
 
-// StoreFolder returns the folder of the store, empty for none.
+// StoreFolder returns the folder of the store, or "" if there is none.
 func StoreFolder(e *cli.Env) (string, error) {
 	switch e.Settings.Store {
 	case "none":
@@ -39,7 +39,7 @@ func runStore(e *cli.Env) rlm.Store {
 	return runstore.Folder(dir)
 }
 
-// NeedStore returns the folder of the store.
+// NeedStore returns the folder of the store, or an error if there is none.
 func NeedStore(e *cli.Env) (string, error) {
 	dir, err := StoreFolder(e)
 	if err == nil && dir == "" {
@@ -48,11 +48,11 @@ func NeedStore(e *cli.Env) (string, error) {
 	return dir, err
 }
 
-// ErrNoStore is the error of a command that needs a store, if the settings name none.
+// ErrNoStore is the error of a command that needs a store, if none is configured.
 var ErrNoStore = errors.New("there is no store: name a folder with --store in place of none")
 
-// WithRuns calls use with an engine that has the store of the settings. Its error is one of
-// usage, unless it has an exit code.
+// WithRuns calls use with an engine that has the configured store. Errors without an exit code
+// become usage errors.
 func WithRuns(e *cli.Env, use func(*rlm.Engine) error) (err error) {
 	dir, err := NeedStore(e)
 	if err != nil {
@@ -69,8 +69,8 @@ func WithRuns(e *cli.Env, use func(*rlm.Engine) error) (err error) {
 	return nil
 }
 
-// WithStore calls use with the store of the settings, to read it. Its error is one of usage, unless
-// it has an exit code.
+// WithStore calls use with the configured store for reading. Errors without an exit code become
+// usage errors.
 func WithStore(e *cli.Env, use func(store.Store) error) (err error) {
 	dir, err := NeedStore(e)
 	if err != nil {
@@ -84,7 +84,8 @@ func WithStore(e *cli.Env, use func(store.Store) error) (err error) {
 	return cli.AsUsage(explainMissing(use(s)))
 }
 
-// explainMissing adds to the error of a run that does not exist where the names are.
+// explainMissing extends the error for a run that does not exist with a hint where to find the
+// names.
 func explainMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: rlm runs list shows the stored runs", err)

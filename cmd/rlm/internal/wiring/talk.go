@@ -16,15 +16,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Talk is a session that goes on from question to question and, with a name, from run to run.
+// Talk is a session that continues from question to question and, if it is named, from run to run.
 type Talk struct {
 	Session *rlm.Session
 	Kept    sessions.Conversation
 	stored  *sessions.Kept // nil without a name
 }
 
-// OpenTalk opens the session of a name, none if it is empty. It has the contexts, the variables and
-// the histories that are kept under the name, and the contexts of the flags.
+// OpenTalk opens the named session, or an unnamed one. It has the contexts, variables and
+// histories stored under the name, and the contexts of the flags.
 func OpenTalk(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, name string, contexts *ContextFlags, cfg rlm.SessionConfig,
 	note func(string, ...any),
@@ -61,7 +61,7 @@ func OpenTalk(
 	return t, nil
 }
 
-// open takes what is kept under a name, which no other process can use before release.
+// open claims the session stored under a name; no other process can use it before Release.
 func (t *Talk) open(ctx context.Context, e *cli.Env, name string) error {
 	dir, err := NeedStore(e)
 	if err != nil {
@@ -74,7 +74,7 @@ func (t *Talk) open(ctx context.Context, e *cli.Env, name string) error {
 	return nil
 }
 
-// Release lets other processes continue what is kept under the name.
+// Release lets other processes continue the stored session.
 func (t *Talk) Release() error {
 	if t == nil || t.stored == nil {
 		return nil
@@ -85,7 +85,7 @@ func (t *Talk) Release() error {
 // Close ends the session.
 func (t *Talk) Close() error { return errors.Join(t.Session.Close(), t.Release()) }
 
-// restore opens the session as it was kept.
+// restore opens the session in its stored state.
 func (t *Talk) restore(
 	ctx context.Context, e *cli.Env, engine *rlm.Engine, cfg rlm.SessionConfig, note func(string, ...any),
 ) (err error) {
@@ -107,7 +107,7 @@ func (t *Talk) restore(
 	return nil
 }
 
-// NoteLosses notes each value that a session has not got back, and why its memory did not fit.
+// NoteLosses notes each value that a session could not restore, and why its memory did not fit.
 func NoteLosses(report tiers.Report, note func(string, ...any)) {
 	if report.Inexact != "" && len(report.Left) > 0 {
 		note("the session continues with its portable state: %s", report.Inexact)
@@ -117,7 +117,7 @@ func NoteLosses(report tiers.Report, note func(string, ...any)) {
 	}
 }
 
-// AddContexts returns a configuration with the kept contexts. A nil talk has none.
+// AddContexts returns a configuration with the stored contexts. A nil talk has none.
 func (t *Talk) AddContexts(e *cli.Env, cfg rlm.SessionConfig, note func(string, ...any)) rlm.SessionConfig {
 	if t == nil {
 		return cfg
@@ -129,7 +129,7 @@ func (t *Talk) AddContexts(e *cli.Env, cfg rlm.SessionConfig, note func(string, 
 	return cfg
 }
 
-// Save keeps the session for the next command, if it has a name.
+// Save stores the session for the next command, if it has a name.
 func (t *Talk) Save(ctx context.Context) error {
 	if t == nil || t.stored == nil {
 		return nil
@@ -137,7 +137,7 @@ func (t *Talk) Save(ctx context.Context) error {
 	return t.stored.Save(ctx, t.Kept, func(w io.Writer) error { return t.Session.Snapshot(ctx, w) })
 }
 
-// saveTime bounds how long an interrupted command saves its session, whose code runs for that.
+// saveTime bounds the time in which an interrupted command saves its session, which runs code.
 const saveTime = 10 * time.Second
 
 // SaveAtEnd is Save for a command that may have been interrupted.
@@ -150,7 +150,7 @@ func (t *Talk) SaveAtEnd(ctx context.Context) error {
 	return t.Save(ctx)
 }
 
-// explain says what to do about a session that cannot go on.
+// explain adds advice to the error of a session that cannot continue.
 func (t *Talk) explain(err error, name string) error {
 	if t.stored == nil || t.stored.IsNew() {
 		return err
@@ -159,7 +159,7 @@ func (t *Talk) explain(err error, name string) error {
 		"use another name, or delete it: rlm sessions rm %s", name, err, name)
 }
 
-// makeContext returns a kept context for a session.
+// makeContext makes a session's context from a stored one.
 func makeContext(e *cli.Env, c *sessions.Context, note func(string, ...any)) rlm.Context {
 	options := c.Reading.Options(e.Settings.CacheDir, note)
 	options.Servers = e.Settings.ContextServer
@@ -179,7 +179,7 @@ func makeContext(e *cli.Env, c *sessions.Context, note func(string, ...any)) rlm
 	return made.As(c.Variable)
 }
 
-// Ask asks a question, and keeps what the next run needs.
+// Ask asks a question and stores what the next run needs.
 func (t *Talk) Ask(ctx context.Context, question string) (rlm.Outcome, error) {
 	outcome, err := t.Session.Ask(ctx, question)
 	if err != nil || t.stored == nil {

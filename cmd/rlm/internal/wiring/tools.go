@@ -18,19 +18,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxToolFile bounds a tool file, in bytes.
+// maxToolFile is the maximum size of a tool file, in bytes.
 const maxToolFile = 1 << 20
 
-// ToolFlags are the flags about tools of the user.
+// ToolFlags are the flags for the user's tools.
 type ToolFlags struct {
 	files    []string
 	commands []string
 	servers  []string   // files that name MCP servers
 	apis     []string   // OpenAPI documents
-	apiHosts []string   // that they may name
+	apiHosts []string   // hosts that the documents may name
 	approve  []string   // rules
-	Known    *Knowledge // if it is open already
-	// ask asks a person whether to make a call for which a rule asks. Nil asks at the terminal.
+	Known    *Knowledge // if it is already open
+	// Ask asks a person whether to make a call that a rule holds back. Nil asks at the terminal.
 	Ask func(ctx context.Context, function, arguments, rule string) error
 }
 
@@ -144,7 +144,7 @@ func (t *Tools) AddTo(task *rlm.Task) (err error) {
 }
 
 // OfHost returns the tools that run on the host: those of all programs and of the graph. It
-// returns nil for none.
+// returns nil if there are none.
 func (t *Tools) OfHost() (*repl.Tools, error) {
 	all := t.list()
 	if len(all) == 0 {
