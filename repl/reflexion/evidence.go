@@ -195,8 +195,8 @@ var documents = []string{
 	".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml",
 }
 
-// sourceOf tells documentation from code by the file's name: by its extension or, without
-// one, by capitals, as in README.
+// sourceOf distinguishes documentation from code by the file's name: by its extension or,
+// without one, by capital letters, as in README.
 func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))
