@@ -157,7 +157,7 @@ func (t *tier) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explainJail names the first layer that is missing, with the advice on it.
+// explainJail names the first missing layer, with advice on how to get it.
 func explainJail(r jail.Report) string {
 	for _, layer := range r.Layers {
 		if !layer.On && layer.Why != "" {
@@ -187,7 +187,7 @@ func (t *tier) interpreter(ctx context.Context) (*python, error) {
 	return t.python, t.failed
 }
 
-// Warm starts sandboxes ahead.
+// Warm starts sandboxes in advance.
 func (t *tier) Warm(ctx context.Context) error {
 	if t.options.Warm < 0 {
 		return nil
@@ -210,7 +210,7 @@ func (t *tier) fill(ctx context.Context) error {
 		return err
 	}
 	if !t.keep(p) {
-		return p.Close() // the pool was closed or filled meanwhile
+		return p.Close() // the pool was closed or filled in the meantime
 	}
 	return nil
 }
@@ -273,8 +273,7 @@ func (t *tier) claim(ctx context.Context, n needs) (*process, error) {
 	return t.start(ctx, n)
 }
 
-// refillDelay keeps the start of the next process out of the way of the first
-// snippet.
+// refillDelay keeps the start of the next process from slowing the first snippet.
 const refillDelay = 100 * time.Millisecond
 
 // refill starts another process in the background.
@@ -300,7 +299,7 @@ func (t *tier) refill() {
 			return
 		}
 		if !t.isWanted() {
-			return // Warm has filled the pool meanwhile
+			return // Warm filled the pool in the meantime
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
@@ -310,7 +309,7 @@ func (t *tier) refill() {
 	}()
 }
 
-// isWanted reports whether the pool needs a process that nobody starts yet.
+// isWanted reports whether the pool needs a process that is not being started yet.
 func (t *tier) isWanted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -339,8 +338,8 @@ func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	return open(ctx, t, cfg)
 }
 
-// Close ends the pooled sandboxes, and waits until nothing of the closed ones is left. Close all
-// others first.
+// Close ends the pooled sandboxes, and waits until the closed ones are gone. Close all others
+// first.
 func (t *tier) Close() error {
 	t.mu.Lock()
 	if !t.closed {

@@ -232,7 +232,7 @@ func (a answer) show(folders []string) (*shown, error) {
 		for _, library := range libraries {
 			s.tryFolder(filepath.Join(prefix, library))
 		}
-		shared, _ := filepath.Glob(filepath.Join(prefix, "lib", "libpython*.so*")) // the pattern is valid
+		shared, _ := filepath.Glob(filepath.Join(prefix, "lib", "libpython*.so*")) // valid pattern
 		for _, file := range shared {
 			s.addFile(file)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// course is the part of a snippet's course that no code decides: its randomness and the time.
-// The zero value has those of the system. A job may name others.
+// course is the part of a snippet's execution that its code does not determine: randomness and
+// time. The zero value uses the system's. A job may specify others.
 type course struct {
 	random io.Reader     // nil for the system's randomness
 	began  time.Time     // what the next reading of the wall clock shows; zero for the real time
