@@ -34,7 +34,7 @@ var relations = []string{"less common than", "as common as", "more common than"}
 type question func(rng *rand.Rand, records []record) (text, want string, isClear bool)
 
 // questions are the kinds of questions in OOLONG: counts, the most and the least common label,
-// and comparisons, each over all or some of the records.
+// and comparisons, some over only a part of the records.
 var questions = []question{
 	func(rng *rand.Rand, records []record) (string, string, bool) {
 		t := rng.IntN(len(topics))
