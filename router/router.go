@@ -15,7 +15,7 @@
 // The home of a namespace is the tier in which it lives. The namespace stays there until a
 // snippet needs another tier, or computes long enough for a faster tier to be worth a move. To
 // escalate is to try another tier after a rejection: the snippet starts over from the state
-// before it, and its journal answers the host calls that it already made. An empty chain is an
+// before it, and a replay answers the host calls that it already made. An empty chain is an
 // error that wraps [ErrNoTier]: the router fails closed.
 //
 // Routing does not isolate; only tiers do. If the analyser is wrong, the snippet is rejected or

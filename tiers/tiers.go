@@ -137,7 +137,7 @@ func (in Input) Close() error {
 // Config configures a sandbox. The zero value is a sandbox with the default limits, no inputs
 // and no host functions.
 type Config struct {
-	// Host answers calls. With nil, each call gets an error that reports this.
+	// Host answers calls. If it is nil, each call gets an error that reports the missing host.
 	Host Host
 	// Functions are the names of Host's functions, and variables. If two share a name, the later
 	// one applies.

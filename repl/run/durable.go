@@ -36,7 +36,7 @@ type committed struct {
 	Compactions int    `json:"compactions,omitempty"`
 	Children    int64  `json:"children,omitempty"`
 	Loops       int64  `json:"loops,omitempty"`
-	Failure     string `json:"failure,omitempty"` // the last failure, and its count
+	Failure     string `json:"failure,omitempty"` // the last failure; Failures counts it
 	Failures    int    `json:"failures,omitempty"`
 	Last        string `json:"last,omitempty"`
 	Reply       string `json:"reply,omitempty"`

@@ -124,7 +124,7 @@ func TestTheLastQuestionIsCompactedToo(t *testing.T) {
 
 func TestAQuestionThatFillsTheWindowBecomesAContext(t *testing.T) {
 	question := "Count the words. " + strings.Repeat("word ", 4000)
-	ask := code("print(context_1[:16], context[:6])") // with an input of its own
+	ask := code("print(context_1[:16], context[:6])") // with its own input
 	m := &models{facts: llm.Facts{Window: 5000}, script: []string{ask, code("FINAL(context_1.count('word '))")}}
 	cfg := config(m, text("banana"))
 	cfg.Question, cfg.MaxReply = question, 500

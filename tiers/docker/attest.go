@@ -53,8 +53,8 @@ type wanted struct {
 	// ownKernel: the container has a separate kernel, without the host's seccomp filter and
 	// inode numbers.
 	ownKernel bool
-	// proxy permits IPv4 sockets. folders forbids Unix sockets, because a mounted folder could
-	// contain one.
+	// proxy permits IPv4 sockets. folders, without proxy, forbids Unix sockets, because a
+	// mounted folder could contain one.
 	proxy, folders bool
 	// inodes are the expected device and inode numbers at each mount point.
 	inodes map[string][]uint64

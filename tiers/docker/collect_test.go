@@ -194,7 +194,7 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 	})
 }
 
-// tells is a channel, closed on the first write.
+// tells signals that something was written.
 type tells chan struct{}
 
 func (c tells) Write(b []byte) (int, error) {

@@ -179,7 +179,7 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 func TestGoLeavesNothingBehind(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	tier := goTier(t)
-	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // anything permanent has been created by now
+	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // anything permanent exists by now
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()

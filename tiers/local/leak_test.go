@@ -279,7 +279,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	binary := filepath.Join(dir, "local.test")
 	data, err := os.ReadFile(self)
 	if err == nil {
-		err = os.WriteFile(binary, data, 0o755) //nolint:gosec // somebody else runs it
+		err = os.WriteFile(binary, data, 0o755) //nolint:gosec // another user runs it
 	}
 	if err == nil {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // as above

@@ -207,7 +207,7 @@ func (t *talk) each(list located, do func(located) error) error {
 	return nil
 }
 
-// say adds a message of a speaker.
+// say adds a speaker's message.
 func (t *talk) say(role, text string) error {
 	action, ok := roleActions[role]
 	if !ok {

@@ -47,7 +47,7 @@ type Query struct {
 type Answerer interface {
 	// Leaf asks a model once.
 	Leaf(ctx context.Context, q Query) (json.RawMessage, error)
-	// Sub gives the task to a loop of its own, one level deeper.
+	// Sub gives the task to its own loop, one level deeper.
 	Sub(ctx context.Context, q Query) (json.RawMessage, error)
 	// Ask asks a helper with the prompt of a mode: "analysis", "deep_dive".
 	Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error)

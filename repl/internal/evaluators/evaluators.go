@@ -67,7 +67,7 @@ type ProgramError struct {
 	Message string
 }
 
-// Error says how the program failed.
+// Error describes how the program failed.
 func (e *ProgramError) Error() string { return string(e.Kind) + ": " + e.Message }
 
 // BrokenError reports that a jail could not start, or broke.

@@ -172,10 +172,10 @@ type follower struct {
 	opened map[string]bool // files with lines of an earlier process
 }
 
-// Past implements [journal.Follower].
+// Past implements [runlog.Follower].
 func (f *follower) Past(turn int, data []byte) error { return f.past.Add(turn, data) }
 
-// Line implements [journal.Follower].
+// Line implements [runlog.Follower].
 func (f *follower) Line(k *trajectory.Kept) {
 	if !f.begun {
 		f.begun = true

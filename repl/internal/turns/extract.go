@@ -32,7 +32,7 @@ type Reply struct {
 }
 
 // maxBlocks bounds the blocks of code in one reply. The excess is dropped: no model reads the
-// feedback on so many.
+// feedback on a larger number.
 const maxBlocks = 64
 
 // Extract finds code and answers in a reply. It looks for code in layers, and the first layer

@@ -44,7 +44,7 @@ type pair struct {
 }
 
 // openPair loads the module at a path without its extension. original is the module with its
-// data. Its memory in wazero is initialised from our image.
+// data. Its memory in wazero becomes the image of ours.
 func openPair(ctx context.Context, path, original string) (*pair, error) {
 	blob, err := os.ReadFile(path + ".blob")
 	if err != nil {

@@ -191,8 +191,8 @@ func TestAnEndWithoutItsBlockIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzCode passes arbitrary code to the functions that insert payments. If wazero accepts the
-// code before, it must accept it afterwards.
+// FuzzCode passes arbitrary code to the functions that insert payments. Whatever they accept,
+// wazero must accept afterwards if it accepted it before.
 func FuzzCode(f *testing.F) {
 	f.Add(countdown)
 	f.Add(slices.Concat(once, call(0), []byte{opEnd}))
