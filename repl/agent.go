@@ -2,17 +2,17 @@ package repl
 
 import "encoding/json"
 
-// Agent answers sub_agent_call under its name.
+// Agent is an agent that snippets call by name with sub_agent_call.
 type Agent struct {
-	// Doc is a sentence for the prompt.
+	// Doc is a sentence that describes the agent in prompts.
 	Doc string
-	// System is its system prompt, Model its model, empty for the loop's.
+	// System is the agent's system prompt. Model is its model; empty means the loop's model.
 	System, Model string
-	// Tools are the names of the tools that it may call. An agent with tools works in a loop
-	// of its own, whose system prompt has System as its instructions. Nil is an agent that
-	// answers with one model call.
+	// Tools are the names of the tools that the agent may call. An agent with tools works in its
+	// own loop, whose system prompt includes System as instructions. With nil, the agent answers
+	// with one model call.
 	Tools []string
-	// Schema is the contract of its answers, in any form that [schema.Parse] takes, unless a
-	// snippet gives another one. Nil allows any text.
+	// Schema is the contract of the agent's answers, in any form that [schema.Parse] accepts. A
+	// schema from the snippet overrides it. Nil allows any text.
 	Schema json.RawMessage
 }

@@ -1,23 +1,21 @@
-// Package repl holds what loops between a model and a sandbox share with their users: the
-// [Runner] of snippets, the [Tools] that snippets find, the [Agent] that answers them, and
-// the error of a run that cannot begin.
+// Package repl holds what the loops between a model and a sandbox share with their users: the
+// [Runner] of snippets, the [Tools] that snippets call, the [Agent] that answers them, and the
+// error of a run that cannot begin.
 //
-// A loop is a folder below this one, named after its command. It asks a model, finds
-// code and answers in its reply, runs the code in a session, and tells the model what
-// became of it, until there is an answer or something is used up. What loops alone
-// share is in internal; package ledger holds budgets, events and statuses.
+// Each loop is a folder below this one, named after its command. It asks a model, finds code and
+// answers in the reply, runs the code in a session, and reports the result to the model, until
+// it has an answer or a budget is used up. Code that only loops share is in internal; package
+// ledger holds budgets, events and statuses.
 //
 // # One tree
 //
-// A run is a tree of loops: a snippet may start another loop, with a session of
-// its own, one level deeper. All loops of a tree share one budget, one limit on
-// model calls in flight and one stream of events; each has its own session,
-// messages and record.
+// A run is a tree of loops: a snippet may start another loop, with its own session, one level
+// deeper. All loops of a tree share one budget, one limit on model calls in flight and one
+// stream of events; each has its own session, messages and record.
 //
 // # Trust
 //
-// Every reply and every argument of a host call is hostile: it is bounded,
-// decoded strictly, and never interpreted on the host. Text that a model or an
-// input wrote reaches prompts as data; what the run may spend is decided by the
-// ledger alone.
+// Every reply and every argument of a host call is hostile: it is bounded, decoded strictly, and
+// never interpreted on the host. Text written by a model or an input reaches prompts as data;
+// the ledger alone decides what the run may spend.
 package repl

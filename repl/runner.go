@@ -7,20 +7,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Runner runs the snippets of one session, one after another, and keeps its variables.
+// Runner runs the snippets of one session, one at a time, and keeps its variables.
 type Runner interface {
-	// Run runs a snippet. The endings of a snippet, its exceptions and limits among them,
-	// are results; an error says that no tier could run it or that a tier broke.
+	// Run runs a snippet. However a snippet ends, including by an exception or a limit, the
+	// outcome is a result; an error means that no tier could run it or that a tier broke.
 	Run(ctx context.Context, job tiers.Job) (router.Result, error)
-	// Home returns the tier in which the variables of a language live, empty before the
-	// first snippet.
+	// Home returns the tier that holds the variables of a language, or "" before the first
+	// snippet.
 	Home(language tiers.Language) string
 	// Close ends the session.
 	Close() error
 }
 
-// Opener opens the Runner of a session. The context bounds the opening alone. An engine of
-// the root package has one for each policy.
+// Opener opens the Runner of a session. The context bounds only the opening. An engine of the
+// root package has an Opener for each policy.
 type Opener func(ctx context.Context, cfg tiers.Config) (Runner, error)
 
 // DefaultOutput bounds the output of a snippet that a session keeps, in bytes.

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// SQL finds the inputs that are tables, so that the function sql can query them. It returns nil if
-// none is. [github.com/rlmhq/rlm/tables.SQL] is one.
+// SQL finds the inputs that are tables, so that the function sql can query them. It returns nil
+// if there are none. [github.com/rlmhq/rlm/tables.SQL] is an implementation.
 type SQL func(inputs []tiers.Input) Tables
 
 // Tables answer the queries of one session. They are safe for concurrent use.
@@ -25,9 +25,9 @@ type Tables interface {
 	Query(ctx context.Context, query string, params tiers.Value) (tiers.Value, error)
 }
 
-// WithTables returns a copy of t in which the function sql queries the inputs that are tables. It
-// replaces the function for the inputs of before, but no other tool of that name. Without sql, there
-// is no such function. A nil t has no tools.
+// WithTables returns a copy of t in which the function sql queries the inputs that are tables.
+// It replaces such a function made for earlier inputs, but no other tool of that name. With a
+// nil sql, the copy has no such function. A nil t has no tools.
 func (t *Tools) WithTables(sql SQL, inputs []tiers.Input) (*Tools, error) {
 	t = t.withoutTables()
 	if sql == nil {
@@ -65,13 +65,13 @@ func (t *Tools) WithTables(sql SQL, inputs []tiers.Input) (*Tools, error) {
 	})
 }
 
-// The bounds of what sql decodes, in bytes of JSON. The engine has bounds of its own.
+// The bounds on the values that sql decodes, in bytes of JSON. The engine has its own bounds.
 const (
 	mostQuery  = 1 << 20
 	mostParams = 64 << 20
 )
 
-// withoutTables returns t without a function that WithTables has made.
+// withoutTables returns t without a function added by WithTables.
 func (t *Tools) withoutTables() *Tools {
 	if t == nil {
 		return nil

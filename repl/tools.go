@@ -21,46 +21,46 @@ import (
 type Tool struct {
 	// Name is a Python identifier that is not reserved.
 	Name string
-	// Signature shows how to call it, such as "search(query, limit=10)". Its parameters
-	// bind positional arguments to names. Empty means the properties of Schema.
+	// Signature shows how to call it, such as "search(query, limit=10)". Its parameters bind
+	// positional arguments to names. If it is empty, the properties of Schema are used.
 	Signature string
 	// Doc is one or two sentences for the prompt.
 	Doc string
-	// Notes are further lines for the prompt, behind the list of functions. Tools that belong
-	// together may all have the same Notes, which the prompt shows once.
+	// Notes are further lines for the prompt, after the list of functions. Related tools may
+	// share the same Notes, which the prompt shows once.
 	Notes string
 	// Schema is the JSON Schema of the arguments, an object by parameter names.
 	// Nil checks nothing.
 	Schema json.RawMessage
-	// Timed makes the time of calls the snippet's own, which its limits bound: for a function that
-	// computes for the snippet. Any other call may take its time.
+	// Timed counts the time of calls as the snippet's own, which its limits bound: for functions
+	// that compute for the snippet. Other calls are not limited in time.
 	Timed bool
 	// Call does the work. Its arguments are hostile, and calls may be concurrent. An error
 	// becomes an exception in the snippet, with the same text.
 	Call func(ctx context.Context, args map[string]tiers.Value) (tiers.Value, error)
-	// Raw replaces Call. It takes the call unchanged, with positional arguments that have
-	// no names yet, and ignores Schema.
+	// Raw replaces Call. It receives the call unchanged, with positional arguments not yet
+	// named, and ignores Schema.
 	Raw func(ctx context.Context, call tiers.Call) (tiers.Value, error)
 
 	params []string
 	check  *schema.Contract
-	notes  func() string // instead of Notes, if they cost time
+	notes  func() string // instead of Notes, if they are expensive to compute
 }
 
-// ErrLater is the error of a tool whose answer comes later, such as that of a person. A run
-// with a name is then parked until Engine.Decide brings the answer or makes the call again. In
-// other runs, the snippet gets an exception.
+// ErrLater is the error of a tool whose answer comes later, such as a human decision. A named
+// run is then parked until Engine.Decide supplies the answer or makes the call again. In other
+// runs, the snippet gets an exception.
 var ErrLater = errors.New("the answer comes later")
 
-// Tools are the functions of a session: the loop provides those of the protocol, an
-// embedder adds others. Tools is the [tiers.Host] of a session.
+// Tools are the functions of a session: the loop provides those of the protocol, and an embedder
+// adds others. Tools implements [tiers.Host].
 type Tools struct {
 	list   []Tool
 	byName map[string]int
 }
 
-// reserved are the names of the protocol, which no tool may take. Package pykernel refuses
-// the names that the guest itself provides.
+// reserved are the names of the protocol, which no tool may use. Package pykernel rejects the
+// names that the guest itself provides.
 var reserved = func() map[string]bool {
 	names := map[string]bool{protocol.Stash: true, protocol.Lack: true}
 	for _, name := range functionNames() {
@@ -87,7 +87,8 @@ func NewTools(tools ...Tool) (*Tools, error) {
 	return t, nil
 }
 
-// With returns a copy of t with further functions, reserved names allowed. A nil t has none.
+// With returns a copy of t with further functions, whose names may be reserved. A nil t counts
+// as empty.
 func (t *Tools) With(functions ...Tool) (*Tools, error) {
 	more := &Tools{byName: map[string]int{}}
 	if t != nil {
@@ -102,7 +103,7 @@ func (t *Tools) With(functions ...Tool) (*Tools, error) {
 	return more, nil
 }
 
-// Only returns a copy of t with the tools of these names. It ignores names that t lacks.
+// Only returns a copy of t with only the named tools. It ignores names that t lacks.
 func (t *Tools) Only(names []string) *Tools {
 	some := &Tools{byName: map[string]int{}}
 	if t == nil {
@@ -152,7 +153,7 @@ func (t *Tools) add(tool Tool) error {
 	return nil
 }
 
-// parameter is one name in a signature; defaults and annotations follow it.
+// parameter matches one name in a signature; defaults and annotations follow it.
 var parameter = lazyregexp.New(`^\s*\*{0,2}([A-Za-z_]\w*)`)
 
 // listParameters returns the names in a signature, in order.
@@ -167,7 +168,7 @@ func listParameters(signature string) []string {
 	return names
 }
 
-// Functions returns the names and texts that a sandbox gets.
+// Functions returns the names and texts that a sandbox receives.
 func (t *Tools) Functions() []tiers.Function {
 	functions := make([]tiers.Function, 0, len(t.list))
 	for _, tool := range t.list {
@@ -177,8 +178,8 @@ func (t *Tools) Functions() []tiers.Function {
 	return functions
 }
 
-// Prompt lists the functions for a system prompt, one a line. Aliases, which have
-// no Doc, are left out. The notes of all tools, each once, go behind the list.
+// Prompt lists the functions for a system prompt, one per line. Aliases, which have no Doc, are
+// left out. The notes of all tools, without duplicates, go after the list.
 func (t *Tools) Prompt() (functions, notes string) {
 	var lines, texts []string
 	for _, tool := range t.list {
@@ -244,7 +245,7 @@ func (tool *Tool) checkArguments(args map[string]tiers.Value) (map[string]tiers.
 	return coerced, nil
 }
 
-// functionNames are the functions of the protocol, which the host answers.
+// functionNames returns the functions of the protocol that the host answers.
 func functionNames() []string {
 	var names []string
 	for _, f := range protocol.Functions() {

@@ -8,20 +8,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ErrNoTier says that no tier may run a snippet. The error is a [*NoTierError], which
-// holds the reasons.
+// ErrNoTier reports that no tier may run a snippet. The error is a [*NoTierError], which holds
+// the reasons.
 var ErrNoTier = errors.New("no tier may run the snippet")
 
 // NoTierError lists why each tier was refused. It wraps [ErrNoTier].
 type NoTierError struct {
 	// Refusals are the reasons, one for each tier.
 	Refusals []Refusal
-	// Effects says whether the snippet made host calls before the last tier rejected it.
-	// Its effects on the namespace are undone in any case.
+	// Effects reports whether the snippet made host calls before the last tier rejected it. Its
+	// effects on the namespace are undone in any case.
 	Effects tiers.Effects
 }
 
-// Error lists the refusals, one a line.
+// Error lists the refusals, one per line.
 func (e *NoTierError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrNoTier.Error())

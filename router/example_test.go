@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// A plan shows where a snippet would run, and why. It depends on its arguments only.
+// A plan shows where a snippet would run, and why. It depends only on its arguments.
 func ExamplePolicy_Plan() {
 	candidates := []router.Candidate{
 		{Info: tiers.Info{

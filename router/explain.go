@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Text shows the plan as tables for people. For programs there is its JSON.
+// Text formats the plan as tables for display. Programs use its JSON.
 func (p *Plan) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -20,7 +20,7 @@ func (p *Plan) Text() string {
 		fmt.Fprintf(w, "home\t%s\n", p.Home)
 	}
 	fmt.Fprintf(w, "snippet\t%s\n", p.describeSnippet())
-	_ = w.Flush() // a Builder takes everything
+	_ = w.Flush() // writing to a Builder cannot fail
 	b.WriteByte('\n')
 
 	fmt.Fprintf(w, "tier\torder\tcost\twhy\n")
@@ -35,7 +35,7 @@ func (p *Plan) Text() string {
 	return b.String()
 }
 
-// describeSnippet says in one line what the analyser found.
+// describeSnippet summarises the analyser's findings in one line.
 func (p *Plan) describeSnippet() string {
 	switch {
 	case p.Invalid != "":
@@ -80,7 +80,7 @@ func (n *Needs) describe() (parts []string) {
 	return parts
 }
 
-// shownComputing is from when on an estimate of computing time is shown.
+// shownComputing is the computing time from which an estimate is shown.
 const shownComputing = 100 * time.Millisecond
 
 // describe lists the parts of a step's cost, and the modules that the tier lacks.

@@ -15,37 +15,38 @@ type Verdict struct {
 	Needs *Needs
 	// Invalid: the snippet is not of this language, so no tier needs to try it.
 	Invalid *tiers.Exception
-	// Unknown says why the analyser did not understand the snippet: it may be too large
+	// Unknown is the reason why the analyser did not understand the snippet: it may be too large
 	// or too deep. Only a tier that runs the whole language may try it.
 	Unknown string
 }
 
-// Needs is what a snippet wants of a tier, as an analyser sees it without running
-// anything. It may be wrong: a route is not a wall.
+// Needs are the requirements of a snippet, as an analyser finds them without running it. They
+// may be wrong: routing is not isolation.
 type Needs struct {
 	Language tiers.Language `json:"language"`
 	// Imports are the modules imported by name, in order of appearance.
 	Imports []Import `json:"imports,omitempty"`
-	// Features are what the snippet needs beyond its language.
+	// Features are the snippet's needs beyond its language.
 	Features []FeatureNeed `json:"features,omitempty"`
-	// Reads, Writes and Deletes are the global names that the snippet reads before it
-	// writes them, binds, and deletes.
+	// Reads, Writes and Deletes are the global names that the snippet reads before writing,
+	// binds, and deletes.
 	Reads   []string `json:"reads,omitempty"`
 	Writes  []string `json:"writes,omitempty"`
 	Deletes []string `json:"deletes,omitempty"`
-	// Calls are the global functions that the snippet calls by plain name and does not
-	// define itself, host functions included.
+	// Calls are the global functions, including host functions, that the snippet calls by plain
+	// name and does not define itself.
 	Calls []string `json:"calls,omitempty"`
 	// Defines are the top-level functions and classes (Go: declarations).
 	Defines []string `json:"defines,omitempty"`
-	// Later are the needs, imports and features, of functions and classes that the snippet
-	// defines and does not use, by their names: a later snippet has them if it reads the name.
+	// Later are the needs (imports and features) of functions and classes that the snippet
+	// defines but does not use, by name. They become the needs of a later snippet that reads the
+	// name.
 	Later map[string]*Needs `json:"later,omitempty"`
-	// Computes is how long the snippet computes in native code, as far as constants in
-	// its text show, and ComputesLine where it does. Zero means that nothing is known.
+	// Computes is how long the snippet computes in native code, estimated from constants in its
+	// text, and ComputesLine the line where it does. Zero means unknown.
 	Computes     time.Duration `json:"computes_ns,omitempty"`
 	ComputesLine int           `json:"computes_line,omitempty"`
-	// Telling is set if the snippet has what only its language has, so that it cannot
+	// Telling is set if the snippet contains something unique to its language, so that it cannot
 	// be a mistake in another one.
 	Telling bool `json:"-"`
 }
@@ -54,37 +55,37 @@ type Needs struct {
 type Import struct {
 	// Module is the dotted name (Go: the import path).
 	Module string `json:"module"`
-	// Guarded is set when the snippet itself deals with the module's absence, by
-	// `except ImportError` around the import.
+	// Guarded is set if the snippet itself handles the module's absence, with `except
+	// ImportError` around the import.
 	Guarded bool `json:"guarded,omitempty"`
-	// Unlikely is set when the module is only imported if another one is absent, or on an
+	// Unlikely is set if the module is only imported when another one is absent, or on an
 	// unusual version of the language. It is no reason to choose a tier.
 	Unlikely bool `json:"unlikely,omitempty"`
-	// Line is counted from 1.
+	// Line counts from 1.
 	Line int `json:"line"`
 
 	of string // see FeatureNeed
 }
 
-// FeatureNeed is one feature and where the snippet shows that it needs it.
+// FeatureNeed is a needed feature and the place in the snippet that shows it.
 type FeatureNeed struct {
 	Feature tiers.Feature `json:"feature"`
-	// Why names what the analyser saw: "subprocess.run", "open(..., 'w')".
+	// Why names the construct that the analyser found: "subprocess.run", "open(..., 'w')".
 	Why  string `json:"why"`
 	Line int    `json:"line"`
 
-	of string // what an earlier snippet defined and needs it, empty for the snippet itself
+	of string // the name from an earlier snippet that needs it; empty for the snippet itself
 }
 
-// describe names the module and where it is imported.
+// describe names the module and the place of its import.
 func (i *Import) describe() string {
 	return fmt.Sprintf("%s (%s)", texts.OneLine(i.Module), i.where())
 }
 
-// where says where a snippet needs an import.
+// where describes the place where a snippet needs an import.
 func (i *Import) where() string { return where(i.Line, i.of) }
 
-// where says where a snippet needs a feature.
+// where describes the place where a snippet needs a feature.
 func (f *FeatureNeed) where() string { return where(f.Line, f.of) }
 
 func where(line int, of string) string {
@@ -94,8 +95,8 @@ func where(line int, of string) string {
 	return fmt.Sprintf("line %d", line)
 }
 
-// withLater returns the needs with those of the names that it reads and that earlier
-// snippets defined. It changes nothing: a verdict is shared.
+// withLater returns the needs plus those of the names that the snippet reads and earlier
+// snippets defined. It modifies nothing: verdicts are shared.
 func (n *Needs) withLater(later map[string]*Needs) *Needs {
 	whole := *n
 	for _, name := range n.Reads {

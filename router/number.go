@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// numberSnippet gives the snippet in an exception of the analyser its number, as the tiers
-// do. The analyser does not know it: its verdicts are shared.
+// numberSnippet puts the snippet's number into an exception from the analyser, as the tiers do.
+// The analyser does not know the number: its verdicts are shared.
 func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
 	numbered := *x
 	file := func(n string) string { return `File "<snippet` + n + `>", line ` }
@@ -26,5 +26,5 @@ func numberSnippet(x *tiers.Exception, number int) *tiers.Exception {
 	return &numbered
 }
 
-// goFile is the snippet in the lines of an exception of the analyser for Go.
+// goFile matches the snippet's name in the lines of an exception from the Go analyser.
 var goFile = lazyregexp.New(`(?m)^snippet\.go:`)

@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestAnInvalidSnippetOfGoHasItsNumber looks at the lines of the analyser for Go.
+// TestAnInvalidSnippetOfGoHasItsNumber checks the lines of the Go analyser.
 func TestAnInvalidSnippetOfGoHasItsNumber(t *testing.T) {
 	x := &tiers.Exception{Message: "snippet.go:1:6: a", Traceback: "snippet.go:1:6: a\nsnippet.go:2:1: snippet.go:3\n"}
 	x = Policy{}.Plan(Verdict{Invalid: x}, nil, Standing{Language: tiers.Go, Ran: 1}).Exception

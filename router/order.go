@@ -9,42 +9,42 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Step is one tier of a chain.
+// Step is one tier in a chain.
 //
-// Compute counts only for a snippet that would compute for two seconds or more in the
-// tier that is first without it. Then the chain is ordered by the whole cost, if that
-// halves it; the home is first no longer.
+// Compute counts only for a snippet that would compute for two seconds or more in the tier that
+// comes first without it. The chain is then ordered by total cost if that at least halves it,
+// and the home no longer comes first.
 type Step struct {
 	Tier string `json:"tier"`
-	// Home says that the namespace lives there already.
+	// Home reports that the namespace already lives there.
 	Home bool `json:"home,omitempty"`
-	// Run is what a snippet costs there, with the start of a sandbox if there is none;
-	// Move is what bringing the namespace there costs; Compute is how long the snippet
-	// computes there, 0 if that does not count. All are estimates.
+	// Run is the cost of a snippet there, including the start of a sandbox if there is none;
+	// Move is the cost of moving the namespace there; Compute is how long the snippet computes
+	// there, or 0 if that does not count. All are estimates.
 	Run     time.Duration `json:"run_ns"`
 	Move    time.Duration `json:"move_ns"`
 	Compute time.Duration `json:"compute_ns,omitempty"`
-	// Lacks are modules that the snippet imports and the tier does not have, with their
-	// places. Every other tier that may run the snippet lacks at least as many. An import
-	// that is reached raises ModuleNotFoundError.
+	// Lacks are the modules that the snippet imports and the tier lacks, with the places of the
+	// imports. Every other tier that may run the snippet lacks at least as many. An import that
+	// is reached raises ModuleNotFoundError.
 	Lacks []string `json:"lacks,omitempty"`
 }
 
-// cost is what the step costs in all.
+// cost returns the total cost of the step.
 func (s Step) cost() time.Duration { return s.Run + s.Move + s.Compute }
 
 // The cost of a move: one sandbox stops, another starts, and the namespace is pickled, copied
 // and unpickled.
 const (
 	moveBase = 5 * time.Millisecond
-	moveRate = 100 << 20 // bytes a second
+	moveRate = 100 << 20 // bytes per second
 )
 
-// longComputing is the computing time from which a faster tier is considered. Shorter snippets
-// are not worth a tier in which each further snippet costs more.
+// longComputing is the computing time from which a faster tier is considered. A shorter snippet
+// does not justify a tier in which each further snippet costs more.
 const longComputing = 2 * time.Second
 
-// stepTo is what it takes to run a snippet in a tier.
+// stepTo returns the step of running a snippet in a tier.
 func (s *Standing) stepTo(info *tiers.Info, needs *Needs) Step {
 	step := Step{Tier: info.Name, Run: info.Cost.Snippet}
 	if needs != nil {
@@ -65,7 +65,8 @@ func (s *Standing) stepTo(info *tiers.Info, needs *Needs) Step {
 	return step
 }
 
-// computingTime is how long a tier computes what takes native code so long.
+// computingTime returns how long a tier takes to compute what takes the given time in native
+// code.
 func computingTime(info *tiers.Info, l tiers.Language, native time.Duration) time.Duration {
 	slowdown := info.Cost.Slowdown[l]
 	if slowdown <= 0 {
@@ -74,8 +75,8 @@ func computingTime(info *tiers.Info, l tiers.Language, native time.Duration) tim
 	return time.Duration(float64(native) * slowdown)
 }
 
-// orderChain puts the home first and the others by cost, and a faster tier before all if
-// the snippet computes for long.
+// orderChain puts the home first and the others in order of cost. If the snippet computes for
+// long, a faster tier comes before all others.
 func (p *Plan) orderChain(s *Standing) {
 	steps := p.Chain
 	byCost := func(a, b Step) int { return cmp.Compare(a.cost(), b.cost()) }
@@ -93,15 +94,15 @@ func (p *Plan) orderChain(s *Standing) {
 	best := slices.MinFunc(steps, byCost)
 	switch {
 	case s.Settled, best.cost() > steps[0].cost()/2:
-	case s.MaxActive > 0 && best.Compute > s.MaxActive: // no tier gets to its end
+	case s.MaxActive > 0 && best.Compute > s.MaxActive: // no tier would finish it
 	default:
 		slices.SortStableFunc(steps, byCost)
 		p.ForSpeed = true
 	}
 }
 
-// compareWeight orders tiers for refusals and ties: those on request last, those that run
-// a part of their language before the whole ones, then by start, stronger walls first.
+// compareWeight orders tiers for refusals and ties: tiers used on request last, tiers with part
+// of a language before those with all of it, then by start time, stronger walls first.
 func compareWeight(a, b Candidate) int {
 	x, y := &a.Info, &b.Info
 	return cmp.Or(

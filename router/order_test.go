@@ -8,12 +8,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// computes is the verdict on a snippet that computes for so long in native code.
+// computes returns the verdict on a snippet that computes for that long in native code.
 func computes(native time.Duration) Verdict {
 	return Verdict{Needs: &Needs{Computes: native, ComputesLine: 3}}
 }
 
-// slow are the four tiers, of which two are slow.
+// slow returns the four tiers, two of which are slow.
 func slow() []Candidate {
 	all := four()
 	for i := range all {

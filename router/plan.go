@@ -11,34 +11,35 @@ import (
 // Candidate is a tier as a plan sees it.
 type Candidate struct {
 	Info tiers.Info
-	// Unusable says why the tier does not work on this machine, nil if it does.
+	// Unusable is why the tier does not work on this machine, or nil if it works.
 	Unusable error
 }
 
-// Standing is where the session's namespace of one language stands before a snippet. The
-// zero value is the begin of a session without limits.
+// Standing is the state of the session's namespace of one language before a snippet. The zero
+// value is the start of a session without limits.
 type Standing struct {
 	// Language of the snippet.
 	Language tiers.Language
-	// Home is the tier in which the namespace lives, empty if no snippet ran yet. Fixed says
-	// that it cannot leave its home, Settled that it does not leave it for a faster tier.
+	// Home is the tier in which the namespace lives, or empty if no snippet has run. Fixed
+	// reports that the namespace cannot leave its home, Settled that it does not leave for a
+	// faster tier.
 	Home           string
 	Fixed, Settled bool
-	// Restored says that the namespace has what snippets of another session defined.
+	// Restored reports that the namespace holds definitions from snippets of another session.
 	Restored bool
-	// Bytes is how large the namespace may be at most, Ran how many snippets ran in it.
+	// Bytes is the maximum size of the namespace, and Ran the number of snippets that ran in it.
 	Bytes int64
 	Ran   int
-	// Later are the needs of what earlier snippets defined, by its names: see [Needs].
+	// Later are the needs of definitions from earlier snippets, by name: see [Needs].
 	Later map[string]*Needs
-	// Open are the tiers in which a sandbox waits that has run no snippet yet.
+	// Open are the tiers with a waiting sandbox that has not run a snippet yet.
 	Open []string
-	// Rejected is what tiers said that rejected this very snippet.
+	// Rejected are the errors of tiers that rejected this very snippet.
 	Rejected []tiers.RejectedError
 	// Wants are the features that the session's configuration requires in addition to the
 	// snippet's needs.
 	Wants []tiers.Feature
-	// MaxActive is how long the snippet may compute, 0 if that is not bounded.
+	// MaxActive is how long the snippet may compute, or 0 for no bound.
 	MaxActive time.Duration
 }
 
@@ -46,39 +47,39 @@ type Standing struct {
 type Plan struct {
 	// Language of the snippet.
 	Language tiers.Language `json:"language"`
-	// Home is the tier in which the namespace lives, empty if there is none yet.
+	// Home is the tier in which the namespace lives, or empty if there is none yet.
 	Home string `json:"home,omitempty"`
-	// Needs, Invalid and Unknown are the analyser's verdict. Invalid is the exception
-	// that the snippet's language has for it, in one line.
+	// Needs, Invalid and Unknown are the analyser's verdict. Invalid is the exception that the
+	// language raises for the snippet, on one line.
 	Needs   *Needs `json:"needs,omitempty"`
 	Invalid string `json:"invalid,omitempty"`
 	Unknown string `json:"unknown,omitempty"`
-	// Chain are the tiers that may run the snippet, in the order to try them.
+	// Chain lists the tiers that may run the snippet, in the order in which to try them.
 	Chain []Step `json:"chain"`
-	// Refusals are the tiers that may not, the light ones first.
+	// Refusals lists the tiers that may not run it, the light ones first.
 	Refusals []Refusal `json:"refusals,omitempty"`
 
-	// Exception is Invalid as a whole, with the snippet's number, nil if it is empty.
+	// Exception is the full form of Invalid, with the snippet's number; nil if Invalid is empty.
 	Exception *tiers.Exception `json:"-"`
-	// ForSpeed says that the first tier of the chain is first only because it computes
+	// ForSpeed reports that the first tier of the chain is first only because it computes
 	// faster.
 	ForSpeed bool `json:"-"`
-	// Rejectable says that the first tier may turn out to lack something that another one
-	// has, so that it is worth to run the snippet as a Rejectable [tiers.Job].
+	// Rejectable reports that the first tier may turn out to lack something that another one
+	// has, so that it is worth running the snippet as a Rejectable [tiers.Job].
 	Rejectable bool `json:"-"`
 }
 
-// Refusal is the reason why a tier may not run a snippet, or did not.
+// Refusal is why a tier may not run a snippet, or did not run it.
 type Refusal struct {
 	Tier string `json:"tier"`
-	// Reason is one sentence for people.
+	// Reason is one sentence for display.
 	Reason string `json:"reason"`
-	// Effects says of a tier that was tried whether the snippet had begun there.
+	// Effects reports, for a tier that was tried, whether the snippet started there.
 	Effects tiers.Effects `json:"effects,omitempty"`
 }
 
-// Err returns a [*NoTierError] if no tier may run the snippet. A snippet that is not of
-// its language needs none.
+// Err returns a [*NoTierError] if no tier may run the snippet. A snippet that is not valid in
+// its language needs no tier.
 func (p *Plan) Err() error {
 	if len(p.Chain) > 0 || p.Invalid != "" {
 		return nil
@@ -86,12 +87,12 @@ func (p *Plan) Err() error {
 	return &NoTierError{Refusals: p.Refusals, Effects: tiers.EffectsNeverRan}
 }
 
-// Plan decides about a snippet. It is a pure function: it looks at nothing but its
-// arguments, changes none, and gives the same answer every time.
+// Plan decides which tier runs a snippet. It is a pure function: it depends only on its
+// arguments, and changes none of them.
 //
-// The home comes first if it can run the snippet; the other tiers follow by cost. A
-// snippet that computes for long is the exception: see [Step]. A missing module refuses a
-// tier only if another tier lacks fewer: whether an import is reached, a run decides.
+// The home comes first if it can run the snippet; the other tiers follow in order of cost. A
+// snippet that computes for long is the exception: see [Step]. A missing module rules out a tier
+// only if another tier lacks fewer, since only a run shows whether an import is reached.
 func (p Policy) Plan(v Verdict, candidates []Candidate, s Standing) Plan {
 	if v.Needs == nil && v.Invalid == nil && v.Unknown == "" {
 		v.Unknown = "the analyser gave no verdict"
@@ -130,7 +131,7 @@ func (p Policy) Plan(v Verdict, candidates []Candidate, s Standing) Plan {
 	return plan
 }
 
-// refuseAbsent refuses the tiers that the policy names and that do not exist.
+// refuseAbsent returns refusals for the tiers that the policy names and that do not exist.
 func (p Policy) refuseAbsent(candidates []Candidate) []Refusal {
 	var refusals []Refusal
 	for _, name := range p.namedTiers() {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// world draws a question at random.
+// world draws a random question.
 func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, Standing) {
 	names := []string{"interp", "wasm", "docker", "local", "other"}
 	modules := []string{"math", "json", "numpy", "torch"}
@@ -102,7 +102,7 @@ func world(rnd *rand.Rand) (Verdict, Policy, []Candidate, Standing) {
 	return v, p, candidates, s
 }
 
-// violation says what a plan's step must not do, written apart from the code
+// violation returns which rule a plan's step violates. It is written independently of the code
 // that decides.
 func violation(step Step, v Verdict, p Policy, c Candidate, s Standing) string {
 	named := slices.Contains(p.Tiers, step.Tier)
@@ -148,7 +148,7 @@ func violation(step Step, v Verdict, p Policy, c Candidate, s Standing) string {
 	return ""
 }
 
-// countLacked counts the modules that a snippet imports for sure and a tier lacks.
+// countLacked counts the modules that a snippet certainly imports and a tier lacks.
 func countLacked(v Verdict, c Candidate) int {
 	lacked := map[string]bool{}
 	for _, i := range v.Needs.Imports {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// four are the project's tiers, all usable.
+// four returns the project's tiers, all usable.
 func four() []Candidate {
 	return []Candidate{
 		{Info: fourtiers.Local()},
@@ -494,7 +494,7 @@ func TestPoliciesThatContradictThemselvesAreRefused(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	v, candidates := needs("json", "numpy"), four()
-	slices.SortFunc(candidates, compareWeight) // as an engine has them
+	slices.SortFunc(candidates, compareWeight) // in the order that an engine uses
 	b.Run("at-home", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

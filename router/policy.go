@@ -11,37 +11,37 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Policy is what the caller allows. The zero value allows every tier that is not used on
-// request only, and every module that a tier has.
+// Policy holds the caller's rules. The zero value allows every tier that is not limited to use
+// on request, and every module that a tier has.
 type Policy struct {
-	// Pin is the one tier that may be used, empty for any. If it cannot be used, nothing
-	// else is.
+	// Pin is the only tier that may be used; empty allows any. If it cannot be used, no other
+	// tier is.
 	Pin string `json:"pin,omitempty"`
-	// MinIsolation is the weakest wall that may be used. The zero value is any.
+	// MinIsolation is the weakest wall that may be used. The zero value allows any.
 	MinIsolation tiers.Isolation `json:"min_isolation,omitempty"`
-	// Tiers are the names of the tiers that may be used. Empty means all that are not
-	// used on request only.
+	// Tiers are the names of the tiers that may be used. Empty means all that are not used on
+	// request only.
 	Tiers []string `json:"tiers,omitempty"`
 	// AllowLocal adds tier local, and any other tier that is used on request only: see
 	// [tiers.Info].
 	AllowLocal bool `json:"allow_local,omitempty"`
-	// Modules are what snippets may import, the standard library included: for Python
-	// the names of top-level packages, for Go whole import paths. Empty means any. The
-	// router checks them against what the analyser sees, so they steer honest code and
-	// are not a wall.
+	// Modules are the modules that snippets may import, including the standard library: for
+	// Python the names of top-level packages, for Go whole import paths. Empty allows any. The
+	// router checks them against the analyser's findings, so they steer honest code and are not
+	// a wall.
 	Modules []string `json:"modules,omitempty"`
-	// Hosts are what snippets may connect to, each as HOST:PORT with a public name.
+	// Hosts are the hosts to which snippets may connect, each as HOST:PORT with a public name.
 	// Empty means none. The runner passes them on as [tiers.Config] Hosts.
 	Hosts []string `json:"hosts,omitempty"`
-	// Network and Files say that the session will want sockets, or a file system to
-	// write to. Tiers without are refused from the first snippet on, so that the session
-	// starts where it can stay. They open nothing that a tier does not have.
+	// Network and Files announce that the session will need sockets, or a writable file system.
+	// Tiers without these are ruled out from the first snippet on, so that the session starts
+	// where it can stay. They do not add what a tier lacks.
 	Network bool `json:"network,omitempty"`
 	Files   bool `json:"files,omitempty"`
 }
 
-// Validate reports the first contradiction in the policy. A name that no tier has is
-// valid: the plan refuses it.
+// Validate returns the first contradiction in the policy. A name without a tier is valid: the
+// plan refuses it.
 func (p Policy) Validate() error {
 	if p.MinIsolation < tiers.IsolationNone || p.MinIsolation > tiers.IsolationKernel {
 		return fmt.Errorf("the policy's minimum isolation %d is unknown", p.MinIsolation)
@@ -64,7 +64,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// refuseTier returns why the policy does not allow a tier, empty if it does.
+// refuseTier returns why the policy does not allow a tier, or "" if it does.
 func (p Policy) refuseTier(info *tiers.Info) string {
 	switch {
 	case p.Pin == info.Name, p.Pin == "" && info.OnRequest && p.AllowLocal:
@@ -79,7 +79,7 @@ func (p Policy) refuseTier(info *tiers.Info) string {
 	return "policy allows only the tiers " + texts.OneLine(strings.Join(p.Tiers, ", "))
 }
 
-// namedTiers lists the tiers that the policy names, each once.
+// namedTiers lists the tiers that the policy names, without duplicates.
 func (p Policy) namedTiers() []string {
 	if p.Pin != "" {
 		return []string{p.Pin}
@@ -89,7 +89,7 @@ func (p Policy) namedTiers() []string {
 	return slices.Compact(names)
 }
 
-// admitsModule reports whether the policy lets a snippet import a module.
+// admitsModule reports whether the policy allows a snippet to import a module.
 func (p Policy) admitsModule(language tiers.Language, module string) bool {
 	if len(p.Modules) == 0 {
 		return true

@@ -8,25 +8,26 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// maxReason is how many bytes of a tier's own reason are shown: it ends with advice.
+// maxReason is how many bytes of a tier's own reason are shown. Reasons end with advice, which
+// should fit.
 const maxReason = 1000
 
-// question is whether a tier may run a snippet.
+// question asks whether a tier may run a snippet.
 type question struct {
 	policy  *Policy
 	verdict *Verdict
 	state   *Standing
-	invalid string // the verdict's exception in one line
+	invalid string // the verdict's exception on one line
 }
 
-// answer is what a question comes to for one tier.
+// answer is the answer to a question for one tier.
 type answer struct {
-	refusal string   // why it may not run the snippet, empty if it may
-	lacks   []string // modules that the snippet imports, as [Step] has them
+	refusal string   // why it may not run the snippet, or "" if it may
+	lacks   []string // modules that the snippet imports and the tier lacks, as in [Step]
 }
 
-// ask asks about all tiers. Of those that may run the snippet it refuses all but the ones that
-// lack the fewest modules.
+// ask answers the question for all tiers. Among tiers that may run the snippet, it refuses all
+// but those that lack the fewest modules.
 func (q *question) ask(candidates []Candidate) []answer {
 	answers := make([]answer, len(candidates))
 	fewest := -1
@@ -49,8 +50,8 @@ func (q *question) ask(candidates []Candidate) []answer {
 	return answers
 }
 
-// refuse returns why a tier may not run the snippet, empty if it may. It checks the policy first,
-// then the tier's abilities, then the state of this machine.
+// refuse returns why a tier may not run the snippet, or "" if it may. It checks the policy
+// first, then the tier's capabilities, then the state of this machine.
 func (q *question) refuse(c *Candidate) string {
 	for _, check := range [...]func(*question, *Candidate) string{
 		(*question).checkPolicy,
@@ -105,13 +106,13 @@ func (q *question) checkLanguage(c *Candidate) string {
 	return reason
 }
 
-// checkNeeds compares what the snippet needs with what the tier has.
+// checkNeeds compares the snippet's needs with the tier's features.
 func (q *question) checkNeeds(c *Candidate) string {
 	info, v := &c.Info, q.verdict
 	switch {
 	case v.Invalid != nil:
-		// The home answers with its own traceback, in which the snippet has its number.
-		// No other tier is tried.
+		// The home answers with its own traceback, which numbers the snippet. No other tier is
+		// tried.
 		if info.Name == q.state.Home {
 			return ""
 		}
@@ -140,8 +141,8 @@ func (q *question) checkNeeds(c *Candidate) string {
 	return ""
 }
 
-// checkUnknown refuses a snippet that the analyser did not understand to a tier that runs
-// a part of the language only, and to all tiers where modules have to be checked.
+// checkUnknown refuses a snippet that the analyser did not understand in tiers with only part of
+// the language, and in all tiers if modules must be checked.
 func (q *question) checkUnknown(info *tiers.Info) string {
 	why := texts.OneLine(q.verdict.Unknown)
 	switch {
@@ -156,8 +157,8 @@ func (q *question) checkUnknown(info *tiers.Info) string {
 	return ""
 }
 
-// checkModules refuses what the policy does not allow, and what a tier does not have that
-// runs only a part of the language: its exceptions are not those of the language.
+// checkModules refuses modules that the policy does not allow, and missing modules in a tier
+// with only part of the language: its exceptions are not those of the language.
 func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	for i := range imports {
 		module := &imports[i]
@@ -175,8 +176,8 @@ func (q *question) checkModules(info *tiers.Info, imports []Import) string {
 	return ""
 }
 
-// lackedModules lists the modules that a tier lacks, each once, with the place of the import.
-// The snippet can do without a guarded import.
+// lackedModules lists the modules that a tier lacks, without duplicates, with the place of the
+// import. The snippet can do without a guarded import.
 func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 	if q.verdict.Needs == nil {
 		return nil
@@ -194,8 +195,8 @@ func (q *question) lackedModules(info *tiers.Info) (lacked []string) {
 	return lacked
 }
 
-// checkRejections refuses tiers that rejected the snippet already, and those that lack
-// what another tier found missing.
+// checkRejections refuses tiers that already rejected the snippet, and those that lack what
+// another tier found missing.
 func (q *question) checkRejections(c *Candidate) string {
 	rejected := q.state.Rejected
 	for i := range rejected {

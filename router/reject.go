@@ -7,9 +7,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// mayBeRejected reports whether the first tier of a chain is to reject the snippet if it turns
-// out to lack something. That costs a checkpoint, so it must be possible both that this
-// happens and that another tier does better.
+// mayBeRejected reports whether the first tier of a chain should reject the snippet if it turns
+// out to lack something. That costs a checkpoint, so it must be possible both that this happens
+// and that another tier does better.
 func (q *question) mayBeRejected(chain []Step, candidates []Candidate) bool {
 	if len(chain) < 2 {
 		return false
@@ -25,8 +25,8 @@ func (q *question) mayBeRejected(chain []Step, candidates []Candidate) bool {
 		missesModule(infos, q.state.Language, q.verdict)
 }
 
-// missesModule reports whether a snippet may import a module that the first of the tiers
-// lacks and another of them may have.
+// missesModule reports whether a snippet may import a module that the first tier lacks and
+// another one may have.
 func missesModule(chain []*tiers.Info, language tiers.Language, v *Verdict) bool {
 	if v.Needs == nil {
 		return false
@@ -41,8 +41,7 @@ func missesModule(chain []*tiers.Info, language tiers.Language, v *Verdict) bool
 	return false
 }
 
-// mayReject reports whether a tier may find out at run time that it cannot run the
-// snippet.
+// mayReject reports whether a tier may discover at run time that it cannot run the snippet.
 func mayReject(info *tiers.Info, language tiers.Language, v *Verdict) bool {
 	if v.Needs == nil || v.Needs.needsFeature(tiers.FeatureDynamic) || !abilities.RunsWholeLanguage(info) {
 		return true

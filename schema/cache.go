@@ -9,7 +9,7 @@ import (
 const (
 	// maxCached bounds the contracts that Parse keeps.
 	maxCached = 256
-	// maxCacheBytes bounds the documents of all cached contracts together, in bytes. The
+	// maxCacheBytes bounds the total size of the cached contracts' documents, in bytes. The
 	// compiled contracts are several times larger.
 	maxCacheBytes = 1 << 20
 )
@@ -17,17 +17,17 @@ const (
 // recent holds the contracts that Parse keeps.
 var recent = newCache(maxCached)
 
-// cache keeps the contracts that were used last. It is safe for concurrent use. It does
-// not keep errors.
+// cache keeps the most recently used contracts. It is safe for concurrent use. It does not keep
+// errors.
 type cache struct {
 	mu     sync.Mutex
 	limit  int // contracts
 	bytes  int // of their documents
 	byText map[string]*list.Element
-	used   *list.List // of cached, the latest first
+	used   *list.List // of cached, the most recent first
 }
 
-// cached is one contract and what it was parsed from.
+// cached is one contract and its source.
 type cached struct {
 	text     string
 	contract *Contract
@@ -38,7 +38,7 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, byText: map[string]*list.Element{}, used: list.New()}
 }
 
-// parse returns the contract of a schema, from the cache if it is there.
+// parse returns the contract of a schema, from the cache if possible.
 func (c *cache) parse(raw json.RawMessage) (*Contract, error) {
 	if contract := c.find(raw); contract != nil {
 		return contract, nil
@@ -52,7 +52,7 @@ func (c *cache) parse(raw json.RawMessage) (*Contract, error) {
 	return contract, nil
 }
 
-// find returns the contract of a schema, nil if the cache does not have it.
+// find returns the contract of a schema, or nil if it is not cached.
 func (c *cache) find(raw json.RawMessage) *Contract {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *cache) find(raw json.RawMessage) *Contract {
 	return entryOf(element).contract
 }
 
-// add adds a contract, and removes those that were not used for the longest time.
+// add adds a contract, and removes the least recently used ones beyond the limits.
 func (c *cache) add(text string, contract *Contract) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *cache) add(text string, contract *Contract) {
 	}
 }
 
-// entryOf returns what an element of the list holds.
+// entryOf returns the contents of an element of the list.
 func entryOf(element *list.Element) cached {
 	return element.Value.(cached) // the list holds nothing else
 }

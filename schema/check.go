@@ -11,8 +11,8 @@ import (
 // coercion comes back byte for byte. Otherwise Check returns at most maxViolations in the
 // order of their paths, and only one if the value is not acceptable JSON.
 //
-// An error means that the check itself was not possible, because the contract asks for
-// too much work on this value.
+// An error means that the check itself was impossible, because the contract demands too much
+// work on this value.
 func (c *Contract) Check(
 	value json.RawMessage,
 ) (coerced json.RawMessage, violations []Violation, err error) {
@@ -32,7 +32,7 @@ func (c *Contract) Check(
 	return checked.appendJSON(nil), nil, nil
 }
 
-// violationOf returns what is wrong with a value that could not be decoded.
+// violationOf describes what is wrong with a value that could not be decoded.
 func violationOf(err error) []Violation {
 	var m *malformedError
 	if errors.As(err, &m) {
@@ -41,8 +41,8 @@ func violationOf(err error) []Violation {
 	return []Violation{{Path: formatPath(nil), Message: err.Error()}}
 }
 
-// check is Check for a decoded value, and subtracts the work from what is left. If the value does
-// not meet the contract even after coercion, it reports what is wrong with the coerced value.
+// check is Check for a decoded value; it subtracts the work from left. If the value does not
+// meet the contract even after coercion, it reports what is wrong with the coerced value.
 func (c *Contract) check(n *node, left *int) (checked *node, wrong []Violation, err error) {
 	found, err := validate(c.root, n, left)
 	if err != nil || found == nil && !n.hasIntegerFraction() {
@@ -83,8 +83,8 @@ func (n *node) hasIntegerFraction() bool {
 	return false
 }
 
-// validate applies one schema and subtracts the work from what is left. It returns what is
-// wrong, nil if the value is valid.
+// validate applies one schema and subtracts the work from left. It returns what is wrong, or nil
+// if the value is valid.
 func validate(s *subschema, n *node, left *int) (*fault, error) {
 	work := s.boundWork(n)
 	if *left -= work; work >= maxWork || *left <= 0 {

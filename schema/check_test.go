@@ -25,7 +25,7 @@ func joined(violations []Violation) string {
 	return strings.Join(parts, " ; ")
 }
 
-// outcome formats the result of a check as the tables have it.
+// outcome formats the result of a check as in the tables.
 func outcome(value json.RawMessage, violations []Violation, err error) string {
 	switch {
 	case err != nil:
@@ -37,7 +37,7 @@ func outcome(value json.RawMessage, violations []Violation, err error) string {
 	return "=> " + string(value)
 }
 
-// eachCase gives a function each line of a file, with its number and the contract above it:
+// eachCase passes each line of a file to a function, with its number and the contract above it:
 // the first line of each paragraph. Comments begin with #.
 func eachCase(t *testing.T, file string, check func(number int, c *Contract, line string)) {
 	t.Helper()

@@ -2,20 +2,20 @@ package schema
 
 import "slices"
 
-// coercer turns a value into what its schema asks for, if exactly one thing can be meant
-// and no information is lost. It leaves other values alone; the validation that follows
-// decides about them.
+// coercer turns a value into the form that its schema requires, if the meaning is unambiguous
+// and no information is lost. It leaves other values alone; the subsequent validation judges
+// them.
 //
 // It follows references, allOf, alternatives, properties and items. It does not follow
-// conditions (not, if, then, else), because a coercion may change how they turn out.
+// conditions (not, if, then, else), because a coercion may change their outcome.
 type coercer struct {
-	left int // work; without any left, values stay as they are
+	left int // work; if none is left, values stay as they are
 }
 
 // isSpent reports whether no work is left.
 func (k *coercer) isSpent() bool { return k.left <= 0 }
 
-// coerce returns the value as a schema asks for it.
+// coerce returns the value in the form that a schema requires.
 func (k *coercer) coerce(n *node, s *subschema) *node {
 	if k.left -= s.workOn(n); k.isSpent() || s.always != nil {
 		return n
@@ -48,8 +48,8 @@ func (k *coercer) fits(n *node, s *subschema) bool {
 	return err == nil && found == nil
 }
 
-// coerceToAlternative coerces by the one alternative that the value fits. If it fits
-// none, it is coerced if all alternatives that it can be coerced to agree on the result.
+// coerceToAlternative coerces to the one alternative that the value fits. If it fits none, it is
+// coerced if all alternatives to which it can be coerced agree on the result.
 func (k *coercer) coerceToAlternative(n *node, subs []*subschema) *node {
 	if len(subs) == 0 {
 		return n
@@ -68,8 +68,8 @@ func (k *coercer) coerceToAlternative(n *node, subs []*subschema) *node {
 	}
 }
 
-// coerceIfAgreed returns what all alternatives make of a value, if they agree. An
-// alternative that the value cannot be coerced to does not count.
+// coerceIfAgreed returns the result of coercing a value to each alternative, if they agree.
+// Alternatives to which the value cannot be coerced do not count.
 func (k *coercer) coerceIfAgreed(n *node, subs []*subschema) *node {
 	var agreed *node
 	var agreedText string
@@ -92,7 +92,7 @@ func (k *coercer) coerceIfAgreed(n *node, subs []*subschema) *node {
 	return agreed
 }
 
-// coerceWhole coerces a value by the schema's own const, enum and type.
+// coerceWhole coerces a value according to the schema's own const, enum and type.
 func (k *coercer) coerceWhole(n *node, s *subschema) *node {
 	switch {
 	case s.constant != nil:
@@ -126,8 +126,8 @@ func (k *coercer) coerceWhole(n *node, s *subschema) *node {
 	return n
 }
 
-// wrapInList turns a lone object into a list of one, if the list is valid. Texts and
-// numbers stay: "a, b" may mean two.
+// wrapInList turns a lone object into a list of one, if that list is valid. Texts and numbers
+// stay: "a, b" may mean two items.
 func (k *coercer) wrapInList(n *node, s *subschema) *node {
 	if !s.types.has(wantsArray) || s.itemSchema(0) == nil {
 		return n
@@ -138,8 +138,8 @@ func (k *coercer) wrapInList(n *node, s *subschema) *node {
 	return n
 }
 
-// coerceMembers coerces the members of an object. It leaves out a null that stands for a
-// missing optional member.
+// coerceMembers coerces the members of an object. It drops a null that stands for a missing
+// optional member.
 func (k *coercer) coerceMembers(n *node, s *subschema) *node {
 	if len(s.properties) == 0 && len(s.patternProperties) == 0 && s.additionalProperties == nil {
 		return n
@@ -166,14 +166,13 @@ func (k *coercer) coerceMembers(n *node, s *subschema) *node {
 	return newObject(keys, kids)
 }
 
-// isOmitted reports whether a member that is null should be left out: it is optional and
-// may not be null.
+// isOmitted reports whether a null member should be dropped: it is optional and may not be null.
 func (k *coercer) isOmitted(key string, s *subschema) bool {
 	own := s.properties[key]
 	return own != nil && !s.requires[key] && !k.fits(null, own) && !k.isSpent()
 }
 
-// coerceItems coerces the items of an array. If items have to be unique, it drops exact
+// coerceItems coerces the items of an array. If items must be unique, it drops exact
 // repetitions, which add nothing to a set.
 func (k *coercer) coerceItems(n *node, s *subschema) *node {
 	kids := make([]*node, 0, len(n.kids))

@@ -2,7 +2,7 @@ package schema
 
 import "strings"
 
-// words are texts that stand for a value where its type is wanted.
+// words are texts that stand for a value where its type is required.
 var words = map[string]struct {
 	types typeSet
 	value *node
@@ -12,7 +12,7 @@ var words = map[string]struct {
 	"null": {wantsNull, null}, "none": {wantsNull, null},
 }
 
-// coerceText reads a text as one of the types that are wanted.
+// coerceText reads a text as one of the required types.
 func (k *coercer) coerceText(n *node, types typeSet) *node {
 	text := strings.TrimSpace(n.text)
 	if types.has(wantsArray|wantsObject) && text != "" && (text[0] == '[' || text[0] == '{') {
@@ -45,8 +45,8 @@ func (k *coercer) decodeText(n *node, text string, types typeSet) *node {
 	return decoded
 }
 
-// findMember returns the member of an enumeration that a value means: the value itself,
-// or the only member that it spells in another case or as a text.
+// findMember returns the member of an enumeration that a value means: the value itself, or the
+// only member that it spells in different case or as a text.
 func findMember(n *node, members []*node) *node {
 	var found *node
 	for _, member := range members {

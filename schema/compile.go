@@ -7,21 +7,21 @@ import (
 	"strconv"
 )
 
-// maxSubschemas bounds the schemas in one document, references followed.
+// maxSubschemas bounds the schemas in one document, counting those reached by references.
 const maxSubschemas = 2_000
 
-// compiler compiles the schemas of one document that its root leads to.
+// compiler compiles the schemas of one document that are reachable from its root.
 type compiler struct {
 	document *node
 	isOld    bool // draft-07
-	// homes has the objects of the document that may be schemas, by where they are.
+	// homes holds the objects of the document that may be schemas, with their locations.
 	homes     map[*node]home
 	resources map[string]*resource
 	subs      map[*node]*subschema
-	order     []*subschema // the same
-	links     []link       // references that are not followed yet
+	order     []*subschema // the same, in order
+	links     []link       // references that have not been followed yet
 	patterns  map[string]*pattern
-	size      int // instructions of all patterns
+	size      int // total instructions of all patterns
 }
 
 // link is a reference from a schema to another one.
@@ -30,7 +30,7 @@ type link struct {
 	to   string
 }
 
-// compile compiles a document that [checkDocument] has let through.
+// compile compiles a document that [checkDocument] accepted.
 func compile(document *node) (*subschema, error) {
 	if err := checkByMetaschema(document, document); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func compileUnchecked(document *node) (*subschema, error) {
 	return root, nil
 }
 
-// collectFacts computes what checks need to know about the schemas.
+// collectFacts computes the facts about the schemas that checks need.
 func (c *compiler) collectFacts() error {
 	for _, s := range c.order {
 		s.collectHere()
@@ -87,7 +87,7 @@ func (c *compiler) collectFacts() error {
 	return nil
 }
 
-// weigh computes the work of the schema alone.
+// weigh computes the work of the schema itself, without its subschemas.
 func (s *subschema) weigh() {
 	s.weight, s.more = 1+s.countNames(), newExtraWork(s)
 	if s.pattern != nil {
@@ -139,14 +139,14 @@ func (c *compiler) compile(n *node, at string) (*subschema, error) {
 	return s, k.err
 }
 
-// keywords reads the keywords of one schema. After an error, its methods do nothing of use.
+// keywords reads the keywords of one schema. After an error, its methods have no useful effect.
 type keywords struct {
 	c   *compiler
 	s   *subschema
 	err error
 }
 
-// member returns the value of a keyword that has a kind, nil if there is none.
+// member returns the value of a keyword if it has the given kind, or nil without the keyword.
 func (k *keywords) member(name string, want kind) *node {
 	if n := k.s.node.member(name); n != nil && n.kind == want {
 		return n
@@ -154,7 +154,7 @@ func (k *keywords) member(name string, want kind) *node {
 	return nil
 }
 
-// schema compiles the schema of a keyword, nil if there is none.
+// schema compiles the schema of a keyword, or returns nil without the keyword.
 func (k *keywords) schema(names ...string) *subschema {
 	n, at := k.s.node, k.s.at
 	for _, name := range names {
@@ -171,7 +171,7 @@ func (k *keywords) schema(names ...string) *subschema {
 	return s
 }
 
-// schemas compiles the schemas of a keyword that has a list of them.
+// schemas compiles the list of schemas of a keyword.
 func (k *keywords) schemas(name string) []*subschema {
 	list := k.member(name, arrayKind)
 	if list == nil {
@@ -184,7 +184,7 @@ func (k *keywords) schemas(name string) []*subschema {
 	return all
 }
 
-// number returns the value of a keyword that has a number, nil if there is none.
+// number returns the number of a keyword, or nil without the keyword.
 func (k *keywords) number(name string) *big.Rat {
 	if n := k.member(name, numberKind); n != nil {
 		return n.rational()
@@ -192,7 +192,7 @@ func (k *keywords) number(name string) *big.Rat {
 	return nil
 }
 
-// count returns the value of a keyword that has a whole number, nil if there is none.
+// count returns the whole number of a keyword, or nil without the keyword.
 func (k *keywords) count(name string) *int {
 	r := k.number(name)
 	if r == nil || !r.IsInt() {
@@ -219,7 +219,7 @@ func textsIn(list *node) []string {
 	return all
 }
 
-// readLinks reads the references, which are followed when all else is compiled.
+// readLinks reads the references, which are followed once everything else is compiled.
 func (k *keywords) readLinks() {
 	names := []string{"$ref", "$dynamicRef"}
 	if k.c.isOld {
@@ -262,7 +262,7 @@ func (k *keywords) readTextRules() {
 	}
 }
 
-// pattern compiles a pattern, once in a document.
+// pattern compiles a pattern, once per document.
 func (k *keywords) pattern(text string) *pattern {
 	if known := k.c.patterns[text]; known != nil || k.err != nil {
 		return known
@@ -280,8 +280,8 @@ func (k *keywords) pattern(text string) *pattern {
 	return p
 }
 
-// readArrayRules reads the rules for arrays. In draft-07, the keywords items and
-// additionalItems say what prefixItems and items say in 2020-12.
+// readArrayRules reads the rules for arrays. In draft-07, the keywords items and additionalItems
+// mean what prefixItems and items mean in 2020-12.
 func (k *keywords) readArrayRules() {
 	s := k.s
 	s.minItems, s.maxItems = k.count("minItems"), k.count("maxItems")
@@ -371,8 +371,8 @@ const (
 	done
 )
 
-// rejectLoops rejects schemas that apply themselves to the same value. They constrain
-// nothing, and following them would never end.
+// rejectLoops rejects schemas that apply themselves to the same value. They constrain nothing,
+// and following them would never end.
 func (c *compiler) rejectLoops() error {
 	marks := map[*subschema]mark{}
 	for _, s := range c.order {

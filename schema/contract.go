@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// Contract is a compiled schema that a value must meet. It never changes and is safe for
-// concurrent use.
+// Contract is a compiled schema that a value must meet. It is immutable and safe for concurrent
+// use.
 type Contract struct {
 	root     *subschema
-	document *node // the schema as it was given, its members in order
+	document *node // the schema as given, with its members in order
 }
 
-// Parse makes a contract from what a caller or a snippet gives: a JSON Schema, or a JSON
-// string that contains a JSON Schema or type text, as Python writes annotations:
+// Parse returns a contract for what a caller or a snippet passes: a JSON Schema, or a JSON
+// string that contains a JSON Schema or type text, in the form of Python annotations:
 //
 //	bool  int  float  str  None  Any  date  datetime  time  UUID
 //	list[T]  set[T]  tuple[T, U]  tuple[T, ...]  dict[str, T]
 //	Optional[T]  Union[T, U]  T | U  Literal['a', 'b', 3]
 //
-// Type text also has the names of JSON Schema (boolean, integer, number, string, array, object,
-// null), capitals (List, Dict), the prefix "typing." and T[]. It does not know the names of
-// classes: those have to come as JSON Schema. Parse keeps recently parsed contracts.
+// Type text also accepts the names of JSON Schema (boolean, integer, number, string, array,
+// object, null), capitalised names (List, Dict), the prefix "typing." and T[]. It does not know
+// the names of classes: those must be passed as JSON Schema. Parse keeps recently parsed
+// contracts.
 func Parse(raw json.RawMessage) (*Contract, error) {
 	return recent.parse(raw)
 }
@@ -45,11 +46,11 @@ func parse(raw json.RawMessage) (*Contract, error) {
 	return fromType(text.text)
 }
 
-// Compile makes a contract from a JSON Schema: an object, true or false.
+// Compile returns a contract for a JSON Schema: an object, true or false.
 //
-// It understands 2020-12, and draft-07 if "$schema" says so. It checks "format", as the
-// vocabulary format-assertion requires. References must stay inside the document. The
-// error says what to change.
+// It supports 2020-12, and draft-07 if "$schema" names it. It checks "format", as the vocabulary
+// format-assertion requires. References must stay inside the document. The error explains what
+// to change.
 func Compile(jsonSchema json.RawMessage) (*Contract, error) {
 	document, err := decode(jsonSchema, schemaBounds)
 	if err != nil {
@@ -66,8 +67,8 @@ func Compile(jsonSchema json.RawMessage) (*Contract, error) {
 	return &Contract{root, document}, nil
 }
 
-// JSONSchema returns the contract's document as it was given, without white space. The
-// caller may keep and change it.
+// JSONSchema returns the contract's document as given, without white space. The caller may keep
+// and modify it.
 func (c *Contract) JSONSchema() json.RawMessage {
 	return c.document.appendJSON(nil)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// bounds limit what is decoded.
+// bounds are the limits for decoding.
 type bounds struct {
 	what   string // "value" or "schema", for messages
 	bytes  int
@@ -28,13 +28,13 @@ type decoder struct {
 	bounds
 	data []byte
 	at   int
-	path []string          // of the value that is being read
-	left int               // values that may still come
-	keys map[string]string // keys that have been seen, because rows repeat them
+	path []string          // of the value being read
+	left int               // how many more values are allowed
+	keys map[string]string // keys seen so far, because rows repeat them
 	slab []node            // room for scalars
 }
 
-// malformedError says where and why a document is rejected.
+// malformedError reports where and why a document is rejected.
 type malformedError struct {
 	path   []string
 	reason string
@@ -43,8 +43,8 @@ type malformedError struct {
 // Error returns the path and the reason.
 func (m *malformedError) Error() string { return formatPath(m.path) + ": " + m.reason }
 
-// decode reads a whole JSON document. It rejects duplicate keys, text that is not UTF-8,
-// and numbers that no float64 comes near to.
+// decode reads a whole JSON document. It rejects duplicate keys, text that is not UTF-8, and
+// numbers beyond the range of float64.
 func decode(raw []byte, limits bounds) (*node, error) {
 	d := decoder{bounds: limits, data: raw, left: limits.values}
 	if len(raw) > limits.bytes {
@@ -60,7 +60,7 @@ func decode(raw []byte, limits bounds) (*node, error) {
 	return d.readValue()
 }
 
-// explainSyntax returns what is wrong with a document that is not JSON.
+// explainSyntax describes what is wrong with a document that is not JSON.
 func (d *decoder) explainSyntax() error {
 	var value json.RawMessage
 	err := json.Unmarshal(d.data, &value)
@@ -144,7 +144,7 @@ func (d *decoder) readNumber() (*node, error) {
 	return d.store(numberNode(literal)), nil
 }
 
-// store puts a scalar into memory that many scalars share.
+// store puts a scalar into memory shared by many scalars.
 func (d *decoder) store(n node) *node {
 	if len(d.slab) == cap(d.slab) {
 		d.slab = make([]node, 0, min(64, 1+len(d.data)/16))
@@ -153,7 +153,7 @@ func (d *decoder) store(n node) *node {
 	return &d.slab[len(d.slab)-1]
 }
 
-// readText reads a string. The result may be a part of the document.
+// readText reads a string. The result may alias the document.
 func (d *decoder) readText() []byte {
 	start := d.at + 1
 	isEscaped := false
@@ -170,7 +170,7 @@ func (d *decoder) readText() []byte {
 	}
 
 	var text string
-	if err := json.Unmarshal(d.data[start-1:d.at], &text); err != nil { // it is valid
+	if err := json.Unmarshal(d.data[start-1:d.at], &text); err != nil { // always valid
 		return nil
 	}
 	return []byte(text)
@@ -196,8 +196,7 @@ func (d *decoder) readKey() string {
 	return key
 }
 
-// hasNext steps to the next item. It steps over the end and returns false if there is
-// none.
+// hasNext advances to the next item. At the end, it advances past it and returns false.
 func (d *decoder) hasNext(end byte, isFirst bool) bool {
 	if d.skipSpace() == end {
 		d.at++
@@ -219,7 +218,7 @@ func (d *decoder) readArray() (*node, error) {
 		kid, err := d.readValue()
 		if err != nil {
 			var m *malformedError
-			if errors.As(err, &m) { // the index is formatted only if it is needed
+			if errors.As(err, &m) { // the index is formatted only if needed
 				m.path[len(d.path)-1] = strconv.Itoa(len(kids))
 			}
 			return nil, err

@@ -13,7 +13,7 @@ const (
 	maxNote        = 200   // bytes of one note in it
 )
 
-// Describe says in a few lines what the contract wants, for a prompt:
+// Describe summarises the contract's requirements in a few lines, for a prompt:
 //
 //	an object {
 //	  "title": str (at most 80 characters)
@@ -21,8 +21,8 @@ const (
 //	  "lines" (optional): list of int — where it was found
 //	}
 //
-// Definitions of objects follow under their names. A text longer than 6,000 bytes is cut
-// and ends in "…".
+// Definitions of objects follow under their names. A text longer than 6,000 bytes is cut and
+// ends in "…".
 func (c *Contract) Describe() string {
 	d := describer{
 		named: map[*subschema]string{},
@@ -40,9 +40,9 @@ func (c *Contract) Describe() string {
 // describer writes the description of a contract.
 type describer struct {
 	out   strings.Builder
-	named map[*subschema]string // definitions that are described by name
+	named map[*subschema]string // definitions described by name
 	later []*subschema          // the same, in the order in which they follow
-	under map[*subschema]bool   // schemas that are being described
+	under map[*subschema]bool   // schemas currently being described
 }
 
 // isFull reports whether the description is complete or too long.
@@ -55,7 +55,7 @@ func (d *describer) write(format string, args ...any) {
 	}
 }
 
-// writeSchema describes a schema: by its name if it is the definition of an object.
+// writeSchema describes a schema: by name if it is the definition of an object.
 func (d *describer) writeSchema(s *subschema, indent string) {
 	if d.isFull() {
 		return
@@ -85,7 +85,7 @@ func (d *describer) nameDefinition(s *subschema, name string) string {
 	return name
 }
 
-// definitionName returns the name of a schema in the definitions, empty if it is not one.
+// definitionName returns the name of a schema in the definitions, or "" if it is not one.
 func definitionName(s *subschema) string {
 	for _, folder := range []string{"/$defs/", "/definitions/"} {
 		if name, found := strings.CutPrefix(s.at, folder); found && isIdentifier(name) {
@@ -95,7 +95,7 @@ func definitionName(s *subschema) string {
 	return ""
 }
 
-// writeBody describes what a schema says itself.
+// writeBody describes the schema's own rules.
 func (d *describer) writeBody(s *subschema, indent string) {
 	if d.under[s] {
 		d.write("the same again")
@@ -123,7 +123,7 @@ func (d *describer) writeBody(s *subschema, indent string) {
 	}
 }
 
-// clauses returns functions that each write one thing that a schema requires.
+// clauses returns functions that each write one requirement of a schema.
 func (d *describer) clauses(s *subschema, indent string) []func() {
 	var all []func()
 	if s.constant != nil {
@@ -148,7 +148,7 @@ func (d *describer) clauses(s *subschema, indent string) []func() {
 	return all
 }
 
-// writeJoined describes several schemas with a word between them.
+// writeJoined describes several schemas, joined by a word.
 func (d *describer) writeJoined(subs []*subschema, word, indent string) {
 	for i, sub := range subs {
 		if i > 0 {
@@ -171,7 +171,7 @@ func (d *describer) writeChoices(values []*node) {
 	}
 }
 
-// formatLiteral formats a value as JSON, arrays and objects in short.
+// formatLiteral formats a value as JSON, abbreviating arrays and objects.
 func formatLiteral(n *node) string {
 	if n.kind == arrayKind || n.kind == objectKind {
 		return formatValue(n)
@@ -306,7 +306,7 @@ func formatString(s *subschema) string {
 	return text
 }
 
-// formatCountNote says in brackets how many there may be.
+// formatCountNote states in brackets how many there may be.
 func formatCountNote(least, most *int, what string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
@@ -321,7 +321,7 @@ func formatCountNote(least, most *int, what string) string {
 	return ""
 }
 
-// formatNumberNote says in brackets what bounds a number.
+// formatNumberNote states in brackets the bounds of a number.
 func formatNumberNote(s *subschema) string {
 	var parts []string
 	for _, bound := range []struct {

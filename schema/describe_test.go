@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of descriptions and strict forms")
 
-// described are the contracts whose descriptions and strict forms are kept.
+// described are the contracts whose descriptions and strict forms are recorded.
 var described = []string{
 	`"bool"`, `"Optional[list[str]]"`, `"Literal['a', 'b', 3, None]"`, `"dict[str, list[int]]"`,
 	`"dict[Literal['x'], int]"`,
@@ -80,7 +80,7 @@ func TestDescriptionsAndStrictForms(t *testing.T) {
 	}
 }
 
-// TestStrictRepliesAreUndone sends a reply in the strict form through the contract.
+// TestStrictRepliesAreUndone checks a reply in the strict form against the contract.
 func TestStrictRepliesAreUndone(t *testing.T) {
 	for _, c := range []struct{ schema, reply, want string }{
 		{`"list[int]"`, `{"value":[1,2]}`, `=> [1,2]`},

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestWhatTheHostTakesPythonRebuilds checks values by the schemas of Python types and sends
+// TestWhatTheHostTakesPythonRebuilds checks values against the schemas of Python types and sends
 // the results back to Python: each value that passes must become an instance of the type.
 func TestWhatTheHostTakesPythonRebuilds(t *testing.T) {
 	python := os.Getenv("RLM_PYTHON")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// oldDraft is the older one of the dialects.
+// oldDraft is the older of the two dialects.
 const oldDraft = "json-schema.org/draft-07/schema"
 
 // drafts are the dialects that "$schema" may name.
@@ -15,8 +15,7 @@ var drafts = []string{
 	"json-schema.org/draft/2020-12/schema", oldDraft,
 }
 
-// checkDocument rejects schemas that constrain nothing, and dialects that this package does
-// not understand.
+// checkDocument rejects schemas that constrain nothing, and unsupported dialects.
 func checkDocument(document *node) error {
 	if document.kind == boolKind {
 		return nil
@@ -37,7 +36,7 @@ func checkDocument(document *node) error {
 	return checkAnchors(document, map[string]bool{}, true)
 }
 
-// checkDialect rejects a "$schema" that this package does not understand.
+// checkDialect rejects a "$schema" that this package does not support.
 func checkDialect(document *node) error {
 	dialect := document.member("$schema")
 	if dialect == nil {
@@ -63,8 +62,8 @@ func isOldDraft(document *node) bool {
 	return dialect != nil && draftName(dialect.text) == oldDraft
 }
 
-// checkAnchors rejects dialects below the top, and two dynamic anchors of one name. With
-// a single anchor a "$dynamicRef" is a "$ref", whose work can be computed.
+// checkAnchors rejects dialects below the top level, and two dynamic anchors with one name. With
+// a single anchor, a "$dynamicRef" is a "$ref", whose work can be computed.
 func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
 	for i, key := range n.keys {
 		kid := n.kids[i]
@@ -90,7 +89,7 @@ func checkAnchors(n *node, seen map[string]bool, isTop bool) error {
 	return nil
 }
 
-// knownKeywords are those of 2020-12 and draft-07. A document without any is a mistake.
+// knownKeywords are the keywords of 2020-12 and draft-07. A document without any is a mistake.
 var knownKeywords = strings.Fields(`
 	$id $schema $ref $anchor $dynamicRef $dynamicAnchor $vocabulary $comment $defs definitions
 	allOf anyOf oneOf not if then else dependentSchemas dependencies

@@ -10,13 +10,13 @@ import (
 // rational returns the exact value of a number.
 func (n *node) rational() *big.Rat {
 	r, ok := new(big.Rat).SetString(n.text)
-	if !ok { // a number of JSON always is one
+	if !ok { // a JSON number always is one
 		return new(big.Rat)
 	}
 	return r
 }
 
-// equals reports whether two values are the same to JSON Schema: 1 is 1.0, and the order of
+// equals reports whether two values are equal in JSON Schema: 1 equals 1.0, and the order of
 // members does not count.
 func (n *node) equals(other *node) bool {
 	if n == other {
@@ -43,7 +43,7 @@ func (n *node) equals(other *node) bool {
 	}
 }
 
-// findRepeated returns the indexes of two items that are equal, the first such pair.
+// findRepeated returns the indexes of the first two equal items.
 func findRepeated(items []*node) (pair [2]int, found bool) {
 	if len(items) <= maxPairs {
 		for j := range items {
@@ -67,7 +67,7 @@ func findRepeated(items []*node) (pair [2]int, found bool) {
 	return pair, false
 }
 
-// appendKey appends a text that is the same for equal values only.
+// appendKey appends a text that is the same only for equal values.
 func (n *node) appendKey(b []byte) []byte {
 	switch n.kind {
 	case numberKind:

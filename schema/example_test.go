@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// A check coerces what can mean only one thing, and names the path of every mistake.
+// A check coerces values with a single possible meaning, and names the path of every mistake.
 func ExampleContract_Check() {
 	contract, err := schema.Compile(json.RawMessage(`{
 		"type": "object",
@@ -46,7 +46,7 @@ func ExampleContract_Check() {
 	// $.title: is missing
 }
 
-// A model's reply may say more than the value.
+// A model's reply may contain more than the value.
 func ExampleContract_CheckReply() {
 	contract, err := schema.Parse([]byte(`"list[int]"`))
 	if err != nil {

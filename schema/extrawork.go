@@ -3,18 +3,18 @@ package schema
 // Some work, in applications of a schema.
 const (
 	numberWork   = 3  // to read a number
-	multipleWork = 12 // to divide it, too
+	multipleWork = 12 // to also divide it
 	compareWork  = 5  // to compare two numbers
-	callWork     = 4  // to check a value alone
+	callWork     = 4  // to check a value on its own
 	formatWork   = 2  // to check the format of 64 bytes
-	// workDepth is the depth of a value at which the error of an application takes as much memory
-	// again: it has the path.
+	// workDepth is the depth of a value at which the error of an application doubles its memory:
+	// the error contains the path.
 	workDepth = 8
-	// maxPairs is the length of an array up to which each pair is compared of its items.
+	// maxPairs is the length of an array up to which all pairs of its items are compared.
 	maxPairs = 20
 )
 
-// extraWork is the work of a schema alone that depends on the kind of the value.
+// extraWork is the work of a schema on its own that depends on the kind of the value.
 type extraWork struct {
 	numbers int  // for a number, and for each 64 digits
 	members int  // for the members of an enum
@@ -68,7 +68,7 @@ func (n *node) workToCompare() int {
 	return work
 }
 
-// sum returns an upper bound, for each part of the value's size.
+// sum returns an upper bound per unit of the value's size.
 func (w extraWork) sum() int {
 	sum := w.numbers + w.members + w.nested
 	if w.unique {
@@ -77,7 +77,7 @@ func (w extraWork) sum() int {
 	return sum
 }
 
-// workOn returns the work of applying a schema alone to a value.
+// workOn returns the work of applying a schema, without its subschemas, to a value.
 func (s *subschema) workOn(n *node) int {
 	work := s.weight*n.own + s.more.members + len(n.kids)/4
 	switch n.kind {
@@ -98,7 +98,7 @@ func (s *subschema) workOn(n *node) int {
 	return work
 }
 
-// countNames returns how many names of members a schema looks for in each object.
+// countNames returns how many member names a schema looks up in each object.
 func (s *subschema) countNames() int {
 	names := len(s.required)
 	for _, d := range s.dependents {

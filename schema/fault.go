@@ -2,7 +2,7 @@ package schema
 
 import "strconv"
 
-// faultKind is the rule that a value breaks.
+// faultKind is the rule that a value violates.
 type faultKind uint8
 
 const (
@@ -36,15 +36,15 @@ const (
 	nameFault
 )
 
-// fault is what is wrong with a value. Its message is made only if it is shown: there may be
-// millions of faults.
+// fault describes what is wrong with a value. Its message is only built if it is shown: there
+// may be millions of faults.
 type fault struct {
 	kind   faultKind
 	s      *subschema
 	n      *node
 	path   []string
-	names  []string // of the members that are wrong
-	reason string   // the member that asks for them
+	names  []string // of the wrong members
+	reason string   // the member that requires them
 	pair   [2]int   // two items or alternatives, or a count
 	causes []*fault
 }
@@ -57,7 +57,7 @@ type faults struct {
 	all []*fault
 }
 
-// isDone reports whether further faults do not matter.
+// isDone reports whether further faults are irrelevant.
 func (f *faults) isDone() bool { return f.v.isQuick && len(f.all) > 0 }
 
 // add adds a fault, unless it is nil.
@@ -81,7 +81,7 @@ func (f *faults) failIf(isWrong bool, why faultKind) {
 	}
 }
 
-// newFault returns a fault of the value that is being looked at.
+// newFault returns a fault of the current value.
 func (v *validator) newFault(why faultKind, s *subschema, n *node) *fault {
 	if v.isQuick {
 		return &fault{}

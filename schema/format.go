@@ -9,12 +9,11 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// regexFormat is the format of patterns. Its violations say what is wrong with the pattern.
+// regexFormat is the format of patterns. Its violations describe what is wrong with the pattern.
 const regexFormat = "regex"
 
-// formats are the formats that are checked. A time may leave out the offset from UTC, and a
-// date-time may have a space between date and time, as Python's isoformat and models write
-// them.
+// formats are the formats that are checked. A time may omit the offset from UTC, and a date-time
+// may have a space between date and time, as Python's isoformat and models write them.
 var formats = map[string]func(text string) bool{
 	"date":      hasLayout("2006-01-02"),
 	"date-time": isDateTime,
@@ -71,7 +70,7 @@ var isDateTime = hasLayout(
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04", "2006-01-02 15:04")
 
-// isPattern reports whether a text is a regular expression that a schema may have.
+// isPattern reports whether a text is a regular expression permitted in a schema.
 func isPattern(text string) bool {
 	_, err := compilePattern(text)
 	return err == nil
@@ -82,7 +81,7 @@ func isDuration(text string) bool {
 	return durationText.MatchString(text) && text != "P" && !strings.HasSuffix(text, "T")
 }
 
-// isPeriod reports whether a text has two times, or a time and a duration.
+// isPeriod reports whether a text consists of two times, or of a time and a duration.
 func isPeriod(text string) bool {
 	start, end, isTwo := strings.Cut(text, "/")
 	if !isTwo {
@@ -157,7 +156,7 @@ func isURIReference(text string) bool {
 	return ok && !strings.Contains(text, `\`)
 }
 
-// isURITemplate reports whether a text is a reference after its variables have values.
+// isURITemplate reports whether a text becomes a reference once its variables have values.
 func isURITemplate(text string) bool {
 	text = uriVariable.ReplaceAllString(text, "x")
 	return !strings.ContainsAny(text, "{}") && isURIReference(text)

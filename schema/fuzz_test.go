@@ -84,7 +84,7 @@ var fuzzed = []string{
 	recursiveUnion,
 }
 
-// FuzzCheck checks values by several contracts.
+// FuzzCheck checks values against several contracts.
 func FuzzCheck(f *testing.F) {
 	addAll(f, `[1,"2",3.0]`, `{"a":"1","b":[{"a":2}]}`, `"LOW"`, `1e999`, `{"a":1,"a":2}`,
 		`[[[[]]]]`, "\"\xff\"", `"[1]"`, `-0.0`, `"+.5e1"`)
@@ -95,7 +95,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzCheckReply checks replies by several contracts.
+// FuzzCheckReply checks replies against several contracts.
 func FuzzCheckReply(f *testing.F) {
 	addAll(f, "```json\n[1]\n```", "Answer: yes.", `so {"a":1} or {"a":"2"}`, "<think>x</think>3",
 		"```\n```", "[[[{", `{"value":[1]}`)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// tower returns definitions that each apply the next one twice.
+// tower returns definitions, each of which applies the next one twice.
 func tower(keyword string, levels int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
@@ -23,7 +23,7 @@ func tower(keyword string, levels int) string {
 	return b.String()
 }
 
-// TestHostileSchemas has schemas that must be rejected with the right reason.
+// TestHostileSchemas checks that schemas are rejected with the right reason.
 func TestHostileSchemas(t *testing.T) {
 	for name, c := range map[string]struct{ schema, want string }{
 		"file":          {`{"$ref":"file:///etc/passwd"}`, "refers to another document"},
@@ -147,8 +147,8 @@ func patterns(n int) string {
 	return b.String()
 }
 
-// A recursive union costs a check time exponential in the depth of a value: it looks
-// at each level once for each alternative.
+// Checking a recursive union takes time exponential in the depth of a value: each level is
+// examined once for each alternative.
 const recursiveUnion = `{"$ref":"#/$defs/e","$defs":{"e":{"anyOf":[` +
 	`{"type":"object","properties":{"op":{"const":"add"},"l":{"$ref":"#/$defs/e"},` +
 	`"r":{"$ref":"#/$defs/e"}},"required":["op","l","r"]},` +
@@ -164,8 +164,8 @@ func expression(depth int, leaf string) string {
 	return e
 }
 
-// TestHostileWork has schemas and values that together would take too long. The check must
-// be rejected before it begins.
+// TestHostileWork has schemas and values that together would take too long. The check must be
+// rejected before it begins.
 func TestHostileWork(t *testing.T) {
 	skip.Short(t, "it reads megabytes of hostile schemas")
 	items := "[" + strings.Repeat("1,", 150_000) + "1]"
@@ -241,7 +241,7 @@ func TestHostileWork(t *testing.T) {
 	}
 }
 
-// enumerate returns n texts of a format that has the number of each.
+// enumerate returns n texts in a format, each with its number.
 func enumerate(n int, format string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -250,7 +250,7 @@ func enumerate(n int, format string) string {
 	return strings.Join(all, ",")
 }
 
-// TestMillionsOfErrorsBecomeAFewViolations, the first ones by their paths.
+// TestMillionsOfErrorsBecomeAFewViolations, the first ones by path.
 func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 	skip.Short(t, "it counts millions of errors")
 	for name, c := range map[string]struct{ schema, value, first string }{
@@ -277,7 +277,7 @@ func TestMillionsOfErrorsBecomeAFewViolations(t *testing.T) {
 	}
 }
 
-// TestHonestWork has similar schemas and values that are fine.
+// TestHonestWork has similar schemas and values that are acceptable.
 func TestHonestWork(t *testing.T) {
 	rows := "[" + strings.Repeat(`{"name":"x","n":"7"},`, 9_999) + `{"name":"y","n":1}]`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -310,7 +310,7 @@ func TestHonestWork(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value counts, and nobody knows it.
+// TestAReplyThatIsNotReadToItsEndHasNoValue: the last value counts, and it is unknown.
 func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
 	if err != nil {
@@ -323,7 +323,7 @@ func TestAReplyThatIsNotReadToItsEndHasNoValue(t *testing.T) {
 }
 
 // TestABlockThatTheProseBehindItContradictsIsNoValue: a model that corrects itself means the
-// later value, and prose before the block may quote an example.
+// later value, while prose before the block may quote an example.
 func TestABlockThatTheProseBehindItContradictsIsNoValue(t *testing.T) {
 	c, err := Parse(json.RawMessage(`{"type":"object","required":["n"]}`))
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 //go:embed metaschema/*.json
 var metaschemaFiles embed.FS
 
-// metaschema says which documents are schemas. It is compiled when it is first needed.
+// metaschema describes which documents are schemas. It is compiled on first use.
 type metaschema struct {
 	file string
 	once sync.Once
 	root *subschema
 }
 
-// There is one for each dialect. That of 2020-12 has all vocabularies in one document.
+// There is one for each dialect. The metaschema of 2020-12 has all vocabularies in one document.
 var (
 	newMetaschema = &metaschema{file: "metaschema/2020-12.json"}
 	oldMetaschema = &metaschema{file: "metaschema/draft-07.json"}
 )
 
-// compile returns the compiled document. It panics if the document is wrong, which a test
+// compile returns the compiled document. It panics if the document is invalid, which a test
 // would have found.
 func (m *metaschema) compile() *subschema {
 	m.once.Do(func() {
@@ -41,7 +41,7 @@ func (m *metaschema) compile() *subschema {
 	return m.root
 }
 
-// checkByMetaschema reports what keeps a part of a document from being a schema.
+// checkByMetaschema returns why a part of a document is not a schema.
 func checkByMetaschema(n, document *node) error {
 	meta := newMetaschema
 	if isOldDraft(document) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTheMetaschemasAreSchemas by their own rules and those of the other one.
+// TestTheMetaschemasAreSchemas by their own rules and by those of the other one.
 func TestTheMetaschemasAreSchemas(t *testing.T) {
 	for _, m := range []*metaschema{newMetaschema, oldMetaschema} {
 		text, err := metaschemaFiles.ReadFile(m.file)
@@ -22,7 +22,7 @@ func TestTheMetaschemasAreSchemas(t *testing.T) {
 	}
 }
 
-// TestWrongKeywordsAreFound at their place, also in parts that no keyword reads.
+// TestWrongKeywordsAreFound at their place, even in parts that no keyword reads.
 func TestWrongKeywordsAreFound(t *testing.T) {
 	const old = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	for document, want := range map[string]string{

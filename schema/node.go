@@ -18,13 +18,13 @@ const (
 	objectKind
 )
 
-// String returns the name of the type, as JSON Schema has it.
+// String returns the name of the type in JSON Schema.
 func (k kind) String() string {
 	return []string{"null", "boolean", "number", "string", "array", "object"}[k]
 }
 
-// node is a JSON value that keeps the order of its members. It never changes, so the
-// values before and after a coercion can share parts.
+// node is a JSON value that keeps the order of its members. It is immutable, so the values
+// before and after a coercion can share parts.
 type node struct {
 	kind   kind
 	text   string // a string, or the literal of a number, true, false or null
@@ -32,7 +32,7 @@ type node struct {
 	kids   []*node
 	places map[string]int // the index of each key; nil if the keys are few
 	// own is 1, plus 1 for each 64 bytes of the text or the keys, or for each 64 digits of a
-	// number if it were written out. size is the sum of that over this value and all values in it.
+	// number when written out. size is the sum of own over this value and all values in it.
 	own, size int
 	height    int // how deep arrays and objects are nested in it
 }
@@ -105,7 +105,7 @@ func (n *node) add(key string, kid *node) {
 	n.index()
 }
 
-// index sets places, if the keys are many.
+// index sets places if there are many keys.
 func (n *node) index() {
 	if len(n.keys) <= fewKeys {
 		return
@@ -129,7 +129,7 @@ func (n *node) measure() {
 	}
 }
 
-// member returns the value of a key, nil if there is none.
+// member returns the value of a key, or nil.
 func (n *node) member(key string) *node {
 	if n.places != nil {
 		if i, ok := n.places[key]; ok {
@@ -145,7 +145,7 @@ func (n *node) member(key string) *node {
 	return nil
 }
 
-// appendJSON appends the value as JSON, members in their order.
+// appendJSON appends the value as JSON, with members in order.
 func (n *node) appendJSON(b []byte) []byte {
 	switch n.kind {
 	case textKind:
@@ -178,7 +178,7 @@ func (n *node) appendJSON(b []byte) []byte {
 	}
 }
 
-// appendString appends a JSON string, without the escapes for HTML.
+// appendString appends a JSON string, without HTML escapes.
 func appendString(b []byte, s string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

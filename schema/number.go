@@ -13,8 +13,8 @@ import (
 // maxDigits bounds the literal of a number. The largest float64 has 309 digits.
 const maxDigits = 400
 
-// checkNumber returns why a literal is rejected, empty if it is fine. The bound on the
-// exponent matters: 1e-999999999 as an exact fraction would fill the memory.
+// checkNumber returns why a literal is rejected, or "" if it is valid. The bound on the exponent
+// matters: 1e-999999999 as an exact fraction would fill the memory.
 func checkNumber(literal string) string {
 	if isShortDecimal(literal) {
 		return ""
@@ -35,7 +35,7 @@ func checkNumber(literal string) string {
 	return ""
 }
 
-// sizeOfNumber returns how much a number counts in a value, see node. Its exponent is within the
+// sizeOfNumber returns the size of a number within a value: see node. Its exponent is within the
 // bounds of checkNumber.
 func sizeOfNumber(literal string) int {
 	digits := len(literal)
@@ -46,20 +46,20 @@ func sizeOfNumber(literal string) int {
 	return 1 + digits/64
 }
 
-// reportRange returns the reason for rejecting a number that no float64 comes near to.
+// reportRange returns the reason for rejecting a number beyond the range of float64.
 func reportRange(literal string) string {
 	return fmt.Sprintf("the number %s is out of range", clip(literal, 40))
 }
 
-// isShortDecimal reports whether a literal, which the scanner has found to be a number,
-// is certainly within the range of a float64.
+// isShortDecimal reports whether a literal that the scanner recognised as a number is certainly
+// within the range of a float64.
 func isShortDecimal(literal string) bool {
 	return literal != "" && len(literal) < 300 && !strings.ContainsAny(literal, "eE") &&
 		literal[0] != '.' && literal[len(literal)-1] != '.'
 }
 
-// parseInteger returns the literal of a number without a fraction or an exponent. It
-// returns false if the value is not an integer.
+// parseInteger returns the literal of a number without a fraction or an exponent, or false if
+// the value is not an integer.
 func parseInteger(literal string) (string, bool) {
 	if !strings.ContainsAny(literal, "eE") {
 		digits, fraction, _ := strings.Cut(literal, ".")
@@ -81,8 +81,8 @@ var (
 	numberText  = lazyregexp.New(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 )
 
-// parseNumber returns the JSON literal of a number in a text. It returns false for a
-// number that is out of range, or not an integer although one is wanted.
+// parseNumber returns the JSON literal of a number in a text. It returns false for a number that
+// is out of range, or is not an integer although one is required.
 func parseNumber(text string, wantInteger bool) (literal string, ok bool) {
 	if checkNumber(strings.TrimPrefix(text, "+")) != "" {
 		return "", false
@@ -101,8 +101,8 @@ func parseNumber(text string, wantInteger bool) (literal string, ok bool) {
 	return repairLiteral(text), true
 }
 
-// repairLiteral keeps a number as it is written, except for what JSON does not allow: a
-// plus sign, leading zeros, and a point without digits on both sides.
+// repairLiteral keeps a number as written, except for what JSON does not allow: a plus sign,
+// leading zeros, and a point without digits on both sides.
 func repairLiteral(text string) string {
 	sign, digits := "", strings.TrimPrefix(text, "+")
 	if strings.HasPrefix(digits, "-") {

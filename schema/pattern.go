@@ -9,22 +9,22 @@ import (
 
 const (
 	maxPattern  = 1_000  // characters of one regular expression
-	maxProgram  = 10_000 // instructions of one, repeats written out
-	maxPrograms = 50_000 // instructions of all in a document
+	maxProgram  = 10_000 // instructions of one, with repetitions expanded
+	maxPrograms = 50_000 // instructions of all patterns in a document
 )
 
 // pattern is a regular expression, compiled by Go's engine, which is linear in the text.
 type pattern struct {
 	*regexp.Regexp
 
-	text string // as the schema has it
+	text string // as written in the schema
 	size int    // instructions
 }
 
-// String returns the pattern as the schema has it.
+// String returns the pattern as written in the schema.
 func (p *pattern) String() string { return p.text }
 
-// compilePattern compiles a regular expression and bounds what it unfolds to.
+// compilePattern compiles a regular expression and bounds its expanded size.
 func compilePattern(text string) (*pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("the pattern %q has %d characters, more than %d",
@@ -53,8 +53,8 @@ func compilePattern(text string) (*pattern, error) {
 	return &pattern{re, text, len(program.Inst)}, nil
 }
 
-// translatePattern writes the escapes of ECMA-262 and Python that Go spells differently
-// in Go's way: \uXXXX, \/, \cX and \Z.
+// translatePattern converts the escapes of ECMA-262 and Python that Go spells differently:
+// \uXXXX, \/, \cX and \Z.
 func translatePattern(pattern string) string {
 	if !strings.ContainsRune(pattern, '\\') {
 		return pattern
@@ -72,8 +72,8 @@ func translatePattern(pattern string) string {
 	return b.String()
 }
 
-// writeEscape writes the escape whose character after the backslash begins the text. It
-// returns how many characters beyond that one belong to it.
+// writeEscape writes the escape sequence whose character after the backslash begins the text. It
+// returns how many further characters belong to it.
 func writeEscape(b *strings.Builder, text string) int {
 	switch {
 	case text[0] == 'u' && len(text) > 4 && isHex(text[1:5]):
@@ -93,7 +93,7 @@ func writeEscape(b *strings.Builder, text string) int {
 	return 0
 }
 
-// isHex reports whether a text has hexadecimal digits only.
+// isHex reports whether a text consists of hexadecimal digits.
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
 // isLetter reports whether a byte is an ASCII letter.

@@ -36,21 +36,21 @@ func newFixedProblem(e *fault, want string) problem {
 	return p
 }
 
-// flattener makes problems of faults. There may be millions, of which the reader sees only the
+// flattener turns faults into problems. There may be millions, but the reader sees only the
 // first.
 type flattener struct {
-	left    int  // problems that may still be made
+	left    int  // how many more problems may be made
 	isShort bool // faults were left out
 }
 
 const (
 	// maxProblems is how many problems a flattener makes.
 	maxProblems = 20_000
-	// maxCauses is how many causes of a fault count, the first ones by their paths.
+	// maxCauses is how many causes of a fault count; the first by path.
 	maxCauses = 50 * maxViolations
 )
 
-// flatten returns the problems that one fault stands for.
+// flatten returns the problems behind one fault.
 func (f *flattener) flatten(e *fault) []problem {
 	if f.left == 0 {
 		f.isShort = true
@@ -69,7 +69,8 @@ func (f *flattener) flatten(e *fault) []problem {
 	return problems
 }
 
-// explain returns the problems of a fault that has no others below it, or only those of names.
+// explain returns the problems of a fault that has no faults below it, except for those of
+// names.
 func (f *flattener) explain(e *fault) []problem {
 	switch e.kind {
 	case typeFault:
@@ -101,7 +102,8 @@ func (f *flattener) flattenAll(faults []*fault) []problem {
 	return all
 }
 
-// firstOf returns the first elements in an order, so many at most, sorted if there are more.
+// firstOf returns up to most elements that come first in an order; they are sorted if there are
+// more.
 func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
 	if len(all) <= most {
 		return all
@@ -126,8 +128,8 @@ func firstOf[T any](all []T, most int, compare func(a, b T) int) []T {
 	return kept
 }
 
-// explainMembers returns what is wrong with the members that a fault names. It is empty if the
-// fault is not about members.
+// explainMembers describes what is wrong with the members that a fault names, or returns "" if
+// the fault does not concern members.
 func (f *flattener) explainMembers(e *fault) string {
 	switch e.kind {
 	case requiredFault:
@@ -158,7 +160,7 @@ func (f *flattener) memberProblems(e *fault, message string) []problem {
 	return problems
 }
 
-// explainValue returns what is wrong with a value as a whole.
+// explainValue describes what is wrong with a value as a whole.
 func explainValue(e *fault) string {
 	s, got := e.s, formatValue(e.n)
 	switch e.kind {
@@ -190,7 +192,8 @@ func explainValue(e *fault) string {
 	return explainBound(e)
 }
 
-// explainCount returns which bound on a count a value breaks, empty if it is another.
+// explainCount describes which bound on a count a value violates, or returns "" if it is a
+// different fault.
 func explainCount(e *fault) string {
 	s, n := e.s, e.n
 	explain := func(word string, want, got int, what string) string {
@@ -218,7 +221,7 @@ func explainCount(e *fault) string {
 	}
 }
 
-// explainBound returns which bound a number breaks.
+// explainBound describes which bound a number violates.
 func explainBound(e *fault) string {
 	explain := func(word string, bound *big.Rat) string {
 		return "must be " + word + " " + formatBound(bound) + ", is " + formatBound(e.n.rational())
@@ -239,18 +242,18 @@ func explainBound(e *fault) string {
 	}
 }
 
-// alternatives sorts the alternatives that a value does not fit.
+// alternatives collects the alternatives that a value does not fit.
 type alternatives struct {
 	depth int // steps from the root to the value
 	wants []string
-	got   string      // the type of the value, if an alternative wants another
+	got   string      // why an alternative of the right type does not fit
 	hints []string    // why an alternative of the right type does not fit
 	meant [][]problem // the problems of alternatives that may have been meant
 }
 
-// flattenAlternatives returns the problems of a value that fits none of several schemas.
-// An alternative of another type, or with another tag, was not meant. If a single one is
-// left, its problems are returned.
+// flattenAlternatives returns the problems of a value that fits none of several schemas. An
+// alternative with a different type or tag was not meant. If a single one remains, its problems
+// are returned.
 func (f *flattener) flattenAlternatives(e *fault) []problem {
 	a := alternatives{depth: len(e.path)}
 	for _, cause := range e.causes {
@@ -275,7 +278,7 @@ func (f *flattener) flattenAlternatives(e *fault) []problem {
 	return []problem{newProblem(e, "fits none of the alternatives: %s", hints)}
 }
 
-// add sorts in the problems of one alternative.
+// add files the problems of one alternative.
 func (a *alternatives) add(branch []problem) {
 	first := branch[0]
 	isOtherType := len(branch) == 1 && first.want != nil && len(first.path) == a.depth
@@ -293,8 +296,8 @@ func (a *alternatives) add(branch []problem) {
 	}
 }
 
-// hint returns why an alternative was not meant, or what is wrong first. The path in it
-// begins at the value.
+// hint returns why an alternative was not meant, or else what is wrong first. Its path begins at
+// the value.
 func (a *alternatives) hint(branch []problem) string {
 	first := branch[0]
 	if i := slices.IndexFunc(branch, func(p problem) bool { return p.isFixed }); i >= 0 {
@@ -306,7 +309,7 @@ func (a *alternatives) hint(branch []problem) string {
 	return strings.TrimPrefix(formatPath(first.path[a.depth:]), "$.") + " " + first.message
 }
 
-// addTypes adds to a hint the types that other alternatives want.
+// addTypes adds to a hint the types that other alternatives require.
 func (a *alternatives) addTypes(hint string) string {
 	if len(a.wants) == 0 {
 		return hint

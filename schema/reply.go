@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	maxCandidates = 16      // values that are tried in one reply
-	maxScan       = 8 << 20 // bytes that are read in search of them
+	maxCandidates = 16      // values tried in one reply
+	maxScan       = 8 << 20 // bytes searched for them
 )
 
 // CheckReply finds the value in the text of a model's reply and checks it.
 //
-// If the contract admits a text and nothing with members, the value is the whole reply.
-// Otherwise it is the first of these that meets the contract: the whole reply as JSON;
-// the last fenced block, then the one before; the last JSON object or array in the prose;
-// for a bool, a number or an enumeration also the reply or its last line as plain words
-// ("Answer: yes."). Prose with several different values that meet the contract has none,
-// neither has code that goes on with them, nor a fenced block that the prose behind it
-// contradicts. An object with one member called value, answer or result stands for that
-// member if the contract does not want an object.
+// If the contract admits text and nothing with members, the value is the whole reply. Otherwise
+// it is the first of the following that meets the contract: the whole reply as JSON; the last
+// fenced block, then the previous one; the last JSON object or array in the prose; and for a
+// bool, a number or an enumeration also the reply or its last line as plain words ("Answer:
+// yes."). Prose that contains several different valid values has no value; neither has code that
+// continues to use them, nor a fenced block that later prose contradicts. An object with a
+// single member called value, answer or result stands for that member if the contract does not
+// require an object.
 //
-// If no candidate meets the contract, the violations are those of the first. If there is
-// no candidate, one violation says so.
+// If no candidate meets the contract, the violations are those of the first. Without any
+// candidate, a single violation reports that.
 func (c *Contract) CheckReply(
 	text string,
 ) (coerced json.RawMessage, violations []Violation, err error) {
@@ -39,18 +39,18 @@ func (c *Contract) CheckReply(
 	return values[0], nil, nil
 }
 
-// CheckReplyAll is [Contract.CheckReply] with every value of the reply that meets the
-// contract, the likeliest first. The same value may be among them twice. It serves
-// callers that have to know whether a model quotes a value that is not its own. A reply
-// with too many values has a violation.
+// CheckReplyAll is [Contract.CheckReply] but returns every value in the reply that meets the
+// contract, the likeliest first. The same value may appear twice. It is for callers that must
+// know whether a model quotes a value that is not its own. A reply with too many values is a
+// violation.
 func (c *Contract) CheckReplyAll(
 	text string,
 ) (values []json.RawMessage, violations []Violation, err error) {
 	return c.checkReply(text, maxCandidates)
 }
 
-// checkReply returns the first values of a reply that meet the contract, at most limit,
-// or what is wrong with the reply.
+// checkReply returns the first values of a reply that meet the contract, at most limit, or else
+// what is wrong with the reply.
 func (c *Contract) checkReply(
 	text string, limit int,
 ) (values []json.RawMessage, violations []Violation, err error) {
@@ -103,8 +103,8 @@ func (c *Contract) checkReply(
 	return nil, violations, nil
 }
 
-// isOneOfSeveral reports whether a value, the candidate at a place, has another beside it
-// that meets the contract: in the prose, or behind the last fence if it is from a block.
+// isOneOfSeveral reports whether a value, the candidate at a position, is accompanied by another
+// one that meets the contract: in the prose, or after the last fence if it comes from a block.
 func (c *Contract) isOneOfSeveral(
 	value json.RawMessage, k candidates, at int, left *int,
 ) (bool, error) {
@@ -135,10 +135,10 @@ func wholeViolation(message string) []Violation {
 type candidates struct {
 	wants typeSet
 	found []*node
-	// places tell the candidates in the prose apart, from 1. It is 0 for all others.
+	// places distinguish the candidates in the prose, from 1. For all others, it is 0.
 	places []int
 	place  int
-	behind int // the last place of those behind the last fence
+	behind int // the last place of a candidate after the last fence
 }
 
 // findCandidates returns the values that a reply may mean.
@@ -177,7 +177,8 @@ func (c *Contract) findCandidates(text string) candidates {
 	return k
 }
 
-// codeFence is a fenced block of code in a language. The values in it are none of the reply's.
+// codeFence matches a fenced block of code in a language. Values in it do not belong to the
+// reply.
 var codeFence = lazyregexp.New("(?is)(?:^|\n)[ \t]*(?:```+|~~~+)[ \t]*" +
 	"(?:repl|python3?|py|ipython|tool_code|go|golang|javascript|js|typescript|ts|" +
 	"bash|sh|shell|sql|r|ruby|java|c|cpp|rust)\\b[^\n]*\n.*?" +
@@ -190,8 +191,8 @@ func (k *candidates) addJSON(text string) {
 	}
 }
 
-// add adds a value. If the value is wrapped, it adds the inner value too, and the outer
-// one only if an object is wanted.
+// add adds a value. If the value is wrapped, it adds the inner value too, and the outer one only
+// if an object is required.
 func (k *candidates) add(n *node) {
 	if len(k.found) == maxCandidates {
 		return
@@ -208,8 +209,8 @@ func (k *candidates) add(n *node) {
 // wrapper is the name under which [Contract.Strict] wraps a value that is not an object.
 const wrapper = "value"
 
-// unwrapValue returns the only member of an object if its name says that it is the value,
-// and otherwise the object.
+// unwrapValue returns the only member of an object if its name identifies it as the value, and
+// otherwise the object.
 func unwrapValue(n *node) *node {
 	if n.kind == objectKind && len(n.keys) == 1 {
 		switch strings.ToLower(n.keys[0]) {
@@ -220,8 +221,8 @@ func unwrapValue(n *node) *node {
 	return n
 }
 
-// findFences returns the contents of the last fenced blocks, the very last first. A block
-// ends with the next line that is only a fence.
+// findFences returns the contents of the last fenced blocks, the very last first. A block ends
+// at the next line that is only a fence.
 func findFences(text string) []string {
 	var blocks []string
 	begin, at := -1, 0 // of the open block, and of the line
@@ -249,9 +250,9 @@ func appendLast[T any](items []T, item T) []T {
 	return items
 }
 
-// findEmbedded returns the objects and arrays in a text, the last first. It tries each
-// bracket that is not inside a value found before. After maxScan bytes it gives up and returns
-// none, because the last value is not known then.
+// findEmbedded returns the objects and arrays in a text, the last first. It tries each bracket
+// that is not inside a value found earlier. After maxScan bytes it gives up and returns none,
+// because the last value is then unknown.
 func findEmbedded(text string) []*node {
 	var found []embedded
 	scanned := 0
@@ -286,31 +287,32 @@ func findEmbedded(text string) []*node {
 	return values
 }
 
-// embedded is a value and its place in a text.
+// embedded is a value and its position in a text.
 type embedded struct {
 	*node
 	begin, end int
 }
 
-// assigned stands before a value that code gives a name.
+// assigned matches the text before a value that code assigns to a name.
 var assigned = lazyregexp.New(`([A-Za-z_]\w*)[ \t]*=[ \t]*$`)
 
 // maxName bounds the name of a value in code, in bytes.
 const maxName = 100
 
-// isUsed reports whether a text is code that gives the value a name and goes on with it.
+// isUsed reports whether a text is code that assigns the value to a name and continues to use
+// it.
 func (e embedded) isUsed(text string) bool {
 	name := assigned.FindStringSubmatch(text[max(0, e.begin-maxName):e.begin])
 	return len(name) == 2 && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(text[e.end:])
 }
 
-// label is what models write before an answer.
+// label matches what models write before an answer.
 var label = lazyregexp.New(
 	`(?i)^(the )?(final )?(answer|result|value|verdict)( is)?\s*[:=]?\s*`,
 )
 
-// findPlainWords returns a reply and its last line, each with and without the label
-// before it, and without the decoration around it.
+// findPlainWords returns a reply and its last line, each with and without the preceding label,
+// and without surrounding decoration.
 func findPlainWords(text string) []string {
 	last := text[strings.LastIndexByte(text, '\n')+1:]
 	var words []string

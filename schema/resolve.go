@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resource is a schema with an address of its own: the document, or a part with an "$id".
+// resource is a schema with its own address: the document, or a part with an "$id".
 type resource struct {
 	node    *node
 	at      string
@@ -16,7 +16,7 @@ type resource struct {
 	anchors map[string]*node
 }
 
-// home is the resource that a schema belongs to, and the JSON pointer of the schema.
+// home is the resource to which a schema belongs, and the JSON pointer of the schema.
 type home struct {
 	resource *resource
 	at       string
@@ -26,7 +26,7 @@ type home struct {
 // from it.
 const documentAddress = "contract://document/schema"
 
-// findResources looks for the addresses and anchors in the document.
+// findResources finds the addresses and anchors in the document.
 func (c *compiler) findResources() error {
 	address, err := url.Parse(documentAddress)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *compiler) findResources() error {
 	return c.scan(c.document, home{root, ""})
 }
 
-// scan notes a schema and those in it.
+// scan records a schema and the schemas in it.
 func (c *compiler) scan(n *node, at home) error {
 	if _, isKnown := c.homes[n]; isKnown || n.kind != objectKind {
 		return nil
@@ -61,16 +61,16 @@ func (c *compiler) scan(n *node, at home) error {
 }
 
 var (
-	// schemaKeywords have a schema, or a list of schemas.
+	// schemaKeywords hold a schema, or a list of schemas.
 	schemaKeywords = strings.Fields(`
 		not if then else allOf anyOf oneOf items prefixItems additionalItems unevaluatedItems
 		contains additionalProperties unevaluatedProperties propertyNames contentSchema`)
-	// memberKeywords have an object whose members are schemas.
+	// memberKeywords hold an object whose members are schemas.
 	memberKeywords = strings.Fields(`
 		$defs definitions properties patternProperties dependentSchemas dependencies`)
 )
 
-// scanKeyword scans the schemas that are the value of a keyword, or in it.
+// scanKeyword scans the schemas in the value of a keyword.
 func (c *compiler) scanKeyword(keyword string, value *node, at home) error {
 	isList := value.kind == arrayKind && slices.Contains(schemaKeywords, keyword)
 	isMembers := value.kind == objectKind && slices.Contains(memberKeywords, keyword)
@@ -93,8 +93,8 @@ func (c *compiler) scanKeyword(keyword string, value *node, at home) error {
 	return nil
 }
 
-// name notes the address and the anchors of a schema. It returns the resource that the schema
-// belongs to.
+// name records the address and the anchors of a schema. It returns the resource to which the
+// schema belongs.
 func (c *compiler) name(n *node, at home) (*resource, error) {
 	own := at.resource
 	id, fragment := "", ""
@@ -131,7 +131,7 @@ func (c *compiler) name(n *node, at home) (*resource, error) {
 	return own, nil
 }
 
-// follow compiles what a reference leads to.
+// follow compiles the target of a reference.
 func (c *compiler) follow(l link) error {
 	n, at, err := c.find(l.to, c.homes[l.from.node].resource)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *compiler) follow(l link) error {
 	return nil
 }
 
-// find returns the schema that a reference in a resource leads to, and its JSON pointer.
+// find returns the target of a reference in a resource, and its JSON pointer.
 func (c *compiler) find(ref string, from *resource) (*node, string, error) {
 	address, err := from.address.Parse(ref)
 	if err != nil {
@@ -169,8 +169,8 @@ func (c *compiler) find(ref string, from *resource) (*node, string, error) {
 	return nil, "", fmt.Errorf("the reference %q was not found in it", clip(ref, 200))
 }
 
-// findByPointer returns the schema at a JSON pointer in a resource. It may be where the
-// scan did not expect a schema.
+// findByPointer returns the schema at a JSON pointer in a resource. It may be in a place where
+// the scan did not expect a schema.
 func (c *compiler) findByPointer(in *resource, pointer string) (*node, string, error) {
 	n, at := in.node, home{in, in.at}
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -202,7 +202,7 @@ func escapeToken(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// child returns the item or member with a name, nil if there is none.
+// child returns the item or member with a name, or nil.
 func (n *node) child(name string) *node {
 	if n.kind != arrayKind {
 		return n.member(name)

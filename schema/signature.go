@@ -12,11 +12,11 @@ import (
 // Field is an input or output of a signature, or a property of a contract of objects.
 type Field struct {
 	Name string
-	// Contract is what the field's value must meet.
+	// Contract is the contract that the field's value must meet.
 	Contract *Contract
-	// Description is what the schema says about the field. It is often empty.
+	// Description is the schema's description of the field. It is often empty.
 	Description string
-	// Required says that the field may not be left out.
+	// Required reports that the field may not be left out.
 	Required bool
 }
 
@@ -129,8 +129,8 @@ func parseField(p *typeParser) (field signatureField, err error) {
 	return field, err
 }
 
-// Fields returns the properties of a contract of objects in the order of the document,
-// and none for any other contract. The contract of a field checks its value alone.
+// Fields returns the properties of a contract of objects in the order of the document, or none
+// for any other contract. The contract of a field checks only its value.
 func (c *Contract) Fields() []Field {
 	s := c.root.followToObject()
 	properties := s.node.member("properties")
@@ -149,7 +149,7 @@ func (c *Contract) Fields() []Field {
 	return fields
 }
 
-// followToObject follows references to where a schema's properties are.
+// followToObject follows references to the schema that holds the properties.
 func (s *subschema) followToObject() *subschema {
 	for len(s.properties) == 0 && len(s.refs) > 0 {
 		s = s.refs[0]
@@ -157,8 +157,8 @@ func (s *subschema) followToObject() *subschema {
 	return s
 }
 
-// extract returns the contract of one schema in the document. It shares what has been
-// compiled; its document takes the definitions along.
+// extract returns the contract of one schema in the document. It shares the compiled parts; its
+// document includes the definitions.
 func (c *Contract) extract(s *subschema) *Contract {
 	document := s.node
 	if document.kind == objectKind {
@@ -173,8 +173,8 @@ func (c *Contract) extract(s *subschema) *Contract {
 	return &Contract{root: s, document: document}
 }
 
-// Parameters shows the fields of an object as the parameters of a Python function:
-// "name: str, currency: str = None".
+// Parameters formats the fields of an object as the parameters of a Python function: "name: str,
+// currency: str = None".
 func (c *Contract) Parameters() string {
 	var parts []string
 	for _, field := range c.Fields() {

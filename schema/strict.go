@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Strict returns the contract in the form that servers with structured output want.
-// Objects are closed and require all of their members; an optional member may be null
-// instead. Keywords that such servers do not know are left out. A value that is not an
-// object is wrapped in one, as its member "value".
+// Strict returns the contract in the form that servers with structured output require. Objects
+// are closed and require all of their members; an optional member may be null instead. Keywords
+// unknown to such servers are left out. A value that is not an object is wrapped in one, as its
+// member "value".
 //
-// The schema may allow more than the contract. Check the reply with
-// [Contract.CheckReply], which also undoes the wrapping and the nulls. The error says
-// what cannot be written this way, such as objects with members of any name.
+// The schema may allow more than the contract. Check the reply with [Contract.CheckReply], which
+// also undoes the wrapping and the nulls. The error names what cannot be expressed in this form,
+// such as objects with arbitrary member names.
 func (c *Contract) Strict() (json.RawMessage, error) {
 	strict, err := c.makeStrict()
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Contract) makeStrict() (*node, error) {
 	return made.build(), nil
 }
 
-// refersTo reports whether a schema has a reference to an address.
+// refersTo reports whether a schema contains a reference to an address.
 func refersTo(n *node, address string) bool {
 	if ref := n.member("$ref"); ref != nil && ref.text == address {
 		return true
@@ -85,12 +85,13 @@ var (
 		"type", "enum", "const", "description", "pattern", "minimum", "maximum",
 		"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
 	}
-	// impossibleKeywords cannot be left out: the schema would mean something else.
+	// impossibleKeywords cannot be left out: the schema would change its meaning.
 	impossibleKeywords = []string{
 		"allOf", "patternProperties", "prefixItems", "$dynamicRef", "additionalItems",
 		"unevaluatedProperties",
 	}
-	// choosingKeywords say what a value is. A schema without any allows everything.
+	// choosingKeywords determine what a value is. A schema without any of them allows
+	// everything.
 	choosingKeywords = []string{"type", "enum", "const", "$ref", "anyOf"}
 
 	strictFormats = []string{
@@ -175,10 +176,10 @@ func checkStrictRef(target string) error {
 	return nil
 }
 
-// isChoosing reports whether a keyword says what a value is.
+// isChoosing reports whether a keyword determines what a value is.
 func isChoosing(keyword string) bool { return slices.Contains(choosingKeywords, keyword) }
 
-// isObject reports whether a schema wants an object.
+// isObject reports whether a schema requires an object.
 func isObject(n *node) bool {
 	kind := n.member("type")
 	if kind == nil {
@@ -187,22 +188,21 @@ func isObject(n *node) bool {
 	return kind.text == "object"
 }
 
-// isArray reports whether a schema wants an array.
+// isArray reports whether a schema requires an array.
 func isArray(n *node) bool {
 	kind := n.member("type")
 	return kind != nil && kind.text == "array"
 }
 
-// isObjectOrOther reports whether a schema wants one of several types, with objects among
-// them.
+// isObjectOrOther reports whether a schema allows one of several types, including objects.
 func isObjectOrOther(n *node) bool {
 	kind := n.member("type")
 	return kind != nil && kind.kind == arrayKind &&
 		slices.ContainsFunc(kind.kids, func(k *node) bool { return k.text == "object" })
 }
 
-// closeObject closes the schema of an object and requires all of its members. The
-// builder has the other keywords.
+// closeObject closes the schema of an object and requires all of its members. The builder holds
+// the other keywords.
 func closeObject(n *node, made objectBuilder) (*node, error) {
 	properties, rest := n.member("properties"), n.member("additionalProperties")
 	isOpen := rest != nil && rest.text != "false"

@@ -2,11 +2,11 @@ package schema
 
 import "math/big"
 
-// subschema is one schema of a document: its rules, and what a check needs to know about
-// them, computed once instead of for each value. Rules that are absent are nil or zero. It
-// does not change after it was compiled.
+// subschema is one schema of a document: its rules, and the facts about them that checks need,
+// computed once instead of for each value. Absent rules are nil or zero. It does not change
+// after it was compiled.
 type subschema struct {
-	// node is the schema in the document. It has the order of the properties.
+	// node is the schema in the document. It keeps the order of the properties.
 	node *node
 	at   string // the JSON pointer of node
 
@@ -27,7 +27,7 @@ type subschema struct {
 	minItems, maxItems       *int
 	uniqueItems              bool
 	prefixItems              []*subschema
-	items                    *subschema // of those after prefixItems
+	items                    *subschema // for those after prefixItems
 	contains                 *subschema
 	minContains, maxContains *int
 	unevaluatedItems         *subschema
@@ -47,10 +47,10 @@ type subschema struct {
 	not                  *subschema
 	ifs, then, otherwise *subschema
 
-	// here are the schemas that apply to the same value, below those that apply to parts
-	// of it.
+	// here are the schemas that apply to the same value; below are those that apply to parts of
+	// it.
 	here, below []*subschema
-	weight      int // the work of this schema alone, for a value and each 64 bytes of its text
+	weight      int // the work of this schema alone, per value and 64 bytes of its text
 	more        extraWork
 	total       int     // an upper bound of the work with all subschemas; maxWork if it recurs
 	admitted    typeSet // the types that a valid value can have
@@ -62,7 +62,7 @@ type patternRule struct {
 	sub     *subschema
 }
 
-// dependent is what an object must have, or must be, if it has a member.
+// dependent is what an object must have, or must be, if a certain member is present.
 type dependent struct {
 	name  string
 	needs []string
@@ -104,7 +104,7 @@ func appendPresent(all []*subschema, more ...*subschema) []*subschema {
 	return all
 }
 
-// itemSchema returns the schema of an array's item i, nil if the item may be anything.
+// itemSchema returns the schema of an array's item i, or nil if the item may be anything.
 func (s *subschema) itemSchema(i int) *subschema {
 	if i < len(s.prefixItems) {
 		return s.prefixItems[i]
@@ -113,7 +113,7 @@ func (s *subschema) itemSchema(i int) *subschema {
 }
 
 // furtherMembers returns the schema of members that properties and patternProperties do not
-// name, nil if it is absent, true or false.
+// name, or nil if it is absent, true or false.
 func (s *subschema) furtherMembers() *subschema {
 	if rest := s.additionalProperties; rest != nil && rest.always == nil {
 		return rest
@@ -121,7 +121,7 @@ func (s *subschema) furtherMembers() *subschema {
 	return nil
 }
 
-// partSchemas returns the schemas that s applies to the part i of a value.
+// partSchemas returns the schemas that s applies to part i of a value.
 func (s *subschema) partSchemas(n *node, i int) []*subschema {
 	switch n.kind {
 	case objectKind:
@@ -149,7 +149,7 @@ func (s *subschema) memberSchemas(name string) []*subschema {
 	return appendPresent(subs, s.unevaluatedProperties)
 }
 
-// description returns the text of the keyword, empty without one.
+// description returns the text of the keyword, or "" without it.
 func (s *subschema) description() string {
 	if text := s.node.member("description"); text != nil && text.kind == textKind {
 		return text.text

@@ -21,10 +21,10 @@ var typeNames = map[string]typeSet{
 	"string": wantsString, "array": wantsArray, "object": wantsObject,
 }
 
-// has reports whether the set has one of the given types.
+// has reports whether the set contains one of the given types.
 func (t typeSet) has(types typeSet) bool { return t&types != 0 }
 
-// wantsOnlyIntegers reports whether a number has to be an integer.
+// wantsOnlyIntegers reports whether a number must be an integer.
 func (t typeSet) wantsOnlyIntegers() bool { return t.has(wantsInteger) && !t.has(wantsNumber) }
 
 // admits reports whether a value is of one of the types.
@@ -53,7 +53,7 @@ func (t typeSet) admits(n *node) bool {
 	}
 }
 
-// names returns the names of the types, as messages have them.
+// names returns the names of the types, as messages show them.
 func (t typeSet) names() []string {
 	var names []string
 	for _, name := range []string{
@@ -110,7 +110,7 @@ func (s *subschema) ownTypes() typeSet {
 	return set
 }
 
-// unite returns the types of several things together.
+// unite returns the union of the types of several things.
 func unite[T any](all []T, typesOf func(T) typeSet) typeSet {
 	var set typeSet
 	for _, one := range all {

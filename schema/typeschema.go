@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// plainTypes are the types without arguments, as JSON Schema.
+// plainTypes maps the types without arguments to JSON Schema.
 var plainTypes = map[string]string{
 	"bool": `{"type":"boolean"}`, "boolean": `{"type":"boolean"}`,
 	"int": `{"type":"integer"}`, "integer": `{"type":"integer"}`,
@@ -39,8 +39,7 @@ func plainType(name string) (*node, error) {
 	return decode([]byte(made), schemaBounds)
 }
 
-// genericType returns the schema of a type with arguments. An argument that is nil stands
-// for "...".
+// genericType returns the schema of a type with arguments. A nil argument stands for "...".
 func genericType(name string, args []*node) (*node, error) {
 	lower := strings.ToLower(name)
 	if slices.Contains(args, nil) {
@@ -118,7 +117,7 @@ func dictOf(key, value *node) (*node, error) {
 	return made.build(), nil
 }
 
-// anyOf returns the schema of a union. It flattens unions inside the union.
+// anyOf returns the schema of a union. It flattens nested unions.
 func anyOf(all []*node) *node {
 	var flat []*node
 	for _, one := range all {
@@ -135,7 +134,7 @@ func anyOf(all []*node) *node {
 	return newObject([]string{"anyOf"}, []*node{newArray(flat)})
 }
 
-// objectOf returns the schema of a closed object that has all of the fields.
+// objectOf returns the schema of a closed object with exactly these fields.
 func objectOf(fields []signatureField) *node {
 	var names []string
 	var schemas, required []*node

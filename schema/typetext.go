@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// fromType makes a contract from type text, see [Parse].
+// fromType returns a contract for type text: see [Parse].
 func fromType(text string) (*Contract, error) {
 	raw, err := typeSchema(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func newTypeParser(text string) *typeParser {
 	return p
 }
 
-// reject returns an error that says what was expected instead of the token.
+// reject returns an error that states what was expected instead of the token.
 func (p *typeParser) reject(expected string) error {
 	if p.bad != "" {
 		return errors.New(p.bad)
@@ -90,7 +90,7 @@ func isQuoted(text string) bool {
 	return text != "" && (text[0] == '\'' || text[0] == '"')
 }
 
-// tokenSize returns the size of the name, number or punctuation that begins a text.
+// tokenSize returns the size of the name, number or punctuation at the beginning of a text.
 func tokenSize(text string) int {
 	if strings.HasPrefix(text, "...") {
 		return len("...")
@@ -109,7 +109,7 @@ func tokenSize(text string) int {
 	return size
 }
 
-// readQuoted reads a text in quotes with the simplest escapes of Python.
+// readQuoted reads a quoted text with Python's simplest escapes.
 func (p *typeParser) readQuoted(rest string) {
 	quote, out := rest[0], []byte{rest[0]}
 	for i := 1; i < len(rest); i++ {
@@ -131,7 +131,7 @@ func (p *typeParser) readQuoted(rest string) {
 	p.bad, p.token, p.at = "a quoted text does not end", string(quote), len(p.text)
 }
 
-// unescape returns the character that an escaped one stands for.
+// unescape returns the character for an escaped one.
 func unescape(c byte) (byte, bool) {
 	switch c {
 	case '\\', '\'', '"':
@@ -144,7 +144,7 @@ func unescape(c byte) (byte, bool) {
 	return 0, false
 }
 
-// take steps over a token, if it is the current one.
+// take advances past a token, if it is the current one.
 func (p *typeParser) take(token string) bool {
 	if p.token != token {
 		return false
@@ -234,7 +234,7 @@ func (p *typeParser) checkName() error {
 	return nil
 }
 
-// parseArguments parses what stands in brackets; nil stands for "...".
+// parseArguments parses the contents of brackets; nil stands for "...".
 func (p *typeParser) parseArguments(depth int) ([]*node, error) {
 	var args []*node
 	for {
@@ -277,7 +277,7 @@ func (p *typeParser) parseLiteral() (*node, error) {
 	}
 }
 
-// readChoice returns the token as a choice of a Literal, nil if it is not one.
+// readChoice returns the token as a choice of a Literal, or nil if it is not one.
 func (p *typeParser) readChoice() *node {
 	switch {
 	case p.bad != "":

@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 // validator applies schemas to one value and its parts.
 type validator struct {
-	path []step // of the value that is being looked at
-	// isQuick stops at the first fault and does not explain it.
+	path []step // of the current value
+	// isQuick stops at the first fault without explaining it.
 	isQuick bool
 }
 
@@ -16,8 +16,8 @@ type step struct {
 	isItem bool
 }
 
-// coverage marks the parts of a value that a rule has looked at. The nil coverage marks
-// nothing; it is for a value whose unevaluated parts do not matter.
+// coverage marks the parts of a value that a rule has examined. The nil coverage marks nothing;
+// it is for a value whose unevaluated parts do not matter.
 type coverage []bool
 
 func (c coverage) add(i int) {
@@ -40,7 +40,7 @@ func (c coverage) merge(other coverage) {
 	}
 }
 
-// apply returns what is wrong with a value, nil if it meets the schema.
+// apply returns what is wrong with a value, or nil if it meets the schema.
 func (v *validator) apply(s *subschema, n *node, seen coverage) *fault {
 	if s.always != nil {
 		if *s.always {
@@ -78,7 +78,7 @@ func (v *validator) apply(s *subschema, n *node, seen coverage) *fault {
 	return group
 }
 
-// applyPart applies a schema to a part of the value that is being looked at.
+// applyPart applies a schema to a part of the current value.
 func (v *validator) applyPart(s *subschema, n *node, i int) *fault {
 	if n.kind == objectKind {
 		v.path = append(v.path, step{name: n.keys[i]})
@@ -91,7 +91,7 @@ func (v *validator) applyPart(s *subschema, n *node, i int) *fault {
 	return f
 }
 
-// applyHere applies a schema to the same value, whose parts are covered if it fits.
+// applyHere applies a schema to the same value. If the value fits, its parts count as covered.
 func (f *faults) applyHere(s *subschema, seen coverage) *fault {
 	own := seen.fork()
 	one := f.v.apply(s, f.n, own)
@@ -111,7 +111,7 @@ func (f *faults) fits(s *subschema, seen coverage) bool {
 	return one == nil
 }
 
-// checkWhole applies the rules after whose violation no other one matters.
+// checkWhole applies the rules whose violation makes all others irrelevant.
 func (v *validator) checkWhole(s *subschema, n *node) *fault {
 	switch {
 	case !s.types.admits(n):
@@ -261,7 +261,7 @@ func (f *faults) checkObject(seen coverage) {
 	}
 }
 
-// findMissing returns the names that an object lacks.
+// findMissing returns which of the names an object lacks.
 func findMissing(n *node, names []string) (missing []string) {
 	for _, name := range names {
 		if n.member(name) == nil {
@@ -353,7 +353,7 @@ func (f *faults) checkCombined(seen coverage) {
 	}
 }
 
-// checkAnyOf looks for an alternative that fits, and at all of them if coverage matters.
+// checkAnyOf looks for an alternative that fits, and examines all of them if coverage matters.
 func (f *faults) checkAnyOf(seen coverage) {
 	var causes []*fault
 	isFit := false
@@ -371,7 +371,7 @@ func (f *faults) checkAnyOf(seen coverage) {
 	}
 }
 
-// checkOneOf looks for a single alternative that fits.
+// checkOneOf looks for exactly one alternative that fits.
 func (f *faults) checkOneOf(seen coverage) {
 	var causes []*fault
 	fit := -1
@@ -394,7 +394,7 @@ func (f *faults) checkOneOf(seen coverage) {
 	}
 }
 
-// checkUnevaluated applies the rules for parts that no other rule has looked at.
+// checkUnevaluated applies the rules for parts that no other rule examined.
 func (f *faults) checkUnevaluated(seen coverage) {
 	rest := f.s.unevaluatedItems
 	if f.n.kind == objectKind {

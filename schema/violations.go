@@ -10,9 +10,9 @@ import (
 
 // Violation is one mistake in a value.
 type Violation struct {
-	// Path says where, from the root "$": $.findings[2].title
+	// Path is the position, from the root "$": $.findings[2].title
 	Path string
-	// Message says what is wrong, in words for a model.
+	// Message describes the mistake in words for a model.
 	Message string
 }
 
@@ -20,7 +20,7 @@ type Violation struct {
 func (v Violation) String() string { return v.Path + ": " + v.Message }
 
 const (
-	// maxViolations bounds what one check reports. The last one says how many more there
+	// maxViolations bounds what one check reports. The last violation states how many more there
 	// are.
 	maxViolations = 20
 	maxPath       = 200 // bytes
@@ -51,12 +51,12 @@ func listViolations(found *fault) []Violation {
 	return violations
 }
 
-// compareProblems orders by path, items by their index, and then by message.
+// compareProblems orders problems by path, with items by index, and then by message.
 func compareProblems(a, b problem) int {
 	return cmp.Or(comparePaths(a.path, b.path), strings.Compare(a.message, b.message))
 }
 
-// comparePaths orders paths, a shorter one before those that go on from it.
+// comparePaths orders paths; a path comes before its extensions.
 func comparePaths(a, b []string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
@@ -101,7 +101,7 @@ func formatPath(path []string) string {
 	return b.String()
 }
 
-// isIdentifier reports whether a name can stand without quotes.
+// isIdentifier reports whether a name can be written without quotes.
 func isIdentifier(s string) bool {
 	for i, c := range s {
 		if c != '_' && c != '-' && !isLetterOrDigit(c) {
@@ -119,7 +119,7 @@ func isLetterOrDigit(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c > 0x7f
 }
 
-// formatValues formats several values in a row.
+// formatValues formats several values as a list.
 func formatValues(values []*node) string {
 	const limit = 12
 	var parts []string

@@ -2,7 +2,7 @@ package schema
 
 import "errors"
 
-// maxWork bounds how often schemas are applied to one value. One application takes some hundred
+// maxWork bounds how often schemas are applied to one value. One application takes a few hundred
 // nanoseconds. allWork bounds the work of one check, or of all values in a reply.
 const (
 	maxWork = 2_000_000
@@ -12,8 +12,8 @@ const (
 var errWork = errors.New("the schema applies its rules to this value too often: " +
 	"make the value smaller, or the schema simpler (fewer recursive alternatives)")
 
-// sumWork computes the totals: each schema's weight and that of all below it. A schema
-// that leads back to itself has no such bound. The schemas in under are being computed.
+// sumWork computes the totals: each schema's weight plus the weights of all schemas below it. A
+// schema that leads back to itself has no such bound. The schemas in under are being computed.
 func (s *subschema) sumWork(under map[*subschema]bool) int {
 	if s.total > 0 {
 		return s.total
@@ -35,8 +35,8 @@ func (s *subschema) sumWork(under map[*subschema]bool) int {
 	return total
 }
 
-// boundWork returns an upper bound of how often schemas are applied if s is applied to
-// n, at most maxWork.
+// boundWork returns an upper bound on how often schemas are applied if s is applied to n, at
+// most maxWork.
 func (s *subschema) boundWork(n *node) int {
 	if bound := s.total * n.size * (1 + n.height/workDepth); bound < maxWork/16 {
 		return bound
@@ -45,10 +45,9 @@ func (s *subschema) boundWork(n *node) int {
 	return m.measure(s, n, 0)
 }
 
-// workMeter computes the work of a check before it is done. A check is not
-// stopped on its way, and recurring alternatives cost time exponential in the depth of the value.
-// The meter remembers what it has seen, so it takes time proportional to schemas times
-// values.
+// workMeter computes the work of a check before it is done. A check is not interrupted midway,
+// and recurring alternatives cost time exponential in the depth of the value. The meter
+// remembers its results, so it takes time proportional to schemas times values.
 type workMeter struct {
 	seen map[visit]int
 }
@@ -60,10 +59,9 @@ type visit struct {
 }
 
 const (
-	// minRemembered is the work below which computing a bound is cheaper than
-	// remembering it.
+	// minRemembered is the work below which computing a bound is cheaper than remembering it.
 	minRemembered = 64
-	// maxVisits bounds what the meter remembers.
+	// maxVisits bounds how many results the meter remembers.
 	maxVisits = maxWork / 4
 )
 
@@ -86,7 +84,7 @@ func (m *workMeter) measure(s *subschema, n *node, depth int) int {
 	return work
 }
 
-// measureParts adds up the work of a schema and of those that it applies.
+// measureParts adds up the work of a schema and of the schemas that it applies.
 func (m *workMeter) measureParts(s *subschema, n *node, depth int) int {
 	work := s.workOn(n) + depth/workDepth
 	if work >= maxWork { // before the patterns run over the keys

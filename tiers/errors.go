@@ -2,7 +2,7 @@ package tiers
 
 import "fmt"
 
-// Effects says whether a snippet had effects outside its sandbox.
+// Effects reports whether a snippet had effects outside its sandbox.
 type Effects string
 
 // The values of Effects: the snippet never started, it ran at least in part, or the tier
@@ -13,37 +13,36 @@ const (
 	EffectsUnknown  Effects = "unknown"
 )
 
-// RejectedError says that a tier cannot run a snippet that another tier might run.
+// RejectedError reports that a tier cannot run a snippet that another tier might run.
 type RejectedError struct {
 	// Tier is the tier's name.
 	Tier string
-	// Missing names what the snippet needs and the tier lacks: a module, a feature, a
-	// language.
+	// Missing names what the snippet needs and the tier lacks: a module, a feature, a language.
 	Missing string
-	// Reason explains the rejection to people, in one sentence.
+	// Reason explains the rejection in one sentence, for display.
 	Reason string
-	// Effects says whether the snippet had started.
+	// Effects reports whether the snippet had started.
 	Effects Effects
 }
 
-// Error says which tier rejected the snippet and why.
+// Error names the tier that rejected the snippet, and the reason.
 func (e *RejectedError) Error() string {
 	return fmt.Sprintf("tier %s cannot run the snippet: %s", e.Tier, e.Reason)
 }
 
-// BrokenError says that a tier failed at its own work.
+// BrokenError reports that a tier failed at its own work.
 type BrokenError struct {
 	// Tier is the tier's name.
 	Tier string
-	// Effects says whether the snippet ran.
+	// Effects reports whether the snippet ran.
 	Effects Effects
-	// Lost describes what the session lost, nil if nothing.
+	// Lost describes what the session lost; nil if nothing.
 	Lost *Loss
 	// Err is the cause.
 	Err error
 }
 
-// Error says which tier broke and how.
+// Error names the tier that broke, and how.
 func (e *BrokenError) Error() string {
 	return fmt.Sprintf("tier %s broke (snippet %s): %v", e.Tier, e.Effects, e.Err)
 }

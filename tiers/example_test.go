@@ -27,7 +27,7 @@ func ExampleHostFunc() {
 	// Output: "weather of Oslo: 12 °C" <nil>
 }
 
-// A caller tells the three endings of a run apart.
+// A caller distinguishes the three endings of a run.
 func Example_endings() {
 	report := func(result tiers.Result, err error) {
 		var rejected *tiers.RejectedError

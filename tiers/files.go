@@ -2,9 +2,9 @@ package tiers
 
 import "context"
 
-// Mount shows a file or folder of the host in the sandbox, read-only.
+// Mount makes a host file or folder visible in the sandbox, read-only.
 type Mount struct {
-	// Source is a path on the host, Target the path in the sandbox. Both are absolute.
+	// Source is the path on the host, and Target the path in the sandbox. Both are absolute.
 	Source, Target string
 }
 
@@ -13,29 +13,30 @@ const OutFolder = "/out"
 
 // Collector is a Sandbox whose [OutFolder] can be copied to the host.
 type Collector interface {
-	// Collect copies the files below OutFolder into the host's folder dir, which must be
-	// empty. It refuses links, devices and names that lead outside, and reports them. It
-	// must not be called while Run runs.
+	// Collect copies the files below OutFolder into the host folder dir, which must be empty. It
+	// refuses and reports links, devices and names that lead outside. It must not be called
+	// while Run is running.
 	Collect(ctx context.Context, dir string) (Collected, error)
 }
 
-// Collected reports which files came back.
+// Collected reports which files were copied to the host.
 type Collected struct {
 	Files int
 	Bytes int64
 	// Refused names each entry that was not copied, with the reason; at most a hundred.
 	Refused []string
-	// Lost says why files that snippets had written are gone, empty if none are.
+	// Lost is why files that snippets wrote are gone; empty if none are.
 	Lost string
 }
 
-// Artefact is a result of a snippet that is no text, such as a figure. Its bytes come from
-// the guest and are hostile.
+// Artefact is a result of a snippet other than text, such as a figure. Its bytes come from the
+// guest and are hostile.
 type Artefact struct {
-	// Name is unique in the session, and the name of a file: "figure-2-1.png" is the first
+	// Name is unique in the session, and usable as a file name: "figure-2-1.png" is the first
 	// figure of the second snippet.
 	Name string
-	// Type is the media type, "image/png". The guest gives it, or the first bytes show it.
+	// Type is the media type, such as "image/png". It comes from the guest, or from the first
+	// bytes.
 	Type string
 	// Data are the bytes.
 	Data []byte

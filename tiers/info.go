@@ -8,21 +8,21 @@ import (
 type Info struct {
 	// Name is unique among the tiers: "wasm", "docker".
 	Name string
-	// Version names the interpreters and the wall, for people. It may be complete only after
-	// Probe.
+	// Version lists the versions of the interpreters and the wall, for display. It may be
+	// complete only after Probe.
 	Version string
 	// Languages that the tier runs.
 	Languages []Language
-	// Lacks explains why a language that the tier supports does not run on this machine,
-	// and how to change that. It may be complete only after Probe.
+	// Lacks explains why a supported language does not run on this machine, and how to change
+	// that. It may be complete only after Probe.
 	Lacks map[Language]string
 	// Features that the tier offers to snippets.
 	Features []Feature
 	// Modules are the top-level Python modules that snippets can import. The set may be
 	// complete only after Probe or Warm. Nil means that the tier does not know them.
 	Modules map[string]bool
-	// Shown are the folders and files of the host that every sandbox of the tier can read.
-	// Hidden are folders with modules that it does not show, each with the reason.
+	// Shown are the host folders and files that every sandbox of the tier can read. Hidden are
+	// folders with modules that it does not show, each with the reason.
 	Shown, Hidden []string
 	// Isolation is the strength of the tier's wall.
 	Isolation Isolation
@@ -42,7 +42,7 @@ func (i Info) Has(f Feature) bool {
 	return false
 }
 
-// ModuleSet makes a set of names, as [Info] has them.
+// ModuleSet returns a set of names in the form of Info.Modules.
 func ModuleSet(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -51,16 +51,16 @@ func ModuleSet(names ...string) map[string]bool {
 	return m
 }
 
-// Feature is something a snippet may need beyond its language.
+// Feature is a need that a snippet may have beyond its language.
 type Feature string
 
-// The features that tiers differ in.
+// The features in which tiers differ.
 const (
 	FeatureAsync       Feature = "async"        // top-level await, asyncio
-	FeatureThreads     Feature = "threads"      // threads, whose host calls run at the same time
+	FeatureThreads     Feature = "threads"      // threads, whose host calls run concurrently
 	FeatureProcesses   Feature = "processes"    // subprocess, fork
 	FeatureSockets     Feature = "sockets"      // connections, to Config.Hosts
-	FeatureFiles       Feature = "files"        // a file system to write to
+	FeatureFiles       Feature = "files"        // a writable file system
 	FeatureOut         Feature = "out"          // the folder OutFolder, for sessions with Config.Out
 	FeaturePackages    Feature = "packages"     // the modules of Config.Packages
 	FeatureNative      Feature = "native"       // native extension modules
@@ -116,7 +116,7 @@ type Cost struct {
 	// Start is the time from opening a sandbox to its first result. Snippet is the time of
 	// each further snippet.
 	Start, Snippet time.Duration
-	// Slowdown is the factor by which a snippet computes longer than native code: CPython
-	// for Python, a compiled program for Go. A language without an entry runs natively.
+	// Slowdown is the factor by which a snippet computes more slowly than native code: CPython
+	// for Python, a compiled program for Go. A language without an entry runs at native speed.
 	Slowdown map[Language]float64
 }

@@ -7,11 +7,11 @@ import (
 
 // Limits bound one snippet. A zero field means the default, never "no limit".
 //
-// The time that a snippet waits for host calls counts towards neither Wall nor Active.
+// Time that a snippet spends waiting for host calls counts towards neither Wall nor Active.
 type Limits struct {
-	// Wall bounds the time a snippet takes, sleeping included.
+	// Wall bounds the duration of a snippet, including sleep.
 	Wall time.Duration
-	// Active bounds the time in which the snippet computes.
+	// Active bounds the computing time of the snippet.
 	Active time.Duration
 	// Memory bounds the guest's memory, in bytes.
 	Memory int64
@@ -39,7 +39,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with its default in place of each zero field. If only Wall is set,
+// WithDefaults returns l with each zero field replaced by its default. If only Wall is set,
 // Active equals Wall.
 func (l Limits) WithDefaults() Limits {
 	d := DefaultLimits()
@@ -93,10 +93,10 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Limit names a limit that fired.
+// Limit names a limit that was exceeded.
 type Limit string
 
-// The limits, as results name them.
+// The limits, as named in results.
 const (
 	LimitWall      Limit = "wall"
 	LimitActive    Limit = "cpu"

@@ -4,8 +4,8 @@ import "context"
 
 // Exporter is a Sandbox whose namespace can move to a sandbox of another tier.
 type Exporter interface {
-	// Export returns the whole namespace. The sandbox is unchanged. It must not
-	// be called while Run runs.
+	// Export returns the whole namespace. The sandbox is unchanged. It must not be called while
+	// Run is running.
 	Export(ctx context.Context) (State, error)
 	// Import loads a state into a sandbox that has not run a snippet yet, and reports the
 	// values that it could not load. An unknown format is a [*RejectedError].
@@ -17,8 +17,8 @@ type Exporter interface {
 type State struct {
 	// Language of the session.
 	Language Language
-	// Format names the encoding of Data, "pickle" or "replay" in the tiers of this project. A
-	// sandbox imports its own format only.
+	// Format names the encoding of Data: "pickle" or "replay" in the tiers of this project. A
+	// sandbox imports only its own format.
 	Format string
 	// From is the tier that exported the state.
 	From string
@@ -26,8 +26,8 @@ type State struct {
 	Snippet int
 	// Data is the namespace.
 	Data []byte
-	// Exact is the namespace as its tier alone can read it, with all that Data cannot hold; empty
-	// if there is none. A sandbox for which it does not fit imports Data.
+	// Exact is the namespace in a form that only its own tier can read, including everything
+	// that Data cannot hold; it may be empty. A sandbox that it does not fit imports Data.
 	Exact []byte
 	// Left lists the values that could not be exported.
 	Left []Left
@@ -39,18 +39,18 @@ type Report struct {
 	Moved int
 	// Left lists the values that were left behind.
 	Left []Left
-	// Exact reports that the sandbox has imported the state's Exact, so nothing was left behind.
+	// Exact reports that the sandbox imported the state's Exact, so nothing was left behind.
 	Exact bool
-	// Inexact is why the sandbox has not imported the state's Exact; empty if the state had none.
+	// Inexact is why the sandbox did not import the state's Exact; empty if the state had none.
 	Inexact string
 }
 
-// Left is a variable, or a part of one, that could not move.
+// Left is a variable, or a part of one, that could not be moved.
 type Left struct {
 	// Name is the name of the variable.
 	Name string `json:"name"`
-	// Type is the type of the value that could not move.
+	// Type is the type of the value that could not be moved.
 	Type string `json:"type"`
-	// Reason explains to the model why the value could not move, in one sentence.
+	// Reason explains in one sentence, to the model, why the value could not be moved.
 	Reason string `json:"reason"`
 }

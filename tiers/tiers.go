@@ -2,7 +2,7 @@
 //
 // A [Tier] is a kind of isolation: CPython in WebAssembly, a container, a jailed process. A
 // [Sandbox] is one live instance of a tier. One session owns it, and its namespace persists
-// over snippets. A snippet reaches the outside through [Host] alone.
+// across snippets. A snippet reaches the outside only through [Host].
 //
 // # Three endings
 //
@@ -18,8 +18,8 @@
 //
 // # Optional interfaces
 //
-// A Sandbox may also be a [Forker], an [Exporter], an [Extender] and a [Collector]. Callers
-// find out by a type assertion.
+// A Sandbox may also be a [Forker], an [Exporter], an [Extender] or a [Collector]. Callers check
+// with a type assertion.
 package tiers
 
 import (
@@ -38,14 +38,14 @@ type Tier interface {
 	// Probe returns nil if the tier works on this machine now. Otherwise the error gives
 	// the reason and the remedy.
 	Probe(ctx context.Context) error
-	// Warm makes the slow preparations before the first Open, and returns nil if there are
-	// none. Without it, the first Open makes those that it needs.
+	// Warm makes the slow preparations before the first Open, if there are any. Without it, the
+	// first Open makes those that it needs.
 	Warm(ctx context.Context) error
 	// Open starts a sandbox for one session. It fails if the tier cannot enforce cfg. The
-	// context bounds the opening only, not the sandbox's life.
+	// context bounds only the opening, not the sandbox's life.
 	Open(ctx context.Context, cfg Config) (Sandbox, error)
-	// Close frees what the tier keeps for further sandboxes. Close all sandboxes first. It is
-	// idempotent.
+	// Close frees the resources that the tier keeps for further sandboxes. Close all sandboxes
+	// first. It is idempotent.
 	Close() error
 }
 
@@ -79,14 +79,14 @@ type Value = json.RawMessage
 
 // Call is one host call. Every field comes from the guest and is hostile.
 type Call struct {
-	// Function is the name called, one of Config.Functions.
+	// Function is the name that was called, one of Config.Functions.
 	Function string
 	// Args and Named are the positional and the keyword arguments. A part of a lazy context
 	// arrives as {"__rlm_text__": [input, start, end]}: the characters from start to end of
 	// the input with that number.
 	Args  []Value
 	Named map[string]Value
-	// Snippet is the ordinal of the calling snippet in its session, Ordinal that of the call
+	// Snippet is the ordinal of the calling snippet in its session, and Ordinal that of the call
 	// in the snippet. Both count from 1.
 	Snippet, Ordinal int
 }
@@ -98,19 +98,19 @@ type Function struct {
 	// Doc becomes the function's docstring.
 	Doc string
 	// Value, if set, makes the name a variable with this value instead of a function. Snippets
-	// may bind the name to something else, and keep it. Only Python has such variables.
+	// may rebind the name, and the new value persists. Only Python has such variables.
 	Value Value
-	// Timed makes the time of its calls the snippet's own, which the limits bound: the host
-	// computes for the snippet. Any other call may take its time.
+	// Timed counts the time of its calls as the snippet's own, which the limits bound: the host
+	// computes for the snippet. Other calls are not limited in time.
 	Timed bool
 }
 
 // Input is one context of a session: context_0, context_1, and so on, where
 // context is the first. Exactly one of the fields Text, Dir and Value is set.
 type Input struct {
-	// Name says where the input comes from, for people and prompts.
+	// Name describes where the input comes from, for display and prompts.
 	Name string
-	// Variable is a further name of the input in snippets of Python. Empty means none.
+	// Variable is another name of the input in Python snippets. Empty means none.
 	Variable string
 	// Text is a text of any size. The caller closes it after the sandbox.
 	Text Text
@@ -118,7 +118,7 @@ type Input struct {
 	Dir Dir
 	// Value is a JSON value.
 	Value Value
-	// Notes are sentences on what the input does not show, such as how it was decoded and
+	// Notes are sentences about what the input does not show, such as how it was decoded and
 	// which files were left out. Prompts contain them.
 	Notes []string
 }
@@ -134,59 +134,59 @@ func (in Input) Close() error {
 	return errors.Join(errs...)
 }
 
-// Config says what a sandbox must have. The zero value is a sandbox with the
-// default limits, no inputs and no host functions.
+// Config configures a sandbox. The zero value is a sandbox with the default limits, no inputs
+// and no host functions.
 type Config struct {
-	// Host answers calls. Nil answers each with an error that says so.
+	// Host answers calls. If it is nil, each call gets an error that reports the missing host.
 	Host Host
-	// Functions are the names of Host's functions, and variables. Of two with one name, the
-	// later holds.
+	// Functions are the names of Host's functions, and variables. If two share a name, the later
+	// one applies.
 	Functions []Function
 	// Inputs are the session's contexts.
 	Inputs []Input
 	// Limits bound each snippet. A zero field means its default.
 	Limits Limits
-	// Language is the language of the first snippet, empty if unknown. A tier of several
-	// languages prepares this one at once and the others on demand.
+	// Language is the language of the first snippet, or empty if unknown. A tier with several
+	// languages prepares this one immediately and the others on demand.
 	Language Language
-	// Hosts are the servers that snippets may connect to, each as HOST:PORT with a public
-	// name. Tiers with FeatureSockets reach them, and only them, through a proxy on the
-	// host. All other tiers have no network and ignore Hosts.
+	// Hosts are the servers to which snippets may connect, each as HOST:PORT with a public name.
+	// Tiers with FeatureSockets reach only these, through a proxy on the host. All other tiers
+	// have no network and ignore Hosts.
 	Hosts []string
 	// Deterministic makes clocks, randomness and object identities the same in
 	// every run of the same snippets.
 	Deterministic bool
-	// Mounts are files and folders of the host that snippets can read.
+	// Mounts are host files and folders that snippets can read.
 	Mounts []Mount
-	// Packages is a folder of pure-Python packages that snippets can import, such as
-	// `pip install --target` makes. Tiers with FeaturePackages have them; they come before
-	// packages of the same name that the tier has.
+	// Packages is a folder of pure-Python packages that snippets can import, as made by `pip
+	// install --target`. Tiers with FeaturePackages support it; these packages take precedence
+	// over the tier's packages of the same name.
 	Packages fs.FS
 	// Out provides [OutFolder], whose files a [Collector] copies to the host.
 	Out bool
-	// Labels say for whom the sandbox works, such as tenant and request. There are at
-	// most 16. A name begins with a lower case letter and has at most 63 lower case
-	// letters, digits and "_.-". A value has at most 256 bytes that print on one line.
-	// Labels go to logs and to containers; snippets do not see them.
+	// Labels identify the user of the sandbox, such as tenant and request. There are at most 16.
+	// A name begins with a lower case letter and has at most 63 lower case letters, digits and
+	// "_.-". A value has at most 256 bytes that print on one line. Labels go to logs and to
+	// containers; snippets do not see them.
 	Labels map[string]string
 }
 
 // Job is one snippet to run.
 type Job struct {
-	// Language of Source. Empty means [Python].
+	// Language is the language of Source. Empty means [Python].
 	Language Language
 	// Source is the snippet's text, unmodified.
 	Source string
-	// Rejectable lets the tier end the snippet with a [*RejectedError] when the snippet
-	// turns out to need something that another tier may have, such as a module or a thread.
-	// The sandbox then returns to the state before the snippet. Without Rejectable, the
-	// snippet gets an exception.
+	// Rejectable lets the tier end the snippet with a [*RejectedError] if it turns out to need
+	// something that another tier may have, such as a module or a thread. The sandbox then
+	// returns to the state before the snippet. Without Rejectable, the snippet gets an
+	// exception.
 	Rejectable bool
 	// Stdout and Stderr, if set, receive the snippet's output while it runs, within the
 	// output limit. The snippet does not see their write errors.
 	Stdout, Stderr io.Writer
-	// Seed, if set, decides on the snippet's randomness, and Began is the first time that it
-	// sees, as far as the tier can give it both. A durable run repeats a snippet with them.
+	// Seed, if set, determines the snippet's randomness, and Began is the first time that it
+	// sees, as far as the tier can control them. A durable run repeats a snippet with them.
 	Seed  []byte
 	Began time.Time
 }
@@ -200,7 +200,7 @@ const (
 	Go     Language = "go"
 )
 
-// Status says how a snippet ended.
+// Status is the way in which a snippet ended.
 type Status string
 
 // The ways in which a snippet ends.
@@ -217,38 +217,37 @@ const (
 	StatusCrashed Status = "crashed"
 )
 
-// Result describes a snippet that has ended.
+// Result describes a snippet that ended.
 type Result struct {
 	Status Status
 	// Stdout and Stderr are the snippet's output, up to Limits.Output bytes together. They
 	// hold arbitrary bytes, usually UTF-8.
 	Stdout, Stderr string
-	// Echo is the text of the last expression's value, empty if it has none. The same text is
-	// the last line of Stdout, as in an interactive interpreter. Compiled Go does not set it.
+	// Echo is the text of the last expression's value, or empty. The same text is the last line
+	// of Stdout, as in an interactive interpreter. Compiled Go does not set it.
 	Echo string
-	// Artefacts are the results that are no text, in the order in which the snippet made them.
+	// Artefacts are the results other than text, in the order in which the snippet made them.
 	Artefacts []Artefact
-	// Dropped is the number of bytes beyond the limit, which were not kept.
+	// Dropped is the number of bytes dropped beyond the output limit.
 	Dropped int64
 	// Final is the value of the session's FINAL, if the snippet called it.
 	Final *Final
-	// Exception is set when Status is StatusRaised, StatusExited or
-	// StatusCrashed, and when a limit stopped the snippet by an exception.
+	// Exception is set if Status is StatusRaised, StatusExited or StatusCrashed, and if a limit
+	// stopped the snippet by an exception.
 	Exception *Exception
-	// Limit names the limit that fired. With StatusLimit, it stopped the snippet; otherwise
-	// the snippet continued, as with the output limit.
+	// Limit names the limit that was exceeded. With StatusLimit, it stopped the snippet;
+	// otherwise the snippet continued, as with the output limit.
 	Limit Limit
-	// Usage is what the snippet used.
+	// Usage is the snippet's use of resources.
 	Usage Usage
 	// Enforced lists the limits and the mechanisms that enforced them.
 	Enforced []Enforcement
-	// Denied lists the connections that the proxy refused, see Config.Hosts.
+	// Denied lists the connections that the proxy refused: see Config.Hosts.
 	Denied []Denial
-	// Lost describes what the session lost in a restore, nil if nothing.
+	// Lost describes what the session lost in a restore; nil if nothing.
 	Lost *Loss
-	// Variables are the existing variables that snippets created, oldest first, at most a
-	// few hundred. Nil means unknown: the tier does not report them, or the snippet was
-	// stopped.
+	// Variables are the existing variables that snippets created, oldest first, at most a few
+	// hundred. Nil means unknown: the tier does not report them, or the snippet was stopped.
 	Variables []Variable
 }
 
@@ -261,23 +260,23 @@ type Variable struct {
 
 // Denial is a connection that the proxy refused.
 type Denial struct {
-	// Target is the requested address. Reason says why it is refused and what is allowed.
+	// Target is the requested address. Reason explains why it is refused and what is allowed.
 	Target string `json:"target"`
 	Reason string `json:"reason"`
 }
 
-// Final is the answer that a snippet gave by FINAL and its dialects.
+// Final is the answer that a snippet gave with FINAL or one of its dialects.
 type Final struct {
-	// Value is the answer as JSON, without repeated keys, NaN and infinity, which are exceptions.
-	// Values of other types that JSON lacks are given as their str().
+	// Value is the answer as JSON, without duplicate keys, NaN or infinity, which raise
+	// exceptions. Values of other types that JSON lacks are given as their str().
 	Value Value
 	// Name is the variable that FINAL_VAR named.
 	Name string
 }
 
-// Exception is an exception that left a snippet.
+// Exception is an uncaught exception of a snippet.
 type Exception struct {
-	// Type is the name of the class, Message the exception's str(), Traceback the text that
+	// Type is the name of the class, Message the exception's str(), and Traceback the text that
 	// CPython prints, with the lines of the snippet.
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -288,23 +287,23 @@ type Exception struct {
 
 // Loss describes the part of a session's state that did not survive.
 type Loss struct {
-	// Snippets are the ordinals whose effects on the namespace are gone, the
-	// stopped one included.
+	// Snippets are the ordinals of the snippets whose effects on the namespace are gone,
+	// including the stopped one.
 	Snippets []int `json:"snippets"`
-	// Reason explains the loss to the model, in one sentence.
+	// Reason explains the loss in one sentence, to the model.
 	Reason string `json:"reason"`
 }
 
-// Usage is the consumption of one snippet.
+// Usage is the resource use of one snippet.
 type Usage struct {
-	// Wall is the time from start to end. HostWait is the part spent in host calls, Idle
-	// the part spent asleep. Active is the rest, in which the snippet computed.
+	// Wall is the time from start to end. HostWait is the part spent in host calls, and Idle the
+	// part spent asleep. Active is the rest, in which the snippet computed.
 	Wall, Active, HostWait, Idle time.Duration
-	// Queued is the time that the snippet waited for a processor, before the start and
-	// after. It is no part of Wall.
+	// Queued is the time that the snippet waited for a processor, before its start and
+	// afterwards. It is not part of Wall.
 	Queued time.Duration
-	// Fuel counts the loop iterations of the guest's machine code, and one for each 64 bytes
-	// that it copies or fills in bulk, or for 2 to 8 bytes that the host hashes for it, exactly
+	// Fuel counts loop iterations of the guest's machine code, plus one for each 64 bytes that
+	// it copies or fills in bulk, or for each 2 to 8 bytes that the host hashes for it, exactly
 	// and repeatably. It is 0 in tiers without FeatureFuel.
 	Fuel uint64
 	// PeakMemory is the guest's highest memory use, in bytes.
@@ -317,14 +316,14 @@ type Usage struct {
 
 // Forker is a Sandbox whose live namespace can be copied into a new one.
 type Forker interface {
-	// Fork returns an independent sandbox with the same namespace and
-	// configuration. It must not be called while Run runs.
+	// Fork returns an independent sandbox with the same namespace and configuration. It must not
+	// be called while Run is running.
 	Fork(ctx context.Context) (Sandbox, error)
 }
 
 // Extender is a Sandbox that accepts further inputs and functions.
 type Extender interface {
-	// Extend adds inputs after those of Config, and functions of its Host, for the next
-	// snippet. It must not be called while Run runs.
+	// Extend adds inputs after those of Config, and functions of its Host, for the next snippet.
+	// It must not be called while Run is running.
 	Extend(ctx context.Context, inputs []Input, functions []Function) error
 }

@@ -1,4 +1,4 @@
-// Embed is the smallest program with a sandbox: it links the tier wasm alone.
+// Embed is the smallest program with a sandbox: it links only tier wasm.
 package main
 
 import (

@@ -21,21 +21,21 @@ type Evaluation struct {
 	Engine *rlm.Engine
 	Models ledger.Models
 	Model  string
-	Root   string // leads the loops; Model if empty
+	Root   string // runs the loops; Model if empty
 	Sizes  []int  // numbers of records
-	Tasks  int    // of each size
+	Tasks  int    // per size
 	Seed   uint64
-	// Progress gets a line for each answer.
+	// Progress receives a line for each answer.
 	Progress io.Writer
 }
 
-// way answers a task: the answer, and what it has cost.
+// way answers a task and returns the answer and its cost.
 type way struct {
 	name string
 	ask  func(e *Evaluation, ctx context.Context, t *Task) (string, ledger.Spending, error)
 }
 
-// The instructions that tell the two loops apart.
+// The instructions that distinguish the two loops.
 const (
 	withoutCover = "Do not pass cover=True to map_llm."
 	withCover    = "Give each record that the question is about its label with map_llm(…, cover=True), and " +
@@ -52,10 +52,10 @@ var ways = []way{
 	}},
 }
 
-// answerLine is how a direct reply ends.
+// answerLine matches the end of a direct reply.
 var answerLine = regexp.MustCompile(`(?im)^\W*answer\W*:\W*(.*?)\W*$`)
 
-// askDirectly gives the model the whole text. It may think aloud.
+// askDirectly shows the model the whole text. It may think aloud.
 func (e *Evaluation) askDirectly(ctx context.Context, t *Task) (string, ledger.Spending, error) {
 	model, err := e.Models.Resolve(e.Model)
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *Evaluation) askLoop(ctx context.Context, t *Task, system string) (strin
 		Config: run.Config{
 			Question: t.Question, System: system, Schema: t.Contract,
 			Models: e.Models, Model: root, SubModel: e.Model,
-			Bypass: -1, // the loop is what this measures
+			Bypass: -1, // this measures the loop
 		},
 	})
 	if err == nil && outcome.Reason != "" {

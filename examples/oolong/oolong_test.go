@@ -18,13 +18,13 @@ import (
 	"github.com/rlmhq/rlm/standard"
 )
 
-// oracle is a registry whose model "oracle" labels each message honestly, from its text. It
-// does not count.
+// oracle is a registry whose model "oracle" honestly labels each message from its text. It does
+// not count.
 type oracle struct {
 	*providers.Registry
 
 	t *testing.T
-	// isSloppy makes some replies leave messages out, name some twice, or invent a label.
+	// isSloppy makes some replies omit messages, name some twice, or invent a label.
 	isSloppy bool
 	forms    []*regexp.Regexp // of the texts of each topic
 }
@@ -88,7 +88,7 @@ func (o *oracle) labelRecords(r llm.Request, records [][]string) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// The mistakes of a reply about several messages.
+// The mistakes in a reply about several messages.
 const (
 	leavesOut = iota
 	namesTwice
@@ -96,8 +96,8 @@ const (
 	mistakes
 )
 
-// mistake returns which mistake a reply has; most have none. A corrected reply may have one,
-// too.
+// mistake returns the mistake that a reply makes; most make none. A corrected reply may make
+// one, too.
 func (o *oracle) mistake(r llm.Request) int {
 	hash := fnv.New32a()
 	for _, m := range r.Messages {
@@ -143,7 +143,7 @@ func evaluate(t *testing.T, isSloppy bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The cache of all tests: to compile the interpreter takes long.
+	// All tests share the cache, because compiling the interpreter takes long.
 	engine, err := rlm.New(rlm.Options{
 		CacheDir: filepath.Join(os.TempDir(), "rlm-test-cache", "rlm"),
 		Tiers:    standard.Tiers(standard.Options{}),

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Task is a question about records whose labels stand nowhere in the text.
+// Task is a question about records whose labels do not appear in the text.
 type Task struct {
-	Text     string // the records, one a line
+	Text     string // the records, one per line
 	Question string
 	Contract json.RawMessage // of the answer
 	Want     string
 }
 
-// record is a message and what only its maker knows: the topic.
+// record is a message with its topic, which the text does not show.
 type record struct {
 	month, day, customer, topic int
 	text                        string
@@ -27,14 +27,14 @@ type record struct {
 
 var months = []string{"January", "February", "March", "April"}
 
-// relations are the answers of a comparison.
+// relations are the possible answers of a comparison.
 var relations = []string{"less common than", "as common as", "more common than"}
 
-// A question is made from records. It has no answer if two topics share the place.
+// A question is generated from records. It has no answer if two topics tie.
 type question func(rng *rand.Rand, records []record) (text, want string, isClear bool)
 
-// questions are the kinds of OOLONG: counts, the most and the least common label, comparisons,
-// also of a part of the records.
+// questions are the kinds of questions in OOLONG: counts, the most and the least common label,
+// and comparisons, some over only a part of the records.
 var questions = []question{
 	func(rng *rand.Rand, records []record) (string, string, bool) {
 		t := rng.IntN(len(topics))
@@ -70,7 +70,7 @@ var questions = []question{
 	},
 }
 
-// count returns how many records each topic has.
+// count returns the number of records for each topic.
 func count(records []record) []int {
 	counts := make([]int, len(topics))
 	for _, r := range records {
@@ -79,8 +79,8 @@ func count(records []record) []int {
 	return counts
 }
 
-// extreme returns the topic with the most records, with sign -1 the fewest, and whether there
-// is only one.
+// extreme returns the topic with the most records, or with sign -1 the fewest, and whether it is
+// unique.
 func extreme(counts []int, sign int) (name string, isClear bool) {
 	best := 0
 	for t, n := range counts {
@@ -96,7 +96,7 @@ func extreme(counts []int, sign int) (name string, isClear bool) {
 	return topics[best].name, isClear
 }
 
-// MakeTask makes the task of a number. The same seed gives the same task.
+// MakeTask generates the task with a number. The same seed yields the same task.
 func MakeTask(seed uint64, size, number int) Task {
 	rng := rand.New(rand.NewPCG(seed, uint64(size)<<32|uint64(number))) //nolint:gosec // repeatable on purpose
 	for {
@@ -108,9 +108,9 @@ func MakeTask(seed uint64, size, number int) Task {
 	}
 }
 
-// makeRecords makes records in the order of their dates. Some topics are more common.
+// makeRecords generates records in order of date. Some topics are more common.
 func makeRecords(rng *rand.Rand, size int) []record {
-	var common []int // topics, some more often
+	var common []int // topics, some of them repeated
 	for t := range topics {
 		common = append(common, slices.Repeat([]int{t}, 3+rng.IntN(10))...)
 	}
@@ -137,7 +137,7 @@ func fill(rng *rand.Rand, text string) string {
 
 func pick[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
-// newTask writes records and a question as a task.
+// newTask turns records and a question into a task.
 func newTask(records []record, text, want string) Task {
 	var lines, names, meanings []string
 	for _, r := range records {
@@ -171,8 +171,8 @@ func newTask(records []record, text, want string) Task {
 	}
 }
 
-// Score is that of OOLONG: 1 for the right label, and 0.75 to the power of the distance for
-// a number. What is no answer scores 0.
+// Score is OOLONG's score: 1 for the right label, and 0.75 to the power of the distance for a
+// number. Anything that is not an answer scores 0.
 func (t *Task) Score(answer string) float64 {
 	want, err := strconv.Atoi(t.Want)
 	if err != nil {

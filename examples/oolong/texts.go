@@ -1,7 +1,7 @@
 package main
 
-// topic is what a message is about, with the words that tell it from the others, and texts
-// of such messages. {item}, {day}, {city}, {sum}, {name} and {n} are filled in.
+// topic is the subject of messages, with the words that distinguish it from the others, and
+// texts of such messages. {item}, {day}, {city}, {sum}, {name} and {n} are filled in.
 type topic struct {
 	name, meaning string
 	texts         []string
@@ -70,7 +70,7 @@ var topics = []topic{
 	}},
 }
 
-// words fill in the texts.
+// words fill in the blanks of texts.
 var words = map[string][]string{
 	"{item}": {"kettle", "lamp", "rucksack", "toaster", "radio", "umbrella", "drill", "clock", "tent", "blender"},
 	"{day}":  {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"},

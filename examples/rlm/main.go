@@ -56,7 +56,7 @@ func answer(ctx context.Context, args []string, stdout, stderr io.Writer) (err e
 	cfg := run.Config{
 		Question: flags.Arg(0), Models: registry, Model: *model,
 		Budget: ledger.Budget{Calls: 200},
-		Bypass: -1, // the files are small, and this shows the loop
+		Bypass: -1, // the files are small, and this demonstrates the loop
 		Progress: func(e ledger.Event) {
 			line.Lock()
 			defer line.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 func TestExamplesOfTheSeedRun(t *testing.T) {
-	// The cache of all tests: to compile the interpreter takes long.
+	// All tests share the cache, because compiling the interpreter takes long.
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(os.TempDir(), "rlm-test-cache"))
 	for _, c := range []struct {
 		name string

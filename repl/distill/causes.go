@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// The members of a trace and of its error, in the order in which they count.
+// The members of a trace and of its error, in order of precedence.
 var (
 	idMembers        = []string{"id", "trace_id", "run_id"}
 	componentMembers = []string{"component", "agent", "tool", "name"}
@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// hasFailed reports whether a trace shows a failure, by the first mark that it has, and
-// whether it has one.
+// hasFailed reports whether a trace shows a failure, judged by the first mark found, and whether
+// it has any mark.
 func hasFailed(members map[string]json.RawMessage, message string) (failed, marked bool) {
 	for _, name := range []string{"success", "passed", "ok"} {
 		if ok, err := strconv.ParseBool(string(members[name])); err == nil {
@@ -45,14 +45,15 @@ func hasFailed(members map[string]json.RawMessage, message string) (failed, mark
 	return !successes[status] && (message != "" || status != ""), message != "" || status != ""
 }
 
-// successes are words for a run that went well.
+// successes are words that describe a successful run.
 var successes = map[string]bool{
 	"ok": true, "success": true, "succeeded": true, "passed": true, "pass": true,
 	"completed": true, "done": true, "status_code_ok": true, "unset": true,
 	"status_code_unset": true,
 }
 
-// statusOf returns the status of a trace, or its code if it is an object, as of a span.
+// statusOf returns the status of a trace. Of a status object, as spans have it, it returns the
+// code.
 func statusOf(members map[string]json.RawMessage) string {
 	if object := asObject(members["status"]); object != nil {
 		return firstMember(object, "code", "status_code")
@@ -60,7 +61,7 @@ func statusOf(members map[string]json.RawMessage) string {
 	return firstMember(members, "status", "outcome")
 }
 
-// errorOf returns the type and the message of the error of a trace, empty if it has none.
+// errorOf returns the type and message of a trace's error; both are empty without an error.
 func errorOf(members map[string]json.RawMessage) (kind, message string) {
 	for _, name := range errorMembers {
 		if value := members[name]; string(value) != "true" {
@@ -78,11 +79,11 @@ func errorOf(members map[string]json.RawMessage) (kind, message string) {
 	return kind, message
 }
 
-// deepestError bounds the objects around the message of an error.
+// deepestError bounds the nesting of objects around an error message.
 const deepestError = 4
 
-// readError reads an error: a text, or an object with a type and a message, which may be an
-// object again.
+// readError reads an error: a text, or an object with a type and a message. The message may
+// itself be an object.
 func readError(value json.RawMessage, depth int) (kind, message string) {
 	object := asObject(value)
 	if object == nil || depth == deepestError {
@@ -112,8 +113,8 @@ func readError(value json.RawMessage, depth int) (kind, message string) {
 var errorPrefix = lazyregexp.New(`^(?:[a-z_][\w]*\.)*` +
 	`([A-Z]\w*(?:Error|Exception|Timeout|Warning|Exit|Interrupt|Failure))\b:?\s*`)
 
-// splitError returns the type at the beginning of an error, and its message: of a Python
-// traceback, the last line.
+// splitError returns the type at the beginning of an error, and its message. Of a Python
+// traceback, it reads the last line.
 func splitError(text string) (kind, message string) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "Traceback (most recent call last)") {
@@ -137,7 +138,7 @@ func joinError(kind, message string) string {
 	return kind + ": " + message
 }
 
-// asObject returns a value as an object, nil if it is none.
+// asObject returns a value as an object, or nil if it is not an object.
 func asObject(value json.RawMessage) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &object) != nil {

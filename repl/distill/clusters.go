@@ -18,13 +18,13 @@ import (
 type FailureCluster struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
-	// RootCause is the cause as the run sees it; empty for clusters by words.
+	// RootCause is the cause that the run identified; empty for clusters by words.
 	RootCause string   `json:"root_cause,omitempty"`
 	Keywords  []string `json:"keywords"`
 	// Components are the failed components, sorted.
 	Components []string `json:"components"`
-	// Failures are the names of the traces, Count is their number, Share their part of
-	// all failures, from 0 to 1.
+	// Failures are the names of the traces, Count is their number, and Share is their fraction
+	// of all failures, from 0 to 1.
 	Failures []string `json:"failures"`
 	Count    int      `json:"count"`
 	Share    float64  `json:"share"`
@@ -32,11 +32,11 @@ type FailureCluster struct {
 	members []int
 }
 
-// nameOfLeftOut is the name of the cluster of failures that a run left out.
+// nameOfLeftOut is the name of the cluster of the failures that a run left out.
 const nameOfLeftOut = "unclustered"
 
-// clusterSchema is the contract of the run's answer: the clusters, each with the numbers
-// of its failures.
+// clusterSchema returns the contract of the run's answer: the clusters, each with the numbers of
+// its failures.
 func clusterSchema(failures, most int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"type": "array", "minItems": 1, "maxItems": %d, "items": {
 		"type": "object",
@@ -92,7 +92,7 @@ func clusterByRun(
 	for _, c := range found {
 		var members []int
 		for _, i := range c.Failures {
-			if !placed[i] { // the first cluster that names a failure has it
+			if !placed[i] { // a failure belongs to the first cluster that names it
 				placed[i] = true
 				members = append(members, i)
 			}
@@ -143,8 +143,8 @@ func numberFailures(failures []Failure) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// completeClusters counts the members of clusters, makes their names differ, and puts the
-// largest first and the rest last.
+// completeClusters counts the members of the clusters, makes their names unique, and sorts them
+// by size, with the remaining failures last.
 func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCluster {
 	taken := map[string]bool{}
 	for i := range clusters {
@@ -174,7 +174,7 @@ func completeClusters(clusters []FailureCluster, failures []Failure) []FailureCl
 	return clusters
 }
 
-// restRank is 1 for a cluster of failures that belong to no other, which comes last.
+// restRank is 1 for the cluster of failures that fit no other, so that it sorts last.
 func restRank(c *FailureCluster) int {
 	if c.Name == nameOfRest || c.Name == nameOfLeftOut {
 		return 1

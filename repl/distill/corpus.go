@@ -18,7 +18,7 @@ import (
 // Bounds of a trace file, which is untrusted.
 const (
 	maxLine   = 1 << 20  // bytes of one trace
-	maxBytes  = 64 << 20 // of all
+	maxBytes  = 64 << 20 // bytes of all traces
 	maxTraces = 100_000
 )
 
@@ -26,26 +26,27 @@ const (
 type Failure struct {
 	// ID is the name in the trace, or "line N".
 	ID string
-	// Component is the failed component, empty if the trace does not name one.
+	// Component is the component that failed, or empty if the trace does not name one.
 	Component string
-	// Type is the type of the error, such as TimeoutError, empty if the trace names none.
+	// Type is the type of the error, such as TimeoutError, or empty if the trace names none.
 	Type string
-	// Error is the error text of the trace, with its type.
+	// Error is the error text of the trace, including its type.
 	Error string
-	// Trace is the whole trace, one JSON object.
+	// Trace is the whole trace as one JSON object.
 	Trace json.RawMessage
 }
 
 // Corpus is the content of a trace file.
 type Corpus struct {
 	Failures []Failure
-	// Passed counts the traces that show no failure, and Unmarked those of them that do not
-	// say whether their run succeeded.
+	// Passed counts the traces that show no failure. Unmarked counts those among them that do
+	// not state whether their run succeeded.
 	Passed, Unmarked int
-	// Formats counts the traces by their format, one of those of package reflect. That of
-	// other objects is "object".
+	// Formats counts the traces by format, as named in package reflect. Objects of no known
+	// format count as "object".
 	Formats map[string]int
-	// Note says what was left out: the last line of a log if it is cut. It is often empty.
+	// Note describes what was left out: the last line of a log if it is truncated. It is often
+	// empty.
 	Note string
 }
 
@@ -70,20 +71,19 @@ var lineContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": "object"}`))
 })
 
-// Parse reads the traces of a source of at most 64 MiB. The format is one of those of package
-// reflect; "auto" detects which one. A log, a list of messages and the spans of a trace are
-// one run each.
+// Parse reads the traces in a source of at most 64 MiB. Format is a format of package reflect,
+// or "auto" to detect it. A log, a list of messages and the spans of a trace are one run each.
 //
-// With "auto", other JSON Lines, a list of objects, or one object on several lines are traces,
-// too: at most 100,000 objects of at most 1 MiB each; empty lines are skipped, and bytes that
-// are not UTF-8 are replaced.
+// With "auto", other JSON Lines, a list of objects, and one object on several lines are traces
+// as well: at most 100,000 objects of at most 1 MiB each. Empty lines are skipped, and bytes
+// that are not UTF-8 are replaced.
 //
-// A trace is a failure if its success is false; else, unless its success is true or its
-// status or outcome is a word for success, if it has a status, an outcome or an error.
-// Its error is error, exception, failure, traceback or reason, the first that is not
-// empty; its name is id, trace_id or run_id; its component is component, agent, tool or
-// name. Without these members, the format tells: by an exit status, a reward, or the failure
-// of the outermost span. Trace keeps all other members. The error names the wrong line.
+// A trace is a failure if its success is false. Otherwise, unless its success is true or its
+// status or outcome is a word for success, it is a failure if it has a status, an outcome or an
+// error. The error is the first nonempty member of error, exception, failure, traceback and
+// reason; the name is id, trace_id or run_id; the component is component, agent, tool or name.
+// Without these members, the format decides: by an exit status, a reward, or the failure of the
+// outermost span. Trace keeps all other members. The error names the wrong line.
 func Parse(r io.Reader, format string) (Corpus, error) {
 	c, err := parseAll(r, format)
 	if err != nil {
@@ -127,8 +127,8 @@ func parseForm(data []byte, format string) (c Corpus, known bool, err error) {
 	return c, true, nil
 }
 
-// judgeRun returns the failure of a run of a known format. The members of the run that say
-// whether it failed count more than its format.
+// judgeRun returns the failure of a run of a known format. Members of the run that state whether
+// it failed take precedence over its format.
 func judgeRun(r *agenttrace.Run, i, n int) (f Failure, failed, marked bool, err error) {
 	members := asObject(r.Object)
 	kind, message := errorOf(members)
@@ -154,7 +154,7 @@ func judgeRun(r *agenttrace.Run, i, n int) (f Failure, failed, marked bool, err 
 	return f, failed, marked, err
 }
 
-// complete gives a failure without a name or an error one.
+// complete fills in a missing name or error.
 func (f *Failure) complete(members map[string]json.RawMessage, name string) {
 	f.ID = cmp.Or(f.ID, name)
 	if f.Error == "" {
@@ -162,7 +162,7 @@ func (f *Failure) complete(members map[string]json.RawMessage, name string) {
 	}
 }
 
-// parseObjects reads traces that are objects of any kind.
+// parseObjects reads traces that are arbitrary objects.
 func parseObjects(data []byte) (c Corpus, err error) {
 	whole, err := splitWhole(data)
 	if err != nil {
@@ -200,8 +200,8 @@ func parseObjects(data []byte) (c Corpus, err error) {
 	return c, nil
 }
 
-// splitWhole returns the traces in data that is one list, or one object on several lines. It
-// returns nil for lines.
+// splitWhole returns the traces in data that is a single list, or one object on several lines.
+// For JSON Lines it returns nil.
 func splitWhole(data []byte) ([][]byte, error) {
 	data = bytes.TrimSpace(data)
 	first, _, several := bytes.Cut(data, []byte{'\n'})
@@ -227,8 +227,8 @@ func splitWhole(data []byte) ([][]byte, error) {
 // formatObject is the format of a trace that is an object of no known format.
 const formatObject = "object"
 
-// parseTrace reads one trace, which stands at a place. It reports whether its run failed, and
-// whether the trace says so.
+// parseTrace reads one trace; at is its position, for errors. It reports whether the run failed,
+// and whether the trace states it.
 func parseTrace(line []byte, at string) (f Failure, failed, marked bool, err error) {
 	contract, err := lineContract()
 	if err != nil {

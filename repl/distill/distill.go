@@ -26,24 +26,24 @@ var promptFiles embed.FS
 
 var templates = prompts.New(promptFiles)
 
-// Config describes a distillation. A zero field means its default.
+// Config configures a distillation. A zero field means its default.
 type Config struct {
-	// Run configures the runs: models, sessions, triggers, and the budget of all runs
-	// together. Its question, inputs and contract are ignored. Its trace and progress
-	// cover the whole distillation, with the runs as sub-loops. Without a model there are
-	// no runs: the words of the errors make the clusters, and no edits are proposed.
+	// Run configures the runs: models, sessions, triggers, and the total budget. Its question,
+	// inputs and contract are ignored. Its trace and progress cover the whole distillation, with
+	// the runs as sub-loops. Without a model nothing is run: failures are clustered by the words
+	// of their errors, and no edits are proposed.
 	Run run.Config
-	// Clusters bounds the clusters, by default 20, at most 200. One more may hold the
-	// remaining failures.
+	// Clusters is the most clusters to make, by default 20, at most 200. One more cluster may
+	// hold the remaining failures.
 	Clusters int
-	// NoEdits leaves the proposals out.
+	// NoEdits skips the proposed edits.
 	NoEdits bool
-	// Skillbook holds the strategies that the agent had, as text or as the JSON of the Agentic
-	// Context Engine. The model sees it before it proposes edits.
+	// Skillbook holds the strategies that the agent used, as text or as JSON of the Agentic
+	// Context Engine. The model reads it before it proposes edits.
 	Skillbook string
 }
 
-// check returns the error with which Run would refuse the configuration before any work.
+// check returns the error with which Run would reject the configuration before any work.
 func (c Config) check() error {
 	if c.Clusters != 0 && (c.Clusters < 2 || c.Clusters > mostClusters) {
 		return fmt.Errorf(
@@ -58,13 +58,13 @@ func (c Config) check() error {
 	return c.Run.Check()
 }
 
-// The default and the largest value of Config.Clusters.
+// The default and the maximum of Config.Clusters.
 const (
 	defaultClusters = 20
 	mostClusters    = 200
 )
 
-// mostAsked bounds how often a model is asked for edits.
+// mostAsked is how many times a model is asked for edits.
 const mostAsked = 2
 
 // The values of Outcome.Method.
@@ -75,28 +75,29 @@ const (
 
 // Outcome is the result of a distillation.
 type Outcome struct {
-	// Method says how the clusters were made: "rlm" by a run, "keywords" by the words of
-	// the errors.
+	// Method reports how the clusters were made: "rlm" by a run, "keywords" by the words of the
+	// errors.
 	Method string `json:"method"`
 	// Failed and Passed count the traces of each kind.
 	Failed   int              `json:"failed"`
 	Passed   int              `json:"passed"`
 	Clusters []FailureCluster `json:"clusters"` // the largest first
 	Edits    []ComponentEdit  `json:"edits"`    // the most promising first
-	// Notes list deviations from the plan, with their reasons.
+	// Notes list deviations from the plan, with reasons.
 	Notes []string `json:"notes,omitempty"`
-	// Partial reports that the budget was used up before the end.
+	// Partial reports that the budget ran out before the end.
 	Partial bool            `json:"partial,omitempty"`
 	Spent   ledger.Spending `json:"spent"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder of the record, empty if there is none.
+	// Trace is the folder of the record, or empty without a record.
 	Trace string `json:"trace,omitempty"`
 }
 
 // Run distils a corpus. With a model, a run clusters the failures, unless Triggers.Traces of
-// Config.Run is negative; few of them need one call. Otherwise, or if the run has no answer,
-// the words of the errors decide. The error is a [*repl.SetupError] if the distillation could not begin,
-// the context's cause, or describes the failure; the Outcome then says how far it came.
+// Config.Run is negative; a few failures take just one call. Without a model, or if the run has
+// no answer, the failures are clustered by the words of their errors. The error is a
+// [*repl.SetupError] if the distillation could not begin, the context's cause, or a description
+// of the failure; the Outcome then holds the findings so far.
 func Run(ctx context.Context, corpus Corpus, cfg Config) (Outcome, error) {
 	d := &distiller{
 		cfg:      cfg,
@@ -117,7 +118,7 @@ func Run(ctx context.Context, corpus Corpus, cfg Config) (Outcome, error) {
 type distiller struct {
 	cfg      Config
 	failures []Failure
-	skills   string       // the skillbook as an agent sees it
+	skills   string       // the skillbook as the agent sees it
 	left     run.Config   // its budget is the unspent part of the whole
 	caller   calls.Caller // for events only: each run has its own
 	trace    *record.Trace
@@ -170,12 +171,12 @@ func (d *distiller) Solve(ctx context.Context, trace *record.Trace) error {
 	return d.take("edits", func() (any, error) { return d.edit(ctx) })
 }
 
-// model returns the model of the runs, empty if there is none.
+// model returns the model of the runs, or "" without one.
 func (d *distiller) model() string { return d.left.WithDefaults().Model }
 
 func (d *distiller) hasModel() bool { return d.model() != "" }
 
-// cluster makes the clusters: by a run if there is a model, or else, and if the run has no
+// cluster makes the clusters: by a run if there is a model; without one, or if the run has no
 // answer, by the words of the errors.
 func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, error) {
 	var clusters []FailureCluster
@@ -220,7 +221,7 @@ func (d *distiller) cluster(ctx context.Context, most int) ([]FailureCluster, er
 func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	wrong := ""
 	for asked := range mostAsked {
-		turn := asked + 2 // after that of the clusters
+		turn := asked + 2 // after the turn of the clusters
 		answer, outcome, err := d.propose(runlog.EnterTurn(ctx, turn), d.nextConfig(), wrong)
 		if err := d.recordRun("propose edits", outcome, err); err != nil {
 			return nil, err
@@ -245,8 +246,7 @@ func (d *distiller) edit(ctx context.Context) ([]ComponentEdit, error) {
 	return d.result.Edits, nil
 }
 
-// recordRun charges a run to the budget, which the next run shares, and notes a missing
-// answer.
+// recordRun charges a run to the budget that the next run shares, and notes a missing answer.
 func (d *distiller) recordRun(what string, outcome run.Outcome, err error) error {
 	d.result.Spent = calls.Add(d.result.Spent, outcome.Spent)
 	if err != nil {

@@ -50,7 +50,7 @@ func rule(when scripted.When, reply string) scripted.Rule {
 	return scripted.Rule{When: when, Reply: &reply}
 }
 
-// clustering is a root model that clusters by the word before a colon.
+// clustering returns a root model that clusters by the word before a colon.
 func clustering() scripted.Rule {
 	return rule(scripted.When{Purpose: "root", Any: "Group the failures"}, "```repl\n"+`
 import json
@@ -63,7 +63,7 @@ FINAL([{"name": k, "summary": k, "root_cause": "seen by code", "keywords": [k], 
 `+"\n```")
 }
 
-// proposing is a model that proposes two edits by one call.
+// proposing returns a model that proposes two edits in one call.
 func proposing() scripted.Rule {
 	return rule(scripted.When{Purpose: "bypass", Any: "Propose up to"}, `[
 		{"component": "disk", "kind": "tool_code", "change": "c", "rationale": "r", "prediction": "p",`+
@@ -81,7 +81,7 @@ func parse(tb testing.TB, text string) distill.Corpus {
 	return c
 }
 
-// traces are n failures, of four in five by the network and one in five by the disk.
+// traces returns n failures, four in five from the network and one in five from the disk.
 func traces(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -114,7 +114,7 @@ func distilled(t *testing.T, corpus distill.Corpus, cfg distill.Config) distill.
 	return r
 }
 
-// outline is each cluster as "name count".
+// outline returns each cluster as "name count".
 func outline(r distill.Outcome) string {
 	var parts []string
 	for _, c := range r.Clusters {
@@ -126,8 +126,8 @@ func outline(r distill.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestTraceDistiller is what the document says of the threshold: a model clusters failures at
-// any size, up to 500 by one call.
+// TestTraceDistiller checks the documented threshold: a model clusters failures at any size, up
+// to 500 in one call.
 func TestTraceDistiller(t *testing.T) {
 	direct := rule(scripted.When{Purpose: "bypass", Any: "Group the failures"}, `[{"name": "All.", `+
 		`"summary": "s", "root_cause": "r", "keywords": [], "failures": [0, 1, 2]}]`)
@@ -170,7 +170,7 @@ func TestARunIsCheckedAndCounted(t *testing.T) {
 	if got := outline(r); got != "a 2, a (2) 1, unclustered 3" {
 		t.Errorf("got %s: %v", got, r.Notes)
 	}
-	// A number that no failure has breaks the contract, and words take over.
+	// A number without a failure violates the contract, and clustering falls back to words.
 	cfg.Run.Models = script(
 		t,
 		rule(
@@ -186,8 +186,8 @@ func TestARunIsCheckedAndCounted(t *testing.T) {
 	}
 }
 
-// TestEvolveAgent is what the document says of edits: a prioritised list of typed
-// proposals, by a run where the evidence is large.
+// TestEvolveAgent checks the documented edits: a prioritised list of typed proposals, made by a
+// run if there is much evidence.
 func TestEvolveAgent(t *testing.T) {
 	cfg := config(script(t, clustering(), proposing()))
 	cfg.Run.Triggers.Traces = 1
@@ -210,7 +210,7 @@ func TestEvolveAgent(t *testing.T) {
 		}
 	}
 
-	// Much evidence is read by snippets.
+	// Snippets read large evidence.
 	reading := rule(scripted.When{Purpose: "root", Any: "Propose up to"}, "```repl\n"+`
 import json
 clusters = json.loads(str(context))
@@ -227,8 +227,8 @@ FINAL([{"component": c["components"][0], "kind": "tool_code", "change": "c", "ra
 	}
 }
 
-// TestRunsCanAskGraphs: an embedder's queries are functions of the snippets, and the run
-// is told to use them.
+// TestRunsCanAskGraphs: an embedder's queries are functions of the snippets, and the prompt
+// mentions them.
 func TestRunsCanAskGraphs(t *testing.T) {
 	var asked []string
 	query := func(name, signature, answer string) repl.Tool {
@@ -342,8 +342,8 @@ func TestKeywordClustering(t *testing.T) {
 	}
 }
 
-// TestTheLargestGroupsAreClusters: the limit leaves out the rarest failures, not the latest,
-// and what is left over comes last.
+// TestTheLargestGroupsAreClusters: the limit leaves out the rarest failures rather than the
+// latest, and the remaining ones come last.
 func TestTheLargestGroupsAreClusters(t *testing.T) {
 	var many strings.Builder
 	for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta theta theta zeta") {
@@ -355,7 +355,7 @@ func TestTheLargestGroupsAreClusters(t *testing.T) {
 	}
 }
 
-// TestManyDifferentErrorsAreClustered: more than are compared with each other.
+// TestManyDifferentErrorsAreClustered clusters more errors than are compared with one another.
 func TestManyDifferentErrorsAreClustered(t *testing.T) {
 	var many strings.Builder
 	letters := func(i int) string {
@@ -389,7 +389,7 @@ func TestErrorsAreComparedByTheirMessage(t *testing.T) {
 	}
 }
 
-// TestMarksOfFailures are those that the field's traces have.
+// TestMarksOfFailures checks the marks that traces in the field have.
 func TestMarksOfFailures(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"passed": false}`:                             "no error is recorded",
@@ -424,7 +424,7 @@ func TestMarksOfFailures(t *testing.T) {
 	}
 }
 
-// TestEditsAreRepaired: what a model means by a list of edits is one.
+// TestEditsAreRepaired: whatever a model means as a list of edits counts as one.
 func TestEditsAreRepaired(t *testing.T) {
 	const edit = `{"component": "net", "kind": "Tool Code", "change": "c", "clusters": "NET", ` +
 		`"impact": "50%", "effort": "low"}`
@@ -456,7 +456,7 @@ func TestEditsAreRepaired(t *testing.T) {
 	}
 }
 
-// TestUnreadableEditsAreAskedForOnce: a second time at most, with the reason.
+// TestUnreadableEditsAreAskedForOnce more, with the reason.
 func TestUnreadableEditsAreAskedForOnce(t *testing.T) {
 	again := rule(scripted.When{Any: "An earlier answer could not be read"},
 		`[{"component": "net", "change": "c", "clusters": ["net"]}]`)

@@ -6,7 +6,7 @@
 //		Models: registry, Model: "openai/gpt-5", Open: engine.Opener(router.Policy{}),
 //	}})
 //
-// Above a threshold, a run of package run clusters the failures; its snippets read all of
-// them. Below it, and without a model, the words of the errors decide. This package
-// always checks and counts the members of a cluster itself.
+// Above a threshold, a run of package run clusters the failures, and its snippets read all of
+// them. Below it, or without a model, the words of the errors decide. Either way, this package
+// checks and counts the members of each cluster itself.
 package distill

@@ -18,7 +18,7 @@ import (
 
 // ComponentEdit is a proposed change that may prevent failures.
 type ComponentEdit struct {
-	// Priority counts from 1, the most promising edit: by Gain, then by effort. The
+	// Priority ranks the edit, from 1 for the most promising: by Gain, then by effort. The
 	// package computes it.
 	Priority int `json:"priority"`
 	// Component is the component to change, as the traces name it.
@@ -26,15 +26,15 @@ type ComponentEdit struct {
 	Kind      string `json:"kind"` // one of kinds
 	Change    string `json:"change"`
 	Rationale string `json:"rationale"`
-	// Prediction is the effect that the edit should have, so that a test can refute it.
+	// Prediction is the expected effect of the edit, stated so that a test can refute it.
 	Prediction string   `json:"prediction"`
 	Clusters   []string `json:"clusters"`
 	// Evidence names some failures of each cluster behind the edit.
 	Evidence []string `json:"evidence"`
-	// Impact is the share of those failures that the edit should prevent, from 0 to 1.
+	// Impact is the fraction of those failures that the edit should prevent, from 0 to 1.
 	Impact float64 `json:"impact"`
 	Effort string  `json:"effort"` // small, medium or large
-	// Gain is Impact times the share of these failures among all.
+	// Gain is Impact times the fraction of these failures among all failures.
 	Gain float64 `json:"gain"`
 }
 
@@ -50,11 +50,11 @@ var (
 const (
 	mostEdits     = 20
 	shownEvidence = 5     // failures of each cluster
-	shownFailure  = 1_000 // characters of each
+	shownFailure  = 1_000 // characters of each failure
 )
 
-// editSchema describes the answer to the model: what is wanted of it, and what [readEdits]
-// repairs.
+// editSchema returns the schema of the model's answer. It is stricter than necessary:
+// [readEdits] repairs deviations.
 func editSchema(clusters []FailureCluster) (*schema.Contract, error) {
 	names := make([]string, len(clusters))
 	for i := range clusters {
@@ -96,7 +96,7 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 
 	type entry struct {
 		FailureCluster
-		Failures []example `json:"failures"` // over the names of all
+		Failures []example `json:"failures"` // overlaps the names of all failures
 	}
 	entries := make([]entry, len(clusters))
 	for i, c := range clusters {
@@ -113,9 +113,9 @@ func evidenceCorpus(clusters []FailureCluster, failures []Failure) ([]byte, erro
 	return json.MarshalIndent(entries, "", " ")
 }
 
-// propose asks for edits: with one call if the corpus is small and fits the model, else
-// with a run whose snippets read it. Wrong says why an earlier answer could not be read. The
-// answer is for [readEdits], nil if there is none.
+// propose asks for edits: with one call if the corpus is small and fits the model, else with a
+// run whose snippets read it. Wrong is why an earlier answer could not be read. The answer, for
+// [readEdits], is nil if the model gave none.
 func (d *distiller) propose(
 	ctx context.Context, cfg run.Config, wrong string,
 ) (json.RawMessage, run.Outcome, error) {
@@ -157,7 +157,7 @@ func (d *distiller) propose(
 	return outcome.Answer, outcome, err
 }
 
-// rankEdits computes evidence, gain and priority, which a model must not choose.
+// rankEdits computes evidence, gain and priority, none of which is left to the model.
 func rankEdits(edits []ComponentEdit, clusters []FailureCluster) []ComponentEdit {
 	for i := range edits {
 		e := &edits[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// TestEveryFormatIsRead reads the samples of all formats: as many traces as a reflection
-// finds, and never a line or a message as a trace.
+// TestEveryFormatIsRead reads the samples of all formats: as many traces as a reflection finds,
+// and never a line or a message as a trace.
 func TestEveryFormatIsRead(t *testing.T) {
 	names, err := filepath.Glob("../internal/agenttrace/testdata/forms/*")
 	if err != nil || len(names) < 25 {
@@ -53,7 +53,7 @@ func TestEveryFormatIsRead(t *testing.T) {
 	}
 }
 
-// TestFormatsTellFailures: each trace says in its own way that its run failed.
+// TestFormatsTellFailures: each trace shows in its own way that its run failed.
 func TestFormatsTellFailures(t *testing.T) {
 	const say = `{"role": "user", "content": "Do it."}, {"role": "assistant", "content": "Done."}`
 	for name, c := range map[string]struct{ text, want string }{
@@ -128,7 +128,7 @@ func TestFormatsTellFailures(t *testing.T) {
 	}
 }
 
-// TestALogThatCannotBeReadIsAnError: its lines are no traces.
+// TestALogThatCannotBeReadIsAnError: its lines are not traces.
 func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	const line = `{"type": "user", "session_id": "s", "message": {"role": "user", "content": "Do it."}}` + "\n"
 	for says, text := range map[string]string{
@@ -148,7 +148,7 @@ func TestALogThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestALongTraceIsShortened: a run's snippets get its steps, and the end rather than the
+// TestALongTraceIsShortened: a run's snippets receive its steps, and the end rather than the
 // beginning.
 func TestALongTraceIsShortened(t *testing.T) {
 	var log strings.Builder

@@ -14,18 +14,18 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// Bounds of what is shown of a cluster.
+// Bounds of the description of a cluster.
 const (
 	shownWords   = 5
 	shownName    = 100 // characters
 	shownSummary = 300 // characters
 )
 
-// nameOfRest is the name of the cluster of failures that have no other.
+// nameOfRest is the name of the cluster of failures that fit no other.
 const nameOfRest = "other"
 
 // clusterByKeywords clusters failures by the words, types and components of their errors. The
-// largest groups, at most so many, become clusters; the other failures are the last one.
+// largest groups, up to most, become clusters; the remaining failures form the last cluster.
 func clusterByKeywords(ctx context.Context, failures []Failure, most int) ([]FailureCluster, error) {
 	all := signaturesOf(failures)
 	compared := min(len(all), mostCompared)
@@ -84,8 +84,8 @@ func placeRare(ctx context.Context, groups []*group, rest *group, rare []*signat
 // digits differ between failures of the same kind.
 var digits = lazyregexp.New(`[0-9]+`)
 
-// describeCluster makes a cluster of a group. Its name is a sentence with its most frequent
-// error, its keywords those of its words that are frequent in it and rare elsewhere.
+// describeCluster makes a cluster of a group. The name is a sentence with its most frequent
+// error; the keywords are words that are frequent in it and rare elsewhere.
 func describeCluster(failures []Failure, g *group, all []*signature) FailureCluster {
 	typical := g.signatures[0]
 	var members []int
@@ -132,7 +132,7 @@ func keywordsOf(g *group, all []*signature) []string {
 	return words[:min(shownWords, len(words))]
 }
 
-// nameCluster returns a sentence that says what fails and how.
+// nameCluster returns a sentence that states what fails and how.
 func nameCluster(components []string, text string) string {
 	subject := ""
 	switch n := len(components); {
@@ -162,7 +162,7 @@ func firstOf(text string) rune {
 	return first
 }
 
-// cutText cuts a text after so many characters.
+// cutText cuts a text to at most that many characters.
 func cutText(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"

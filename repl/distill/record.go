@@ -14,10 +14,10 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// root is the distillation in its tree; its runs are the sub-loops.
+// root names the distillation in its tree; its runs are the sub-loops.
 const root = harness.Root
 
-// take makes a step and records it as a turn, with its findings as the answer.
+// take performs a step and records it as a turn, with its findings as the answer.
 func (d *distiller) take(what string, find func() (any, error)) error {
 	begun := time.Now()
 	d.step++
@@ -34,7 +34,7 @@ func (d *distiller) take(what string, find func() (any, error)) error {
 	return nil
 }
 
-// nextConfig returns the configuration of the next run.
+// nextConfig returns the configuration for the next run.
 func (d *distiller) nextConfig() run.Config {
 	cfg := d.left
 	d.runs++

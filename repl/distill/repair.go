@@ -13,20 +13,20 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Bounds of an edit of a model, in characters.
+// Bounds of an edit from a model, in characters.
 const (
 	longestComponent = 200
 	longestText      = 2_000
 )
 
-// editsContract admits what edits can be read from.
+// editsContract accepts any answer from which edits might be read.
 var editsContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(`{"type": ["array", "object"]}`))
 })
 
-// readEdits reads the edits in an answer of a model. It repairs what is unambiguous: a list in
-// an object, one edit without a list, words for numbers, other spellings. Problems name the
-// edits that were left out. The error says why no edit can be read.
+// readEdits reads the edits in a model's answer. It repairs what is unambiguous: a list inside
+// an object, one edit without a list, words for numbers, other spellings. The problems name the
+// edits that were left out. The error explains why no edit could be read.
 func readEdits(
 	answer json.RawMessage, clusters []FailureCluster,
 ) (edits []ComponentEdit, problems []string, err error) {
@@ -116,13 +116,13 @@ func readEdit(item json.RawMessage, clusters []FailureCluster) (ComponentEdit, e
 	return e, nil
 }
 
-// otherWords are further words for kinds and efforts.
+// otherWords maps further words to kinds and efforts.
 var otherWords = map[string]string{
 	"low": "small", "minor": "small", "high": "large", "major": "large", "prompt": "system_prompt",
 	"tool": "tool_code", "config": "configuration", "subagent": "sub_agent",
 }
 
-// pickWord returns the word of a list that a text means, or else a default.
+// pickWord returns the word of a list that a text means, or a default.
 func pickWord(text string, words []string, other string) string {
 	text = strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(text)))
 	if meant := otherWords[text]; meant != "" {
@@ -147,8 +147,8 @@ func readShare(text string) float64 {
 	return min(max(share, 0), 1)
 }
 
-// readClusters returns the names of the clusters that an edit names: as they are, in other
-// letters or without their full stop, or by their numbers from 1.
+// readClusters returns the names of the clusters that an edit names: verbatim, in different
+// case, without the final full stop, or by number from 1.
 func readClusters(members map[string]json.RawMessage, clusters []FailureCluster) []string {
 	var given []json.RawMessage
 	value := members["clusters"]

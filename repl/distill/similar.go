@@ -13,16 +13,16 @@ import (
 
 // Bounds and weights of the comparison of errors.
 const (
-	mostCompared = 1_000 // different errors that are compared with each other
-	sameCause    = 0.16  // least similarity of errors with one cause, on average
-	kindWeight   = 2     // of a common kind, in units of a rare word
-	rareWeight   = 0.25  // of a word that few other errors have: at most one in rareShare
+	mostCompared = 1_000 // different errors that are compared with one another
+	sameCause    = 0.16  // least average similarity of errors with one cause
+	kindWeight   = 2     // of a common kind, relative to a rare word
+	rareWeight   = 0.25  // of a word that few other errors contain: at most one in rareShare
 	rareShare    = 200
 	typeWeight   = 1   // of the type of the error
 	partWeight   = 0.4 // of the component
 )
 
-// signature is what failures with the same words, type and component have in common.
+// signature is what failures with the same words, type and component share.
 type signature struct {
 	words   []string // sorted
 	members []int
@@ -50,7 +50,7 @@ func signaturesOf(failures []Failure) []*signature {
 	return all
 }
 
-// weigh makes the vectors of signatures: the rarer a word, the more it weighs.
+// weigh computes the vectors of signatures: the rarer a word, the greater its weight.
 func weigh(all []*signature, failures []Failure) {
 	count := map[string]float64{}
 	terms := make([]map[string]float64, len(all))
@@ -82,8 +82,8 @@ func weigh(all []*signature, failures []Failure) {
 	}
 }
 
-// termsOf returns the terms of a failure with their weights. Those of words are positive, and
-// still to be multiplied with their rarity; the others are negative.
+// termsOf returns the terms of a failure with their weights. Weights of words are positive and
+// still have to be multiplied by rarity; the others are negative.
 func termsOf(words []string, f *Failure) map[string]float64 {
 	terms := map[string]float64{}
 	for _, word := range words {
@@ -104,7 +104,7 @@ func termsOf(words []string, f *Failure) map[string]float64 {
 	return terms
 }
 
-// group is a cluster in the making.
+// group is a cluster under construction.
 type group struct {
 	signatures []*signature
 	size       int // failures
@@ -115,7 +115,8 @@ func (g *group) add(s *signature) {
 	g.size += len(s.members)
 }
 
-// mean returns the sum of the vectors of a group, weighted by their failures, of length 1.
+// mean returns the unit vector of the sum of a group's vectors, each weighted by its number of
+// failures.
 func (g *group) mean() map[string]float64 {
 	sum, length := map[string]float64{}, 0.0
 	for _, s := range g.signatures {
@@ -144,7 +145,7 @@ func similarity(a, b map[string]float64) float64 {
 	return sum
 }
 
-// groupSimilar groups signatures by average linkage: two groups become one if their errors are
+// groupSimilar groups signatures by average linkage: two groups merge if their errors are
 // similar on average. It returns the groups, the largest first.
 func groupSimilar(ctx context.Context, all []*signature) ([]*group, error) {
 	n := len(all)
@@ -168,7 +169,7 @@ func groupSimilar(ctx context.Context, all []*signature) ([]*group, error) {
 		return &near[i][j]
 	}
 
-	// A chain of nearest neighbours ends at two groups that are the nearest to each other.
+	// A chain of nearest neighbours ends at two groups that are each other's nearest.
 	var chain []int
 	final := make([]bool, n)
 	for start := 0; start < n; {
@@ -215,7 +216,7 @@ func groupSimilar(ctx context.Context, all []*signature) ([]*group, error) {
 	return groups, nil
 }
 
-// sortGroups puts the largest group first, and of equal ones the one with the first failure.
+// sortGroups puts the largest group first; among equals, the group with the earliest failure.
 func sortGroups(groups []*group) {
 	first := func(g *group) int {
 		least := math.MaxInt

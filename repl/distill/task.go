@@ -14,20 +14,21 @@ import (
 
 // Task is a corpus of traces of runs, some of which failed, for [RunOn].
 type Task struct {
-	// Task has the policy, the labels and the name. A durable run that goes on begins again, with
-	// the answers that are kept.
+	// Task holds the policy, the labels and the name. A durable run that resumes starts over,
+	// reusing the recorded answers.
 	repl.Task
-	// Corpus are the traces: see [Parse].
+	// Corpus holds the traces: see [Parse].
 	Corpus Corpus
-	// Config has the models and the bounds. RunOn sets Run.Open. Without a model, failures are
+	// Config holds the models and the bounds. RunOn sets Run.Open. Without a model, failures are
 	// clustered by their words.
 	Config Config
 }
 
-// RunOn finds clusters of failures with a common cause, and proposes edits that would fix them, with
-// snippets that run in the tiers of an engine. Partial in the Outcome says that the budget ran out
-// first. The error is a [*repl.SetupError] if the run could not begin, the context's cause if the
-// context ended, or the failure that ended the run; the Outcome then has the findings until then.
+// RunOn finds clusters of failures with a common cause, and proposes edits that would fix them,
+// with snippets that run in the tiers of an engine. Partial in the Outcome reports that the
+// budget ran out first. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause if the context ended, or the failure that ended the run; the Outcome then
+// holds the findings so far.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	cfg := task.Config
 	cfg.Run.Progress = ledger.AddLabels(cfg.Run.Progress, task.Labels)
@@ -50,7 +51,7 @@ func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome,
 	return outcome, err
 }
 
-// endingOf returns how a distillation ended, in the words of the other loops.
+// endingOf returns how a distillation ended, as a status shared with the other loops.
 func endingOf(ctx context.Context, outcome *Outcome, err error) ledger.Status {
 	var stopped *runlog.StoppedError
 	switch {

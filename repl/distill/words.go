@@ -14,11 +14,11 @@ import (
 const (
 	mostTerms   = 40    // different words of an error to compare
 	mostToRead  = 2_000 // bytes of an error to search for words
-	longestWord = 40    // bytes; longer ones are no words
+	longestWord = 40    // bytes; anything longer is not a word
 )
 
 // commonKinds are kinds of errors that programs word in many ways. Two errors that match one
-// pattern are likely to have one cause, even if they have no word in common.
+// pattern are likely to share a cause, even without a common word.
 var commonKinds = map[string]*lazyregexp.Regexp{
 	"timeout": lazyregexp.New(`(?i)time?d?[ _-]?out\b|deadline|took (too )?long|` +
 		`no response (before|within)|did not (answer|respond)`),
@@ -42,7 +42,7 @@ var commonKinds = map[string]*lazyregexp.Regexp{
 		`service unavailable|overloaded`),
 }
 
-// commonWords say little about a cause.
+// commonWords reveal little about a cause.
 var commonWords = wordSet(`a an and are as at be been before but by can could did do does for from
 	got had has have he her his if in into is it its may more must no not of on or our out she so
 	than that the their them then there these they this to too us was we were what when where which
@@ -60,7 +60,7 @@ func wordSet(text string) map[string]bool {
 // specifics differ between failures of one kind: addresses, paths, and words with digits.
 var specifics = lazyregexp.New(`https?://\S+|(?:[~.\w-]*/)+[\w.@-]+|[\w.#-]*[0-9][\w.-]*`)
 
-// wordsOf returns the different words of an error, sorted, without those that differ between
+// wordsOf returns the distinct words of an error, sorted, without those that differ between
 // failures of one kind.
 func wordsOf(text string) []string {
 	seen := map[string]bool{}

@@ -9,15 +9,14 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Budget bounds a whole run, its sub-calls at every depth included. A zero field means
-// its default, never "no limit". A run with a negative field fails before it spends
-// anything.
+// Budget bounds a whole run, including its sub-calls at every depth. A zero field means its
+// default, never "no limit". A run with a negative field fails before it spends anything.
 type Budget struct {
-	// Calls bounds model calls, those of loops and of snippets alike.
+	// Calls bounds model calls, by loops and snippets alike.
 	Calls int64 `json:"calls"`
-	// ToolCalls bounds the calls of tools by snippets. Timed tools do not count.
+	// ToolCalls bounds tool calls by snippets. Timed tools do not count.
 	ToolCalls int64 `json:"tool_calls"`
-	// InputTokens and OutputTokens bound each kind of token, Tokens their sum.
+	// InputTokens and OutputTokens bound each kind of token, and Tokens bounds their sum.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
 	Tokens       int64 `json:"tokens"`
@@ -69,14 +68,14 @@ type Spending struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	USD          float64 `json:"usd"`
-	// Unpriced counts the calls whose cost is not known. USD is without them.
+	// Unpriced counts the calls of unknown cost, which USD does not include.
 	Unpriced int64 `json:"unpriced_calls,omitempty"`
-	// ToolCalls counts the calls of tools by snippets.
+	// ToolCalls counts tool calls by snippets.
 	ToolCalls int64 `json:"tool_calls,omitempty"`
 }
 
 // String formats the spending in one line: "3 calls, 1,200 tokens in and 50 out, $0.0100". Tool
-// calls, if there are any, stand at the end.
+// calls, if any, come last.
 func (s Spending) String() string {
 	text := fmt.Sprintf("%s, %s tokens in and %s out, %s",
 		english.Plural(int(s.Calls), "call", ""), humanize.Comma(s.InputTokens),
@@ -87,7 +86,7 @@ func (s Spending) String() string {
 	return text
 }
 
-// cost formats the cost, and says if it is not known.
+// cost formats the cost, or notes that it is unknown.
 func (s Spending) cost() string {
 	switch {
 	case s.Unpriced == 0:
@@ -104,8 +103,8 @@ type BudgetError struct {
 	// What names the part of the budget: "calls", "tool calls", "input tokens", "output
 	// tokens", "tokens", "US dollars" or "seconds".
 	What string
-	// Limit is the budget, Spent the part in use, and Needed the further need, all in the
-	// unit that What names.
+	// Limit is the budget, Spent the part already used or reserved, and Needed the further need,
+	// all in the unit of What.
 	Limit, Spent, Needed float64
 }
 
@@ -115,7 +114,7 @@ func (e *BudgetError) Error() string {
 		formatNumber(e.Limit), e.What, formatNumber(e.Spent), formatNumber(e.Needed))
 }
 
-// formatNumber formats up to four digits after the point, without zeros at the end.
+// formatNumber formats a number with up to four decimals, without trailing zeros.
 func formatNumber(f float64) string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.4f", f), "0"), ".")
 }

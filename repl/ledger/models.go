@@ -4,7 +4,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Models resolves the names of models. *providers.Registry is one.
+// Models resolves the names of models. *providers.Registry implements it.
 type Models interface {
 	Resolve(name string) (llm.Model, error)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// CheckModels asks the server of each model, all at the same time, whether it can serve the
-// model. This costs no tokens. It ignores empty names and fails without any other. While it
-// waits for a server that is away, progress receives events; it may be nil. The error names
-// every model that cannot be used.
+// CheckModels asks the server of each model, concurrently, whether it can serve the model. This
+// costs no tokens. It ignores empty names and fails if no other name is given. While it waits
+// for a server that is down, progress receives events; it may be nil. The error names every
+// model that cannot be used.
 func CheckModels(
 	ctx context.Context, models Models, progress func(Event), names ...string,
 ) error {
@@ -72,5 +72,5 @@ func (n *checkNotes) NoteWait(w callnotes.Wait) {
 // NoteDropped implements [callnotes.Receiver]. A check has no sampling.
 func (n *checkNotes) NoteDropped(string) {}
 
-// NoteAsked implements [callnotes.Receiver]. A check asks nothing.
+// NoteAsked implements [callnotes.Receiver]. A check sends no question.
 func (n *checkNotes) NoteAsked(callnotes.Asked) {}

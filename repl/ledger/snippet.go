@@ -9,13 +9,13 @@ import (
 
 // Snippet is the outcome of one piece of code.
 type Snippet struct {
-	// Language ran it, Source is the code as the model wrote it.
+	// Language is the language that ran the code; Source is the code as the model wrote it.
 	Language tiers.Language
 	Source   string
 	router.Result
-	// Elapsed is its duration, waiting for sub-calls included.
+	// Elapsed is its duration, including waiting for sub-calls.
 	Elapsed time.Duration
-	// New are the names of its new variables, in the order of their creation.
+	// New are the names of its new variables, in order of creation.
 	New []string
 	// Calls are its sub-calls, in the order in which they ended.
 	Calls []SubCall

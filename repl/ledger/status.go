@@ -1,6 +1,6 @@
 package ledger
 
-// Status says how a run of a loop ended.
+// Status is how a run of a loop ended.
 type Status string
 
 // The ways in which a run ends.
@@ -13,8 +13,8 @@ const (
 	StatusPartial Status = "partial"
 	// StatusNoAnswer: the turns ran out without an answer that meets its contract.
 	StatusNoAnswer Status = "no_answer"
-	// StatusParked: a call waits for a person's decision. The run goes on after that, if it has
-	// a name.
+	// StatusParked: a call waits for a human decision. After that the run resumes, if it has a
+	// name.
 	StatusParked Status = "parked"
 	// StatusCanceled: the caller ended the run.
 	StatusCanceled Status = "canceled"

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Kinds of failure that callers handle. Test for them with errors.Is. docs/reference/models.md
+// Kinds of failure that callers handle. Test for them with [errors.Is]. docs/reference/models.md
 // lists all kinds; the text of a kind never changes.
 var (
 	ErrContextLength error = kind.ErrContextLength // the prompt exceeds the model's window
@@ -18,17 +18,17 @@ var (
 
 // Error is a failed call. It never contains a key.
 type Error struct {
-	// Kind is what went wrong, such as [ErrRateLimited].
+	// Kind is the kind of failure, such as [ErrRateLimited].
 	Kind     error
 	Provider string
 	Model    string
 	Status   int    // the HTTP status, 0 if the server did not answer
-	Message  string // the server's words, shortened, without control characters
-	// RetryAfter is how long the server asked to wait, 0 if it did not ask.
+	Message  string // the server's message, shortened, without control characters
+	// RetryAfter is how long the server asked to wait, or 0 if it did not ask.
 	RetryAfter time.Duration
 	Attempts   int
-	// Usage estimates what the failed call used if a part of the reply had arrived. It
-	// is zero if the call cannot have cost anything.
+	// Usage is an estimate of what the failed call used if part of a reply had arrived. It is
+	// zero if the call cannot have cost anything.
 	Usage Usage
 	Err   error // the cause; nil if Message says it all
 }

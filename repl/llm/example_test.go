@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// A function is a provider. What it leaves out of the response is filled in.
+// A function can be a provider. Anything it leaves out of the response is filled in.
 func ExampleFunc() {
 	echo := llm.Func(func(r llm.Request) (llm.Response, error) {
 		last := r.Messages[len(r.Messages)-1].Content

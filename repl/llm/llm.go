@@ -5,9 +5,9 @@
 // connects to model servers: its registry turns a name such as
 // "anthropic/claude-sonnet-4-5" into a [Model].
 //
-// A failed call returns an [*Error]. A model that declines to answer is not a failure:
-// its Response has the finish reason [FinishRefusal]. [Usage] counts the tokens of a
-// call and [Facts] knows their price. A [Secret] holds a key and never prints it.
+// A failed call returns an [*Error]. A model that declines to answer is not a failure: its
+// Response has the finish reason [FinishRefusal]. [Usage] counts the tokens of a call and
+// [Facts] holds their price. A [Secret] holds a key and never prints it.
 package llm
 
 import (
@@ -17,24 +17,23 @@ import (
 
 // Provider answers requests. It is safe for concurrent use.
 //
-// A provider that can tell whether a model is available without paying for a reply
-// also has a method Check(ctx context.Context, model string) error: see [Check].
+// A provider that can check the availability of a model without paying for a reply also has a
+// method Check(ctx context.Context, model string) error: see [Check].
 type Provider interface {
 	// Complete sends one request and waits for the whole reply.
 	//
-	// If stream is not nil, it receives the text in pieces as they arrive, always from
-	// one goroutine. If a reply breaks after its first piece and is requested again, an
-	// empty piece says that the text starts again. Pieces come as the server sends them:
-	// if a value had to be wrapped for the server, it is wrapped in the pieces but not in
-	// the Response.
+	// If stream is not nil, it receives the text in pieces as they arrive, always from one
+	// goroutine. If a reply breaks off after its first piece and is requested again, an empty
+	// piece signals that the text starts over. Pieces arrive as the server sends them: a value
+	// that had to be wrapped for the server is wrapped in the pieces but not in the Response.
 	//
 	// The error is an [*Error], or the cause of the context if the context ended.
 	Complete(ctx context.Context, r Request, stream func(delta string)) (Response, error)
 }
 
-// Check asks a provider whether it can serve a model: the server is there, accepts the
-// key and knows the model. It returns nil if the provider cannot tell. [Model.Facts] has
-// what the server tells about a model that is resolved after the check.
+// Check asks a provider whether it can serve a model: whether the server is reachable, accepts
+// the key and knows the model. It returns nil if the provider cannot tell. [Model.Facts] holds
+// what the server reports about a model that is resolved after the check.
 func Check(ctx context.Context, p Provider, model string) error {
 	if c, ok := p.(interface {
 		Check(ctx context.Context, model string) error
@@ -45,9 +44,9 @@ func Check(ctx context.Context, p Provider, model string) error {
 	return nil
 }
 
-// Func is a provider made from a Go function. It checks each request, and completes
-// what the function leaves out of the response: the name of the model, the finish
-// reason and an estimate of the usage.
+// Func is a provider made from a Go function. It checks each request, and fills in what the
+// function leaves out of the response: the name of the model, the finish reason and an estimate
+// of the usage.
 type Func func(Request) (Response, error)
 
 var _ Provider = Func(nil)

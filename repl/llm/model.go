@@ -9,31 +9,30 @@ type Model struct {
 	Facts    Facts
 }
 
-// Facts is what the settings, the server or the price table tell about a model. An unknown
+// Facts are what the settings, the server or the price table state about a model. An unknown
 // price is nil, which does not mean free; other unknown facts are 0.
 type Facts struct {
 	Price     *Price `json:"price,omitempty"`
 	Window    int64  `json:"window,omitempty"`     // tokens of prompt and reply together
 	MaxOutput int64  `json:"max_output,omitempty"` // tokens of a reply
-	// Unlisted says that the server's list of models does not have the model. It may be
+	// Unlisted reports that the model is missing from the server's list of models. It may be
 	// usable all the same.
 	Unlisted bool `json:"unlisted,omitempty"`
 }
 
-// Price is what tokens cost, in US dollars per million.
+// Price is the price of tokens, in US dollars per million.
 type Price struct {
 	Input      float64
 	Output     float64
 	Cached     *float64 // input read from a cache; Input if nil
 	CacheWrite *float64 // input written to a cache; Input if nil
-	// Long is the price of a whole call with more than Above input tokens, nil if there
-	// is no such price.
+	// Long is the price of a whole call with more than Above input tokens, or nil.
 	Above int64
 	Long  *Price
 }
 
-// Cost returns what a usage costs in US dollars, and false if that is unknown. What the
-// server says takes precedence over the price.
+// Cost returns the cost of a usage in US dollars, or false if it is unknown. A cost that the
+// server reports takes precedence over the price.
 func (f Facts) Cost(u Usage) (usd float64, known bool) {
 	switch {
 	case u.USD > 0:
@@ -57,7 +56,7 @@ func (p Price) apply(u Usage) float64 {
 		float64(u.OutputTokens)*p.Output) / 1e6
 }
 
-// valueOr returns the number, or the fallback if there is none.
+// valueOr returns the number, or the fallback if it is nil.
 func valueOr(number *float64, fallback float64) float64 {
 	if number == nil {
 		return fallback

@@ -11,7 +11,7 @@ import (
 // Role names the speaker of a [Message].
 type Role string
 
-// The roles that every provider understands.
+// The roles that every provider supports.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -22,7 +22,7 @@ const (
 type Message struct {
 	Role    Role   `json:"role"`
 	Content string `json:"content"`
-	// Images are what a user's message shows beside its text, for models that see.
+	// Images are the pictures in a user's message, for models that accept them.
 	Images []Image `json:"images,omitempty"`
 }
 
@@ -38,41 +38,41 @@ type Request struct {
 	Model    string    `json:"model,omitempty"` // the provider's name for it, without the provider
 	Messages []Message `json:"messages"`
 
-	// Schema is the JSON Schema of the reply, nil for free text. A server that can
-	// enforce it does so; for others the schema becomes part of the prompt. The caller
-	// has to check the reply in either case.
+	// Schema is the JSON Schema of the reply, or nil for free text. A server that can enforce it
+	// does; for others the schema becomes part of the prompt. Either way, the caller must check
+	// the reply.
 	Schema json.RawMessage `json:"schema,omitempty"`
-	// SchemaName has letters, digits, - and _; it is "reply" if empty.
+	// SchemaName consists of letters, digits, - and _; it is "reply" if empty.
 	SchemaName string `json:"schema_name,omitempty"`
 
 	MaxTokens int `json:"max_tokens,omitempty"` // of the reply; 0 is the provider's default
 	Sampling
 	Stop []string `json:"stop,omitempty"`
 
-	// Embed asks for the meanings of the messages instead of a reply. The Text of the response
-	// is then a JSON list with a vector for each message, all of one length, each a list of
+	// Embed requests embeddings of the messages instead of a reply. The Text of the response is
+	// then a JSON list with a vector for each message, all of one length, each a list of
 	// numbers. The fields for replies have no effect.
 	Embed bool `json:"embed,omitempty"`
 
-	// Metadata is for scripts, records and logs. It is never sent.
+	// Metadata is for scripts, call logs and other logs. It is never sent.
 	Metadata Metadata `json:"-"`
 }
 
-// Sampling is how a model chooses the words of a reply. A part that a model rejects is left
-// out. Anthropic's format has no seed.
+// Sampling controls how a model chooses the words of a reply. A parameter that a model rejects
+// is left out. Anthropic's format has no seed.
 type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"`
 	// ReasoningEffort is a word that the model knows, such as "low".
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
-	// ExtraBody is a JSON object, whose members become members of the request's body.
+	// ExtraBody is a JSON object whose members are added to the request's body.
 	ExtraBody json.RawMessage `json:"extra_body,omitempty"`
 }
 
-// Metadata says which part of a run makes a request.
+// Metadata identifies the part of a run that makes a request.
 type Metadata struct {
-	Purpose string `json:"purpose,omitempty"` // the caller's word for it, such as "root" or "leaf"
+	Purpose string `json:"purpose,omitempty"` // the caller's term, such as "root" or "leaf"
 	Depth   int    `json:"depth,omitempty"`   // 0 at the root
 	Turn    int    `json:"turn,omitempty"`    // counted from 1
 	Slot    int    `json:"slot,omitempty"`    // the index in a fan-out, from 0

@@ -2,7 +2,7 @@ package llm
 
 // The reasons why a reply ended. A server may give others, which are passed on.
 const (
-	FinishStop    = "stop"    // the model was done
+	FinishStop    = "stop"    // the model finished
 	FinishLength  = "length"  // the reply reached the token limit
 	FinishRefusal = "refusal" // the model or a filter declined; Text is its explanation
 )
@@ -12,10 +12,10 @@ type Response struct {
 	Text   string
 	Usage  Usage
 	Model  string // as the server names the model that answered
-	ID     string // the server's name for the reply, empty if it gives none
+	ID     string // the server's ID of the reply; empty if it gives none
 	Finish string // FinishStop, FinishLength, FinishRefusal, or the server's own word
-	// Structured is true if the server enforced the request's schema, false if the
-	// schema was only part of the prompt.
+	// Structured is true if the server enforced the request's schema, and false if the schema
+	// was only part of the prompt.
 	Structured bool
-	Attempts   int // requests sent, retries included; 0 if none was sent
+	Attempts   int // requests sent, including retries; 0 if none was sent
 }

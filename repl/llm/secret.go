@@ -2,17 +2,17 @@ package llm
 
 import "strings"
 
-// hidden is what a secret prints as.
+// hidden is printed instead of a secret.
 const hidden = "[hidden]"
 
-// Secret is a key whose value does not appear in any print or encoding. Only
-// [Secret.Reveal] returns it.
+// Secret is a key whose value never appears when it is printed or encoded. Only [Secret.Reveal]
+// returns it.
 //
-// The value sits behind a function, because fmt prints the unexported fields of a
-// struct without calling their methods.
+// The value is held by a function, because fmt prints the unexported fields of a struct without
+// calling their methods.
 type Secret struct{ reveal func() string }
 
-// NewSecret returns a secret with the given value, white space around it removed.
+// NewSecret returns a secret with the given value, trimmed of surrounding white space.
 func NewSecret(value string) Secret {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -21,7 +21,7 @@ func NewSecret(value string) Secret {
 	return Secret{reveal: func() string { return value }}
 }
 
-// Reveal returns the value, which is empty if the secret is not set.
+// Reveal returns the value, or "" if the secret is not set.
 func (s Secret) Reveal() string {
 	if s.reveal == nil {
 		return ""
@@ -29,7 +29,7 @@ func (s Secret) Reveal() string {
 	return s.reveal()
 }
 
-// String returns a placeholder, or nothing if the secret is not set.
+// String returns a placeholder, or "" if the secret is not set.
 func (s Secret) String() string {
 	if s.reveal == nil {
 		return ""

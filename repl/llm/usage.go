@@ -4,17 +4,18 @@ import "github.com/rlmhq/rlm/repl/internal/tokens"
 
 // Usage counts the tokens of one or more calls.
 type Usage struct {
-	// InputTokens are those of the prompt, OutputTokens those of the reply. The other
+	// InputTokens counts the tokens of the prompt, OutputTokens those of the reply. The other
 	// counts are parts of these two.
 	InputTokens      int64 `json:"input_tokens" yaml:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens" yaml:"output_tokens"`
 	CachedTokens     int64 `json:"cached_tokens" yaml:"cached_tokens"`           // read from cache
 	CacheWriteTokens int64 `json:"cache_write_tokens" yaml:"cache_write_tokens"` // written to cache
 	ReasoningTokens  int64 `json:"reasoning_tokens" yaml:"reasoning_tokens"`     // not shown
-	// USD is what the server says that the call cost, in US dollars; 0 if it does not say.
+	// USD is the cost of the call that the server reported, in US dollars; 0 if it reported
+	// none.
 	USD float64 `json:"usd,omitempty" yaml:"usd"`
-	// Estimated is true if the server reported no plausible numbers and these were
-	// derived from the texts.
+	// Estimated is true if the server reported no plausible numbers and these were derived from
+	// the texts.
 	Estimated bool `json:"estimated,omitempty" yaml:"estimated"`
 }
 

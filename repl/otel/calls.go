@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// content says which messages of model calls are sent.
+// content is the selection of messages of model calls that are sent.
 type content int
 
 const (
@@ -24,7 +24,7 @@ const (
 	noContent
 )
 
-// captured returns what the conventions' variable asks for.
+// captured returns the selection requested by the conventions' variable.
 func (c *Config) captured() content {
 	const name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 	switch value := c.Env(name); {
@@ -36,10 +36,11 @@ func (c *Config) captured() content {
 	return ownContent
 }
 
-// maxMessages bounds the messages of a conversation on a span. Earlier ones are counted.
+// maxMessages bounds the messages of a conversation on a span. Earlier messages are only
+// counted.
 const maxMessages = 40
 
-// message is a message by the conventions.
+// message is a message as the conventions define it.
 type message struct {
 	Role   string `json:"role"`
 	Parts  []part `json:"parts"`
@@ -57,7 +58,7 @@ func (o *Observer) part(text string) part {
 	return part{"text", texts.Truncate(o.clean(text), o.cfg.MaxText)}
 }
 
-// call records the span of an ended model call.
+// call records the span of a finished model call.
 func (o *Observer) call(l *loop, e ledger.Event) {
 	provider, model := splitModel(e)
 	attributes := []attribute.KeyValue{
@@ -98,7 +99,7 @@ func (o *Observer) call(l *loop, e ledger.Event) {
 	}
 }
 
-// splitModel returns the provider of a call, by its name in the conventions, and the model.
+// splitModel returns the provider of a call, under its name in the conventions, and the model.
 func splitModel(e ledger.Event) (provider, model string) {
 	provider, model, ok := strings.Cut(e.Model, "/")
 	if !ok {
@@ -175,7 +176,7 @@ func (o *Observer) answered(e ledger.Event) []attribute.KeyValue {
 	return all
 }
 
-// messages returns the conversation of a call, as far as it is sent.
+// messages returns the sent part of a call's conversation.
 func (o *Observer) messages(e ledger.Event) []attribute.KeyValue {
 	if o.captured == noContent {
 		return nil
@@ -222,7 +223,7 @@ func (o *Observer) conversationOf(given []llm.Message) []attribute.KeyValue {
 	return all
 }
 
-// finishOf returns the reason why a reply ended, by its name in the conventions.
+// finishOf returns the reason why a reply ended, under its name in the conventions.
 func finishOf(e ledger.Event) string {
 	switch {
 	case e.Error != "":
@@ -264,11 +265,11 @@ func (o *Observer) used(s *ledger.Spending) []attribute.KeyValue {
 	return all
 }
 
-// otherError is the conventions' word for an error without a type.
+// otherError is the conventions' name for an error without a type.
 const otherError = "_OTHER"
 
-// errorTypeOf returns a word for an error, of which there are few: the status of HTTP, or the
-// kind of failure.
+// errorTypeOf returns one of a small set of words for an error: the HTTP status or the kind of
+// failure.
 func errorTypeOf(err error) string {
 	var failed *llm.Error
 	var budget *ledger.BudgetError

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// collectorConfig is the configuration of a collector that passes spans on.
+// collectorConfig is the configuration of a collector that forwards spans.
 const collectorConfig = `
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
 exporters: {otlp_http: {endpoint: %q, sending_queue: {enabled: false}}}

@@ -16,8 +16,8 @@ import (
 
 const capture = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
-// asked are the events of a run of one iteration: a reply to the loop, a snippet, a call of the
-// snippet, and a call that failed.
+// asked emits the events of a run of one iteration: a reply to the loop, a snippet, a call of
+// the snippet, and a call that failed.
 func asked(o *otel.Observer) {
 	warm, seed := 0.25, int64(7)
 	request := &llm.Request{
@@ -68,7 +68,7 @@ func asked(o *otel.Observer) {
 	})
 }
 
-// observed returns the attributes of the spans of asked, by the names of the spans.
+// observed returns the attributes of the spans of asked, by span name.
 func observed(t *testing.T, cfg otel.Config, variables map[string]string) map[string]map[string]string {
 	t.Helper()
 	r := listen(t)
@@ -99,7 +99,7 @@ func observed(t *testing.T, cfg otel.Config, variables map[string]string) map[st
 	return all
 }
 
-// check compares some attributes of a span. An empty value means that there is none.
+// check compares some attributes of a span. An empty value means that the attribute is absent.
 func check(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -199,7 +199,7 @@ func TestLongConversationsAreCut(t *testing.T) {
 	}
 }
 
-// TestOpikShowsItsFields: Opik takes attributes that it does not know for parts of the input.
+// TestOpikShowsItsFields: Opik treats attributes that it does not know as parts of the input.
 //
 // Source 000, repl/otel/names.go: RROpikStep logs RR traces to Opik.
 func TestOpikShowsItsFields(t *testing.T) {

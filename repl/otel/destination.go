@@ -24,15 +24,15 @@ const (
 	none Destination = "none"
 	// OTLP is a collector. OpenTelemetry's library reads its address and headers from the
 	// environment of the process: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and
-	// the other variables of that prefix, including OTEL_EXPORTER_OTLP_TRACES_.
+	// the other variables with that prefix, including OTEL_EXPORTER_OTLP_TRACES_.
 	OTLP Destination = "otlp"
-	// Opik is a server of Opik. It reads the variables OPIK_API_KEY, OPIK_WORKSPACE,
+	// Opik is an Opik server. It is configured by the variables OPIK_API_KEY, OPIK_WORKSPACE,
 	// OPIK_PROJECT_NAME and OPIK_URL_OVERRIDE.
 	Opik Destination = "opik"
 )
 
-// opikCloud is the API of Opik's hosted service. opikTraces is the path below an API of the OTLP
-// endpoint is: https://www.comet.com/docs/opik/integrations/opentelemetry.
+// opikCloud is the API of Opik's hosted service. opikTraces is the path of the OTLP endpoint
+// below the API: https://www.comet.com/docs/opik/integrations/opentelemetry.
 const (
 	opikCloud  = "https://www.comet.com/opik/api"
 	opikTraces = "/v1/private/otel/v1/traces"
@@ -198,8 +198,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// secrets are texts that no attribute or message may contain: those of the caller, and the
-// credentials of the exporter.
+// secrets returns the texts that no attribute or message may contain: the caller's secrets and
+// the exporter's credentials.
 func (c *Config) secrets() []llm.Secret {
 	all := append([]llm.Secret{}, c.Secrets...)
 	all = append(all, llm.NewSecret(c.Env("OPIK_API_KEY")))

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/otel"
 )
 
-// arrives runs a little under an environment and returns the requests that came.
+// arrives runs a little under an environment and returns the requests that arrived.
 func arrives(
 	t *testing.T, r *receiver, cfg otel.Config, variables map[string]string,
 ) []*http.Request {
@@ -49,7 +49,7 @@ func TestEnvironmentVariables(t *testing.T) {
 		project   string
 		variables func(url string) map[string]string
 		path      string            // empty: nothing may arrive
-		headers   map[string]string // that the request has; an empty value: has not
+		headers   map[string]string // of the request; an empty value means absent
 	}{
 		{
 			name: "OPIK_API_KEY", to: otel.Opik, path: opikPath,

@@ -2,5 +2,5 @@ package otel
 
 import "context"
 
-// Flush sends what has ended, so that a test sees it before Close.
+// Flush sends the finished spans, so that a test sees them before Close.
 func (o *Observer) Flush(ctx context.Context) error { return o.flush(ctx) }

@@ -12,7 +12,7 @@ type kind struct {
 	run       string // the span of the loop
 	iteration string // the span of a turn, before its number
 	first     int    // the number of the first turn's span
-	sub       *kind  // the kind of its sub-loops, nil for the same kind
+	sub       *kind  // the kind of its sub-loops; nil for the same kind
 }
 
 // runKind is the kind of `rlm ask`.
@@ -21,7 +21,7 @@ var runKind = kind{
 	sub: &kind{run: "rlm_sub_loop", iteration: "rlm_iteration_", first: 1},
 }
 
-// kinds are the loops by their commands.
+// kinds maps commands to kinds of loops.
 var kinds = map[string]*kind{
 	"run":       &runKind,
 	"reflect":   {run: "rr_reflect", iteration: "rr_iteration_"},

@@ -23,8 +23,8 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// replies is a registry whose every model answers by what a call is for and what was
-// said last.
+// replies is a registry in which every model answers according to the purpose of the call and
+// the last message.
 type replies func(purpose, last string) string
 
 func (f replies) Resolve(name string) (llm.Model, error) {
@@ -40,8 +40,8 @@ func (f replies) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// outline is the tree of spans, one a line in the order of their beginning, indented by
-// depth. There must be one trace.
+// outline returns the tree of spans, one per line in order of their start, indented by depth.
+// There must be one trace.
 func (r *receiver) outline(t *testing.T) string {
 	t.Helper()
 	r.mu.Lock()
@@ -69,8 +69,8 @@ func (r *receiver) outline(t *testing.T) string {
 	return b.String()
 }
 
-// TestEachLoopIsOneTrace runs the loops themselves: what they tell becomes one trace, a
-// span for each iteration and node, and the calls below.
+// TestEachLoopIsOneTrace runs the loops themselves: their events become one trace, with a span
+// for each iteration and node, and the calls below.
 func TestEachLoopIsOneTrace(t *testing.T) {
 	shared, err := engine.New(engine.Options{CacheDir: testcache.Dir()})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestEachLoopIsOneTrace(t *testing.T) {
 		loop   string
 		run    func(t *testing.T, progress func(ledger.Event)) error
 		want   string
-		failed string // what the root's span says went wrong
+		failed string // the error on the root's span
 	}{
 		"reflexion": {loop: "reflexion", run: func(t *testing.T, progress func(ledger.Event)) error {
 			t.Helper()

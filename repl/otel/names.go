@@ -35,7 +35,7 @@ const (
 	genCacheRead    = "gen_ai.usage.cache_read.input_tokens"
 	genCacheWrite   = "gen_ai.usage.cache_creation.input_tokens"
 	genReasoning    = "gen_ai.usage.reasoning.output_tokens"
-	genCost         = "gen_ai.usage.cost" // of no convention: Langfuse reads it
+	genCost         = "gen_ai.usage.cost" // outside the conventions: Langfuse reads it
 	genSystem       = "gen_ai.system"     // the old name of the provider, which Opik reads
 
 	operationChat  = "chat"
@@ -55,13 +55,13 @@ const (
 	threadID  = "thread_id"
 )
 
-// providerNames are the names of providers in the conventions, if they are others than here.
+// providerNames maps providers whose names differ in the conventions.
 var providerNames = map[string]string{
 	"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini",
 	"mistral": "mistral_ai", "vertex": "gcp.vertex_ai", "xai": "x_ai",
 }
 
-// The texts that viewers show as input and output, by the conventions of OpenInference.
+// The texts that viewers show as input and output, as defined by OpenInference.
 const (
 	inputValue  = "input.value"
 	outputValue = "output.value"
@@ -84,8 +84,8 @@ const (
 	subagentCalls     = "subagent_calls"      // JSON, a list
 	iterationNumber   = "iteration"
 	terminated        = "terminated" // whether the iteration gave the answer
-	label             = "rlm.label." // begins the labels of the run's task
-	loopNode          = "rlm.node"   // which loop of the tree, "0" the root
+	label             = "rlm.label." // prefix of the labels of the run's task
+	loopNode          = "rlm.node"   // the loop's place in the tree, "0" for the root
 	loopStatus        = "rlm.status"
 	purpose           = "rlm.purpose" // what a model call was for
 	mode              = "rlm.mode"    // the mode of ask_llm
@@ -93,20 +93,20 @@ const (
 	totalInputTokens  = "rlm.total_input_tokens"
 	totalOutputTokens = "rlm.total_output_tokens"
 	totalUSD          = "rlm.total_cost_usd"
-	reason            = "rlm.reason" // why a run ended that did not fail
+	reason            = "rlm.reason" // why a run that did not fail ended
 	errorText         = "error.message"
 )
 
-// opikMetadata begins the names that Opik shows as metadata. Names that it does not know become
-// parts of the input.
+// opikMetadata is the prefix of names that Opik shows as metadata. Names that it does not know
+// become parts of the input.
 const opikMetadata = "opik.metadata."
 
-// opikNames are names for Opik's input and output.
+// opikNames maps names to those of Opik's input and output.
 var opikNames = map[string]string{
 	snippetCode: "input.code", snippetStdout: "output.stdout", snippetStderr: "output.stderr",
 }
 
-// opikKnows are the beginnings of names that Opik understands.
+// opikKnows are the prefixes of names that Opik understands.
 var opikKnows = []string{"gen_ai.", "input.", "output.", "error.", "server.", threadID, "opik."}
 
 // named renames attributes for the destination.

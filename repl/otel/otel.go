@@ -22,10 +22,10 @@ import (
 type Config struct {
 	// To is the destination. Empty means that [New] returns no observer.
 	To Destination
-	// Loop names the command of the observed loop: "run", "reflect", "reflexion",
-	// "workflow" or "distill". Empty means "run". It decides the names of the spans.
+	// Loop is the command of the observed loop: "run", "reflect", "reflexion", "workflow" or
+	// "distill". Empty means "run". It determines the names of the spans.
 	Loop string
-	// Env reads variables. Nil means an empty environment. OpenTelemetry's library reads its
+	// Env looks up variables. Nil means an empty environment. OpenTelemetry's library reads its
 	// variables from the process.
 	Env func(name string) string
 	// Project is Opik's project. It overrides OPIK_PROJECT_NAME.
@@ -65,7 +65,7 @@ const (
 type Observer struct {
 	cfg  Config
 	root *kind
-	// captured are the messages of model calls that are sent.
+	// captured selects the messages of model calls that are sent.
 	captured content
 	hidden   []llm.Secret
 	// The processor is shut down separately: out of time, its provider would leave it running.
@@ -133,7 +133,7 @@ func New(ctx context.Context, cfg Config) (*Observer, error) {
 	return o, nil
 }
 
-// logged is an exporter whose failures only go to the log.
+// logged is an exporter whose failures are only logged.
 type logged struct {
 	sdk.SpanExporter
 
@@ -165,7 +165,7 @@ func (o *Observer) clean(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// text returns a text attribute.
+// text returns an attribute with a text.
 func (o *Observer) text(key, text string) attribute.KeyValue {
 	return attribute.String(key, texts.Truncate(o.clean(text), o.cfg.MaxText))
 }
@@ -173,8 +173,8 @@ func (o *Observer) text(key, text string) attribute.KeyValue {
 // name returns a short, clean text, such as the name of a model.
 func (o *Observer) name(text string) string { return texts.Truncate(o.clean(text), maxName) }
 
-// flush sends the spans that have ended, and waits until each was sent or failed. It gives up
-// at the context's deadline, or after 10 seconds if the context has none.
+// flush sends the finished spans, and waits until each was sent or failed. It gives up at the
+// context's deadline, or after 10 seconds if the context has none.
 func (o *Observer) flush(ctx context.Context) error {
 	if o == nil {
 		return nil

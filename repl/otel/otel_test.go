@@ -36,7 +36,7 @@ type receiver struct {
 	spans    []*wire.Span
 	resource map[string]string
 	requests []*http.Request
-	status   int // that it answers with, 200 if it is 0
+	status   int // of its answers; 200 if it is 0
 }
 
 func listen(t *testing.T) *receiver {
@@ -79,7 +79,7 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// span is the one span of a name.
+// span returns the only span with a name.
 func (r *receiver) span(t *testing.T, name string) *wire.Span {
 	t.Helper()
 	r.mu.Lock()
@@ -99,7 +99,7 @@ func (r *receiver) span(t *testing.T, name string) *wire.Span {
 	return found
 }
 
-// attributes are a span's, as texts.
+// attributes returns a span's attributes, as texts.
 func attributes(s *wire.Span) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
@@ -117,7 +117,7 @@ func attributes(s *wire.Span) map[string]string {
 	return all
 }
 
-// everything is all that arrived, as one text.
+// everything returns all that arrived, as one text.
 func (r *receiver) everything() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +128,7 @@ func (r *receiver) everything() string {
 	return b.String()
 }
 
-// environment is a function that reads variables of a map, and sets those of
+// environment returns a function that reads variables from a map, and sets those of
 // OpenTelemetry in the process, where its library reads them.
 func environment(t *testing.T, variables map[string]string) func(string) string {
 	t.Helper()
@@ -140,7 +140,7 @@ func environment(t *testing.T, variables map[string]string) func(string) string 
 	return func(name string) string { return variables[name] }
 }
 
-// observe is an observer that sends to r by OTLP.
+// observe returns an observer that sends to r by OTLP.
 func (r *receiver) observe(t *testing.T, cfg otel.Config) *otel.Observer {
 	t.Helper()
 	cfg.To = otel.OTLP
@@ -162,7 +162,7 @@ func closed(t *testing.T, o *otel.Observer) {
 	}
 }
 
-// ran is a snippet that ended.
+// ran returns a snippet that ended.
 func ran(source, stdout string, status tiers.Status) *ledger.Snippet {
 	return &ledger.Snippet{
 		Language: tiers.Python,
@@ -174,8 +174,8 @@ func ran(source, stdout string, status tiers.Status) *ledger.Snippet {
 	}
 }
 
-// reflected are the events of a run of the Recursive Reflector in three iterations,
-// with two sub-calls in the second.
+// reflected emits the events of a run of the Recursive Reflector in three iterations, with two
+// sub-calls in the second.
 func reflected(o *otel.Observer) {
 	begun := time.Now().Add(-time.Minute)
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
@@ -325,7 +325,7 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 
-	// Without sub-calls there is no word of them.
+	// Without sub-calls they are not mentioned.
 	r = listen(t)
 	o = r.observe(t, otel.Config{Loop: "reflect"})
 	o.Event(ledger.Event{Kind: ledger.EventRunStarted, Node: "0"})

@@ -27,7 +27,7 @@ type loop struct {
 	turn     trace.Span // nil before the first iteration
 	turnCtx  context.Context
 	snippets int // of the turn
-	// read and wrote are the code and the output of the turn.
+	// read is the code and wrote the output of the turn.
 	read, wrote string
 	about       string // the loop's question
 
@@ -100,7 +100,7 @@ func (o *Observer) within(l *loop, e ledger.Event) {
 		)
 	case ledger.EventLoopEnded, ledger.EventRunEnded:
 		o.end(l, e)
-	default: // later events say more
+	default: // later events are more informative
 	}
 }
 
@@ -115,7 +115,7 @@ func (o *Observer) parent(node string) (context.Context, *kind) {
 	return context.Background(), o.root.subKind()
 }
 
-// current returns the span of the iteration, or of the loop before the first iteration.
+// current returns the span of the iteration, or of the loop before its first iteration.
 func (l *loop) current() trace.Span {
 	if l.turn != nil {
 		return l.turn
@@ -210,7 +210,7 @@ func (o *Observer) snippet(l *loop, e ledger.Event) {
 	attributes = append(attributes, o.text(snippetCode+suffix, code),
 		o.text(snippetStdout+suffix, stdout), o.text(snippetStderr+suffix, stderr))
 	l.read, l.wrote = join(l.read, code), join(l.wrote, stdout+stderr)
-	if l.turn != nil { // what viewers show of an iteration
+	if l.turn != nil { // the texts that viewers show for an iteration
 		attributes = append(attributes, o.text(inputValue, l.read), o.text(outputValue, l.wrote))
 	}
 	l.current().SetAttributes(o.named(attributes)...)
@@ -241,7 +241,7 @@ func (o *Observer) happened(e ledger.Event) []attribute.KeyValue {
 	return append(all, o.used(e.Used)...)
 }
 
-// failed marks a span as failed, if there is an error. Kind is one of few words.
+// failed marks a span as failed if there is an error. Kind is one of a few words.
 func (o *Observer) failed(span trace.Span, text, kind string) {
 	if text != "" {
 		span.SetStatus(codes.Error, texts.Truncate(o.clean(text), o.cfg.MaxText))
@@ -249,7 +249,8 @@ func (o *Observer) failed(span trace.Span, text, kind string) {
 	}
 }
 
-// broken are the endings of a run that are errors. Other endings may also have a reason.
+// broken are the ways for a run to end that count as errors. Other endings may also have a
+// reason.
 var broken = []string{"failed", "canceled", "broken"}
 
 // end ends a loop. The end of the root ends all open spans.

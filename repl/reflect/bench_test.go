@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// BenchmarkReflection is a whole reflection of five iterations with a scripted model:
-// what the loop and its sandbox take besides the models.
+// BenchmarkReflection runs a whole reflection of five iterations with a scripted model: it
+// measures the loop and its sandbox without the models.
 func BenchmarkReflection(b *testing.B) {
 	once := func() {
 		m := &models{script: []string{

@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config describes a reflection: its models and bounds. A zero field means its default,
-// never "no limit".
+// Config configures a reflection: its models and bounds. A zero field means its default, never
+// "no limit".
 type Config struct {
 	// Models resolves the names of models.
 	Models ledger.Models
-	// Model is the reflector's.
+	// Model is the reflector's model.
 	Model string
-	// SubModel answers ask_llm and the like, by default Model.
+	// SubModel answers ask_llm and similar calls; by default it is Model.
 	SubModel string
 	// MaxReply bounds the tokens of one reply of Model; by default
 	// 8192.
@@ -42,8 +42,8 @@ type Config struct {
 
 	// MaxIterations bounds the iterations, by default 20.
 	MaxIterations int
-	// MaxLLMCalls bounds the calls of the reflector and of its helpers together, by
-	// default 30. It is the Calls of Budget.
+	// MaxLLMCalls bounds the total calls of the reflector and its helpers, by default 30. It is
+	// the Calls of Budget.
 	MaxLLMCalls int
 	// Budget bounds tokens, US dollars and time.
 	Budget ledger.Budget
@@ -56,7 +56,7 @@ type Config struct {
 	// CallsAtOnce bounds model calls in flight, by default 64.
 	CallsAtOnce int
 
-	// Tools are further functions of the snippets, on the host. Nil means none.
+	// Tools are further host functions for the snippets. Nil means none.
 	Tools *repl.Tools
 
 	// NoLLMQuery removes llm_query, and the functions built on it, from the sandbox.
@@ -75,7 +75,7 @@ type Config struct {
 	// for the best assessment so far.
 	NoSynthesis bool
 
-	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Trace is the folder for the record; empty for none. It must not hold a record yet.
 	Trace string
 	// Progress receives events as they happen. It is called concurrently and must return
 	// quickly.
@@ -95,7 +95,7 @@ const (
 	defaultCallsAtOnce         = 64
 )
 
-// WithDefaults returns c with every zero field replaced by its default.
+// withDefaults returns c with every zero field replaced by its default.
 func (c Config) withDefaults() Config {
 	for _, f := range []struct {
 		value    *int
@@ -175,7 +175,7 @@ func (c *Config) validate() error {
 	return c.Limits.Validate()
 }
 
-// models returns the names of all models that the run may ask, each once.
+// models returns the names of all models that the run may ask, without duplicates.
 func (c *Config) models() []string {
 	return slices.Compact([]string{c.Model, c.SubModel})
 }

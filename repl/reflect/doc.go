@@ -1,6 +1,5 @@
-// Package reflect is the Recursive Reflector: a loop in which a model explores the trace
-// of an agent's work with snippets, asks helpers about parts of it, and submits lessons
-// from it.
+// Package reflect is the Recursive Reflector: a loop in which a model explores the trace of an
+// agent's work with snippets, asks helpers about parts of it, and submits lessons from it.
 //
 //	subject, err := reflect.ParseTrace(data, "auto")
 //	outcome, err := reflect.Run(ctx, reflect.Config{
@@ -8,8 +7,8 @@
 //		Open:   engine.Opener(router.Policy{}),
 //	}, subject)
 //
-// An iteration has four steps: call the model, extract the code of its reply, run the
-// code in a sandbox that the router chose, and check the result. An analysis ends the
-// loop, unless the model wrote it before it had looked at the trace; otherwise the model
-// gets the result of its code.
+// An iteration has four steps: call the model, extract the code from its reply, run the code in
+// a sandbox that the router chose, and check the result. An analysis ends the loop, unless the
+// model wrote it before it looked at the trace; otherwise the model receives the result of its
+// code.
 package reflect

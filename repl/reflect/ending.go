@@ -16,7 +16,7 @@ import (
 // synthesisPurpose is the purpose of the call for the best assessment.
 const synthesisPurpose = "synthesis"
 
-// callsForSynthesis returns how many calls only the synthesis may use.
+// callsForSynthesis returns how many calls are reserved for the synthesis.
 func (c *Config) callsForSynthesis() int64 {
 	if c.NoSynthesis {
 		return 0
@@ -24,8 +24,8 @@ func (c *Config) callsForSynthesis() int64 {
 	return 1
 }
 
-// usedUp returns the part of the budget that allows the synthesis but no further iteration,
-// nil for none.
+// usedUp returns the part of the budget that allows the synthesis but no further iteration, or
+// nil.
 func (l *loop) usedUp() *ledger.BudgetError {
 	book := l.caller.Ledger
 	switch {
@@ -40,8 +40,8 @@ func (l *loop) usedUp() *ledger.BudgetError {
 	return nil
 }
 
-// conclude asks once for the best assessment when a part of the budget is used up. Without
-// one, the budget is the error.
+// conclude asks once for the best assessment when a part of the budget is used up. Without an
+// assessment, the budget error is returned.
 func (l *loop) conclude(
 	ctx context.Context, it iteration, used *ledger.BudgetError,
 ) (Outcome, error) {
@@ -60,8 +60,8 @@ func (l *loop) conclude(
 	return outcome, err
 }
 
-// synthesize asks once for the best assessment when something is used up. A failure here
-// ends the reflection without an analysis, and the reason names it.
+// synthesize asks once for the best assessment when something is used up. If that fails, the
+// reflection ends without an analysis, and the reason names the failure.
 func (l *loop) synthesize(ctx context.Context, it iteration, reason string) (Outcome, error) {
 	outcome := Outcome{Status: ledger.StatusNoAnswer, Reason: reason}
 	if l.cfg.NoSynthesis {
@@ -125,7 +125,7 @@ func (l *loop) requestAssessment(ctx context.Context, it iteration) (output Anal
 	return output, err
 }
 
-// renewSession replaces the session by a fresh one.
+// renewSession replaces the session with a fresh one.
 func (l *loop) renewSession(ctx context.Context) error {
 	fresh, err := l.open(ctx)
 	if err != nil {
@@ -154,8 +154,8 @@ func (l *loop) finish(outcome *Outcome) error {
 	return errors.Join(err, outcome.Output.add(rawTrace, l.record(timedOut)))
 }
 
-// describeTimeout returns the output of a reflection without an analysis. It only says
-// whether the agent's answer is the expected one.
+// describeTimeout returns the output of a reflection without an analysis. It only states whether
+// the agent's answer matches the expected one.
 func (l *loop) describeTimeout(reason string) Analysis {
 	verdict := "There is no ground truth to compare the agent's answer with."
 	if truth := l.subject.GroundTruth; truth != nil && strings.TrimSpace(*truth) != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// script is a model that looks, builds its result over two replies, and hands it over.
+// script returns a model that looks, builds its result over two replies, and submits it.
 func script() (llm.Provider, error) {
 	replies := []string{
 		"```python\nprint(trace.summary())\nprint(trace.to_markdown())\n```",
@@ -27,7 +27,7 @@ func script() (llm.Provider, error) {
 	return scripted.New(rules...)
 }
 
-// one is a registry of one model.
+// one is a registry with one model.
 type one struct{ llm.Provider }
 
 // Resolve implements repl.Models.

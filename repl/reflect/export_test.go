@@ -3,10 +3,10 @@ package reflect
 // DefaultPromptTemplate is the first message of a reflection.
 var DefaultPromptTemplate = defaultPromptTemplate
 
-// PromptVariables are the names that a prompt template has in braces.
+// PromptVariables returns the names that a prompt template has in braces.
 var PromptVariables = promptVariables
 
-// The record of a reflection, which every analysis has under "rr_trace".
+// The record of a reflection, which every analysis contains as "rr_trace".
 type (
 	Record          = runRecord
 	IterationRecord = iterationRecord

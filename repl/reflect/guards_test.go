@@ -28,8 +28,8 @@ const (
 		"your code executes successfully."
 )
 
-// TestGuardPrematureFinal: no analysis is taken from the first iteration, in whatever
-// form, and a later one is.
+// TestGuardPrematureFinal: no analysis is accepted from the first iteration, in whatever form,
+// and a later one is.
 //
 // Source 000, repl/reflect/steps.go: If FINAL() is called on the first iteration, it is
 // rejected.
@@ -48,7 +48,7 @@ func TestGuardPrematureFinal(t *testing.T) {
 	}
 }
 
-// TestGuardFinalAfterError: code that went on after FINAL and failed.
+// TestGuardFinalAfterError runs code that continued after FINAL and failed.
 //
 // Source 000, repl/reflect/steps.go: If FINAL() is called but the code execution had an error,
 // it is rejected.
@@ -61,8 +61,8 @@ func TestGuardFinalAfterError(t *testing.T) {
 	}
 }
 
-// TestGuardDirectResponse: a reply that is JSON is the analysis; another is not, and
-// the model is asked for code.
+// TestGuardDirectResponse: a reply that is JSON is the analysis; any other reply is not, and the
+// model is asked for code.
 //
 // Source 000, repl/reflect/steps.go: When no code block is extracted, direct JSON is treated
 // as a FINAL() value; otherwise the LLM receives feedback requesting code.
@@ -138,17 +138,17 @@ func TestTemplateMethodsTable(t *testing.T) {
 			t.Errorf("%s: the requests are %+v, the record %+v", name, m.requests, log)
 		}
 	}
-	// _build_inner_pipeline: nothing of a run is left for the next.
+	// _build_inner_pipeline: nothing of one run is left for the next.
 	again := &models{script: []string{code("print('mine' in dir())"), code(good)}}
 	answered(t, config(again))
 	holds(t, again.told(t, 1), "False")
-	// _on_timeout: an output in any case.
+	// _on_timeout: there is always an output.
 	cfg := config(&models{script: []string{code("1"), code("2"), "I do not know."}})
 	cfg.MaxIterations = 2
 	timedOut(t, cfg)
 }
 
-// TestIterationHeader looks at the counter, and at the urgency near the end.
+// TestIterationHeader checks the counter, and the urgency near the end.
 //
 // Source 000, repl/reflect/steps.go: Each feedback message includes [Iteration N/max]; within
 // 2 iterations of the limit, (approaching limit — finalize soon) is added.
@@ -194,8 +194,8 @@ func TestBatchRunsAllBlocks(t *testing.T) {
 	holds(t, m.told(t, 3), "! never", "New variables: b")
 }
 
-// TestLongConversationsAreTrimmed: what is sent is trimmed by importance, the first
-// message stays, and one line says what is missing.
+// TestLongConversationsAreTrimmed by importance when sent; the first message stays, and one line
+// reports what is missing.
 //
 // Source 000, repl/internal/conversation/history.go: When message history exceeds
 // max_context_chars, the lowest-value iterations are dropped; the first message is always
@@ -225,7 +225,7 @@ func TestLongConversationsAreTrimmed(t *testing.T) {
 	}
 }
 
-// TestFallbackSynthesis: one more call, whose code runs in a fresh sandbox.
+// TestFallbackSynthesis makes one more call, whose code runs in a fresh sandbox.
 //
 // Source 000, repl/reflect/ending.go: A synthesis prompt asks the LLM to call FINAL() with its
 // best assessment; its code is executed in a fresh sandbox.
@@ -293,7 +293,7 @@ func TestFallbackSynthesis(t *testing.T) {
 	})
 }
 
-// timedOut plays a reflection to an end without an analysis.
+// timedOut runs a reflection that ends without an analysis.
 func timedOut(t *testing.T, cfg reflect.Config) {
 	t.Helper()
 	outcome := reflected(t, cfg)
@@ -434,7 +434,7 @@ func TestEventsAndTrajectoryTellTheIterations(t *testing.T) {
 func TestARefusedConversationIsTrimmedAndSentOnceMore(t *testing.T) {
 	dull := code("print('.' * 3_000)")
 	for _, c := range []struct {
-		most     int // messages that the server takes
+		most     int // messages that the server accepts
 		requests []int
 		fails    bool
 	}{
@@ -456,7 +456,7 @@ func TestARefusedConversationIsTrimmedAndSentOnceMore(t *testing.T) {
 	}
 }
 
-// endless is models whose sub-calls end with their context.
+// endless holds models whose sub-calls end with their context.
 type endless struct{ *models }
 
 func (e endless) Resolve(name string) (llm.Model, error) {

@@ -19,15 +19,15 @@ import (
 
 // subagentCall is a call of a helper, for the record. Lengths are in characters.
 type subagentCall struct {
-	CallNumber     int    `json:"call_number"` // from 1, in the order of their ending
+	CallNumber     int    `json:"call_number"` // from 1, in order of completion
 	Question       string `json:"question"`
 	ContextLength  int    `json:"context_length"`
 	ResponseLength int    `json:"response_length"`
-	Mode           string `json:"mode"` // "analysis", "deep_dive", or as the snippet called it
+	Mode           string `json:"mode"` // "analysis", "deep_dive", or the snippet's own word
 }
 
-// helper answers the model calls of snippets. All of them are questions to a sub-agent,
-// in a mode. It is safe for concurrent use.
+// helper answers the model calls of snippets. Each call asks a sub-agent, in a mode. It is safe
+// for concurrent use.
 type helper struct {
 	*answers.Answers
 	disabled bool
@@ -63,7 +63,7 @@ func newHelper(c *Config, caller *calls.Caller) *helper {
 	}}
 }
 
-// Ask asks the sub-agent. The history leaves out calls that the budget refused.
+// Ask asks the sub-agent. The history omits calls that the budget refused.
 func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.RawMessage, error) {
 	if h.disabled {
 		if q.Schema != nil {
@@ -81,7 +81,7 @@ func (h *helper) Ask(ctx context.Context, q answers.Query, mode string) (json.Ra
 	}), q, mode)
 }
 
-// note writes a call into the history.
+// note adds a call to the history.
 func (h *helper) note(c ledger.SubCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *helper) Leaf(ctx context.Context, q answers.Query) (json.RawMessage, er
 	return h.Ask(ctx, q, defaultMode)
 }
 
-// Many asks many questions at once.
+// Many asks many questions concurrently.
 func (h *helper) Many(
 	ctx context.Context, queries []answers.Query, _ bool,
 ) ([]fanout.Slot[json.RawMessage], error) {
@@ -126,7 +126,7 @@ func (h *helper) Many(
 	return slots, nil
 }
 
-// Foresee refuses queries that cannot fit the budget. A disabled helper costs nothing.
+// Foresee rejects queries that cannot fit the budget. A disabled helper costs nothing.
 func (h *helper) Foresee(ctx context.Context, queries []answers.Query) error {
 	if h.disabled {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// record is what an outcome says of the way it came about.
+// record returns the record in an outcome.
 func record(t *testing.T, o reflect.Outcome) reflect.Record {
 	t.Helper()
 	var r reflect.Record
@@ -24,7 +24,7 @@ func record(t *testing.T, o reflect.Outcome) reflect.Record {
 	return r
 }
 
-// system is the system prompt of a request, empty if it has none.
+// system returns the system prompt of a request, or "".
 func system(r llm.Request) string {
 	if r.Messages[0].Role == llm.RoleSystem {
 		return r.Messages[0].Content
@@ -32,7 +32,7 @@ func system(r llm.Request) string {
 	return ""
 }
 
-// TestAskLLMTable looks at each parameter.
+// TestAskLLMTable checks each parameter.
 //
 // Source 000, repl/reflect/helper.go: ask_llm(question, context="", mode="analysis") calls the
 // sub-agent LLM with a formatted prompt.
@@ -55,7 +55,7 @@ print(llm_query("plain"))`), code(good))
 	}
 }
 
-// TestSubagentModesTable: a mode that is not known has the configured prompt.
+// TestSubagentModesTable: an unknown mode uses the configured prompt.
 //
 // Source 000, repl/reflect/helper.go: "analysis" is a survey pass, "deep_dive" an
 // investigation pass; an unknown mode falls back to the configured system prompt.
@@ -81,7 +81,7 @@ func TestSubagentModesTable(t *testing.T) {
 	}
 }
 
-// TestSubagentConfigTable: what is configured reaches the model.
+// TestSubagentConfigTable: the configuration reaches the model.
 //
 // Source 000, repl/reflect/helper.go: SubAgentConfig: model, max_tokens, temperature,
 // system_prompt.
@@ -172,8 +172,8 @@ func TestADisabledLLMQueryIsNotThere(t *testing.T) {
 	holds(t, m.told(t, 2), "re: q", "llm_query: this function is switched off; use ask_llm")
 }
 
-// TestCallBudgetIsShared: the calls of the reflector and of its helpers are counted
-// together, and the last ones are the reflector's.
+// TestCallBudgetIsShared: the calls of the reflector and its helpers are counted together, and
+// the last ones are the reflector's.
 //
 // Source 000, repl/reflect/helper.go: A shared budget enforces a single limit across main LLM
 // calls and sub-agent calls.
@@ -203,8 +203,8 @@ func TestCallBudgetIsShared(t *testing.T) {
 	}
 }
 
-// TestTheLastCallIsForTheSynthesis: calls that run out before the iterations lose nothing.
-// Helpers leave the last call, too, and the model sees how many calls are left.
+// TestTheLastCallIsForTheSynthesis: if calls run out before the iterations, nothing is lost.
+// Helpers also leave the last call, and the model sees how many calls are left.
 func TestTheLastCallIsForTheSynthesis(t *testing.T) {
 	const urgent = " (approaching limit — finalize soon)"
 	greedy := code("print([llm_query(str(i)) for i in range(9)])")
@@ -240,7 +240,7 @@ func TestTheLastCallIsForTheSynthesis(t *testing.T) {
 	}
 }
 
-// TestSomeTokensAreForTheSynthesis: tokens that run out first lose nothing, either.
+// TestSomeTokensAreForTheSynthesis: if tokens run out first, nothing is lost, either.
 func TestSomeTokensAreForTheSynthesis(t *testing.T) {
 	m := &models{script: []string{code("print(1)  #" + strings.Repeat(" word", 1_480)), `{"reasoning": "so far"}`}}
 	cfg := config(m)
@@ -356,8 +356,8 @@ func TestATimeoutTellsWhetherTheAnswerIsRight(t *testing.T) {
 	holds(t, outcome.Output.Reasoning, "no ground truth")
 }
 
-// TestAFailedSynthesisIsTold: what broke in the last call is in the reason, and ends
-// nothing else.
+// TestAFailedSynthesisIsTold: the reason names the failure of the last call, which ends nothing
+// else.
 func TestAFailedSynthesisIsTold(t *testing.T) {
 	m := &models{script: []string{code("print(1)")}}
 	cfg := config(m)

@@ -13,16 +13,15 @@ import (
 // iteration is the state of one iteration. It is a value: a step returns a copy with its
 // results filled in. Steps never write to its slices.
 type iteration struct {
-	// messages are the conversation so far, index counts iterations from 0.
+	// messages are the conversation so far; index counts iterations from 0.
 	messages []llm.Message
 	index    int
 
-	// response is the reply, finish the reason for its end, sent the messages of the
-	// call.
+	// response is the reply, finish the reason for its end, and sent the messages of the call.
 	response, finish string
 	sent             []llm.Message
 
-	// code is the code of the reply, nil for none; then direct is the reply itself.
+	// code is the code in the reply, nil without code; then direct is the reply itself.
 	code, direct *string
 
 	// done is the turn of the code, result its summary; nil without code.
@@ -36,15 +35,15 @@ type iteration struct {
 	feedback   []llm.Message
 }
 
-// next returns the iteration after one that did not end the loop.
+// next returns the iteration that follows one that did not end the loop.
 func (it iteration) next() iteration {
 	return iteration{
 		messages: append(slices.Clip(it.messages), it.feedback...), index: it.index + 1,
 	}
 }
 
-// header returns the first line of the feedback: what is left of the iterations and the
-// calls. It urges the model if either is nearly used up.
+// header returns the first line of the feedback: the remaining iterations and calls. It urges
+// the model on if either is nearly used up.
 func (it iteration) header(most int, calls int64) string {
 	n := it.index + 1
 	text := fmt.Sprintf("[Iteration %d/%d] [%d calls left]", n, most, calls)
@@ -56,13 +55,13 @@ func (it iteration) header(most int, calls int64) string {
 
 // execution is the result of code.
 type execution struct {
-	stdout, stderr string // stderr has the traceback, too
+	stdout, stderr string // stderr includes the traceback
 	final          *tiers.Final
 	success        bool
 }
 
-// executionOf summarises a turn of one snippet. A snippet that no tier ran failed, with
-// the reason as its stderr.
+// executionOf summarises a turn of one snippet. A snippet that no tier ran counts as failed,
+// with the reason as its stderr.
 func executionOf(done *turns.Turn) *execution {
 	if len(done.Ran) == 0 {
 		e := &execution{}

@@ -22,10 +22,10 @@ import (
 // Outcome is the result of a reflection.
 type Outcome struct {
 	Status ledger.Status `json:"status"`
-	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it
-	// says why there is none, and its Raw has "timeout": true unless there was an error.
+	// Output is the analysis, with StatusAnswered and StatusSynthesised. Otherwise it explains
+	// why there is none, and its Raw has "timeout": true unless there was an error.
 	Output Analysis `json:"output"`
-	// Reason says in one sentence why the status is not answered.
+	// Reason explains in one sentence why the status is not answered.
 	Reason string `json:"reason,omitempty"`
 	// Iterations counts the iterations.
 	Iterations int `json:"iterations"`
@@ -33,7 +33,7 @@ type Outcome struct {
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder of the record, empty if there is none.
+	// Trace is the folder of the record; empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -52,9 +52,9 @@ type loop struct {
 	log      []iterationRecord
 }
 
-// Run reflects on a subject. The error is a [*repl.SetupError] if the run could not
-// begin, the context's cause, or describes the failure; the Outcome then says how far it
-// came. Used-up iterations or a used-up budget are not an error.
+// Run reflects on a subject. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause, or a description of the failure; the Outcome then holds the results so far.
+// Running out of iterations or budget is not an error.
 func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	r := &reflection{given: cfg, on: subject}
 	err := harness.Run(ctx, r)
@@ -64,7 +64,7 @@ func Run(ctx context.Context, cfg Config, subject Subject) (Outcome, error) {
 	return r.outcome, err
 }
 
-// reflection is a run as the harness sees it.
+// reflection implements [harness.Loop] for a run.
 type reflection struct {
 	*loop
 
@@ -108,7 +108,7 @@ func (r *reflection) Conclude(e *harness.Ending) ledger.Event {
 	}
 }
 
-// prepare makes every check that needs no work of a model or a sandbox.
+// prepare makes every check that needs neither a model nor a sandbox.
 func prepare(cfg Config, subject Subject) (*loop, error) {
 	strictUSD := cfg.Budget.USD != 0
 	skills, err := skillbook.Render(subject.Skillbook)

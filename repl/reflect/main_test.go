@@ -19,8 +19,8 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// models is a registry of one provider: the model "main" plays a script, and "sub"
-// repeats what it is asked. The last reply of a script is played again and again.
+// models is a registry of one provider: the model "main" plays a script, and "sub" repeats what
+// it is asked. The last reply of a script is repeated.
 type models struct {
 	mu       sync.Mutex
 	script   []string
@@ -66,7 +66,7 @@ func (m *models) reply(r llm.Request) (llm.Response, error) {
 
 func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
-// told is the feedback on reply n, from 1.
+// told returns the feedback on reply n, from 1.
 func (m *models) told(t *testing.T, n int) string {
 	t.Helper()
 	if n >= len(m.requests) {
@@ -75,7 +75,7 @@ func (m *models) told(t *testing.T, n int) string {
 	return last(m.requests[n])
 }
 
-// code is a reply with one block.
+// code returns a reply with one block.
 func code(source string) string { return "Let me see.\n```python\n" + source + "\n```\n" }
 
 // good is an analysis, as code.
@@ -83,7 +83,7 @@ const good = `FINAL({"reasoning": "The agent said 5.", "key_insight": "Count twi
 
 func pointer[T any](v T) *T { return &v }
 
-// subject is a small record: a wrong sum.
+// subject returns a small record: a wrong sum.
 func subject() reflect.Subject {
 	s := subjectOf(agentOutput{
 		Question: "What is 2+2?", Reasoning: "1. I add the numbers.\n2. Error: I lost count.",
@@ -95,7 +95,7 @@ func subject() reflect.Subject {
 	return s
 }
 
-// agentOutput is what an agent gave for a task, as its trace.
+// agentOutput is an agent's output for a task, as its trace.
 type agentOutput struct {
 	Question    string   `json:"question"`
 	Reasoning   string   `json:"reasoning"`
@@ -118,7 +118,7 @@ func subjectOf(o agentOutput) reflect.Subject {
 	return subject
 }
 
-// config is a reflection with a scripted model.
+// config returns a reflection with a scripted model.
 func config(m *models) reflect.Config {
 	return reflect.Config{
 		Models: m, Model: "main", SubModel: "sub",
@@ -135,7 +135,7 @@ func reflected(t *testing.T, cfg reflect.Config) reflect.Outcome {
 	return outcome
 }
 
-// after plays a first look, then the replies.
+// after returns models that play a first look, then the replies.
 func after(replies ...string) *models {
 	return &models{script: append([]string{code("print(trace.summary())")}, replies...)}
 }
@@ -149,7 +149,7 @@ func answered(t *testing.T, cfg reflect.Config) reflect.Outcome {
 	return outcome
 }
 
-// prints runs a snippet of a reflection and checks what it wrote.
+// prints runs a snippet of a reflection and checks its output.
 func prints(t *testing.T, source string, want ...string) {
 	t.Helper()
 	m := &models{script: []string{code(source), code(good)}}
@@ -157,7 +157,8 @@ func prints(t *testing.T, source string, want ...string) {
 	holds(t, m.told(t, 1), want...)
 }
 
-// holds checks what a text has, or with "! " in front has not.
+// holds checks that a text contains each part, or does not contain it if the part begins with "!
+// ".
 func holds(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, part := range want {

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// TestTheNamespaceFollowsTheSession: a session that moves to another sandbox keeps
-// what a reflection has.
+// TestTheNamespaceFollowsTheSession: a session that moves to another sandbox keeps the
+// reflection's namespace.
 func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {
@@ -49,8 +49,8 @@ func TestTheNamespaceFollowsTheSession(t *testing.T) {
 	holds(t, m.told(t, 3), "then None [1] True True [math-")
 }
 
-// TestALostSandboxIsMadeWhole: a snippet that breaks its interpreter for good loses its
-// variables, not those of the reflection.
+// TestALostSandboxIsMadeWhole: a snippet that breaks its interpreter for good loses its own
+// variables, but not those of the reflection.
 func TestALostSandboxIsMadeWhole(t *testing.T) {
 	m := after(
 		code("import ctypes\nctypes.string_at(0)"),
@@ -68,8 +68,8 @@ func TestALostSandboxIsMadeWhole(t *testing.T) {
 	holds(t, m.told(t, 3), "still Trace of 1 steps", "4 None")
 }
 
-// TestVariablesOfAReflectionComeBack: a snippet that had to be killed takes along what
-// was done since the last checkpoint, which may be all.
+// TestVariablesOfAReflectionComeBack: killing a snippet loses everything since the last
+// checkpoint, which may be everything.
 func TestVariablesOfAReflectionComeBack(t *testing.T) {
 	m := &models{script: []string{
 		code(

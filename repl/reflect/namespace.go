@@ -21,12 +21,12 @@ import (
 //go:embed namespace.py
 var namespace string
 
-// stockNames restores the stock builtins, and gives the names datetime and time the classes
+// stockNames restores the stock builtins, and binds the names datetime and time to the classes
 // that prompts of reflections rely on; elsewhere they are modules.
 const stockNames = "import builtins as __builtins__\nfrom datetime import datetime, time"
 
-// foreign are the protocol functions that a reflection withholds: they would start loops,
-// or use other prompts than the helper's.
+// foreign are the protocol functions that a reflection withholds: they would start loops, or use
+// prompts other than the helper's.
 var foreign = []string{
 	"rlm_query", "rlm_query_batched", "run_parallel_sub_calls", "recursive_llm",
 	"recursive_reasoner_tool", "sub_agent_call", "predict",
@@ -49,7 +49,7 @@ func (l *loop) tools() (*repl.Tools, error) {
 	return l.cfg.Tools.With(tools...)
 }
 
-// describeTools lists the embedder's functions for the prompt. It is empty if there are none.
+// describeTools lists the embedder's functions for the prompt, or returns "" without any.
 func describeTools(tools *repl.Tools) string {
 	if tools == nil || len(tools.Functions()) == 0 {
 		return ""
@@ -82,8 +82,8 @@ func (l *loop) open(ctx context.Context) (*loopsession.Session, error) {
 	return session, nil
 }
 
-// furnishSession gives a session its variables and builtins. It defines the classes of
-// the trace under the stock builtins, even in a session that was furnished before.
+// furnishSession defines the variables and builtins of a session. It defines the classes of the
+// trace under the stock builtins, even in a session that was furnished before.
 func furnishSession(ctx context.Context, session *loopsession.Session, s *Subject) error {
 	if err := runPreparation(ctx, session, stockNames); err != nil {
 		return err
@@ -101,8 +101,8 @@ func furnishSession(ctx context.Context, session *loopsession.Session, s *Subjec
 	return restrictBuiltins(ctx, session)
 }
 
-// restrictBuiltins sets the builtins of the next snippets. They are not variables, so a
-// session loses them when it moves to another sandbox.
+// restrictBuiltins sets the builtins for later snippets. They are not variables, so a session
+// loses them when it moves to another sandbox.
 func restrictBuiltins(ctx context.Context, session *loopsession.Session) error {
 	return runPreparation(ctx, session, namespace)
 }
@@ -119,7 +119,7 @@ func runPreparation(ctx context.Context, session *loopsession.Session, source st
 	return nil
 }
 
-// refurnish restores a session that lost or left its sandbox, so the model can continue.
+// refurnish restores a session that lost or left its sandbox, so that the model can continue.
 func (l *loop) refurnish(ctx context.Context, done *turns.Turn) error {
 	lost, moved := done.Broke, false
 	for i := range done.Ran {

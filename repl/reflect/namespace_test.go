@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestNamespaceTable looks at each name that snippets find.
+// TestNamespaceTable checks each name that snippets find.
 //
 // Source 000, repl/reflect/namespace.go: Pre-loaded namespace: trace, traces, skillbook,
 // ask_llm, llm_query, FINAL, FINAL_VAR, SHOW_VARS, json, re, collections, datetime, timedelta,
@@ -60,7 +60,7 @@ func TestTraceMayBeNone(t *testing.T) {
 	holds(t, m.told(t, 1), "None []")
 }
 
-// TestTracesDict compares the variable with the form that is documented.
+// TestTracesDict compares the variable with its documented form.
 //
 // Source 000, repl/reflect/subject.go: Traces dict: question, ground_truth, feedback, and
 // steps with role, reasoning, answer, skill_ids.
@@ -76,8 +76,8 @@ func TestTracesDict(t *testing.T) {
 	)
 }
 
-// TestBlockedBuiltinsTable: the names are None, while what imports and what is built
-// on them goes on to work.
+// TestBlockedBuiltinsTable: the names are None, while imports and everything built on them keep
+// working.
 //
 // Source 000, repl/reflect/namespace.py: Blocked builtins: open, __import__, eval, exec,
 // compile, input, globals, locals, breakpoint, memoryview are all set to None.
@@ -170,7 +170,7 @@ func TestFinalVarOfAMissingNameDoesNotEndTheLoop(t *testing.T) {
 	}
 }
 
-// TestFinalTakesEveryField hands over the whole form.
+// TestFinalTakesEveryField submits the complete form.
 //
 // Source 000, repl/reflect/output.go: FINAL(value) submits the analysis result: a dict
 // matching ReflectorOutput fields.

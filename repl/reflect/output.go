@@ -22,8 +22,8 @@ type Analysis struct {
 	KeyInsight          string     `json:"key_insight"`
 	ExtractedLearnings  []Learning `json:"extracted_learnings"`
 	SkillTags           []SkillTag `json:"skill_tags"`
-	// Raw is the model's submission, unchanged, with members of the loop: the record of the
-	// run under "rr_trace", "partial": true if the analysis is the best one so far, and
+	// Raw is the model's submission, unchanged except for members that the loop adds: the record
+	// of the run under "rr_trace", "partial": true if the analysis is the best so far, and
 	// "timeout": true if there is no analysis.
 	Raw map[string]json.RawMessage `json:"raw"`
 }
@@ -53,11 +53,10 @@ const (
 // maxOutput bounds an analysis, in bytes of JSON.
 const maxOutput = 1 << 20
 
-// parseAnalysis reads the value that a model passed to FINAL. It is lenient: a value that
-// is not an object is the reasoning, a text in place of a list is its one entry, entries
-// without their main text are dropped, and numbers may be texts. Raw keeps the
-// submission. It refuses an output that is too large or has no reasoning, which all other
-// fields rest on.
+// parseAnalysis reads the value that a model passed to FINAL. It is lenient: a value that is not
+// an object is the reasoning, a text instead of a list is its single entry, entries without
+// their main text are dropped, and numbers may be texts. Raw keeps the submission. It rejects an
+// output that is too large or has no reasoning, on which all other fields rest.
 func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	if len(value) > maxOutput {
 		return Analysis{}, fmt.Errorf(
@@ -93,7 +92,7 @@ func parseAnalysis(value json.RawMessage) (Analysis, error) {
 	return o, nil
 }
 
-// textOf returns a value as text: a string as it is, null as nothing, else its JSON.
+// textOf returns a value as text: a string verbatim, null as "", any other value as JSON.
 func textOf(value json.RawMessage) string {
 	if string(value) == "null" {
 		return ""
@@ -101,8 +100,7 @@ func textOf(value json.RawMessage) string {
 	return texts.Show(value)
 }
 
-// entriesOf returns the entries of a list. A value that is not a list counts as a list of
-// one.
+// entriesOf returns the entries of a list. Any other value counts as a list of one.
 func entriesOf(value json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
@@ -140,7 +138,7 @@ func learningsOf(value json.RawMessage) []Learning {
 	return learnings
 }
 
-// score returns a number from 0 to 1, 0 for other values.
+// score returns a number from 0 to 1, or 0 for other values.
 func score(value json.RawMessage) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(textOf(value)), 64)
 	if err != nil || n != n {
@@ -164,7 +162,7 @@ func tagsOf(value json.RawMessage) []SkillTag {
 	return tags
 }
 
-// direct returns a reply that is an analysis itself: a JSON object, alone or in a fence.
+// direct returns a reply that is itself an analysis: a JSON object, alone or in a fence.
 func direct(reply string) (value json.RawMessage, ok bool) {
 	text := strings.TrimSpace(reply)
 	if rest, fenced := strings.CutPrefix(text, "```"); fenced {

@@ -18,14 +18,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// oneModel knows every model, and none that answers.
+// oneModel knows every model, but none that answers.
 type oneModel struct{}
 
 func (oneModel) Resolve(name string) (llm.Model, error) { return llm.Model{Name: name}, nil }
 
 func noRunner(context.Context, tiers.Config) (repl.Runner, error) { return nil, router.ErrNoTier }
 
-// threeSteps is a trace of three steps.
+// threeSteps returns a trace of three steps.
 func threeSteps(t *testing.T) *agenttrace.Trace {
 	t.Helper()
 	parsed, err := agenttrace.Parse([]byte("1. a\n2. b\n3. c\n"), "reasoning")
@@ -36,7 +36,7 @@ func threeSteps(t *testing.T) *agenttrace.Trace {
 	return parsed.Trace
 }
 
-// TestPromptTemplateVariablesTable looks at each variable.
+// TestPromptTemplateVariablesTable checks each variable.
 //
 // Source 000, repl/reflect/template.go: The initial prompt sent to the LLM must contain 12
 // format variables.
@@ -91,8 +91,7 @@ func FuzzPreview(f *testing.F) {
 	})
 }
 
-// TestIterationContextTable: a step fills its own fields in and leaves what it was
-// given as it was.
+// TestIterationContextTable: a step fills in its own fields and leaves its input unchanged.
 //
 // Source 000, repl/reflect/iteration.go: RRIterationContext carries state through the four
 // inner steps of each REPL iteration.
@@ -128,8 +127,8 @@ func TestIterationContextTable(t *testing.T) {
 	}
 }
 
-// TestCheckStepTable: what the last step provides, by what the others did. Without
-// output it needs no session.
+// TestCheckStepTable: the results of the last step, depending on the others. Without output it
+// needs no session.
 func TestCheckStepTable(t *testing.T) {
 	const analysis = `{"reasoning": "r"}`
 	source := "FINAL(x)"
@@ -187,7 +186,7 @@ func TestCheckStepTable(t *testing.T) {
 	}
 }
 
-// TestExecutionResultTable looks at each field, and at success.
+// TestExecutionResultTable checks each field, and success.
 //
 // Source 000, repl/reflect/iteration.go: ExecutionResult has stdout, stderr, final_value,
 // exception and success.

@@ -7,8 +7,7 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/record"
 )
 
-// runRecord is the course of a reflection. Raw of every output has it as
-// "rr_trace".
+// runRecord is the course of a reflection. Raw of every output contains it as "rr_trace".
 type runRecord struct {
 	Iterations      []iterationRecord `json:"iterations"`
 	SubagentCalls   []subagentCall    `json:"subagent_calls"`

@@ -44,7 +44,7 @@ func (l *loop) call(ctx context.Context, it iteration) (iteration, error) {
 	return it, err
 }
 
-// trim drops messages until they have at most so many characters.
+// trim drops messages until at most that many characters remain.
 func (l *loop) trim(messages []llm.Message, most int) []llm.Message {
 	sent := conversation.TrimTurns(messages, 1, most)
 	if len(sent) < len(messages) {
@@ -95,8 +95,8 @@ const (
 		"trace with Python code in a ```python block, and call FINAL() with your analysis."
 )
 
-// check looks at the result of the code, or at a reply that is an analysis itself. It
-// accepts an analysis, or says what is wrong.
+// check examines the result of the code, or a reply that is itself an analysis. It accepts an
+// analysis, or notes what is wrong.
 func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	value, submitted := it.submission()
 	declined := calls.CheckRefusal(l.cfg.Model, llm.Response{Text: it.response, Finish: it.finish})
@@ -125,7 +125,7 @@ func (l *loop) check(ctx context.Context, it iteration) (iteration, error) {
 	return l.feedback(ctx, it, note)
 }
 
-// submission returns the value that the model submits as its analysis.
+// submission returns the value that the model submitted as its analysis.
 func (it iteration) submission() (value json.RawMessage, ok bool) {
 	switch {
 	case it.code == nil:
@@ -136,7 +136,7 @@ func (it iteration) submission() (value json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// feedback adds the result of a reply to the messages.
+// feedback appends the result of a reply to the messages.
 func (l *loop) feedback(ctx context.Context, it iteration, note string) (iteration, error) {
 	o := turns.FeedbackOptions{
 		Cap: l.cfg.MaxOutputChars, Turn: it.index + 1, Turns: l.cfg.MaxIterations,

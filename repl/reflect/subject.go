@@ -8,35 +8,34 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/agenttrace"
 )
 
-// Subject is the trace of an agent's work, from which a model learns. [ParseTrace] makes
-// one.
+// Subject is the trace of an agent's work, from which a model learns. [ParseTrace] returns one.
 type Subject struct {
 	// Question is the agent's task, GroundTruth the expected answer, and Feedback the
 	// environment's reaction to the agent's answer. Nil means unknown.
 	Question              string
 	GroundTruth, Feedback *string
-	// Skillbook holds the strategies that the agent had, as text. The JSON of a skillbook of
-	// the Agentic Context Engine is shown as the original shows it to an agent.
+	// Skillbook holds the strategies that the agent used, as text. The JSON of a skillbook of
+	// the Agentic Context Engine is rendered as that engine shows it to an agent.
 	Skillbook string
 
-	// Name tells the trace from others that are joined with it, such as a file's name.
+	// Name distinguishes the trace from others joined with it; it may be a file name.
 	Name string
-	// Found says how [ParseTrace] read the trace: "claude-code, 42 steps".
+	// Found describes how [ParseTrace] read the trace: "claude-code, 42 steps".
 	Found string
 
 	trace *agenttrace.Trace // the steps, which snippets find as trace; nil for none
 	steps []agenttrace.AgentStep
 }
 
-// TraceFormats lists the formats of [ParseTrace]. The first, "auto", recognises the
-// others by their members.
+// TraceFormats lists the formats of [ParseTrace]. The first, "auto", detects the others by their
+// members.
 func TraceFormats() []string { return agenttrace.Formats() }
 
-// ParseTrace reads the trace of an agent's work in one of [TraceFormats]: messages, spans,
-// logs, trajectories, or text. A list or JSON Lines may hold several traces. The data has
-// at most 32 MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of a wrong
-// type names its path, such as "messages[3].content"; the error for an unknown form says
-// what was seen. Unknown members are ignored, but a trace without any text is an error.
+// ParseTrace reads the trace of an agent's work in one of [TraceFormats]: messages, spans, logs,
+// trajectories, or text. A list or JSON Lines may hold several traces. The data has at most 32
+// MiB; bytes that are not UTF-8 become U+FFFD. The error for a value of the wrong type names its
+// path, such as "messages[3].content"; the error for an unknown form describes what was found.
+// Unknown members are ignored, but a trace without any text is an error.
 func ParseTrace(data []byte, format string) (Subject, error) {
 	parsed, err := agenttrace.Parse(data, format)
 	if err != nil {
@@ -59,9 +58,9 @@ func ParseTrace(data []byte, format string) (Subject, error) {
 	}, nil
 }
 
-// Join returns one subject with the traces of several: their steps in this order, and their
-// different questions, truths and feedbacks one below the other. The metadata of each step
-// has the name of its trace. It fails if there are more than 50,000 steps.
+// Join returns one subject with the traces of several: their steps in order, and their distinct
+// questions, truths and feedbacks one below the other. The metadata of each step names its
+// trace. It fails if there are more than 50,000 steps.
 func Join(subjects ...Subject) (Subject, error) {
 	if len(subjects) == 1 {
 		return subjects[0], nil
@@ -94,8 +93,8 @@ func Join(subjects ...Subject) (Subject, error) {
 	return joined, nil
 }
 
-// traces returns the subject as the dict traces of the snippets, with empty lists in
-// place of missing ones.
+// traces returns the subject as the dict traces of the snippets, with empty lists instead of
+// missing ones.
 func (s *Subject) traces() agenttrace.Traces {
 	steps := make([]agenttrace.AgentStep, len(s.steps))
 	for i, step := range s.steps {
@@ -110,7 +109,7 @@ func (s *Subject) traces() agenttrace.Traces {
 	}
 }
 
-// agent returns the first step of the agent, empty if there is none.
+// agent returns the first step of the agent, or an empty one.
 func (s *Subject) agent() agenttrace.AgentStep {
 	if len(s.steps) == 0 {
 		return agenttrace.AgentStep{}

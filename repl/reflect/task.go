@@ -7,20 +7,20 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Task is the record of an agent's work, in which a model looks for lessons, for [RunOn].
+// Task is a record of an agent's work, in which [RunOn] lets a model look for lessons.
 type Task struct {
-	// Task has the policy, the labels and the name. A durable run that goes on begins again, with
-	// the answers that are kept.
+	// Task holds the policy, the labels and the name. A durable run that resumes starts over,
+	// reusing the recorded answers.
 	repl.Task
 	// Subject is the record: see [ParseTrace].
 	Subject Subject
-	// Config has the models and the bounds. RunOn sets its Open.
+	// Config holds the models and the bounds. RunOn sets its Open.
 	Config Config
 }
 
-// RunOn lets a model explore a record with snippets, which run in the tiers of an engine, until the
-// model hands over its analysis. The Outcome's status says how the run ended; an exhausted budget and
-// exhausted iterations are not errors. The error is a [*repl.SetupError] if the run could not begin,
+// RunOn lets a model explore a record with snippets, which run in the tiers of an engine, until
+// it submits its analysis. The Outcome's status reports how the run ended; running out of budget
+// or iterations is not an error. The error is a [*repl.SetupError] if the run could not begin,
 // the context's cause if the context ended, or the failure that ended the run.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	cfg := task.Config

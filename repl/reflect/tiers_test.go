@@ -15,7 +15,7 @@ func TestOpenIsNoneInEveryTier(t *testing.T) {
 	for _, tier := range shared.Tiers() {
 		name := tier.Info().Name
 		if name == "interp" {
-			continue // it has no classes, which a trace needs
+			continue // it lacks classes, which a trace needs
 		}
 		t.Run(name, func(t *testing.T) {
 			tiertest.Require(t, name, tier.Probe(t.Context()))

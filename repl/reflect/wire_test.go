@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/repl/reflect"
 )
 
-// TestOverHTTP asks the reflector by one vendor's format and the sub-agent by another's,
-// of a server that fails now and then.
+// TestOverHTTP asks the reflector in one vendor's format and the sub-agent in another's, on a
+// server that fails now and then.
 func TestOverHTTP(t *testing.T) {
 	var mu sync.Mutex
 	var helpers []llm.Request

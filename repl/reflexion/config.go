@@ -9,40 +9,40 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// Config describes a run: the task, the models and the bounds. A zero field means its
-// default, never "no limit".
+// Config configures a run: the task, the models and the bounds. A zero field means its default,
+// never "no limit".
 type Config struct {
 	// Task is the task that the draft has to solve.
 	Task string
-	// Memory is the knowledge at hand. All of it is evidence.
+	// Memory is the available knowledge. All of it is evidence.
 	Memory Memory
 	// Paths are files and folders to search for evidence.
 	Paths []string
 
 	// Models resolves the names of models.
 	Models ledger.Models
-	// Model writes and revises the drafts, SubModel judges them; by default Model.
+	// Model writes and revises the drafts. SubModel judges them; by default it is Model.
 	Model, SubModel string
-	// EmbedModel compares Paths with the drafts by meaning, too, and not only by words. It is
-	// a model for embeddings of a provider that speaks OpenAI's format; empty for none.
+	// EmbedModel compares Paths with the drafts by meaning as well as by words. It is an
+	// embedding model of a provider that uses OpenAI's format; empty for none.
 	EmbedModel string
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
 
 	// MaxIterations bounds the drafts, by default 3, at most 100.
 	MaxIterations int
-	// Judges is the number of independent critiques of a draft, asked for at the same
-	// time and merged; by default 1, at most 16.
+	// Judges is the number of independent critiques of a draft, requested concurrently and
+	// merged; by default 1, at most 16.
 	Judges int
-	// Retries bounds how often a judge is asked again after a critique that breaks its
+	// Retries bounds how often a judge is asked again after a critique that violates its
 	// contract, by default 2. A negative number means none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default 16.
 	CallsAtOnce int
-	// Budget is for the whole run.
+	// Budget bounds the whole run.
 	Budget ledger.Budget
 
-	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Trace is the folder for the record; empty for none. It must not hold a record yet.
 	Trace string
 	// Progress receives events as they happen. It is called concurrently and must return
 	// quickly.

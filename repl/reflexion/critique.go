@@ -37,9 +37,9 @@ var critiqueContract = sync.OnceValues(func() (*schema.Contract, error) {
 	return schema.Compile(json.RawMessage(critiqueSchema))
 })
 
-// decodeCritiques merges the values of a judge's reply that meet the contract. Normally
-// there is one. If the judge also quotes a critique from a draft or a file, the issues of
-// both count, so that a quote cannot hide the judge's findings.
+// decodeCritiques merges the values of a judge's reply that meet the contract. Normally there is
+// one. If the judge also quotes a critique from a draft or a file, the issues of both count, so
+// that a quotation cannot hide the judge's findings.
 func decodeCritiques(values []json.RawMessage) (Critique, error) {
 	all := make([]Critique, len(values))
 	for i, value := range values {
@@ -54,12 +54,11 @@ func decodeCritiques(values []json.RawMessage) (Critique, error) {
 // mergeCritiques merges the critiques of several judges and decides whether the draft
 // passes. The order of the critiques does not matter.
 //
-// It keeps the issues of all judges, the severest first and at most fifty: an issue that
-// only one judge found may be real. Issues of two judges are the same if they have one
-// type and the Jaccard index of their words is at least 0.7; the severer one stays, with
-// the first suggested fix. The confidence is the lowest of all. The draft passes if every
-// critique can be read and no issue is above minor; unreadable counts the critiques that
-// cannot be read.
+// It keeps the issues of all judges, the severest first and at most fifty: an issue that only
+// one judge found may be real. Issues of two judges are the same if they share a type and the
+// Jaccard index of their words is at least 0.7; the severer one is kept, with the first
+// suggested fix. The confidence is the lowest of all. The draft passes if every critique can be
+// read and no issue is above minor; unreadable counts the critiques that cannot be read.
 func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	critiques = slices.SortedFunc(slices.Values(critiques), func(a, b Critique) int {
 		return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
@@ -90,11 +89,11 @@ func mergeCritiques(critiques []Critique, unreadable int) Critique {
 	return merged
 }
 
-// mostIssues bounds the issues of a critique, as its contract does. There may be several
-// judges, but one prompt has to show all issues.
+// mostIssues bounds the issues of a critique, as its contract does. There may be several judges,
+// but all issues have to fit in one prompt.
 const mostIssues = 50
 
-// findSame returns the index of the same issue, -1 if it is new.
+// findSame returns the index of the same issue, or -1 if it is new.
 func findSame(issues []Issue, words []map[string]bool, kind string, own map[string]bool) int {
 	for i := range issues {
 		if issues[i].Type == kind && areAlike(words[i], own) {
@@ -124,7 +123,7 @@ func wordsOf(text string) map[string]bool {
 	return words
 }
 
-// sameIssue is the least Jaccard index of two descriptions of one issue.
+// sameIssue is the minimum Jaccard index of two descriptions of the same issue.
 const sameIssue = 0.7
 
 func areAlike(a, b map[string]bool) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of the evidence from files. A prompt shows at most mostPassages, so some
-// twenty thousand characters.
+// Bounds of the evidence from files. A prompt shows at most mostPassages, which is about twenty
+// thousand characters.
 const (
 	mostPassages = 12
 	mostClaims   = 60   // sentences of a draft to look up
@@ -29,7 +29,7 @@ type evidence struct {
 	task    string
 	memory  []Evidence
 	library *bm25.Library // nil if no paths were given
-	meaning *meanings     // nil for a search by words alone
+	meaning *meanings     // nil to search by words alone
 }
 
 func newEvidence(task string, m *Memory, library *bm25.Library, meaning *meanings) *evidence {
@@ -53,9 +53,9 @@ func newEvidence(task string, m *Memory, library *bm25.Library, meaning *meaning
 	return e
 }
 
-// gather returns all of memory, and the passages that best fit the task, the issues of a
-// critique (nil for none) and the sentences of a draft. Call it again whenever one of
-// them has changed.
+// gather returns the whole memory, and the passages that best fit the task, the issues of a
+// critique (nil for none) and the sentences of a draft. Call it again whenever one of them
+// changes.
 func (e *evidence) gather(
 	ctx context.Context, turn int, draft string, critique *Critique,
 ) ([]Evidence, error) {
@@ -69,7 +69,7 @@ func (e *evidence) gather(
 	return append(append([]Evidence{}, e.memory...), e.search(claims)...), nil
 }
 
-// learn gets the meanings of the passages and of claims.
+// learn embeds the passages and the claims.
 func (e *evidence) learn(ctx context.Context, turn int, claims []claim) error {
 	if e.meaning == nil {
 		return nil
@@ -97,8 +97,8 @@ type found struct {
 	claim
 }
 
-// search looks up claims. The best passages for the task and for issues come first, however
-// well they fit, then those that fit best.
+// search looks up claims. The best passages for the task and for issues come first, however well
+// they fit; then come the best fits.
 func (e *evidence) search(claims []claim) []Evidence {
 	best := map[*bm25.Passage]found{}
 	for _, c := range claims {
@@ -195,8 +195,8 @@ var documents = []string{
 	".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex", ".html", ".htm", ".xhtml",
 }
 
-// sourceOf tells documentation from code by the file's name: by its extension or, without
-// one, by capitals, as in README.
+// sourceOf distinguishes documentation from code by the file's name: by its extension or,
+// without one, by capital letters, as in README.
 func sourceOf(p *bm25.Passage) string {
 	base := filepath.Base(p.Path)
 	ending := strings.ToLower(filepath.Ext(base))

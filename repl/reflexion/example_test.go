@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// one is a registry with one model, which every name means.
+// one is a registry with one model under every name.
 type one struct{ llm.Provider }
 
 // Resolve implements ledger.Models.

@@ -1,6 +1,6 @@
 package reflexion
 
-// Merge makes one critique of several judges'.
+// Merge merges several judges' critiques into one.
 var Merge = mergeCritiques
 
 // WithDefaults completes a configuration.

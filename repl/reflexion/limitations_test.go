@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// The document lists five known limitations. These are their ends.
+// The document lists five known limitations. These tests show that they are gone.
 
 // TestLimitation1CritiqueJSON:
 //
@@ -81,7 +81,7 @@ func TestGracefulDegradation(t *testing.T) {
 	})
 }
 
-// write makes a file below a folder.
+// write creates a file below a folder.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
@@ -135,7 +135,7 @@ func TestLimitation2EvidenceIsSearched(t *testing.T) {
 		!strings.Contains(code.SupportsClaim, "is pushSchema forbidden") {
 		t.Errorf("the evidence on the second draft is %+v", second)
 	}
-	// The reviser is shown what was found for the issue, and the judge as well.
+	// The reviser sees the evidence found for the issue, and so does the judge.
 	holds(
 		t, last(m.asked("revision")[0]), "forbidden on production databases", "push.go:1\n",
 		"(codebase, relevance",
@@ -247,7 +247,7 @@ func TestJudgesAreMerged(t *testing.T) {
 	if other := reflexion.Merge([]reflexion.Critique{two, one}, 0); !reflect.DeepEqual(got, other) {
 		t.Errorf("in the other order it is %+v, not %+v", other, got)
 	}
-	// One that cannot be read keeps the draft from passing, whatever the others say.
+	// An unreadable critique keeps the draft from passing, whatever the others say.
 	m := &model{judge: func(_ context.Context, r llm.Request) (llm.Response, error) {
 		if r.Metadata.Slot == 1 {
 			return llm.Response{Text: "no"}, nil
@@ -307,7 +307,7 @@ func TestTheCallerCanEndIt(t *testing.T) {
 	}
 }
 
-// TestIssuesOfManyJudgesFitAPrompt: the severest stay.
+// TestIssuesOfManyJudgesFitAPrompt: the severest are kept.
 func TestIssuesOfManyJudgesFitAPrompt(t *testing.T) {
 	var all []reflexion.Critique
 	for judge := range 10 {

@@ -34,10 +34,10 @@ type loop struct {
 // node is the name of the loop in the events.
 const node = harness.Root
 
-// Run drafts, judges and revises until a draft passes, or the iterations or the budget
-// are used up. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause, or describes the failure; the Outcome then holds the last draft as a
-// fallback. A used-up budget is not an error.
+// Run drafts, judges and revises until a draft passes, or the iterations or the budget are used
+// up. The error is a [*repl.SetupError] if the run could not begin, the context's cause, or a
+// description of the failure; the Outcome then holds the last draft as a fallback. Running out
+// of budget is not an error.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	l := &loop{cfg: cfg, result: Outcome{Iterations: []Iteration{}}}
 	err := harness.Run(ctx, l)
@@ -187,8 +187,8 @@ func (l *loop) material(found []Evidence) shown {
 	}
 }
 
-// write asks for the first draft, or for a revision after a critique, and keeps it as the
-// final draft so far.
+// write asks for the first draft, or for a revision after a critique, and stores it as the final
+// draft so far.
 func (l *loop) write(
 	ctx context.Context, critique *Critique,
 ) (sent []llm.Message, response llm.Response, err error) {
@@ -229,15 +229,15 @@ func (l *loop) write(
 	return sent, response, nil
 }
 
-// cutShort is an issue that code finds, since a judge may overlook a missing end.
+// cutShort is an issue found by code, since a judge may overlook a missing end.
 var cutShort = Issue{
 	Type: issueMissing, Severity: severityMajor,
 	Description:  "The draft was cut at the limit of tokens: its end is missing.",
 	SuggestedFix: "Write a shorter draft.",
 }
 
-// judge asks all judges at the same time. A critique that cannot be read counts
-// against the draft; any other failure of a judge ends the run.
+// judge asks all judges concurrently. An unreadable critique counts against the draft; any other
+// failure of a judge ends the run.
 func (l *loop) judge(ctx context.Context, i *Iteration, cut bool) (*Critique, error) {
 	data := l.material(i.Evidence)
 	data.Draft = i.Draft

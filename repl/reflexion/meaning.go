@@ -21,14 +21,14 @@ const (
 type meanings struct {
 	caller  *calls.Caller
 	model   string
-	known   map[string]vector // of all texts so far, so that no text is asked for twice
-	numbers int               // in each vector
+	known   map[string]vector // of all texts so far, so that each text is requested only once
+	numbers int               // the length of each vector
 }
 
-// vector is a direction: its length is 1, or 0 if the model gave only zeros.
+// vector is a direction of length 1, or of length 0 if the model returned only zeros.
 type vector []float32
 
-// checkEmbedded refuses a library that is too large to be compared by meaning.
+// checkEmbedded rejects a library that is too large to be compared by meaning.
 func checkEmbedded(library *bm25.Library) error {
 	if n := library.Len(); n > mostEmbedded {
 		return fmt.Errorf("the files have %d passages, and at most %d can be compared by meaning: "+
@@ -37,7 +37,7 @@ func checkEmbedded(library *bm25.Library) error {
 	return nil
 }
 
-// learn asks for the vectors of texts that are not known yet.
+// learn requests the vectors of texts that are not known yet.
 func (m *meanings) learn(ctx context.Context, turn int, texts []string) error {
 	if m == nil {
 		return nil
@@ -61,7 +61,7 @@ func (m *meanings) learn(ctx context.Context, turn int, texts []string) error {
 	return nil
 }
 
-// ask asks for the vectors of a few texts by one call.
+// ask requests the vectors of a few texts in one call.
 func (m *meanings) ask(ctx context.Context, turn int, texts []string) error {
 	messages := make([]llm.Message, len(texts))
 	for i, text := range texts {
@@ -92,7 +92,7 @@ func (m *meanings) ask(ctx context.Context, turn int, texts []string) error {
 	return nil
 }
 
-// normalise returns the vector with the length 1.
+// normalise returns the vector scaled to length 1.
 func (v vector) normalise() vector {
 	sum := 0.0
 	for _, x := range v {
@@ -107,10 +107,10 @@ func (v vector) normalise() vector {
 	return v
 }
 
-// add changes the relevance of passages to a query, which counts words: half of it is then
-// the similarity of meaning. The similarity is the cosine of the vectors, in units of the
-// distance between the mean of all passages and a perfect match, because models differ in
-// the cosine of texts that have nothing in common.
+// add adjusts the relevance of passages to a query, which is based on words: half of it then
+// comes from the similarity of meaning. The similarity is the cosine of the vectors, relative to
+// the distance between the mean of all passages and a perfect match, because models differ in
+// the cosine of unrelated texts.
 func (m *meanings) add(relevance []float64, query string, passages []bm25.Passage) {
 	if m == nil || len(passages) == 0 {
 		return

@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/repl/reflexion"
 )
 
-// concepts are words with one meaning, a dimension for each line.
+// concepts are words with the same meaning, one dimension per line.
 var concepts = []string{
 	"migrat move upgrade", "database schema tables", "bird fish", "push deploy",
 }
 
-// embed is a model that knows the concepts. All vectors have a part in common, as those of
-// real models do.
+// embed is a model that knows the concepts. All vectors have a part in common, like those of
+// real models.
 func embed(r llm.Request) (llm.Response, error) {
 	all := make([][]float64, len(r.Messages))
 	for i, m := range r.Messages {
@@ -36,7 +36,7 @@ func embed(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: string(text), Usage: llm.Usage{InputTokens: int64(10 * len(all))}}, err
 }
 
-// meaningful is a run over files that say the same in other words, and its model.
+// meaningful returns a run over files that say the same in other words, and its model.
 func meaningful(t *testing.T) (reflexion.Config, *model) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestMeaningFindsOtherWords(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 
-	// No text is asked for twice, and the calls count.
+	// No text is requested twice, and the calls count.
 	asked := map[string]int{}
 	embeddings := m.asked("embedding")
 	for _, r := range embeddings {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Memory is the knowledge with which a run begins.
+// Memory is the knowledge available when a run begins.
 type Memory struct {
 	// History is the conversation so far; prompts show its last three messages.
 	History []llm.Message `json:"messageHistory,omitempty"`
@@ -37,8 +37,8 @@ type Procedure struct {
 // maxMemory bounds a file of memory, in bytes.
 const maxMemory = 4 << 20
 
-// memorySchema is the contract of a memory file: an object as agents keep it, or a list
-// of facts.
+// memorySchema is the contract of a memory file: an object in the form that agents store, or a
+// list of facts.
 const memorySchema = `{
 	"$defs": {
 		"share": {"type": "number", "minimum": 0, "maximum": 1},
@@ -68,9 +68,8 @@ var memoryContract = sync.OnceValues(func() (*schema.Contract, error) {
 })
 
 // ParseMemory reads memory as JSON of at most 4 MiB: an object with messageHistory,
-// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and
-// ignored), or a list of facts. The error says which part of the text is wrong, and what
-// it should be.
+// retrievedFacts and retrievedProcedures (sessionId and currentMessage are allowed and ignored),
+// or a list of facts. The error names the wrong part of the text and what is expected there.
 func ParseMemory(r io.Reader) (Memory, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxMemory+1))
 	if err != nil {

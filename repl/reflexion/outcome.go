@@ -6,8 +6,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// The endings of a run. Only StatusPassed is a success. With ledger.StatusPartial the
-// final draft is the last one.
+// The ways in which a run ends. Only StatusPassed is a success. With ledger.StatusPartial, the
+// final draft is the latest one.
 const (
 	// StatusPassed: no judge found more than minor issues in the final draft.
 	StatusPassed ledger.Status = "passed"
@@ -21,24 +21,24 @@ const (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	// FinalDraft is the last draft, even if it did not pass; empty if there is none.
+	// FinalDraft is the last draft, even if it did not pass; empty without a draft.
 	FinalDraft string `json:"final_draft"`
 	// Iterations are the drafts with their evidence and critiques, in order.
 	Iterations []Iteration `json:"iterations"`
-	// TotalLLMCalls and TotalTokens (in and out together) include repeated critiques.
+	// TotalLLMCalls and TotalTokens (input and output together) include repeated critiques.
 	TotalLLMCalls int64 `json:"total_llm_calls"`
 	TotalTokens   int64 `json:"total_tokens"`
 	// Success reports whether the final draft passed.
 	Success bool `json:"success"`
 
 	Status ledger.Status `json:"status"`
-	// Reason says in one sentence why the status is not passed.
+	// Reason explains in one sentence why the status is not passed.
 	Reason string `json:"reason,omitempty"`
 	// Spent is the part of Budget that the run used.
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder of the record, empty if there is none.
+	// Trace is the folder of the record; empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Iteration struct {
 	Draft  string `json:"draft"`
 	// Evidence is the evidence that the judges saw.
 	Evidence []Evidence `json:"evidence"`
-	// Critique is the merged critique of all judges, nil if the run ended before it.
+	// Critique is the merged critique of all judges, or nil if the run ended before it.
 	Critique *Critique `json:"critique"`
 	// Revised is false for the first draft and true for its revisions.
 	Revised bool `json:"revised"`
@@ -66,25 +66,25 @@ type Evidence struct {
 	// Source is "memory", "codebase" or "documentation".
 	Source  string `json:"source"`
 	Content string `json:"content"`
-	// Relevance is from 0 to 1: for memory the confidence or success rate, for a passage
-	// its share of the highest BM25 score that the query can reach.
+	// Relevance is from 0 to 1: for memory, the confidence or success rate; for a passage, its
+	// fraction of the highest BM25 score that the query can reach.
 	Relevance float64 `json:"relevance"`
-	// SupportsClaim is the claim or the issue for which the passage was found. The judges
-	// decide whether it supports the claim.
+	// SupportsClaim is the claim or the issue for which the passage was found. The judges decide
+	// whether it supports the claim.
 	SupportsClaim string `json:"supports_claim,omitempty"`
 	// Location is the file and line of a passage, "path:line".
 	Location string `json:"location,omitempty"`
 }
 
-// Critique is the judges' opinion of a draft.
+// Critique is the judges' assessment of a draft.
 type Critique struct {
 	Issues []Issue `json:"issues"`
 	// Confidence is the confidence of the least certain judge, from 0 to 1.
 	Confidence float64 `json:"confidence"`
-	// Passes reports that the draft is good enough. It follows from the issues'
-	// severities; the model's own verdict is ignored.
+	// Passes reports that the draft is good enough. It follows from the severities of the
+	// issues; the model's own verdict is ignored.
 	Passes bool `json:"passes"`
-	// Unreadable counts the judges without a readable critique. With one of them no draft
+	// Unreadable counts the judges without a readable critique. If there is one, no draft
 	// passes.
 	Unreadable int `json:"unreadable,omitempty"`
 }
@@ -103,7 +103,7 @@ const (
 	severityCritical = "critical"
 )
 
-// rank orders severities. An unknown one counts as the worst.
+// rank orders severities. An unknown severity counts as the worst.
 func rank(severity string) int {
 	switch severity {
 	case severityMinor:

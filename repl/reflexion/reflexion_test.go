@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// model is a registry of one provider, whose drafts are numbered and whose critiques
-// are a list of replies, the last for ever.
+// model is a registry of one provider, whose drafts are numbered and whose critiques are a list
+// of replies; the last one repeats.
 type model struct {
 	critiques []string
 	draft     func(r llm.Request) (llm.Response, error) // by default "draft N"
@@ -73,7 +73,7 @@ func (m *model) reply(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: text, Usage: m.usage}, nil
 }
 
-// purposes are what the calls were for, in order.
+// purposes returns the purposes of the calls, in order.
 func (m *model) purposes() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *model) purposes() []string {
 	return list
 }
 
-// asked are the requests of a purpose, in order.
+// asked returns the requests with a purpose, in order.
 func (m *model) asked(purpose string) []llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 const passes = `{"issues": [], "confidence": 0.9}`
 
-// faulty is a critique with one issue.
+// faulty returns a critique with one issue.
 func faulty(severity string) string {
 	return fmt.Sprintf(
 		`{"issues": [{"type": "incorrect", "description": "push is wrong", "severity": %q, `+
@@ -133,7 +133,7 @@ func run(t *testing.T, cfg reflexion.Config) reflexion.Outcome {
 	return result
 }
 
-// ended runs and compares how it ended.
+// ended runs and compares how the run ended.
 func ended(
 	t *testing.T, cfg reflexion.Config, status ledger.Status, iterations int,
 ) reflexion.Outcome {
@@ -147,8 +147,8 @@ func ended(
 	return r
 }
 
-// TestMethods is the document's table of methods: execute(task, context,
-// maxIterations = 3), and its example.
+// TestMethods checks the document's table of methods: execute(task, context, maxIterations = 3),
+// and its example.
 //
 // Source 001, repl/reflexion/config.go: execute(task, context, maxIterations): default
 // maxIterations is 3.
@@ -196,8 +196,7 @@ func TestLoopFlow(t *testing.T) {
 	}
 }
 
-// holds fails for each part that a text lacks, and for each that begins with "!" and
-// is there.
+// holds fails for each part that a text lacks, and for each part after "!" that it contains.
 func holds(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -340,7 +339,7 @@ func TestCritiquePassFailRules(t *testing.T) {
 		{[]reflexion.Issue{issue("minor"), issue("minor")}, 0, true},
 		{[]reflexion.Issue{issue("minor"), issue("major")}, 0, false},
 		{[]reflexion.Issue{issue("critical")}, 0, false},
-		{[]reflexion.Issue{issue("harmless")}, 0, false}, // no severity that is known
+		{[]reflexion.Issue{issue("harmless")}, 0, false}, // an unknown severity
 		{nil, 1, false},
 	} {
 		got := reflexion.Merge(
@@ -353,7 +352,7 @@ func TestCritiquePassFailRules(t *testing.T) {
 	if got := reflexion.Merge(nil, 0); got.Passes {
 		t.Error("without a critique a draft passes")
 	}
-	// What the model says of it is not looked at.
+	// The model's own verdict is ignored.
 	says := strings.Replace(faulty("major"), "{", `{"passes": true, `, 1)
 	ended(t, config(&model{critiques: []string{says}}), reflexion.StatusRejected, 3)
 	says = strings.Replace(passes, "{", `{"passes": false, `, 1)
@@ -376,7 +375,7 @@ func TestTokenTracking(t *testing.T) {
 		r.Spent.OutputTokens != 60 {
 		t.Errorf("spent %d calls, %d tokens, %+v", r.TotalLLMCalls, r.TotalTokens, r.Spent)
 	}
-	// Dollars are of the ledger, too, and so are critiques that were asked for again.
+	// The ledger also counts dollars and repeated critiques.
 	price := llm.Price{Input: 1, Output: 10}
 	m = &model{
 		critiques: []string{"what?", passes}, usage: m.usage, facts: llm.Facts{Price: &price},

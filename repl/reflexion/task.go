@@ -8,18 +8,18 @@ import (
 	"github.com/rlmhq/rlm/router"
 )
 
-// Task is a text for a model to write and for judges to accept, for [RunOn].
+// Task is a text that a model writes and judges accept, for [RunOn].
 type Task struct {
-	// Task has the labels and the name. A durable run that goes on begins again, with the answers
-	// that are kept. No snippet runs, so the policy is not used.
+	// Task holds the labels and the name. A durable run that resumes starts over, reusing the
+	// recorded answers. No snippet runs, so the policy is not used.
 	repl.Task
-	// Config has the task, the evidence, the models and the bounds.
+	// Config holds the task, the evidence, the models and the bounds.
 	Config Config
 }
 
-// RunOn is [Run] with an engine: the run can be durable, and ends with the engine. It first asks each
-// server whether it serves its model. The error is a [*repl.SetupError] if the run could not begin, the
-// context's cause if the context ended, or the failure that ended the run.
+// RunOn is [Run] with an engine: the run can be durable, and ends with the engine. It first asks
+// each server whether it can serve its model. The error is a [*repl.SetupError] if the run could
+// not begin, the context's cause if the context ended, or the failure that ended the run.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	cfg := task.Config
 	cfg.Progress = ledger.AddLabels(cfg.Progress, task.Labels)

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// twoTools are tools price and secret.
+// twoTools returns the tools price and secret.
 func twoTools(t *testing.T) *repl.Tools {
 	t.Helper()
 	var all []repl.Tool
@@ -35,7 +35,7 @@ func twoTools(t *testing.T) *repl.Tools {
 	return tools
 }
 
-// deeper makes a configuration whose loops at depth N reply with the N-th of sources.
+// deeper returns a configuration whose loops at depth N reply with the N-th of sources.
 func deeper(t *testing.T, sources ...string) run.Config {
 	t.Helper()
 	m := &models{byPurpose: func(r llm.Request) (llm.Response, bool) {

@@ -11,8 +11,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// TestCallsThatShouldRunAtOnceDo has a model that answers no call before three are
-// there.
+// TestCallsThatShouldRunAtOnceDo uses a model that answers no call before three have arrived.
 func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 	const pool = "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(3) as pool:\n    "
 	for name, source := range map[string]string{
@@ -55,8 +54,8 @@ func TestCallsThatShouldRunAtOnceDo(t *testing.T) {
 	}
 }
 
-// TestSubLoopsAndCallsKeepTheirLimits counts what is in flight: sub-loops of one
-// loop, and model calls of the whole tree.
+// TestSubLoopsAndCallsKeepTheirLimits counts what is in flight: the sub-loops of one loop, and
+// the model calls of the whole tree.
 func TestSubLoopsAndCallsKeepTheirLimits(t *testing.T) {
 	for name, source := range map[string]string{
 		"gather":   "import asyncio\nr = await asyncio.gather(*[rlm_query(str(i)) for i in range(12)])",

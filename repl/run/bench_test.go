@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// BenchmarkTurn is what a turn takes beside model and snippet: extraction, keeping
-// the output, feedback, messages.
+// BenchmarkTurn measures a turn without model and snippet: extraction, keeping the output,
+// feedback, messages.
 func BenchmarkTurn(b *testing.B) {
 	const turns = 50
 	m := &models{}
@@ -41,8 +41,8 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(float64(overhead)/float64(b.N)/turns/1e6, "ms/turn")
 }
 
-// BenchmarkSubLoop is what starting a sub-loop takes: session, contract, prompt, and
-// one reply with a typed answer.
+// BenchmarkSubLoop measures starting a sub-loop: session, contract, prompt, and one reply with a
+// typed answer.
 func BenchmarkSubLoop(b *testing.B) {
 	const loops = 20
 	m := &models{byPurpose: func(r llm.Request) (llm.Response, bool) {
@@ -68,8 +68,8 @@ func BenchmarkSubLoop(b *testing.B) {
 	b.ReportMetric(float64(took)/float64(b.N)/loops/1e6, "ms/loop")
 }
 
-// BenchmarkRunsAtOnce has 100 runs in flight, each held at its second turn until
-// all are there, and reports the memory of one.
+// BenchmarkRunsAtOnce keeps 100 runs in flight, each held at its second turn until all have
+// arrived, and reports the memory of one.
 func BenchmarkRunsAtOnce(b *testing.B) {
 	const runs = 100
 	for b.Loop() {

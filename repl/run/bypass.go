@@ -57,21 +57,21 @@ func lengthOf(ctx context.Context, text tiers.Text) (int64, error) {
 	return t.Len(ctx)
 }
 
-// bypassShare is the part of the model's window that a direct question may fill.
+// bypassShare is the fraction of the model's window that a direct question may fill.
 const bypassShare = 0.5
 
-// needsCode is the reply with which a model asks for the loop in place of a direct answer.
+// needsCode is the reply with which a model requests the loop instead of giving a direct answer.
 const needsCode = "NEEDS_CODE"
 
-// mayBypass reports whether a run of c can be answered without its loop at all. Only a
-// snippet can call tools and agents, and a run without an input is a task for code.
+// mayBypass reports whether a run of c can be answered without its loop at all. Only a snippet
+// can call tools and agents, and a run without input is a task for code.
 func (c *Config) mayBypass() bool {
 	hasInputs, hasFields := len(c.Inputs) > 0, len(c.Fields) > 0
 	return c.Notes == "" && c.Tools == nil && len(c.ToolFiles) == 0 && len(c.Agents) == 0 && hasInputs != hasFields
 }
 
-// writeDirect returns the prompt that asks for a direct answer, or an empty one if the inputs
-// are too large or include what is not text.
+// writeDirect returns the prompt that asks for a direct answer, or "" if the inputs are too
+// large or are not all text.
 func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (string, error) {
 	limit := int64(r.cfg.Bypass)
 	if window, known := r.caller.Window(r.cfg.modelAt(0)); known {
@@ -101,8 +101,8 @@ func (r *tree) writeDirect(ctx context.Context, contract *schema.Contract) (stri
 	})
 }
 
-// bypass asks the model once, without a loop, if the inputs are small. Done is false if the
-// loop has to answer.
+// bypass asks the model once, without a loop, if the inputs are small. Done is false if the loop
+// has to answer.
 func (r *tree) bypass(
 	ctx context.Context, contract *schema.Contract, trace *record.Trace,
 ) (outcome Outcome, done bool, err error) {
@@ -146,14 +146,14 @@ func (r *tree) bypass(
 	return Outcome{Status: ledger.StatusAnswered, Answer: answer, Bypassed: true}, true, nil
 }
 
-// enterLoop reports why the loop answers after a direct question.
+// enterLoop reports why the loop takes over after a direct question.
 func (r *tree) enterLoop(reason string) {
 	r.caller.Tell(ledger.Event{
 		Kind: ledger.EventWarning, Node: "0", Purpose: "bypass", Error: "no direct answer: " + reason,
 	})
 }
 
-// readDirect returns the answer of a direct reply, or the reason why it has none.
+// readDirect returns the answer in a direct reply, or the reason why it has none.
 func readDirect(
 	response llm.Response, contract *schema.Contract,
 ) (answer json.RawMessage, reason string) {
@@ -215,14 +215,14 @@ func (r *tree) inlineInputs(ctx context.Context, chars int64) (string, bool, err
 	return strings.TrimSpace(b.String()), true, nil
 }
 
-// estimateReading returns the cost of showing a number of characters to the sub-model, nil
-// if its window is unknown.
+// estimateReading returns the cost of showing a number of characters to the sub-model, or nil if
+// its window is unknown.
 func (r *tree) estimateReading(chars int64) (*ledger.Spending, error) {
 	window, known := r.caller.Window(r.cfg.SubModel)
 	if !known {
 		return nil, nil //nolint:nilnil // documented
 	}
-	part := 2 * window // half a window, four characters a token
+	part := 2 * window // half the window, at four characters per token
 	n := (chars + part - 1) / part
 	if n == 0 {
 		return &ledger.Spending{}, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// TestARunEndsWhereverItIsCancelled ends a run with sub-loops, typed calls, a compaction
-// and a synthesis at each of its events in turn: it says so, keeps its record whole, and
+// TestARunEndsWhereverItIsCancelled cancels a run with sub-loops, typed calls, a compaction and
+// a synthesis at each of its events in turn: it reports that, keeps its record complete, and
 // leaves nothing behind.
 func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 	gone := errors.New("the user has left")
@@ -64,7 +64,7 @@ func TestARunEndsWhereverItIsCancelled(t *testing.T) {
 			}
 			continue
 		}
-		// What comes last may have been done already.
+		// The last steps may be done already.
 		if !errors.Is(err, gone) && (err != nil || at < events-2) ||
 			errors.Is(err, gone) && outcome.Status != ledger.StatusCanceled {
 			t.Errorf("at event %d of %d: %+v, %v", at, events, outcome, err)

@@ -13,8 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// compact replaces the turns with a summary once they fill their share of the model's
-// window.
+// compact replaces the turns with a summary once they fill their share of the model's window.
 func (l *loop) compact(ctx context.Context) error {
 	window, known := l.caller.Window(l.model)
 	if !known || len(l.messages) <= preamble ||
@@ -24,8 +23,8 @@ func (l *loop) compact(ctx context.Context) error {
 	return l.summarise(ctx, window)
 }
 
-// shorten makes the messages shorter, because a server has refused them as too long. It
-// returns the refusal if that is not possible.
+// shorten shortens the messages, because a server rejected them as too long. If that is not
+// possible, it returns the refusal.
 func (l *loop) shorten(ctx context.Context, refusal error) error {
 	l.tell(ledger.Event{Kind: ledger.EventWarning, Purpose: "compaction", Error: refusal.Error()})
 	if len(l.messages) <= preamble {
@@ -38,7 +37,7 @@ func (l *loop) shorten(ctx context.Context, refusal error) error {
 	return l.summarise(ctx, window)
 }
 
-// summarise replaces the turns with a summary for a window. The variable history keeps all
+// summarise replaces the turns with a summary that fits a window. The variable history keeps all
 // messages.
 func (l *loop) summarise(ctx context.Context, window int64) error {
 	order, err := prompt("compact", nil)
@@ -47,8 +46,8 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 	}
 	limit := int64(l.cfg.CompactAt * float64(window))
 
-	// The model cannot summarise messages that do not fit into its window. If the last one
-	// alone does not fit, there is no summary.
+	// The model cannot summarise messages that do not fit in its window. If the last one alone
+	// does not fit, there is no summary.
 	whole := l.messages
 	ask := conversation.AppendUser(
 		conversation.TrimTurns(whole, preamble, int(3*window)), order,
@@ -70,9 +69,9 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 	}
 
 	l.compactions++
-	// The summary covers the last message too, so a quarter of the share is enough for
-	// it. With more, the next turn would be summarised at once. The share is in tokens:
-	// as many characters are a quarter of it, or all of it where each character is a
+	// The summary also covers the last message, so a quarter of the share is enough for that
+	// message. With more, the next turn would be summarised immediately. The share is in tokens:
+	// the same number of characters is a quarter of it, or all of it if each character is a
 	// token.
 	last := texts.Truncate(whole[len(whole)-1].Content, int(limit))
 	if tokens.Estimate(last) > limit/2 {
@@ -90,7 +89,7 @@ func (l *loop) summarise(ctx context.Context, window int64) error {
 	return nil
 }
 
-// listMessages returns the question, all turns and how the loop ended.
+// listMessages returns the question, all turns and the ending of the loop.
 func (l *loop) listMessages(outcome *Outcome) []llm.Message {
 	if len(l.messages) < preamble {
 		return nil

@@ -15,7 +15,7 @@ func TestCompatibility(t *testing.T) {
 	playAll(t, "testdata/compat")
 }
 
-// libraries are the keys of testdata/compat.txt, and what the page calls them.
+// libraries are the keys of testdata/compat.txt, and their names on the page.
 var libraries = [][2]string{
 	{"official", "The official library, alexzhang13/rlm"},
 	{"dspy", "dspy.RLM"},
@@ -36,8 +36,8 @@ generates this page from ` + "`repl/run/testdata/compat.txt`" + `.
 // compatPage is generated.
 const compatPage = "../../docs/generated/compat.md"
 
-// TestTheCompatibilityPage generates docs/generated/compat.md and checks that the tests that
-// it names are there.
+// TestTheCompatibilityPage generates docs/generated/compat.md and checks that the tests it names
+// exist.
 func TestTheCompatibilityPage(t *testing.T) {
 	text, err := os.ReadFile("testdata/compat.txt")
 	if err != nil {

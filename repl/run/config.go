@@ -16,61 +16,62 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config describes a run: the task, the models and the bounds. A zero field means its
-// default, never "no limit".
+// Config configures a run: the task, the models and the bounds. A zero field means its default,
+// never "no limit".
 type Config struct {
 	// Question is the task.
 	Question string
-	// Notes are further words to the root model after its question. A run with Notes uses the
-	// loop in any case.
+	// Notes are further instructions to the root model, after its question. A run with Notes
+	// always uses the loop.
 	Notes string
-	// System has instructions for the root model, which its system prompt adds.
+	// System holds instructions for the root model, which are added to its system prompt.
 	System string
-	// Inputs are the variables context, context_1 and so on of the snippets. The caller
-	// keeps them open until Run returns.
+	// Inputs become the variables context, context_1 and so on of the snippets. The caller keeps
+	// them open until Run returns.
 	Inputs []tiers.Input
-	// Schema is the contract of the answer, in any form that [schema.Parse] takes: JSON
+	// Schema is the contract of the answer, in any form that [schema.Parse] accepts: JSON
 	// Schema, or type text such as "bool". Nil allows any answer.
 	Schema json.RawMessage
-	// Signature is a contract of named fields, such as "question, passage -> answer: str,
-	// score: float", in place of Schema. Fields are the values of its inputs. Each is a
-	// variable of the snippets; without Inputs, the dict context holds all of them.
+	// Signature is a contract of named fields, such as "question, passage -> answer: str, score:
+	// float"; it is an alternative to Schema. Fields are the values of its inputs. Each becomes
+	// a variable of the snippets; without Inputs, the dict context holds all of them.
 	Signature string
 	Fields    map[string]tiers.Value
 
 	// Models resolves the names of models.
 	Models ledger.Models
-	// Model is the root loop's. SubModel is for sub-loops and model calls of
-	// snippets, by default Model.
+	// Model is the model of the root loop. SubModel is for sub-loops and the model calls of
+	// snippets; by default it is Model.
 	Model, SubModel string
-	// DepthModels names the loop's model for each depth, from 0. The rules above apply to
+	// DepthModels names the model of the loops at each depth, from 0. The rules above apply to
 	// depths without an entry and to empty entries.
 	DepthModels []string
-	// AllowedModels are further models that snippets may ask by name.
+	// AllowedModels are further models that snippets may name.
 	AllowedModels []string
 	// MaxReply bounds the tokens of one reply; by default 8192. A sub-call that is repeated
-	// because its reply was cut or had no text gets twice as many each time.
+	// because its reply was truncated or empty gets twice as many each time.
 	MaxReply int
 
 	// Open makes the runner of each loop's session.
 	Open repl.Opener
 	// SQL makes the function sql, with which snippets query inputs that are tables. Nil means none.
 	SQL repl.SQL
-	// Out, if set, is a folder of the host that gets the files which the root's snippets write
-	// below [tiers.OutFolder], when the run ends. It is made if necessary; its files stay.
+	// Out, if set, is a folder on the host that receives the files which the root's snippets
+	// write below [tiers.OutFolder], when the run ends. It is created if necessary; existing
+	// files stay.
 	Out string
 	// Limits bound each snippet.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in snippets repeatable.
 	Deterministic bool
-	// Tools are further functions of the snippets, on the host. Nil means none.
+	// Tools are further host functions for the snippets. Nil means none.
 	Tools *repl.Tools
-	// ToolFiles have further functions, inside the sandbox.
+	// ToolFiles hold further functions, which run inside the sandbox.
 	ToolFiles []ToolFile
 	// Agents answer sub_agent_call.
 	Agents map[string]repl.Agent
 
-	// Budget is for the whole tree.
+	// Budget bounds the whole tree.
 	Budget ledger.Budget
 	// MaxDepth bounds the nesting of sub-loops: at 1 the root can start loops, and these
 	// cannot start others. 0 means the default of 1, -1 allows none. More than 3 needs
@@ -84,40 +85,40 @@ type Config struct {
 	FeedbackChars int
 	// NoPreview omits the first 200 characters of each input from the prompt.
 	NoPreview bool
-	// CallsAtOnce bounds model calls in flight in the whole tree, by default 64;
-	// LoopsAtOnce the sub-loops that one loop has under way, by default 4.
+	// CallsAtOnce bounds model calls in flight in the whole tree, by default 64. LoopsAtOnce
+	// bounds the sub-loops that one loop runs concurrently, by default 4.
 	CallsAtOnce, LoopsAtOnce int
-	// Retries bounds how often a sub-call is repeated when its answer breaks its
-	// contract, is cut or has no text, by default 2; -1 means none.
+	// Retries bounds how often a sub-call is repeated when its answer violates its contract, is
+	// truncated or is empty, by default 2; -1 means none.
 	Retries int
-	// ErrorTexts makes llm_query, rlm_query and the other calls for one text return the text
-	// "Error: " with the reason if they fail, instead of raising an exception.
+	// ErrorTexts makes llm_query, rlm_query and the other calls for one text return "Error: "
+	// with the reason when they fail, instead of raising an exception.
 	ErrorTexts bool
-	// MaxErrors ends a loop after so many turns in a row with the same failure, by default
+	// MaxErrors ends a loop after that many consecutive turns with the same failure, by default
 	// 3; -1 means never.
 	MaxErrors int
-	// CompactAt is the share of the model's window at which a loop's messages are
-	// replaced by a summary, by default 0.7.
+	// CompactAt is the fraction of the model's window at which a loop's messages are replaced
+	// with a summary, by default 0.7.
 	CompactAt float64
-	// Bypass is the size up to which a question and its inputs are answered by one call,
-	// without a loop: in tokens, by default 4096; -1 means never. Half of the model's window
-	// is the most. The loop answers in any case if there are Tools, Agents, a directory or
-	// no input, or if the model asks for code.
+	// Bypass is the size up to which a question and its inputs are answered by one call, without
+	// a loop: in tokens, by default 4096; -1 means never. It is capped at half of the model's
+	// window. The loop always answers if there are Tools, Agents, a directory or no input, or if
+	// the model requests code.
 	Bypass int
 	// NoSynthesis gives up at the end of the turns instead of asking once more for
 	// the best answer so far.
 	NoSynthesis bool
 
-	// Approve decides on each call of a tool by a snippet, before the call is made. Nil makes the
-	// call, an error that is [repl.ErrLater] parks the run until a person has decided, and any
-	// other error denies the call: the snippet gets an exception with its text. Spent is what
-	// the run has used. Approve is called concurrently. A nil Approve makes all calls.
+	// Approve decides on each tool call of a snippet before the call is made. If it returns nil,
+	// the call is made; an error that wraps [repl.ErrLater] parks the run until a human decides,
+	// and any other error denies the call: the snippet gets an exception with its text. Spent is
+	// the run's spending so far. Approve is called concurrently. A nil Approve makes all calls.
 	Approve func(ctx context.Context, call tiers.Call, spent ledger.Spending) error
 
-	// Triggers decide when ShouldTrigger chooses a run.
+	// Triggers configure when ShouldTrigger chooses a run.
 	Triggers Triggers
 
-	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
+	// Trace is the folder for the record; empty for none. It must not hold a record yet.
 	Trace string
 	// Progress receives events as they happen. It is called concurrently and must return
 	// quickly.
@@ -135,7 +136,7 @@ const (
 	defaultLoopsAtOnce = 4
 	defaultCompactAt   = 0.7
 	defaultErrors      = 3
-	defaultBypass      = 4096 // more costs more than the few turns that it may save
+	defaultBypass      = 4096 // a larger bypass costs more than the few turns that it may save
 )
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -203,8 +204,8 @@ func (c *Config) validate() error {
 	return errors.Join(c.checkAgents(), c.Limits.Validate())
 }
 
-// Check returns the error with which Run would refuse the configuration before any work.
-// The question may be missing.
+// Check returns the error with which Run would reject the configuration before any work. The
+// question may be missing.
 func (c Config) Check() error {
 	if c.Question == "" {
 		c.Question = "?"
@@ -250,7 +251,7 @@ func (c *Config) modelAt(depth int) string {
 	return c.SubModel
 }
 
-// models returns the names of all models that the run may ask, each once.
+// models returns the names of all models that the run may ask, without duplicates.
 func (c *Config) models() []string {
 	all := []string{c.Model, c.SubModel}
 	all = append(append(all, c.DepthModels...), c.AllowedModels...)

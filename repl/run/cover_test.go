@@ -14,11 +14,11 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// numbered are the records in the prompt of a call for several.
+// numbered matches the records in the prompt of a call for several.
 var numbered = regexp.MustCompile(`(?m)^"(\d+)": "(.*)",?$`)
 
-// colours answers for each record with its last word. Spoil may change the reply to a call
-// for several records; what it cannot name has no value.
+// colours answers for each record with its last word. Spoil may change the reply to a call for
+// several records; a record that it omits has no value.
 func colours(spoil func(records []string, reply map[string]any) string) func(llm.Request) (llm.Response, error) {
 	return func(r llm.Request) (llm.Response, error) {
 		prompt := last(llm.Request{Messages: r.Messages[:1]})
@@ -103,7 +103,7 @@ func TestCoverGivesEachRecordItsValue(t *testing.T) {
 	}
 }
 
-// unknown is a record without a value until the model is asked often enough.
+// unknown leaves a record without a value until the model is asked often enough.
 func unknown(after int64) func(llm.Request) (llm.Response, error) {
 	var asked atomic.Int64
 	honest := colours(unspoiled)

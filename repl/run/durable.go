@@ -19,15 +19,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// committed is what the root loop knows after a turn, besides its namespaces. It is enough to
-// go on in another process.
+// committed is the knowledge of the root loop after a turn, apart from its namespaces. It is
+// enough to continue in another process.
 type committed struct {
 	Version  int    `json:"version"`
 	Question string `json:"question"`
-	// Moved says that the question is the last input, not in the messages.
+	// Moved reports that the question is the last input rather than in the messages.
 	Moved    bool   `json:"moved,omitempty"`
 	Contract string `json:"contract,omitempty"`
-	// Messages and History follow the first ones of the commit before.
+	// Messages and History are appended to those of the previous commit.
 	Messages  appended          `json:"messages"`
 	History   appended          `json:"history"`
 	Memory    answers.Memory    `json:"memory"`
@@ -36,22 +36,22 @@ type committed struct {
 	Compactions int    `json:"compactions,omitempty"`
 	Children    int64  `json:"children,omitempty"`
 	Loops       int64  `json:"loops,omitempty"`
-	Failure     string `json:"failure,omitempty"` // the last one, and how often it came
+	Failure     string `json:"failure,omitempty"` // the last failure; Failures counts it
 	Failures    int    `json:"failures,omitempty"`
 	Last        string `json:"last,omitempty"`
 	Reply       string `json:"reply,omitempty"`
 
 	Spent   ledger.Spending `json:"spent"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Namespaces are those in the state, in the order of their data. Lost says why the state
-	// is not whole, empty if it is.
+	// Namespaces are the namespaces in the state, in the order of their data. Lost is the reason
+	// why the state is incomplete; empty if it is complete.
 	Namespaces []namespace `json:"namespaces,omitempty"`
 	Lost       string      `json:"lost,omitempty"`
 }
 
 const commitVersion = 1
 
-// appended are messages behind those that are known already.
+// appended are messages that follow those already known.
 type appended struct {
 	Keep int           `json:"keep"`
 	New  []llm.Message `json:"new,omitempty"`
@@ -66,28 +66,28 @@ type namespace struct {
 	Bytes    int            `json:"bytes"`
 }
 
-// maxState bounds the data of all namespaces that a turn keeps, in bytes. The turn after a
-// larger one is done again from an earlier turn.
+// maxState bounds the data of all namespaces that a turn stores, in bytes. If it is exceeded,
+// the next turn is redone from an earlier one.
 const maxState = 256 << 20
 
 // durable is the root loop's part in a durable run. Other loops have none.
 type durable struct {
 	journal *runlog.Log
-	// commits are the turns of an earlier process, up to the last one whose state is whole;
-	// at is that one.
+	// commits are the turns of an earlier process, up to the last one with a complete state; at
+	// is the index of that turn.
 	commits []committed
 	at      runlog.Commit
-	// messages and history are those of the last commit.
+	// messages and history belong to the last commit.
 	messages, history []llm.Message
 }
 
-// isBegun reports whether the loop goes on after a turn of an earlier process.
+// isBegun reports whether the loop resumes after a turn of an earlier process.
 func (d *durable) isBegun() bool { return len(d.commits) > 0 }
 
-// last returns the commit after which the loop goes on.
+// last returns the commit after which the loop resumes.
 func (d *durable) last() *committed { return &d.commits[len(d.commits)-1] }
 
-// load reads what an earlier process has committed.
+// load reads the commits of an earlier process.
 func (d *durable) load(ctx context.Context) error {
 	if d.journal = runlog.From(ctx); d.journal == nil {
 		return nil
@@ -109,7 +109,7 @@ func (d *durable) load(ctx context.Context) error {
 	return nil
 }
 
-// decodeCommit decodes what a turn has kept, strictly.
+// decodeCommit strictly decodes what a turn stored.
 func decodeCommit(data []byte) (c committed, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -135,7 +135,7 @@ func decodeCommit(data []byte) (c committed, err error) {
 	return c, nil
 }
 
-// follow returns the messages of a commit, given those of the one before.
+// follow returns the messages of a commit, given those of the previous one.
 func (a *appended) follow(before []llm.Message) ([]llm.Message, error) {
 	if a.Keep > len(before) {
 		return nil, fmt.Errorf("it follows %d messages, but there are %d", a.Keep, len(before))
@@ -143,8 +143,8 @@ func (a *appended) follow(before []llm.Message) ([]llm.Message, error) {
 	return slices.Concat(before[:a.Keep], a.New), nil
 }
 
-// open brings the session and the messages to where the turns begin: to the beginning, or
-// behind the last turn of an earlier process.
+// open prepares the session and the messages for the first turn: at the beginning, or after the
+// last turn of an earlier process.
 func (l *loop) open(ctx context.Context, tools *repl.Tools, files []toolFile) error {
 	if l.durable.isBegun() {
 		return l.restore(ctx)
@@ -163,8 +163,8 @@ func (l *loop) open(ctx context.Context, tools *repl.Tools, files []toolFile) er
 	return err
 }
 
-// restore brings the loop behind the last turn of an earlier process whose state is whole.
-// The session has run nothing yet.
+// restore resumes the loop after the last turn of an earlier process with a complete state. The
+// session must not have run anything yet.
 func (l *loop) restore(ctx context.Context) error {
 	d := &l.durable
 	if err := l.takeOver(ctx, d.last()); err != nil {
@@ -206,7 +206,7 @@ func (l *loop) takeOver(ctx context.Context, last *committed) (err error) {
 	return nil
 }
 
-// importState brings the namespaces of a turn into the session.
+// importState loads the namespaces of a turn into the session.
 func (l *loop) importState(ctx context.Context, last *committed) error {
 	if len(last.Namespaces) == 0 {
 		return nil
@@ -237,7 +237,7 @@ func (l *loop) importState(ctx context.Context, last *committed) error {
 	return nil
 }
 
-// noteChanges tells the model what is different from the turns that it remembers.
+// noteChanges tells the model what differs from the turns that it remembers.
 func (l *loop) noteChanges(last *committed) {
 	note := ""
 	if last.Question != l.question {
@@ -261,7 +261,7 @@ func (l *loop) describeContract() string {
 	return l.contract.Describe()
 }
 
-// commit makes a turn of the root count.
+// commit commits a turn of the root.
 func (l *loop) commit(ctx context.Context, turn int) error {
 	d := &l.durable
 	if l.depth > 0 || d.journal == nil {
@@ -295,15 +295,15 @@ func (l *loop) commit(ctx context.Context, turn int) error {
 	return nil
 }
 
-// appendTo returns messages as those behind the ones that are known.
+// appendTo returns messages as an addition to the known ones.
 func appendTo(known, messages []llm.Message) appended {
 	n := record.CountSame(known, messages)
 	return appended{Keep: n, New: messages[n:]}
 }
 
-// exportState returns the data of the session's namespaces, and completes the commit. The
-// state of a session counts only as a whole: what would be left behind is made again by
-// running the snippets again.
+// exportState returns the data of the session's namespaces, and completes the commit. A
+// session's state counts only as a whole: parts that cannot be exported are recreated by running
+// the snippets again.
 func (l *loop) exportState(ctx context.Context, c *committed) ([]byte, error) {
 	states, err := l.session.Export(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// one is a registry with one model, which every name means.
+// one is a registry with one model under every name.
 type one struct{ llm.Provider }
 
 // Resolve implements ledger.Models.

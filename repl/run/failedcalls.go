@@ -7,9 +7,9 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/turns"
 )
 
-// checkFailed tells the model about sub-calls that failed in a turn. An answer of that turn
-// does not count: the model gave it before it knew. It can give the answer again, but never
-// the text of a failure.
+// checkFailed informs the model about sub-calls that failed in a turn. An answer of that turn
+// does not count: the model gave it before it knew of the failures. It may repeat the answer,
+// but the text of a failure is never accepted.
 func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
 	failed := l.answers.TakeFailed()
 	if done.Final != nil {
@@ -40,5 +40,5 @@ func (l *loop) checkFailed(ctx context.Context, done *turns.Turn) error {
 	return nil
 }
 
-// keptAnswer is the variable with an answer that the model may confirm.
+// keptAnswer is the variable that holds an answer for the model to confirm.
 const keptAnswer = "_answer"

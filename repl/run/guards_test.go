@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestPromptsAreGolden compares what a model is shown with testdata/prompts.
+// TestPromptsAreGolden compares the prompts shown to a model with testdata/prompts.
 func TestPromptsAreGolden(t *testing.T) {
 	for name, change := range map[string]func(*run.Config){
 		"plain":      func(*run.Config) {},
@@ -147,7 +147,7 @@ func TestCompactionKeepsStateAndHistory(t *testing.T) {
 	}
 }
 
-// slow is a model whose sub-calls end with their context, unless they are quick.
+// slow makes sub-calls end with their context, unless they are quick.
 func slow(m *models, started chan<- struct{}) {
 	m.complete = func(ctx context.Context, r llm.Request) (llm.Response, error) {
 		if r.Metadata.Purpose != "leaf" || last(r) == "quick" {
@@ -192,7 +192,7 @@ func TestTheBudgetOfTimeEndsTheRun(t *testing.T) {
 	}
 }
 
-// solveInTime runs snippets, the last of which does not end by itself, with a budget of time. It
+// solveInTime runs snippets, the last of which does not end by itself, with a time budget. It
 // gives a busy machine more time, until a snippet has run.
 func solveInTime(t *testing.T, sources ...string) run.Outcome {
 	t.Helper()
@@ -210,8 +210,8 @@ func solveInTime(t *testing.T, sources ...string) run.Outcome {
 	}
 }
 
-// TestWhatASnippetHadWhenTheTimeWasOverIsKept: an answer so far, or else the output,
-// of the very snippet that the end of the time stopped.
+// TestWhatASnippetHadWhenTheTimeWasOverIsKept: an answer so far, or else the output, of the very
+// snippet that was stopped when time ran out.
 func TestWhatASnippetHadWhenTheTimeWasOverIsKept(t *testing.T) {
 	for source, want := range map[string]string{
 		"answer['content'] = 'so far'\nwhile True: pass": "so far",
@@ -415,8 +415,8 @@ func TestARefusalEndsTheRunAndACutReplyIsTold(t *testing.T) {
 	}
 }
 
-// TestAFullSandboxIsToldToTheModel: output that the session has no room for is no
-// reason to end the run.
+// TestAFullSandboxIsToldToTheModel: output that does not fit in the session is no reason to end
+// the run.
 func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	m := &models{script: []string{
 		code(
@@ -431,8 +431,8 @@ func TestAFullSandboxIsToldToTheModel(t *testing.T) {
 	answered(t, cfg, "done")
 }
 
-// TestWhatAModelSaysWhoDeclinesIsNoAnswer: neither without a loop, nor at its end, nor as
-// a summary of the work.
+// TestWhatAModelSaysWhoDeclinesIsNoAnswer: neither without a loop, nor at its end, nor as a
+// summary of the work.
 func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 	declines := func(purpose string) func(llm.Request) (llm.Response, bool) {
 		return func(r llm.Request) (llm.Response, bool) {
@@ -467,7 +467,7 @@ func TestWhatAModelSaysWhoDeclinesIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestACompactionLastsInEveryScript: where each character is a token, what is kept of the
+// TestACompactionLastsInEveryScript: even if each character is a token, the kept part of the
 // last message must leave room for the next.
 func TestACompactionLastsInEveryScript(t *testing.T) {
 	look := code("print('\u4e2d' * 9000)")
@@ -494,8 +494,8 @@ func TestAnAnswerThatCannotBeCheckedIsTheModelsToMend(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedAfterTheEnd: what is looked at for a partial answer may be an object
-// that would ask once more.
+// TestNothingIsAskedAfterTheEnd: the value examined for a partial answer may be an object that
+// would ask again.
 func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 	m := &models{
 		script: []string{
@@ -513,8 +513,8 @@ func TestNothingIsAskedAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may ask for any number of them, and
-// each would have a session, a folder and a place in the record.
+// TestLoopsThatTheBudgetRefusesNeverBegin: a snippet may request any number of them, and each
+// would have a session, a folder and a place in the record.
 func TestLoopsThatTheBudgetRefusesNeverBegin(t *testing.T) {
 	long := "'x' * 40_000"
 	m := &models{

@@ -11,7 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// takeJSON takes the object or list in a reply without code, if the contract asks for one.
+// takeJSON accepts the object or list in a reply without code as the answer, if the contract
+// asks for one.
 func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 	if l.contract == nil || response.Finish == llm.FinishLength || len(done.Notes) > 0 ||
 		turns.IsPutOff(response.Text) || turns.RefuseWords(response.Text) != "" {
@@ -23,7 +24,7 @@ func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 	isShape := json.Unmarshal(l.contract.JSONSchema(), &wanted) == nil &&
 		(wanted.Type == "object" || wanted.Type == "array")
 	if !isShape {
-		return // a number or a word in prose may be any
+		return // a number or a word in prose could be anything
 	}
 
 	value, violations, err := l.contract.CheckReply(response.Text)
@@ -32,8 +33,8 @@ func (l *loop) takeJSON(done *turns.Turn, response llm.Response) {
 	}
 }
 
-// judge checks an answer against the contract. For an answer that breaks it, the model
-// gets the violations, and its session stays as it is.
+// judge checks an answer against the contract. If the answer violates it, the model gets the
+// violations, and its session stays as it is.
 func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	if done.Final == nil {
 		return nil
@@ -54,13 +55,13 @@ func (l *loop) judge(done *turns.Turn) json.RawMessage {
 	return nil
 }
 
-// noValue is for a model whose code handed over None, often because it printed what it found.
+// noValue is for a model whose code passed None, often because it printed the result instead.
 const noValue = "FINAL got None, so it was not accepted. Pass the value itself; " +
 	`if there is none, say so in words: FINAL("none").`
 
-// check returns the answer in the form of the contract. A text that holds the value
-// counts as the value. An answer that takes too much work to check is a violation too,
-// which the model can fix.
+// check returns the answer in the form of the contract. A text that contains the value counts as
+// the value. An answer that takes too much work to check counts as a violation too, which the
+// model can fix.
 func (l *loop) check(value json.RawMessage) (json.RawMessage, []schema.Violation) {
 	if l.contract == nil {
 		return value, nil

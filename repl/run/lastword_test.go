@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// hasty is a run that has little time, and whose sub-calls take for ever.
+// hasty returns a run with little time, whose sub-calls take forever.
 func hasty(m *models) run.Config {
 	slow(m, make(chan struct{}, 100))
 	cfg := config(m)

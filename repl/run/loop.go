@@ -42,8 +42,8 @@ type loop struct {
 	moved    *bigtext.Text // the question, if it is the last input
 	fields   map[string]tiers.Value
 	contract *schema.Contract
-	agent    string // whose work the loop does, empty for none
-	scope    string // the agent whose tools the loop has, empty for all tools
+	agent    string // the agent for which the loop works; empty for none
+	scope    string // the agent that limits the loop's tools; empty for all tools
 	trace    *record.Trace
 
 	session     *loopsession.Session
@@ -56,15 +56,15 @@ type loop struct {
 	failures    failures
 	last        string // the last output, for an ending without an answer
 	history     []llm.Message
-	notes       string // further words to the model, after its question
-	reply       string // the last one
+	notes       string // further instructions to the model, after its question
+	reply       string // the last reply
 	durable     durable
 }
 
 // preamble counts the messages before the turns.
 const preamble = 2
 
-// solve runs the loop to its end. With an error the outcome says how far the loop came.
+// solve runs the loop to its end. If it returns an error, the outcome holds the results so far.
 func (l *loop) solve(ctx context.Context) (outcome Outcome, err error) {
 	if err := l.begin(ctx); err != nil {
 		return Outcome{}, err
@@ -152,7 +152,7 @@ func (l *loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// approve returns what decides on the calls of tools, nil if all are allowed.
+// approve returns the function that decides on tool calls, or nil if all are allowed.
 func (l *loop) approve() func(context.Context, tiers.Call) error {
 	if l.cfg.Approve == nil {
 		return nil
@@ -160,7 +160,7 @@ func (l *loop) approve() func(context.Context, tiers.Call) error {
 	return func(ctx context.Context, call tiers.Call) error { return l.cfg.Approve(ctx, call, l.ledger.Spent()) }
 }
 
-// newAnswers returns the answers to the calls of the loop's snippets, without sub-loops.
+// newAnswers returns the Answers for the calls of the loop's snippets, without sub-loops.
 func (l *loop) newAnswers() *answers.Answers {
 	return &answers.Answers{
 		Caller: l.caller, Inputs: l.inputs, Node: l.node, Depth: l.depth, Turn: &l.turn,
@@ -170,10 +170,10 @@ func (l *loop) newAnswers() *answers.Answers {
 	}
 }
 
-// keepsFiles reports whether the user gets the files of this loop.
+// keepsFiles reports whether the user receives the files of this loop.
 func (l *loop) keepsFiles() bool { return l.depth == 0 && l.cfg.Out != "" }
 
-// collect copies the files of the loop to the user. It does so after an interrupt, too.
+// collect copies the files of the loop to the user's folder, even after an interrupt.
 func (l *loop) collect(ctx context.Context) (*tiers.Collected, error) {
 	if !l.keepsFiles() || l.session == nil {
 		return nil, nil //nolint:nilnil // documented: there is nothing to collect
@@ -227,8 +227,8 @@ func (l *loop) writeOpening(ctx context.Context, functions, notes string) ([]llm
 	}, nil
 }
 
-// describeSubCalls returns how many characters the prompt of a sub-call may have, empty if
-// that is unknown.
+// describeSubCalls returns how many characters the prompt of a sub-call may have, or "" if that
+// is unknown.
 func (l *loop) describeSubCalls() string {
 	if chars := l.caller.UsualChars(l.cfg.SubModel); chars > 0 {
 		return humanize.Comma(chars)
@@ -262,7 +262,7 @@ func (l *loop) setFields(ctx context.Context) error {
 	return nil
 }
 
-// take makes one turn. It returns the answer, nil if there is none yet.
+// take performs one turn. It returns the answer, or nil if there is none yet.
 func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	if err := l.compact(ctx); err != nil {
 		return nil, err
@@ -323,8 +323,8 @@ func (l *loop) take(ctx context.Context, turn int) (json.RawMessage, error) {
 	return nil, nil //nolint:nilnil // documented: no answer yet
 }
 
-// askFitting asks the loop's model, with an order behind the messages if there is one. If the
-// server refuses the messages as too long, it asks once more with shorter ones. Sent are the
+// askFitting asks the loop's model, with an instruction after the messages if one is given. If
+// the server rejects the messages as too long, it asks once more with shorter ones. Sent are the
 // messages of the last attempt.
 func (l *loop) askFitting(
 	ctx context.Context, purpose, order string,
@@ -376,7 +376,7 @@ func (l *loop) ask(
 	return response, err
 }
 
-// execute runs a reply's code and keeps what it last wrote.
+// execute runs a reply's code and keeps the last output.
 func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, error) {
 	done, err := l.executor.Execute(ctx, reply)
 	if output := turns.JoinOutput(done.Ran); strings.TrimSpace(output) != "" {
@@ -385,7 +385,8 @@ func (l *loop) execute(ctx context.Context, reply turns.Reply) (turns.Turn, erro
 	return done, err
 }
 
-// readReply finds code and answers in a reply, without what a cut reply has only a part of.
+// readReply finds code and answers in a reply, without parts that a truncated reply left
+// incomplete.
 func readReply(response llm.Response) turns.Reply {
 	reply := turns.Extract(response.Text)
 	if response.Finish == llm.FinishLength {
@@ -394,18 +395,17 @@ func readReply(response llm.Response) turns.Reply {
 	return reply
 }
 
-// recoverPartial returns the state of a loop without an answer: the value of
-// answer["content"], else the last output. It takes up to two seconds beyond the run's
-// time.
+// recoverPartial returns the state of a loop without an answer: the value of answer["content"],
+// or else the last output. It takes up to two seconds beyond the run's time.
 func (l *loop) recoverPartial(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	if l.session == nil { // it could not begin again
+	if l.session == nil { // it could not be restored
 		return ""
 	}
 	ran, err := l.session.Run(ctx, loopsession.Block{
 		Language: tiers.Python, Source: `answer.get("content") and FINAL(answer["content"])`,
-		WithoutCalls: true, // answer may be an object whose methods the model wrote
+		WithoutCalls: true, // answer may be an object with methods that the model wrote
 	})
 
 	if err == nil && ran.Final != nil {

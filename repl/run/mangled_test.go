@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// marks are what models get wrong around their code.
+// marks are the parts around code that models get wrong.
 var marks = []string{
 	"`", "``", "```", "~~~", "'", "'''", "\"", "<", ">", "</", "*", "_", " ", "    ", "\t", "\n", "\r", "#",
 	"(", ")", "[", "]", "{", "}", "<think>", "</think>", "<code>", "</code>", "python", "repl", "json",
@@ -19,8 +19,8 @@ var marks = []string{
 // codePlace is the place of the code in a wrapping.
 var codePlace = regexp.MustCompile(`\{(code\w*|argumentsjson)\}`)
 
-// mangle changes what stands around the code of a reply, in the order of ops. The code is
-// one piece, so that its answer stays the only one that a program gives.
+// mangle changes the text around the code of a reply, in the order of ops. The code stays in one
+// piece, so that its answer is the only one that a program gives.
 func mangle(wrap string, ops []byte) string {
 	pieces, at := []string{}, 0
 	for _, place := range append(codePlace.FindAllStringIndex(wrap, -1), []int{len(wrap), len(wrap)}) {
@@ -49,8 +49,8 @@ func mangle(wrap string, ops []byte) string {
 	return strings.Join(pieces, "")
 }
 
-// goodReplies returns the rows of the table that have an answer, and answers in text, apart
-// from those with another answer in a thought, or with other characters in their code.
+// goodReplies returns the rows of the table that have an answer, and answers in text, except
+// those with another answer in a thought, or with other characters in their code.
 func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 	tb.Helper()
 	all := readReplies(tb)
@@ -73,7 +73,7 @@ func goodReplies(tb testing.TB) (wraps []string, codes []reply) {
 	return wraps, codes
 }
 
-// checkMangled plays one mangled reply. The run has the answer of the program, or none.
+// checkMangled plays one mangled reply. The run must have the answer of the program, or none.
 func checkMangled(t *testing.T, wrap string, r reply, ops []byte) {
 	t.Helper()
 	mangled := reply{text: r.text}.in(reply{text: mangle(wrap, ops)})
@@ -87,7 +87,7 @@ func checkMangled(t *testing.T, wrap string, r reply, ops []byte) {
 	}
 }
 
-// TestMangledReplies plays a part of what FuzzMangledReplies finds, the same in every run.
+// TestMangledReplies plays a fixed part of the inputs of FuzzMangledReplies.
 func TestMangledReplies(t *testing.T) {
 	wraps, codes := goodReplies(t)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same in every run

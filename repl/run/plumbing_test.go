@@ -18,9 +18,9 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// These tests run the whole path over large inputs, with a table in place of a
-// model's judgement. They show that nothing is lost, doubled or mixed up on the
-// way. They say nothing about how well any model answers.
+// These tests run the whole path over large inputs, with a table instead of a model's judgement.
+// They show that nothing is lost, duplicated or mixed up on the way. They show nothing about how
+// well any model answers.
 
 var (
 	questionKinds = []string{"location", "person", "number", "date", "entity"}
@@ -30,8 +30,8 @@ var (
 	)
 )
 
-// labelledLines makes n lines in the manner of OOLONG and the label of each, which
-// stands nowhere in the text.
+// labelledLines returns n lines in the manner of OOLONG and the label of each, which does not
+// appear in the text.
 func labelledLines(n int) (lines []string, label map[string]string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	label = map[string]string{}
@@ -102,8 +102,8 @@ func TestAggregatesOverOOLONGStyleInputAreExact(t *testing.T) {
 	}
 }
 
-// needleProgram reads the whole input by leaves, in parts that overlap by more
-// than the needle's length.
+// needleProgram reads the whole input with leaves, in parts that overlap by more than the
+// needle's length.
 const needleProgram = `
 parts = chunk(context, size=300_000, overlap=200)
 found = map_llm("What are the magic numbers? Answer [] if the text does not say.", parts, schema="list[int]")
@@ -184,8 +184,8 @@ func TestHundredRunsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestBothWireFormatsGiveTheSameRun asks the same model by OpenAI's and by
-// Anthropic's format, over HTTP, with a server that fails now and then.
+// TestBothWireFormatsGiveTheSameRun asks the same model in OpenAI's and in Anthropic's format,
+// over HTTP, on a server that fails now and then.
 func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 	conversations := map[string]string{}
 	for _, name := range []string{"openai/gpt-5", "anthropic/claude-sonnet-4-5"} {
@@ -233,7 +233,7 @@ func TestBothWireFormatsGiveTheSameRun(t *testing.T) {
 	}
 }
 
-// trajectory is what was said and done in a trace, without times and models.
+// readTrajectory returns the dialogue and actions in a trace, without times and models.
 func readTrajectory(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -250,8 +250,8 @@ func readTrajectory(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestLongTextsGoToSubCallsByReference: what the sandbox never held goes to a
-// sub-loop all the same, whole or in part.
+// TestLongTextsGoToSubCallsByReference: text that the sandbox never held can still go to a
+// sub-loop, whole or in part.
 func TestLongTextsGoToSubCallsByReference(t *testing.T) {
 	input := strings.Repeat("é line of text\n", 1_000_000)
 	m := &models{

@@ -24,7 +24,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// row is one thing that the protocol promises: what a snippet gives to FINAL.
+// row is one promise of the protocol: the value that a snippet passes to FINAL.
 type row struct{ name, source, want string }
 
 // The rows of the protocol, by name, dialect, arity, call and await. Leaves repeat
@@ -484,7 +484,7 @@ func leafOf(r llm.Request) (llm.Response, error) {
 	return llm.Response{Text: answer}, nil
 }
 
-// loopOf answers sub-loops of the rows: with their question and their context.
+// loopOf answers sub-loops of the rows with their question and their context.
 func loopOf(r llm.Request) (llm.Response, bool) {
 	if r.Metadata.Depth == 0 {
 		return llm.Response{}, false
@@ -503,7 +503,7 @@ func loopOf(r llm.Request) (llm.Response, bool) {
 func TestEveryRowOfTheProtocol(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			// A row with a call that fails gives its answer twice: the first does not count yet.
+			// A row with a failing call gives its answer twice: the first does not count yet.
 			script := []string{code(row.source), code("FINAL(kept)")}
 			m := &models{script: script, sub: leafOf, byPurpose: loopOf}
 			cfg := config(m, text("the first"), text("the second"))
@@ -517,8 +517,8 @@ func TestEveryRowOfTheProtocol(t *testing.T) {
 
 var critics = map[string]repl.Agent{"critic": {Doc: "judges", System: "You are a critic."}}
 
-// TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, since
-// processes take long to start. Sub-loops are played: what they are is tested above.
+// TestEveryRowOfTheProtocolInTierLocal tries the rows in one session, since processes take long
+// to start. Sub-loops are simulated: the real ones are tested above.
 func TestEveryRowOfTheProtocolInTierLocal(t *testing.T) {
 	for _, tier := range shared.Tiers() {
 		if tier.Info().Name == "local" {

@@ -11,11 +11,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// questionShare is the part of the model's window that a question may fill. A longer one
-// becomes an input.
+// questionShare is the fraction of the model's window that a question may fill. A longer
+// question becomes an input.
 const questionShare = 0.7
 
-// moveQuestion makes a question that fills too much of the window the last input.
+// moveQuestion turns a question that fills too much of the window into the last input.
 func (l *loop) moveQuestion() {
 	window, known := l.caller.Window(l.model)
 	if known && float64(tokens.Estimate(l.question)) > questionShare*float64(window) {
@@ -23,7 +23,7 @@ func (l *loop) moveQuestion() {
 	}
 }
 
-// makeInput makes the question the last input, once.
+// makeInput turns the question into the last input, once.
 func (l *loop) makeInput() {
 	if l.moved != nil {
 		return
@@ -32,7 +32,8 @@ func (l *loop) makeInput() {
 	l.inputs = append(l.inputs[:len(l.inputs):len(l.inputs)], tiers.Input{Name: "question", Text: l.moved})
 }
 
-// movedTo returns the variable that has the question, empty if it is in the messages.
+// movedTo returns the variable that holds the question, or "" if the question is in the
+// messages.
 func (l *loop) movedTo() string {
 	switch {
 	case l.moved == nil:
@@ -43,8 +44,8 @@ func (l *loop) movedTo() string {
 	return fmt.Sprintf("context_%d", len(l.inputs)-1)
 }
 
-// restart begins the loop again with its question as an input, because a server has refused
-// the first messages as too long. It returns the refusal if the question is not the reason.
+// restart starts the loop over with its question as an input, because a server rejected the
+// first messages as too long. If the question is not the reason, it returns the refusal.
 func (l *loop) restart(ctx context.Context, refusal error) error {
 	if l.moved != nil || 2*tokens.Estimate(l.question) < conversation.CountTokens(l.messages) {
 		return refusal

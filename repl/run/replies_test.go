@@ -15,12 +15,12 @@ import (
 	"github.com/rlmhq/rlm/repl/run"
 )
 
-// reply is one row of testdata/replies.txt: what a model wrote, and what must become of it.
+// reply is one row of testdata/replies.txt: a model's reply, and the required outcome.
 type reply struct {
 	name, text string
 	answer     string
-	told       string // it is no answer, and the model is told this
-	wrap       string // what the code stands in, empty for a whole reply
+	told       string // it is not an answer, and the model is told this
+	wrap       string // what surrounds the code; empty for a whole reply
 	kind       string // "reply", "calls", or "leaf", "direct" or "last" and the type that is asked for
 	finish     string // how the reply ended, empty for its own end
 	again      string // the reply of a sub-call that is asked again, the same if empty
@@ -62,7 +62,7 @@ func readReplies(tb testing.TB) []reply {
 	return all
 }
 
-// expect takes the first lines of a row: how the reply ended, then the expected outcome.
+// expect reads the first lines of a row: how the reply ended, then the expected outcome.
 func (r *reply) expect(tb testing.TB) {
 	tb.Helper()
 	for {
@@ -87,7 +87,7 @@ func (r *reply) expect(tb testing.TB) {
 	}
 }
 
-// in returns a row whose code stands in a wrapping.
+// in returns a row with its code in a wrapping.
 func (r reply) in(wrap reply) reply {
 	indent := func(by string) string { return by + strings.ReplaceAll(r.text, "\n", "\n"+by) }
 	lines := strings.Split(r.text, "\n")
@@ -124,7 +124,7 @@ func eachLine(lines []string, change func(i int, line string) string) string {
 	return strings.Join(changed, "\n")
 }
 
-// prepared is the namespace that the rows count on.
+// prepared is the namespace on which the rows rely.
 const prepared = `n = 42
 found = {"a": 1}
 row_count = 3
@@ -133,11 +133,11 @@ class Row:
 row = Row()
 def double(x): return 2 * x`
 
-// askedAgain is the answer of a model that was asked again.
+// askedAgain is the answer of a model that was asked a second time.
 const askedAgain = "asked again"
 
-// TestReplies plays the table at the root and in a sub-loop. No row may give another answer
-// than its own.
+// TestReplies plays the table at the root and in a sub-loop. No row may yield a different
+// answer.
 func TestReplies(t *testing.T) {
 	rows := readReplies(t)
 	if len(rows) < 300 {
@@ -173,8 +173,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// play returns a model that gives the reply in the second turn of the loops at a depth, and
-// what it is told in the third.
+// play returns a model that gives the reply in the second turn of the loops at a depth, and a
+// function that returns what it is told in the third.
 func (r *reply) play(depth int) (m *models, told func() string) {
 	said := ""
 	m = &models{sub: answerByName(), byPurpose: func(q llm.Request) (llm.Response, bool) {
@@ -196,7 +196,7 @@ func (r *reply) play(depth int) (m *models, told func() string) {
 	return m, func() string { return said }
 }
 
-// answerByName answers sub-calls as their prompts say.
+// answerByName answers sub-calls according to their prompts.
 func answerByName() func(llm.Request) (llm.Response, error) {
 	var tries atomic.Int64
 	return func(q llm.Request) (llm.Response, error) {
@@ -240,8 +240,8 @@ var checks = map[string]func(r *reply, t *testing.T, schema string){
 	"leaf": (*reply).checkLeaf, "direct": (*reply).checkDirect, "last": (*reply).checkLast,
 }
 
-// checkDirect plays a row as the reply to a question without a loop. A row of another kind
-// may be taken as it stands, if it is words; else the loop answers.
+// checkDirect plays a row as the reply to a question without a loop. A row of another kind may
+// be accepted verbatim if it consists of words; otherwise the loop answers.
 func (r *reply) checkDirect(t *testing.T, schema string) {
 	t.Helper()
 	t.Parallel()
@@ -273,8 +273,8 @@ func (r *reply) checkDirect(t *testing.T, schema string) {
 	}
 }
 
-// checkLast plays a row as the last word of a loop without turns. A row of another kind that
-// is no answer may be taken as it stands, if it is words.
+// checkLast plays a row as the last word of a loop without turns. A row of another kind that is
+// not an answer may be accepted verbatim if it consists of words.
 func (r *reply) checkLast(t *testing.T, schema string) {
 	t.Helper()
 	t.Parallel()
@@ -301,7 +301,7 @@ func (r *reply) checkLast(t *testing.T, schema string) {
 	}
 }
 
-// typeOf returns the contract of a type, nil for none.
+// typeOf returns the contract of a type, or nil.
 func typeOf(schema string) json.RawMessage {
 	if schema == "" {
 		return nil
@@ -310,7 +310,7 @@ func typeOf(schema string) json.RawMessage {
 	return quoted
 }
 
-// againAs is an answer of a type that no row has, as code.
+// againAs returns an answer of a type that occurs in no row, as code.
 func againAs(schema string) string {
 	switch schema {
 	case "int":

@@ -23,8 +23,7 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// models is a registry of one provider: root plays a script, sub answers by a
-// function.
+// models is a registry of one provider: root plays a script, sub answers with a function.
 type models struct {
 	mu       sync.Mutex
 	script   []string
@@ -86,7 +85,7 @@ func text(s string) tiers.Input {
 	return tiers.Input{Name: "input", Text: bigtext.FromBytes("input.txt", []byte(s))}
 }
 
-// config is a run with a scripted root model.
+// config returns a run with a scripted root model.
 func config(m *models, inputs ...tiers.Input) run.Config {
 	return run.Config{
 		Question: "What is it?", Inputs: inputs, Models: m, Model: "root", SubModel: "sub",
@@ -96,7 +95,7 @@ func config(m *models, inputs ...tiers.Input) run.Config {
 	}
 }
 
-// code is a reply with one block.
+// code returns a reply with one block.
 func code(source string) string { return "Let me see.\n```repl\n" + source + "\n```\n" }
 
 func solve(t *testing.T, cfg run.Config) run.Outcome {

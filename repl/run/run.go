@@ -29,9 +29,8 @@ type tree struct {
 	toolFiles []toolFile
 }
 
-// Run answers a question. The error is a [*repl.SetupError] if the run could not begin,
-// the context's cause, or describes the failure; the Outcome then says how far the run
-// came.
+// Run answers a question. The error is a [*repl.SetupError] if the run could not begin, the
+// context's cause, or a description of the failure; the Outcome then holds the results so far.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	r := &rootRun{given: cfg}
 	err := harness.Run(ctx, r)
@@ -41,7 +40,7 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	return r.outcome, err
 }
 
-// rootRun is a run as the harness sees it.
+// rootRun implements [harness.Loop] for a run.
 type rootRun struct {
 	*tree
 
@@ -102,7 +101,7 @@ func (r *rootRun) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Status: string(o.Status), Text: o.Text(), Error: o.Reason}
 }
 
-// rootLoop is the loop at the root, without a record.
+// rootLoop returns the loop at the root, without a record.
 func (r *tree) rootLoop(contract *schema.Contract) *loop {
 	return &loop{
 		tree: r, node: harness.Root, model: r.cfg.modelAt(0), question: r.cfg.Question,
@@ -110,7 +109,7 @@ func (r *tree) rootLoop(contract *schema.Contract) *loop {
 	}
 }
 
-// prepare makes every check that needs no work of a model or a sandbox.
+// prepare makes every check that needs neither a model nor a sandbox.
 func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
@@ -133,7 +132,7 @@ func prepare(cfg Config, explicitUSD bool) (*tree, *schema.Contract, error) {
 	return r, contract, err
 }
 
-// newTree opens the ledger of a tree of loops. It checks the models that are named.
+// newTree opens the ledger of a tree of loops. It checks the given models.
 func newTree(cfg Config, checked []string, strictUSD bool) (*tree, error) {
 	caller, err := calls.NewCaller(calls.Caller{
 		Models: cfg.Models, Gate: calls.NewGate(cfg.CallsAtOnce), MaxReply: cfg.MaxReply,
@@ -158,7 +157,7 @@ type Estimate struct {
 	// Bypass reports that the input is small, so that the run first asks for the answer
 	// with one call, without a loop.
 	Bypass bool `json:"bypass"`
-	// Priced reports that all prices are known; otherwise USD counts only the known ones.
+	// Priced reports that all prices are known; otherwise USD includes only the known ones.
 	Priced bool `json:"priced"`
 }
 
@@ -195,8 +194,8 @@ func EstimateRun(ctx context.Context, cfg Config) (Estimate, error) {
 	return e, err
 }
 
-// CheckModels asks each server whether it serves its model, so that a run without one fails before it
-// costs anything.
+// CheckModels asks each server whether it can serve its model, so that a run without one fails
+// before it costs anything.
 func CheckModels(ctx context.Context, cfg Config) error {
 	cfg = cfg.WithDefaults()
 	names := slices.Concat([]string{cfg.Model, cfg.SubModel}, cfg.DepthModels, cfg.AllowedModels)

@@ -7,13 +7,13 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/turns"
 )
 
-// failures counts turns of a loop that fail in the same way, one after the other.
+// failures counts consecutive turns of a loop that fail in the same way.
 type failures struct {
 	last string
 	n    int
 }
 
-// add counts a turn without an answer. Before the last attempt it tells the model.
+// add counts a turn without an answer. Before the last attempt it warns the model.
 func (f *failures) add(done *turns.Turn, most int) {
 	text := done.Failure()
 	if text != f.last {
@@ -28,11 +28,11 @@ func (f *failures) add(done *turns.Turn, most int) {
 	}
 }
 
-// isStuck reports whether as many turns failed in the same way as a run allows; 0 allows any
-// number.
+// isStuck reports whether the number of turns that failed in the same way reached the limit of a
+// run; 0 allows any number.
 func (f *failures) isStuck(most int) bool { return most > 0 && f.n >= most }
 
-// describe says why the run ended.
+// describe explains why the run ended.
 func (f *failures) describe() string {
 	return fmt.Sprintf("the same failure occurred %d times in a row: %s", f.n, texts.Truncate(f.last, 500))
 }

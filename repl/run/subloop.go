@@ -42,8 +42,7 @@ func (l *loop) answerSub(
 	return value, errors.Join(err, done(), child.trace.Close())
 }
 
-// assignTask gives a sub-loop its question and its context. Call done after the sub-loop has
-// ended.
+// assignTask gives a sub-loop its question and its context. Call done after the sub-loop ends.
 func (l *loop) assignTask(
 	ctx context.Context, child *loop, q answers.Query,
 ) (done func() error, err error) {
@@ -116,7 +115,7 @@ func (l *loop) answer(ctx context.Context) (json.RawMessage, error) {
 
 // Sizes of sub-tasks, in characters.
 const (
-	maxQuestion   = 200_000 // beside a context
+	maxQuestion   = 200_000 // of a question with a context
 	longPrompt    = 10_000  // a longer prompt without a context becomes the context
-	shownOfPrompt = 2_000   // of a long prompt's beginning and of its end
+	shownOfPrompt = 2_000   // characters shown of each end of a long prompt
 )

@@ -15,7 +15,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// mustConclude reports whether the time is so short that the root's next reply is its last.
+// mustConclude reports whether so little time is left that the root's next reply must be its
+// last.
 func (l *loop) mustConclude() bool {
 	return l.depth == 0 && !l.cfg.NoSynthesis && time.Now().After(l.ledger.LastWord())
 }
@@ -30,8 +31,8 @@ func (l *loop) concludeInTime(ctx context.Context) (Outcome, error) {
 	return outcome, err
 }
 
-// leaveTime returns a context for the root's snippets, which leaves the root half of the time
-// that is reserved for it. The first half is for snippets whose sub-calls have just ended.
+// leaveTime returns a context for the root's snippets that leaves the root half of its reserved
+// time. The first half is for snippets whose sub-calls have just ended.
 func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.depth > 0 || l.cfg.NoSynthesis {
 		return ctx, func() {}
@@ -39,7 +40,7 @@ func (l *loop) leaveTime(ctx context.Context) (context.Context, context.CancelFu
 	return l.ledger.WithTimeForRoot(ctx, 0.5)
 }
 
-// noteStopped adds a reply to the messages whose code the end of the time has stopped.
+// noteStopped adds to the messages a reply whose code was stopped when the time ran out.
 func (l *loop) noteStopped(reply string, done *turns.Turn) {
 	told := "Your code was stopped, because the time of the run is nearly used up. What it wrote:\n" +
 		texts.Truncate(turns.JoinOutput(done.Ran), l.cfg.FeedbackChars)
@@ -49,8 +50,8 @@ func (l *loop) noteStopped(reply string, done *turns.Turn) {
 	l.messages = conversation.AppendReply(l.messages, reply, told)
 }
 
-// readLastWord returns the answer of the last reply, or what is wrong with it. Nobody can be
-// asked again, so what a loop would ask about is no answer.
+// readLastWord returns the answer in the last reply, or what is wrong with it. The model cannot
+// be asked again, so anything that a loop would ask about is not an answer.
 func (l *loop) readLastWord(
 	response llm.Response, done *turns.Turn,
 ) (value json.RawMessage, lack string, err error) {
@@ -82,7 +83,7 @@ func (l *loop) readLastWord(
 	return value, "", nil
 }
 
-// synthesize asks for the best answer so far, once, when something is used up.
+// synthesize asks once for the best answer so far, when something is used up.
 func (l *loop) synthesize(ctx context.Context, usedUp, reason string) (Outcome, error) {
 	if l.cfg.NoSynthesis {
 		return Outcome{Status: ledger.StatusNoAnswer, Reason: reason}, nil

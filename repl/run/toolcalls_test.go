@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestToolCallsAreCountedInTheWholeTree: a sub-loop has what the root has left, and a further
-// call is an exception.
+// TestToolCallsAreCountedInTheWholeTree: a sub-loop may use what the root has left, and any
+// further call is an exception.
 func TestToolCallsAreCountedInTheWholeTree(t *testing.T) {
 	cfg := deeper(t, "price()\nsecret()\nFINAL(rlm_query('q', 'c'))",
 		"try:\n    for n in range(9): price()\nexcept Exception as e:\n    FINAL(f'{n}: {e}')")
@@ -59,7 +59,7 @@ func TestToolCallsAreCountedInTheWholeTree(t *testing.T) {
 	}
 }
 
-// TestTimedToolsAreFree: what computes for a snippet is bounded by its limits.
+// TestTimedToolsAreFree: computation for a snippet is bounded by the snippet's limits.
 func TestTimedToolsAreFree(t *testing.T) {
 	cfg := config(&models{script: []string{code("FINAL(sum(count() for _ in range(3)))")}})
 	var err error

@@ -16,16 +16,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// ToolFile is a Python file whose public functions become tools. It runs inside the sandbox,
-// at the beginning of each session, so its functions can do what a snippet can.
+// ToolFile is a Python file whose public functions become tools. It runs inside the sandbox, at
+// the start of each session, so its functions can do whatever a snippet can.
 type ToolFile struct {
-	// Name is for messages, such as the path of the file.
+	// Name is the name for messages, such as the path of the file.
 	Name string
-	// Source is Python.
+	// Source is Python code.
 	Source string
 }
 
-// toolFile is a file whose functions are known.
+// toolFile is a file with its functions identified.
 type toolFile struct {
 	ToolFile
 	functions []fileFunction
@@ -48,7 +48,7 @@ const (
 //go:embed toolfile.py
 var describeFunctions string
 
-// readToolFile runs a file once, in a session of its own, to find its functions.
+// readToolFile runs a file once, in its own session, to find its functions.
 func (r *tree) readToolFile(ctx context.Context, file ToolFile) (known toolFile, err error) {
 	s, err := loopsession.Open(ctx, loopsession.Config{Open: r.cfg.Open, Limits: r.cfg.Limits})
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *tree) readToolFile(ctx context.Context, file ToolFile) (known toolFile,
 	return known, err
 }
 
-// check bounds the descriptions and refuses names that snippets rely on.
+// check bounds the descriptions and rejects names that snippets rely on.
 func (f *toolFile) check() error {
 	switch n := len(f.functions); {
 	case n == 0:
@@ -111,8 +111,8 @@ func (f *toolFile) load(ctx context.Context, s *loopsession.Session) error {
 	return nil
 }
 
-// runOwn runs Python of the run's owner, and returns the value of FINAL, nil without one.
-// Each other ending is an error.
+// runOwn runs Python code of the run's owner, and returns the value of FINAL, or nil without
+// one. Any other ending is an error.
 func runOwn(ctx context.Context, s *loopsession.Session, source string) (tiers.Value, error) {
 	ran, err := s.Run(ctx, loopsession.Block{Language: tiers.Python, Source: source})
 	switch {

@@ -17,9 +17,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// SessionTools returns a constructor for the functions of a session outside of a loop: those
-// of the protocol over the session's inputs, none without a model. Their calls share one
-// Budget, which begins now. A query for a sub-loop starts one, with the session's tools, if
+// SessionTools returns a constructor for the functions of a session outside of a loop: those of
+// the protocol, over the session's inputs; without a model there are none. Their calls share one
+// Budget, which starts now. A query for a sub-loop starts one, with the session's tools, if
 // there is an Opener; otherwise it goes directly to the model.
 func (c Config) SessionTools() (
 	func(inputs []tiers.Input, tools *repl.Tools) (*repl.Tools, error), error,
@@ -41,7 +41,7 @@ func (c Config) SessionTools() (
 	}, nil
 }
 
-// answerSession returns the answers to the calls of a session.
+// answerSession returns the Answers for the calls of a session.
 func (l *loop) answerSession() *answers.Answers {
 	a := l.newAnswers()
 	if l.cfg.Open == nil || l.cfg.MaxDepth == 0 {
@@ -68,7 +68,7 @@ type toolReader struct {
 	done bool
 }
 
-// once reads the files unless that is done. Sub-loops that begin at once wait for it.
+// once reads the files on its first call. Sub-loops that begin at the same time wait for it.
 func (r *toolReader) once(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +82,8 @@ func (r *toolReader) once(ctx context.Context) error {
 	return err
 }
 
-// readTools reads the tool files and checks the tools of agents: none may be unknown, and no
-// two tools may have one name.
+// readTools reads the tool files and checks the tools of agents: each must be known, and names
+// must be unique.
 func (r *tree) readTools(ctx context.Context) error {
 	known := r.cfg.toolNames()
 	for _, file := range r.cfg.ToolFiles {
@@ -113,7 +113,7 @@ func (r *tree) readTools(ctx context.Context) error {
 	return nil
 }
 
-// toolNames returns the names of the tools of the host.
+// toolNames returns the names of the host's tools.
 func (c *Config) toolNames() []string {
 	if c.Tools == nil {
 		return nil
@@ -125,9 +125,9 @@ func (c *Config) toolNames() []string {
 	return names
 }
 
-// chooseTools returns the tools of a loop: all of the run, or those of an agent. Sub-loops of
-// an agent have no more tools than the agent. The functions of a file that the loop may not
-// call are not among its listed ones.
+// chooseTools returns the tools of a loop: all tools of the run, or those of an agent. Sub-loops
+// of an agent have no more tools than the agent. Functions of a file that the loop may not call
+// are not listed.
 func (l *loop) chooseTools() (*repl.Tools, []toolFile) {
 	if l.scope == "" {
 		return l.cfg.Tools, l.toolFiles
@@ -159,7 +159,7 @@ func listFunctions(tools *repl.Tools, files []toolFile) (list, notes string) {
 	return strings.Join(lines, "\n"), notes
 }
 
-// instructions returns what the system prompt adds for this loop, empty for nothing.
+// instructions returns the additions to this loop's system prompt, or "".
 func (l *loop) instructions() string {
 	switch {
 	case l.agent != "":
@@ -170,7 +170,7 @@ func (l *loop) instructions() string {
 	return ""
 }
 
-// checkAgents refuses contracts that cannot be parsed.
+// checkAgents rejects contracts that cannot be parsed.
 func (c *Config) checkAgents() error {
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
 		if c.Agents[id].Schema == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestTranscripts plays the files of testdata/transcripts: what a model replied,
-// what it must have been told, and how the run must have ended. Sections:
+// TestTranscripts plays the files of testdata/transcripts: the model's replies, the messages it
+// must receive, and how the run must end. Sections:
 //
 //	config       key: value lines, see settings
 //	input        the context

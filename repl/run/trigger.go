@@ -1,14 +1,14 @@
 package run
 
-// Triggers decide when an input is so large that a run should read it instead of the model
+// Triggers configure when an input is so large that a run should read it instead of the model
 // that asked.
 type Triggers struct {
 	// Always triggers for every signal.
 	Always bool
 	// NoLongHorizon ignores Signal.LongHorizon.
 	NoLongHorizon bool
-	// OutputChars, Traces and Nodes are thresholds: larger values trigger. 0 means the
-	// default: 50,000 characters, 500 traces, 1,000 nodes. -1 switches a condition off.
+	// OutputChars, Traces and Nodes are thresholds: larger values trigger. 0 means the default:
+	// 50,000 characters, 500 traces, 1,000 nodes. -1 disables a condition.
 	OutputChars, Traces, Nodes int64
 }
 
@@ -16,13 +16,13 @@ type Triggers struct {
 type Signal struct {
 	// LongHorizon marks a task that takes many steps.
 	LongHorizon bool
-	// OutputChars is the length of an output in characters, Traces the number of failure
-	// traces to distil, Nodes the number of nodes that a graph query returned.
+	// OutputChars is the length of an output in characters, Traces the number of failure traces
+	// to distil, and Nodes the number of nodes that a graph query returned.
 	OutputChars, Traces, Nodes int64
 }
 
-// Trigger is the condition that holds: "always", "long_horizon", "large_output",
-// "many_traces" or "many_nodes". It is empty if none does.
+// Trigger is the condition that holds: "always", "long_horizon", "large_output", "many_traces"
+// or "many_nodes". It is empty if none holds.
 type Trigger string
 
 // ShouldTrigger returns the first condition that holds, in the order of [Trigger].
@@ -62,5 +62,5 @@ func (t Triggers) withDefaults() Triggers {
 	return t
 }
 
-// isAbove reports whether a number exceeds a threshold that is not switched off.
+// isAbove reports whether a number exceeds a threshold that is not disabled.
 func isAbove(n, threshold int64) bool { return threshold > 0 && n > threshold }

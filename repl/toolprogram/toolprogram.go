@@ -39,10 +39,10 @@ type Program struct {
 	lines  chan []byte   // to stdin
 	ended  chan struct{} // closed after the program ended
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    int64
 	waiting map[int64]chan answer
-	failure error // why no call can be answered any more
+	failure error // why calls can no longer be answered
 }
 
 type (
@@ -65,8 +65,8 @@ type (
 	}
 )
 
-// Start starts a program: its path or name and its arguments, separated by spaces. It
-// returns after the program has named its tools. Close the program after use.
+// Start starts a program: its path or name and its arguments, separated by spaces. It returns
+// once the program has listed its tools. Close the program after use.
 func Start(ctx context.Context, command string) (*Program, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 {
@@ -116,7 +116,7 @@ func Start(ctx context.Context, command string) (*Program, error) {
 // Tools returns the functions of the program.
 func (p *Program) Tools() []repl.Tool { return p.tools }
 
-// Close ends the program: it closes its stdin, and kills it if it has not ended soon.
+// Close ends the program: it closes its stdin, and kills it if it does not exit soon.
 func (p *Program) Close() error {
 	_ = p.stdin.Close()
 	select {
@@ -128,7 +128,7 @@ func (p *Program) Close() error {
 	return nil
 }
 
-// read reads the program's lines until it ends. It reports the first line on first.
+// read reads the program's lines until it ends. It sends the outcome of the first line to first.
 func (p *Program) read(stdout io.Reader, first chan<- error) {
 	defer close(p.ended)
 	lines := bufio.NewScanner(stdout)
@@ -147,10 +147,10 @@ func (p *Program) read(stdout io.Reader, first chan<- error) {
 		failure = lines.Err()
 	}
 	if failure != nil {
-		_ = p.cmd.Process.Kill() // it breaks the protocol, so its next lines mean nothing
+		_ = p.cmd.Process.Kill() // it violated the protocol, so its next lines are meaningless
 	}
 
-	// A program that closed its stdout, and lives on, can answer no more.
+	// A program that closed its stdout but is still running can no longer answer.
 	grace := time.AfterFunc(endTime, func() { _ = p.cmd.Process.Kill() })
 	ended := p.cmd.Wait()
 	grace.Stop()
@@ -160,11 +160,11 @@ func (p *Program) read(stdout io.Reader, first chan<- error) {
 	p.fail(fmt.Errorf("tool program %s: %w", p.name, failure))
 	select {
 	case first <- failure:
-	default: // Start has its line
+	default: // Start has received its line
 	}
 }
 
-// describeEnd says how a program ended, with the last that it wrote to stderr.
+// describeEnd describes how a program ended, with its last output to stderr.
 func describeEnd(err error, stderr string) error {
 	how := "it has ended"
 	if err != nil {
@@ -176,7 +176,7 @@ func describeEnd(err error, stderr string) error {
 	return errors.New(how)
 }
 
-// declare reads the first line.
+// declare reads the first line, with the tools.
 func (p *Program) declare(line []byte) error {
 	var d declaration
 	if err := decode(line, &d); err != nil {
@@ -201,8 +201,8 @@ func (p *Program) declare(line []byte) error {
 	return err
 }
 
-// receive hands an answer to its call. An answer that nobody waits for is dropped: its call
-// may have been cancelled.
+// receive passes an answer to its call. An answer that is not awaited is dropped: its call may
+// have been cancelled.
 func (p *Program) receive(line []byte) error {
 	var a answer
 	if err := decode(line, &a); err != nil {
@@ -230,7 +230,7 @@ func (p *Program) fail(err error) {
 	}
 }
 
-// call asks the program. The error of a program that has ended says so.
+// call asks the program. If the program has ended, the error reports it.
 func (p *Program) call(
 	ctx context.Context, tool string, args map[string]tiers.Value,
 ) (tiers.Value, error) {
@@ -270,7 +270,7 @@ func (p *Program) call(
 	}
 }
 
-// open returns the value of an answer. ok is false for a program that ended without one.
+// open returns the value in an answer. ok is false for a program that ended without an answer.
 func (p *Program) open(tool string, a answer, ok bool) (tiers.Value, error) {
 	switch {
 	case !ok:
@@ -285,7 +285,7 @@ func (p *Program) open(tool string, a answer, ok bool) (tiers.Value, error) {
 	return a.Result, nil
 }
 
-// enlist makes the place for an answer.
+// enlist registers a call that waits for its answer.
 func (p *Program) enlist() (id int64, waiting chan answer, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -305,13 +305,13 @@ func (p *Program) forget(id int64) {
 	delete(p.waiting, id)
 }
 
-// write writes lines to the program until it ends. A program that does not read holds up the
+// write writes lines to the program until it ends. A program that does not read blocks the
 // calls, but neither its answers nor their cancellation.
 func (p *Program) write() {
 	for {
 		select {
 		case line := <-p.lines:
-			_, _ = p.stdin.Write(line) // it fails after the end, which read reports
+			_, _ = p.stdin.Write(line) // fails once the program has ended, which read reports
 		case <-p.ended:
 			return
 		}
@@ -332,7 +332,7 @@ func decode(line []byte, into any) error {
 	return nil
 }
 
-// Tail keeps the end of what a program wrote.
+// Tail keeps the end of a program's output.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte

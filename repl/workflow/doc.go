@@ -1,5 +1,5 @@
-// Package workflow runs files that connect actions and code: YAML with a list of nodes,
-// which run one after the other over one state.
+// Package workflow runs files that connect actions and code: YAML with a list of nodes, which
+// run one after another over a shared state.
 //
 // [Parse] reads such a file as a [File]. A node either uses an [Action], with parameters,
 // or runs Python, the body of a function of the state. Text parameters are templates over
@@ -9,8 +9,8 @@
 //
 // # Trust
 //
-// A file is untrusted, and so is its state after models and code have changed it. Its
-// size, depth and number of parts are bounded, aliases included. Templates are rendered
-// in a jail, and Python runs in a sandbox that the router chooses. A file asks only
-// models that its user named, within one budget. It opens no file.
+// A file is untrusted, and so is its state after models and code have changed it. Its size,
+// depth and number of parts are bounded, aliases included. Templates are rendered in a jail, and
+// Python runs in a sandbox that the router chooses. A file can ask only models that its user
+// named, within one budget. It cannot open files.
 package workflow

@@ -14,8 +14,9 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// keepAction returns the work of an embedder's action, which the journal of a run keeps: a run
-// that goes on does not do it a second time. A failure ends the run, so it is not kept.
+// keepAction returns a function that does the work of an embedder's action and stores the result
+// in the run log: a run that resumes does not repeat the work. A failure ends the run, so it is
+// not stored.
 func keepAction(a *Action) func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
 	name, do := a.Name, a.Do
 	return func(ctx context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -49,7 +50,7 @@ func keepAction(a *Action) func(ctx context.Context, r *flow.Run, with map[strin
 	}
 }
 
-// callAction does the work of an action, unless a person has decided otherwise. Work whose result
+// callAction does the work of an action, unless a human decided otherwise. Work whose result
 // comes later parks the run.
 func callAction(
 	ctx context.Context, step *runlog.Step, whole json.RawMessage, do func() (any, error),

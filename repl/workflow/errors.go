@@ -21,7 +21,7 @@ func (p *Problem) String() string {
 	return (*flow.Problem)(p).String()
 }
 
-// FileError lists all problems of a file, in the order of the file.
+// FileError lists all problems of a file, in order of position.
 type FileError struct{ Problems []*Problem }
 
 // Error returns a line for each problem.
@@ -33,11 +33,11 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// NodeError says that a node failed because of the file, its code or a model. It ends the
+// NodeError reports that a node failed because of the file, its code or a model. It ends the
 // run.
 type NodeError struct {
 	File, Node string
-	// Traceback is the traceback of the file's Python, empty if it did not raise.
+	// Traceback is the traceback of the file's Python code; empty if it did not raise.
 	Traceback string
 	// Attempts are the attempts of a loop that raises because no output was valid.
 	Attempts []Attempt

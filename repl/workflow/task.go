@@ -10,24 +10,24 @@ import (
 
 // Task is a workflow file and its input, for [RunOn].
 type Task struct {
-	// Task has the policy, the labels and the name. A durable run that goes on begins again, with
-	// the answers that are kept.
+	// Task holds the policy, the labels and the name. A durable run that resumes starts over,
+	// reusing the recorded answers.
 	repl.Task
 	// File is the workflow: see [Parse].
 	File *File
 	// Input is the initial state.
 	Input map[string]any
-	// Config has the models and the bounds. RunOn sets its Open.
+	// Config holds the models and the bounds. RunOn sets its Open.
 	Config Config
 }
 
 var errNoFile = errors.New("no workflow file: read one with workflow.Parse")
 
-// RunOn runs the nodes of a file one after the other over one state, in the tiers of an engine. The
-// Outcome's status says how the run ended; its state has the results until then. The error is a
-// [*repl.SetupError] if the run could not begin, with a line for each problem in the file; a
-// [*NodeError] if a node failed; the context's cause if the context ended; or the failure that ended
-// the run. An exhausted budget is not an error.
+// RunOn runs the nodes of a file one after another over one state, in the tiers of an engine.
+// The Outcome's status reports how the run ended; its state holds the results so far. The error
+// is a [*repl.SetupError] if the run could not begin, with a line for each problem in the file;
+// a [*NodeError] if a node failed; the context's cause if the context ended; or the failure that
+// ended the run. Running out of budget is not an error.
 func RunOn(ctx context.Context, engine repl.Engine, task Task) (outcome Outcome, err error) {
 	if task.File == nil {
 		err := &repl.SetupError{Err: errNoFile}

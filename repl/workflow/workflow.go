@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The endings of a run, in addition to those of package ledger.
+// The ways in which a run ends, in addition to those of package ledger.
 const (
 	StatusDone   = flow.StatusDone   // every node ran
 	StatusBroken = flow.StatusBroken // a failure ended the run
 )
 
-// Config describes a run of a file: models and bounds. A zero field means its
-// default, never "no limit".
+// Config configures a run of a file: models and bounds. A zero field means its default, never
+// "no limit".
 type Config struct {
 	// Models resolves the names of models.
 	Models ledger.Models
@@ -29,58 +29,56 @@ type Config struct {
 	Model string
 	// AllowedModels are further models that the file may name.
 	AllowedModels []string
-	// ModelFor replaces models that the file names with others.
+	// ModelFor maps models that the file names to replacements.
 	ModelFor map[string]string
 	// MaxReply bounds the tokens of one reply; by default 8192.
 	MaxReply int
-	// Retries bounds how often a model is asked again after a reply that breaks its
-	// contract, by default 2. A negative number means none.
+	// Retries bounds how often a model is asked again after a reply that violates its contract,
+	// by default 2. A negative number means none.
 	Retries int
 	// CallsAtOnce bounds model calls in flight, by default 64.
 	CallsAtOnce int
 
-	// Open makes the runner of the session that runs Python. It is needed only if the
-	// file has any.
+	// Open makes the runner of the session for Python code. It is needed only if the file
+	// contains any.
 	Open repl.Opener
-	// Limits bound each piece of code. Of Lua, Prolog and templates they bound time and
-	// memory, by default 10 s and 128 MiB.
+	// Limits bound each piece of code. For Lua, Prolog and templates they bound time and memory,
+	// by default 10 s and 128 MiB.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness in Python repeatable.
 	Deterministic bool
 
-	// Budget is for the whole run.
+	// Budget bounds the whole run.
 	Budget ledger.Budget
-	// Trace is the folder for the record, empty for none. It must not hold a trace yet.
-	// Each node is a sub-loop in it.
+	// Trace is the folder for the record; empty for none. It must not hold a record yet. Each
+	// node is a sub-loop in it.
 	Trace string
-	// Progress receives events as they happen. It must return quickly. The run is node
-	// "0" of the events, the first node of the file "0.1"; the turn of an event is a
-	// loop's iteration.
+	// Progress receives events as they happen. It must return quickly. In events, the run is
+	// node "0" and the first node of the file "0.1"; the turn of an event is a loop's iteration.
 	Progress func(ledger.Event)
 }
 
-// Action is an operation that nodes can use, beside llm.call and reflection.*.
+// Action is an operation that nodes can use, in addition to llm.call and reflection.*.
 type Action struct {
-	// Name is the name in files, such as "mail.send"; Doc describes the action in a
-	// sentence.
+	// Name is the name in files, such as "mail.send". Doc is a one-sentence description.
 	Name, Doc string
 	// Params are the parameters. Files are checked against them.
 	Params []Param
-	// Do does the work. It may read state; with has the parameters, with defaults filled
-	// in and templates rendered, in the types of Params. Values are those of
-	// encoding/json, numbers json.Number.
+	// Do does the work. It may read state. with holds the parameters, with defaults filled in
+	// and templates rendered, in the types of Params. Values are those of encoding/json, with
+	// numbers as json.Number.
 	Do func(ctx context.Context, state, with map[string]any) (any, error)
 }
 
 // Param is a parameter of an action.
 type Param struct {
-	// Name is the name in files, Doc a description in a sentence.
+	// Name is the name in files. Doc is a one-sentence description.
 	Name, Doc string
-	// Type is "any", "text", "model", "int", "number", "list" or "object". A text with
-	// a template in it stands for any type.
+	// Type is "any", "text", "model", "int", "number", "list" or "object". A text that contains
+	// a template can stand for any type.
 	Type string
-	// Required refuses a file that leaves it out. Otherwise Default is its value then,
-	// nil for none.
+	// Required rejects a file without the parameter. If it is false, a missing parameter has the
+	// value Default, nil for none.
 	Required bool
 	Default  any
 	// Values are the allowed texts; nil allows any.
@@ -119,24 +117,23 @@ func actionOf(a *Action) (flow.Action, error) {
 	return out, nil
 }
 
-// File is a workflow file. It does not change.
+// File is a workflow file. It is immutable.
 type File struct {
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
-	// Notes say what a run does otherwise than the file seems to say, such as keys that have
-	// no effect.
+	// Notes are differences between what the file suggests and what a run does, such as keys
+	// without effect.
 	Notes []*Problem
 
 	file *flow.File
 }
 
-// Title is the name that the file gives itself, or else the name under which it was read.
+// Title returns the title that the file gives itself, or else the name under which it was read.
 func (f *File) Title() string { return cmp.Or(f.file.Title, f.file.Name) }
 
-// Parse reads a file and reports its problems under a name. Its nodes can use further
-// actions. The error is a [*FileError] with everything that is wrong with the structure, or
-// names an action that cannot be added. [File.Check] finds unknown actions, and wrong
-// parameters, contracts and templates.
+// Parse reads a file and reports its problems under a name. Its nodes can use further actions.
+// The error is a [*FileError] with every structural problem, or names an action that cannot be
+// added. [File.Check] finds unknown actions, and wrong parameters, contracts and templates.
 func Parse(name string, source []byte, further ...Action) (*File, error) {
 	actions := correct.Actions()
 	for i := range further {
@@ -154,9 +151,9 @@ func Parse(name string, source []byte, further ...Action) (*File, error) {
 	return &File{file: file, Notes: publishProblems(file.Notes())}, nil
 }
 
-// Check finds problems that Run would refuse before any work: unknown actions and
-// parameters, contracts that do not compile, unreadable templates. The error is a
-// [*FileError], the context's, or says that this machine cannot read templates.
+// Check finds problems for which Run would reject the file before any work: unknown actions and
+// parameters, contracts that do not compile, unreadable templates. The error is a [*FileError],
+// the context's error, or reports that this machine cannot check templates.
 func (f *File) Check(ctx context.Context) error {
 	return publish(f.inFolder().Check(ctx))
 }
@@ -166,25 +163,24 @@ type Outcome struct {
 	Status ledger.Status `json:"status"`
 	// State is the input after the changes of all nodes that ran.
 	State map[string]any `json:"state"`
-	// Result is the result of the last node that ended.
+	// Result is the result of the last node that finished.
 	Result any `json:"result"`
-	// Node is the node at which the run ended early, Reason the reason.
+	// Node is the node at which the run ended early, and Reason the reason.
 	Node   string `json:"node,omitempty"`
 	Reason string `json:"reason,omitempty"`
 
 	Spent   ledger.Spending `json:"spent"`
 	Budget  ledger.Budget   `json:"budget"`
 	Elapsed time.Duration   `json:"elapsed_ns"`
-	// Trace is the folder of the record, empty if there is none.
+	// Trace is the folder of the record; empty if there is none.
 	Trace string `json:"trace,omitempty"`
 }
 
-// Run checks the file and runs it over an input, whose members are the first state.
+// Run checks the file and runs it over an input, whose members are the initial state.
 //
-// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError]
-// if the file is at fault), a [*NodeError] if a node failed, the context's cause, or
-// describes another failure. A used-up budget is not an error. The Outcome says how far
-// the run came.
+// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError] if the
+// file is at fault), a [*NodeError] if a node failed, the context's cause, or a description of
+// another failure. Running out of budget is not an error. The Outcome holds the results so far.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	outcome, err := f.inFolder().Run(ctx, flow.Config(cfg), input)
 	return Outcome(outcome), publish(err)

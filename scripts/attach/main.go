@@ -1,4 +1,4 @@
-// Command attach puts the machine code and the prepared image of tier wasm behind a program that
+// Command attach appends the machine code and the prepared image of tier wasm to a program that
 // was just built from this tree. The program then starts without unpacking and preparing them.
 package main
 
@@ -30,8 +30,8 @@ func main() {
 	}
 }
 
-// attach replaces the program. One for another system stays as it is: its parts can only be
-// mapped on Linux, and the machine code must run here.
+// attach replaces the program. A program for another system stays as it is: its parts can only
+// be mapped on Linux, and the machine code must run here.
 func attach(ctx context.Context, path string) error {
 	program, err := os.Open(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func attach(ctx context.Context, path string) error {
 		return nil
 	}
 	tier := wasm.New(wasm.Options{CacheDir: "none", Engine: "aot", Preload: python.Preload()})
-	defer func() { _ = tier.Close() }() // the program is what counts
+	defer func() { _ = tier.Close() }() // only the program matters
 	parts, err := tier.(interface {
 		Parts(ctx context.Context) ([]attached.New, error)
 	}).Parts(ctx)
@@ -67,7 +67,7 @@ func attach(ctx context.Context, path string) error {
 	}
 	err = errors.Join(attached.Write(to, program, parts...), to.Chmod(info.Mode()), to.Close())
 	if err == nil {
-		err = os.Rename(to.Name(), path) // a running program's file cannot be written
+		err = os.Rename(to.Name(), path) // the file of a running program cannot be written
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(to.Name()))
@@ -76,7 +76,7 @@ func attach(ctx context.Context, path string) error {
 	return check(ctx, path)
 }
 
-// check runs the program, which must not prepare anything.
+// check runs the program, which must start without preparing anything.
 func check(ctx context.Context, path string) error {
 	home, err := os.MkdirTemp("", "attach-")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// programs time themselves with the guest's own clock and print the best of
-// several rounds in seconds; the same text runs natively.
+// programs time themselves with the guest's own clock and print the best of several rounds, in
+// seconds; the same text runs natively.
 var programs = []struct{ name, setup, body string }{
 	{"fib(27)", "def fib(n): return n if n < 2 else fib(n-1) + fib(n-2)", "fib(27)"},
 	{
@@ -96,7 +96,7 @@ func (b *bench) runIn(tier tiers.Tier, cfg tiers.Config, source string) (tiers.R
 	return r, err
 }
 
-// searches are counted by the guest over the lazy context, and by grep.
+// searches are counts over the large text, made by the guest over the lazy context, and by grep.
 var searches = []struct{ name, guest, grep, flag string }{
 	{"count of a literal over 1 GiB, warm", `context.count("| ERROR")`, "| ERROR", "-F"},
 	{
@@ -179,8 +179,8 @@ func (b *bench) scanMemory(cfg tiers.Config) error {
 	return nil
 }
 
-// command times the whole process: usually, for the first time on a machine, and with wazero
-// and its code cached.
+// command times the whole process: normally, on its first run on a machine, and with wazero and
+// its code cached.
 func (b *bench) command() error {
 	empty, err := os.MkdirTemp("", "rlm-bench-")
 	if err != nil {
@@ -212,7 +212,7 @@ func (b *bench) command() error {
 	})
 }
 
-// printTwo runs the command. An empty cache is the user's.
+// printTwo runs the command. An empty cache means the user's.
 func (b *bench) printTwo(cache, engine string) error {
 	cmd := exec.CommandContext(b.ctx, b.rlm, "exec", "--engine", engine, "-c", small)
 	if cache != "" {

@@ -22,8 +22,8 @@ const (
 	toolReach = 20  // times pdftotext, which is native code
 )
 
-// measureDocuments compares the text of a PDF with pypdf, and with pdftotext where it is
-// installed: the best of some runs in turns.
+// measureDocuments compares extracting the text of a PDF with pypdf, and with pdftotext where it
+// is installed: the best of several runs in turns.
 func (b *bench) measureDocuments() error {
 	folder, err := os.MkdirTemp("", "rlm-bench-documents")
 	if err != nil {

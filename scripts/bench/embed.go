@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The goals of the smallest program.
+// The goals for the smallest program.
 const (
 	embedModules = 20
 	embedBytes   = 22_000_000
@@ -18,7 +18,7 @@ const (
 	embedCached  = 25 * time.Millisecond
 )
 
-// embed builds examples/embed as its users do, and measures its file and its start.
+// embed builds examples/embed as its users do, and measures its file size and its start.
 func (b *bench) embed() error {
 	folder, err := os.MkdirTemp("", "rlm-bench-")
 	if err != nil {
@@ -58,8 +58,8 @@ func (b *bench) embedFile(program string) error {
 	return nil
 }
 
-// embedStart measures the whole process, with a new cache folder each time, and with one that it has
-// filled.
+// embedStart measures the whole process, with a new cache folder each time, and with one that it
+// has filled.
 func (b *bench) embedStart(program, folder string) error {
 	const runs = 11
 	n := 0
@@ -67,7 +67,7 @@ func (b *bench) embedStart(program, folder string) error {
 		n++
 		return filepath.Join(folder, "cache-"+strconv.Itoa(n))
 	}
-	if err := b.runEmbed(program, fresh()); err != nil { // its file is in memory then
+	if err := b.runEmbed(program, fresh()); err != nil { // afterwards its file is in memory
 		return err
 	}
 

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// sessions are what users of the library have: everything here goes through rlm.New.
+// sessions measures what users of the library get: everything here goes through rlm.New.
 func (b *bench) sessions() error {
 	if err := b.newSessions(); err != nil {
 		return err
@@ -47,7 +47,7 @@ print(len(words), time.perf_counter() - begun)
 `
 
 // words counts the words of a long context, with the default limits, and of the same file in
-// native CPython, in turn.
+// native CPython, in turns.
 func (b *bench) words() error {
 	engine, err := rlm.New(rlm.Options{
 		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: -1}),
@@ -108,8 +108,8 @@ func (b *bench) runOnce(engine *rlm.Engine, cfg rlm.SessionConfig, source string
 	return r, errors.Join(err, s.Close())
 }
 
-// newSessions times the first session of a process, with all that an engine prepares, and
-// further ones.
+// newSessions times the first session of a process, including everything that an engine
+// prepares, and later ones.
 func (b *bench) newSessions() error {
 	begun := time.Now()
 	engine, err := rlm.New(rlm.Options{Tiers: standard.Tiers(standard.Options{})})
@@ -137,8 +137,8 @@ func (b *bench) newSessions() error {
 	return nil
 }
 
-// hostPython times sessions of an engine that tier local runs, from opening to the result,
-// with a process kept ready and without.
+// hostPython times sessions that an engine runs in tier local, from opening to the result, with
+// and without a process kept ready.
 func (b *bench) hostPython() error {
 	const what = "a new session in tier local, to the result of `print(1+1)`"
 	if !b.usable(local.New(local.Options{Python: b.python}), what) {
@@ -163,8 +163,8 @@ func (b *bench) hostPython() error {
 	return nil
 }
 
-// localSessions opens sessions one after another and runs a snippet in each. Warm fills the
-// pool before the clock runs.
+// localSessions opens sessions one after another and runs a snippet in each. Warm fills the pool
+// before the clock starts.
 func (b *bench) localSessions(processes int) (time.Duration, error) {
 	engine, err := rlm.New(rlm.Options{
 		Tiers: standard.Tiers(standard.Options{Python: b.python, Processes: processes}),
@@ -219,7 +219,7 @@ func (b *bench) neighbours() error {
 	for range 2 {
 		group.Go(func() error { return b.computeUntil(ctx, engine) })
 	}
-	b.pause(100 * time.Millisecond) // both compute
+	b.pause(100 * time.Millisecond) // both are computing
 	beside, err := b.timeSnippets(s)
 	stop()
 	if err := errors.Join(err, group.Wait()); err != nil {
@@ -238,7 +238,7 @@ type spread struct{ median, p99 time.Duration }
 
 func (s spread) String() string { return fmt.Sprintf("p50 %s, p99 %s", s.median, s.p99) }
 
-// timeSnippets runs a snippet again and again, with pauses like those of a client.
+// timeSnippets runs a snippet repeatedly, with pauses like those of a client.
 func (b *bench) timeSnippets(s *rlm.Session) (spread, error) {
 	var times []time.Duration
 	for range 500 {

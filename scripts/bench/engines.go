@@ -18,13 +18,14 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// programFiles are programs whose function run computes. The profile of the machine code has
-// seen none of them.
+// programFiles are programs whose function run computes. None of them was used to profile the
+// machine code.
 //
 //go:embed programs
 var programFiles embed.FS
 
-// known are the eight programs with which prototypes were compared. The rest are the others.
+// known are the eight programs with which prototypes were compared. The remaining ones count as
+// the others.
 var known = []string{
 	"fib", "json_rows", "regex", "nbody", "words", "sort", "classes", "strings",
 }
@@ -32,15 +33,15 @@ var known = []string{
 // engineRounds is how often each program runs in each place, in turns.
 const engineRounds = 7
 
-// nativeRun prints the processor's time of one run.
+// nativeRun prints the processor time of one run.
 const nativeRun = "\nimport time\nbegun = time.process_time()\nrun()\nprint(time.process_time() - begun)\n"
 
-// engineTier is the entry point of all that this measures but the command.
+// engineTier is the entry point of everything measured here except the command.
 const engineTier = "tiers/wasm"
 
 var engineNames = []string{"wazero", "aot"}
 
-// warmEngines returns a tier for each engine. Close them, also after an error.
+// warmEngines returns a tier for each engine. Close them, even after an error.
 func (b *bench) warmEngines() ([]tiers.Tier, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -117,8 +118,8 @@ func closeAll[C io.Closer](all []C) {
 	}
 }
 
-// timeProgram returns the best times of the processor, for native CPython and for each engine, in
-// seconds. Other work on the machine changes these less than the time on the wall.
+// timeProgram returns the best processor times for native CPython and for each engine, in
+// seconds. Other work on the machine affects these less than wall-clock time.
 func (b *bench) timeProgram(engines []tiers.Tier, source string) ([]float64, error) {
 	best := slices.Repeat([]float64{math.Inf(1)}, 1+len(engines))
 	var sandboxes []tiers.Sandbox
@@ -155,7 +156,7 @@ func (b *bench) timeProgram(engines []tiers.Tier, source string) ([]float64, err
 	return best, nil
 }
 
-// timeRun returns the processor's time of one run, which stays on this thread.
+// timeRun returns the processor time of one run, which stays on this thread.
 func (b *bench) timeRun(s tiers.Sandbox) (float64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

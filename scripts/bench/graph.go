@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// graphNodes have five facts each: a million.
+	// graphNodes is the number of nodes. With five facts each, they make a million facts.
 	graphNodes = 200_000
 	graphReach = 3 // times the native engine
 
@@ -24,7 +24,7 @@ const (
 	graphRuns = 5
 )
 
-// graphQueries are what is asked in each language.
+// graphQueries are the queries in each language.
 var graphQueries = map[string][]string{
 	"sparql": {
 		"SELECT ?p ?o { ex:n777 ?p ?o }",
@@ -52,8 +52,8 @@ var graphQueries = map[string][]string{
 	},
 }
 
-// measureGraphs compares package graph with the engines of other wheels, each in a process
-// of its own, in turns.
+// measureGraphs compares package graph with the engines of other wheels, each in its own
+// process, in turns.
 func (b *bench) measureGraphs() error {
 	folder, err := os.MkdirTemp("", "rlm-bench-graph")
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *bench) measureGraphs() error {
 	return b.measureClosure(folder)
 }
 
-// graphEngines are the processes that are compared, ours first.
+// graphEngines returns the processes to compare, ours first.
 func (b *bench) graphEngines(kind, folder string) (pair [2]*graphProcess, stop func(), err error) {
 	ours, err := startGraph(b.ctx, os.Args[0], "-only", "graph-child", "-graph", kind, "-folder", folder)
 	if err != nil {
@@ -130,7 +130,7 @@ func withPrefix(language, query string) string {
 	return query
 }
 
-// measureClosure compares what follows from the facts by the ontology.
+// measureClosure compares the facts that the ontology entails.
 func (b *bench) measureClosure(folder string) error {
 	engines, stop, err := b.graphEngines("closure", folder)
 	if err != nil {
@@ -171,9 +171,9 @@ func (b *bench) addMemory(what string, bytes [2]int64) {
 
 func millis(seconds float64) string { return fmt.Sprintf("%.3g ms", seconds*1e3) }
 
-// measureFirstQuery times processes from their start to their first answer, and what they take of
-// the processors until their end, which other programs change less. The first of them may compile
-// the engine and is not counted.
+// measureFirstQuery times processes from their start to their first answer, and their total
+// processor time, which other programs affect less. The first of them may compile the engine and
+// is not counted.
 func (b *bench) measureFirstQuery(folder string) error {
 	for _, kind := range []string{"first-sparql", "first-cypher"} {
 		var times, busy []time.Duration
@@ -217,7 +217,7 @@ type (
 	}
 )
 
-// graphProcess is an engine that reads requests and writes replies, a line of JSON each.
+// graphProcess is an engine that reads requests and writes replies, each as a line of JSON.
 type graphProcess struct {
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -256,7 +256,7 @@ func (p *graphProcess) ask(request graphRequest) (graphReply, error) {
 	return reply, nil
 }
 
-// stop lets the process end by the end of its input.
+// stop closes the input of the process, which then ends.
 func (p *graphProcess) stop() {
 	_ = p.input.Close()
 	_ = p.command.Wait()

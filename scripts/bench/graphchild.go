@@ -17,8 +17,8 @@ import (
 	"github.com/rlmhq/rlm/graph"
 )
 
-// graphChild answers the requests of measureGraphs with package graph, in a process of its
-// own: the memory of a process says what it needs.
+// graphChild answers the requests of measureGraphs with package graph, in its own process: this
+// way, the memory of the process shows what package graph needs.
 type graphChild struct {
 	*graph.Graph
 	kind, folder string
@@ -88,7 +88,7 @@ func (c *graphChild) answer(ctx context.Context, request graphRequest) (int, err
 }
 
 // loadFacts loads the million facts. For a closure it does no more, so that the next request
-// shows what the inference takes; for queries it brings the graph to where it can answer.
+// shows the cost of inference; for queries it prepares the graph to answer.
 func (c *graphChild) loadFacts(ctx context.Context) (int, error) {
 	files := map[string]string{"facts.ttl": "ntriples"}
 	if c.kind == "closure" {
@@ -174,7 +174,7 @@ func (c *graphChild) eachRecord(table string, use func([]string) error) error {
 	}
 }
 
-// first loads a small graph and asks one query of it.
+// first loads a small graph and runs one query on it.
 func (c *graphChild) first(ctx context.Context) (int, error) {
 	var facts strings.Builder
 	for i := range 100 {
@@ -189,7 +189,7 @@ func (c *graphChild) first(ctx context.Context) (int, error) {
 	return c.countFacts(ctx)
 }
 
-// mostMemory returns the most memory that the process has had, in bytes.
+// mostMemory returns the peak memory of the process, in bytes.
 func mostMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

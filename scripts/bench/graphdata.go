@@ -9,7 +9,7 @@ import (
 
 const graphNamespace = "http://example.org/"
 
-// graphOntology gives the million facts about as many more that follow.
+// graphOntology entails about a million further facts from the million facts.
 const graphOntology = `@prefix ex: <` + graphNamespace + `> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -27,7 +27,8 @@ type graphNode struct {
 	edges                       []graphEdge
 }
 
-// graphEdge has the type LIVES_IN in Cypher and the property livesIn in RDF.
+// graphEdge is an edge, for example of type LIVES_IN in Cypher and with the property livesIn in
+// RDF.
 type graphEdge struct{ kind, property, to string }
 
 func makeGraphNode(i int) graphNode {
@@ -56,13 +57,13 @@ func makeGraphNode(i int) graphNode {
 }
 
 // writeGraph writes the data: facts, an ontology, and tables of nodes and edges. The facts are
-// N-Triples, and so Turtle as well.
+// N-Triples, which are also valid Turtle.
 func writeGraph(folder string) error {
 	files := map[string]*bufio.Writer{}
 	var open []*os.File
 	defer func() {
 		for _, file := range open {
-			_ = file.Close() // what was written is flushed below
+			_ = file.Close() // the written data is flushed below
 		}
 	}()
 	for _, name := range []string{

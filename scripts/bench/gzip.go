@@ -11,8 +11,8 @@ import (
 
 const gzipReach = 1 // times zgrep
 
-// measureGzip counts lines of the packed table, as a user does with zgrep: whole commands, the best
-// of some runs in turns.
+// measureGzip counts lines of the packed table, as a user does with zgrep: whole commands, the
+// best of several runs in turns.
 func (b *bench) measureGzip(folder string) error {
 	plain := filepath.Join(folder, "rows.jsonl")
 	if out, err := exec.CommandContext(b.ctx, "gzip", "-kf", plain).CombinedOutput(); err != nil {
@@ -41,14 +41,14 @@ func (b *bench) measureGzip(folder string) error {
 	return nil
 }
 
-// whole is the outcome of a command, and the time that it takes with its start.
+// whole is the outcome of a command, and its duration including the start.
 type whole struct {
 	seconds float64
-	busy    float64 // seconds of processors, which other programs change less
+	busy    float64 // processor seconds, which other programs affect less
 	out     string
 }
 
-// timeCommand runs a command and keeps the best of both times.
+// timeCommand runs a command and keeps the better of both times.
 func (b *bench) timeCommand(best *whole, command string, args ...string) error {
 	begun := time.Now()
 	process := exec.CommandContext(b.ctx, command, args...)

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// goRow is a line of the table that a Go benchmark measures.
+// goRow is a row of the table that a Go benchmark measures.
 type goRow struct {
 	benchmark, unit string
 	what            string
-	show            string  // how the figure is written
-	atMost          float64 // 0 for a figure that has no bound
-	scale           float64 // from the unit to the figure, 0 for 1
+	show            string  // how the figure is formatted
+	atMost          float64 // 0 for a figure without a bound
+	scale           float64 // from the unit to the figure; 0 for 1
 }
 
 const subCalls = "1,000 sub-calls of a snippet by HTTP to a server that takes 50 ms"
@@ -78,20 +78,20 @@ var serveRows = []goRow{
 	},
 }
 
-// serve has a server with workers measured.
+// serve measures a server with workers.
 func (b *bench) serve() error { return b.measureGo(serveRows, "./server") }
 
-// viewer has the viewer measured in Chromium.
+// viewer measures the viewer in Chromium.
 func (b *bench) viewer() error { return b.measureGo(viewerRows, "./viewer") }
 
-// fanOut, loops and contracts have the benchmarks of the loop and its parts measured.
+// fanOut, loops and contracts run the benchmarks of the loop and its parts.
 func (b *bench) fanOut() error { return b.measureGo(fanOutRows, ".") }
 
 func (b *bench) loops() error { return b.measureGo(loopRows, "./repl/run") }
 
 func (b *bench) contracts() error { return b.measureGo(contractRows, "./schema") }
 
-// msPerNs turns nanoseconds into milliseconds.
+// msPerNs converts nanoseconds to milliseconds.
 const msPerNs = 1e-6
 
 var commitRows = []goRow{{
@@ -112,12 +112,12 @@ var durableRows = []goRow{
 	},
 }
 
-// commits and durable have the benchmarks of what lasts measured.
+// commits and durable run the benchmarks of durable runs.
 func (b *bench) commits() error { return b.measureGo(commitRows, "./internal/keep/runlog") }
 
 func (b *bench) durable() error { return b.measureGo(durableRows, ".") }
 
-// measureGo has Go benchmarks in packages measured, and puts what they report into the table.
+// measureGo runs Go benchmarks in packages, and adds their results to the table.
 func (b *bench) measureGo(rows []goRow, packages ...string) error {
 	var names []string
 	for _, r := range rows {
@@ -152,7 +152,7 @@ func (b *bench) measureGo(rows []goRow, packages ...string) error {
 	return nil
 }
 
-// metrics are the figures in the output of go test -bench, by name and unit.
+// metrics returns the figures in the output of go test -bench, by name and unit.
 func metrics(out []byte) map[string]float64 {
 	found := map[string]float64{}
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -1,6 +1,6 @@
-// Command bench measures what docs/reference/performance.md states: this project against
-// native CPython, grep and itself, in one run, so that the ratios mean something
-// on a noisy machine.
+// Command bench measures the figures in docs/reference/performance.md: this project against
+// native CPython, grep and itself, in one run, so that the ratios are meaningful on a noisy
+// machine.
 //
 //	go run ./scripts/bench -python python3.13 -text big.txt -texts long.txt -rlm bin/rlm
 //	go run ./scripts/bench -only docker
@@ -32,7 +32,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// bench is what the measurements share.
+// bench holds what the measurements share.
 type bench struct {
 	ctx    context.Context
 	tier   tiers.Tier
@@ -40,23 +40,23 @@ type bench struct {
 	text   string // a large text
 	texts  string // the text of the operations on long texts
 	rlm    string // the command
-	docker string // address of the Docker daemon, empty for the system's
+	docker string // address of the Docker daemon; empty for the system's
 
 	duckdb    string // a Python that has DuckDB
 	tableSize string // of the table, in bytes
-	cases     string // a pattern of what is read of the table
+	cases     string // a pattern that selects what is read from the table
 
 	pyodide string // a folder in which npm has installed pyodide
 
-	graph, folder string // of a process that measureGraphs starts
+	graph, folder string // for a process that measureGraphs starts
 
-	through string // the entry point of what is measured now
+	through string // the entry point being measured
 	rows    []row
 }
 
 // part measures some rows of the table.
 type part struct {
-	through string // what it calls: a package, or the command
+	through string // the measured entry point: a package, or the command
 	measure func() error
 }
 
@@ -94,7 +94,7 @@ func main() {
 	}
 }
 
-// alone returns the part that -only names, if it is one.
+// alone returns the part that -only names, if it names one.
 func (b *bench) alone(only string) (p part, ok bool) {
 	p, ok = map[string]part{
 		"docker":    {"tiers/docker", b.containers},
@@ -177,12 +177,12 @@ func (b *bench) run(only string) error {
 	}, b.loopParts(), b.durableParts(), []part{{"tiers", b.measureTexts}})...)
 }
 
-// loopParts are the loop and its parts.
+// loopParts returns the parts about the loop.
 func (b *bench) loopParts() []part {
 	return []part{{"rlm.New", b.fanOut}, {"repl/run", b.loops}, {"schema", b.contracts}}
 }
 
-// durableParts are what lasts.
+// durableParts returns the parts about durable runs.
 func (b *bench) durableParts() []part {
 	return []part{{"internal/keep/runlog", b.commits}, {"rlm.New", b.durable}}
 }
@@ -199,7 +199,7 @@ func (b *bench) runAll(parts ...part) error {
 	return nil
 }
 
-// add records a ratio that must not pass a bound.
+// add records a ratio that must not exceed a bound.
 func (b *bench) add(what, measured, against string, ratio, atMost float64) {
 	r := row{
 		what:     what,
@@ -214,7 +214,7 @@ func (b *bench) add(what, measured, against string, ratio, atMost float64) {
 	fmt.Fprintf(os.Stderr, "%s: %s against %s: %s\n", what, measured, against, r.ratio)
 }
 
-// addPlain records a figure that has a bound but no counterpart.
+// addPlain records a figure with a bound but no counterpart.
 func (b *bench) addPlain(what, measured, reach string, met bool) {
 	b.rows = append(b.rows, row{
 		what: what, through: b.through, measured: measured,
@@ -251,7 +251,7 @@ func (b *bench) print() {
 	printTable(lines)
 }
 
-// printTable prints lines of cells as Markdown. The first line is the head.
+// printTable prints rows of cells as Markdown. The first row is the header.
 func printTable(lines [][]string) {
 	for i, cells := range lines {
 		fmt.Print("|")

@@ -20,15 +20,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// A peer is one way to run Python that people use. The table of the README compares
-// them.
+// A peer is an existing way to run Python. The table in the README compares them.
 type peer struct {
 	name string
-	// fresh makes a sandbox, runs the small snippet and removes the sandbox.
+	// fresh creates a sandbox, runs the small snippet and removes the sandbox.
 	fresh func() error
 	// rounds is how often fresh is timed.
 	rounds int
-	// open starts a session that stays.
+	// open starts a session that stays open.
 	open func() (*live, error)
 	// idle measures the memory of one idle sandbox, in bytes.
 	idle func() (int64, error)
@@ -36,14 +35,14 @@ type peer struct {
 	count string
 }
 
-// live is a session of a peer. Run returns what a snippet printed.
+// live is a session of a peer. Run returns the output of a snippet.
 type live struct {
 	run   func(code string) (string, error)
 	close func() error
 	pid   int
 }
 
-// peers measures the table of the README: this project beside what people use today.
+// peers measures the table in the README: this project beside existing alternatives.
 func (b *bench) peers() error {
 	all := []peer{b.ourselves(), b.dockerPeer(), b.pyodidePeer(), b.nativePeer()}
 	rows := []struct {
@@ -87,8 +86,8 @@ func (b *bench) timeFresh(p peer) (string, error) {
 	return show(took), err
 }
 
-// countFresh makes sandboxes on both cores at once, for as long as three rounds of a slow
-// peer take.
+// countFresh creates sandboxes on both cores at once, for as long as three rounds of a slow peer
+// take.
 func (b *bench) countFresh(p peer) (string, error) {
 	const atOnce, atLeast = 2, 4 * time.Second
 	begun := time.Now()
@@ -141,7 +140,7 @@ func timeFib(p peer) (string, error) {
 	return timeInside(p, fib.setup+fmt.Sprintf(timing, fib.body))
 }
 
-// timeCount counts in the text. A peer that cannot hold the text says so.
+// timeCount counts in the text. For a peer that cannot hold the text, it reports that.
 func timeCount(p peer) (string, error) {
 	return timeInside(p, "n = "+p.count+fmt.Sprintf(timing, "n = "+p.count))
 }
@@ -166,7 +165,7 @@ func timeInside(p peer, program string) (string, error) {
 	return show(time.Duration(took * float64(time.Second))), err
 }
 
-// show writes a time with two digits.
+// show formats a time with two digits.
 func show(took time.Duration) string {
 	if took >= time.Second {
 		return fmt.Sprintf("%.2g s", took.Seconds())
@@ -180,10 +179,10 @@ func roundTo2(x float64) float64 {
 	return y
 }
 
-// searched is the word that all count in the text.
+// searched is the word that all peers count in the text.
 const searched = `"error"`
 
-// ourselves is tier wasm.
+// ourselves returns tier wasm.
 func (b *bench) ourselves() peer {
 	return peer{
 		name: "`rlm`, `tiers/wasm`", rounds: 400, fresh: b.once,
@@ -214,7 +213,7 @@ func (b *bench) ourselves() peer {
 	}
 }
 
-// nativePeer is CPython without walls, a process for each session.
+// nativePeer returns CPython without walls, with a process for each session.
 func (b *bench) nativePeer() peer {
 	return peer{
 		name: "`python3`", rounds: 60, fresh: b.native,
@@ -228,7 +227,7 @@ func (b *bench) nativePeer() peer {
 	}
 }
 
-// dockerPeer is `docker run` of our image of Python, with Docker's defaults.
+// dockerPeer returns `docker run` of our Python image, with Docker's defaults.
 func (b *bench) dockerPeer() peer {
 	p := peer{name: "`docker run`", rounds: 15, fresh: b.dockerRun}
 	p.count = fmt.Sprintf("open('/data/%s', encoding='utf-8').read().count(%s)",
@@ -249,7 +248,7 @@ func (b *bench) dockerPeer() peer {
 			"--entrypoint", "/usr/bin/python3", recipe.Name, "-I", "-S", "/peers/peer.py")
 	}
 
-	// The process of the container, and the one that Docker keeps for each container.
+	// The process of the container, and the process that Docker keeps for each container.
 	p.idle = func() (int64, error) {
 		return measureProcesses(p.open, func(*live) ([]int, error) {
 			out, err := exec.CommandContext(b.ctx, "docker", "inspect", "-f", "{{.State.Pid}}", name).Output()
@@ -267,11 +266,11 @@ func (b *bench) dockerPeer() peer {
 	return p
 }
 
-// pyodidePeer is CPython for WebAssembly in Node, which must find the package pyodide in
+// pyodidePeer returns CPython for WebAssembly in Node, which must find the package pyodide in
 // the folder b.pyodide.
 func (b *bench) pyodidePeer() peer {
 	start := func() (*live, error) { return b.startPeer("node", peerScript("mjs")) }
-	spare := make(chan *live, 2) // processes of Node that have loaded their code
+	spare := make(chan *live, 2) // Node processes that have loaded their code
 
 	p := peer{name: "Pyodide in Node", rounds: 9}
 	p.fresh = func() error {
@@ -334,8 +333,8 @@ func peerScript(kind string) string {
 	return path
 }
 
-// startPeer starts a process that reads snippets and writes what they print. A snippet
-// that begins with a brace is an order as it is.
+// startPeer starts a process that reads snippets and writes their output. A snippet that begins
+// with a brace is sent unchanged, as an order.
 func (b *bench) startPeer(program string, args ...string) (*live, error) {
 	cmd := exec.CommandContext(b.ctx, program, args...)
 	cmd.Stderr = os.Stderr
@@ -377,13 +376,13 @@ func (b *bench) startPeer(program string, args ...string) (*live, error) {
 
 	closeAll := func() error {
 		err := in.Close()
-		_ = cmd.Wait() // what it was to do is done
+		_ = cmd.Wait() // its work is done
 		return err
 	}
 	return &live{run: run, close: closeAll, pid: cmd.Process.Pid}, nil
 }
 
-// measureProcesses is the memory of a session's processes after a first snippet.
+// measureProcesses returns the memory of a session's processes after a first snippet.
 func measureProcesses(
 	open func() (*live, error), find func(*live) ([]int, error),
 ) (int64, error) {
@@ -412,7 +411,7 @@ func measureProcesses(
 	return total, nil
 }
 
-// readParent finds the parent of a process.
+// readParent returns the parent of a process.
 func readParent(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

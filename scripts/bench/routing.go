@@ -19,7 +19,7 @@ import (
 // snippetFile is a snippet of fifty lines.
 const snippetFile = "internal/plan/analyser/python/testdata/fifty.py"
 
-// parsing is native ast.parse and ast.walk, the best of many.
+// parsing runs native ast.parse and ast.walk, the best of many.
 const parsing = `
 import ast, sys, time
 source, best = sys.stdin.read(), 1e9
@@ -31,8 +31,8 @@ for _ in range(400):
 print(best)
 `
 
-// analysis is of a snippet of fifty lines: seen for the first time by a warm
-// analyser, and seen before.
+// analysis measures the analysis of a snippet of fifty lines: new to a warm analyser, and seen
+// before.
 func (b *bench) analysis() error {
 	text, err := os.ReadFile(snippetFile)
 	if err != nil {
@@ -83,8 +83,8 @@ func (b *bench) analysis() error {
 	return nil
 }
 
-// starts times a new sandbox to the result of a small snippet. The sandbox was
-// warm before the clock runs.
+// starts times a new sandbox up to the result of a small snippet. The sandbox is warm before the
+// clock starts.
 func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for range n {
@@ -92,7 +92,7 @@ func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 			return 0, err
 		}
 
-		b.pause(5 * time.Millisecond) // what the tier does in the background is over soon
+		b.pause(5 * time.Millisecond) // the tier's background work is over soon
 
 		begun := time.Now()
 		s, err := b.openIn(tier, small, "2\n")
@@ -107,7 +107,7 @@ func (b *bench) starts(tier tiers.Tier, n int) (time.Duration, error) {
 	return middle(times), nil
 }
 
-// usable notes that a row is skipped if the tier cannot work here.
+// usable reports whether the tier works here; if not, it records that a row is skipped.
 func (b *bench) usable(tier tiers.Tier, what string) bool {
 	err := tier.Probe(b.ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *bench) usable(tier tiers.Tier, what string) bool {
 	return err == nil
 }
 
-// warmTiers are the two tiers that keep processes ready.
+// warmTiers measures the two tiers that keep processes ready.
 func (b *bench) warmTiers() error {
 	own := interp.New(interp.Options{})
 	defer own.Close()
@@ -149,7 +149,7 @@ func (b *bench) interpreters(tier tiers.Tier) error {
 	return nil
 }
 
-// namespace is 10 MiB as pickle counts.
+// namespace is 10 MiB when pickled.
 const namespace = `
 rows = [{"id": i, "name": f"user{i}", "tags": ["a", "b", i % 7], "score": i * 1.5,
          "text": f"line {i} of the log " * 4} for i in range(60000)]
@@ -157,7 +157,7 @@ index = {f"key{i}": i for i in range(100000)}
 blob = "x" * 1500000
 `
 
-// pickling is native dumps and loads of the same, the best of several.
+// pickling runs native dumps and loads of the same, the best of several.
 const pickling = namespace + `
 import pickle, time, sys
 best = 1e9
@@ -169,7 +169,7 @@ for _ in range(5):
 print(best, len(data))
 `
 
-// move takes a namespace of 10 MiB from wasm to local, both sandboxes open.
+// move moves a namespace of 10 MiB from wasm to local, with both sandboxes open.
 func (b *bench) move(tier tiers.Tier) error {
 	const what = "move of a 10 MiB namespace wasm → local"
 	if !b.usable(tier, what) {
@@ -231,7 +231,7 @@ func (b *bench) moveOnce(tier tiers.Tier) (took time.Duration, err error) {
 	return took, err
 }
 
-// routing is a runner and a bare sandbox that run the same snippet in turn.
+// routing measures a runner and a bare sandbox that run the same snippet in turns.
 func (b *bench) routing() error {
 	analyser := python.New(b.tier)
 	defer analyser.Close()

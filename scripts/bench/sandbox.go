@@ -18,7 +18,7 @@ import (
 
 const small = "print(1+1)"
 
-// open makes a sandbox and runs a snippet in it that must print want.
+// open creates a sandbox and runs a snippet in it that must print want.
 func (b *bench) open(source, want string) (tiers.Sandbox, error) {
 	return b.openIn(b.tier, source, want)
 }
@@ -51,7 +51,7 @@ func (b *bench) native() error {
 	return exec.CommandContext(b.ctx, b.python, "-I", "-S", "-c", small).Run()
 }
 
-// median times f n times.
+// median times f, n times, and returns the median.
 func median(n int, f func() error) (time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for range n {
@@ -118,7 +118,7 @@ func (b *bench) throughput() error {
 	return nil
 }
 
-// pssOf is a process's share of memory, in bytes.
+// pssOf returns a process's proportional share of memory, in bytes.
 func pssOf(pid int) (int64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) density() error {
 	return nil
 }
 
-// measureSandbox is the memory of one of a thousand idle sandboxes.
+// measureSandbox returns the memory of one of a thousand idle sandboxes, in bytes.
 func (b *bench) measureSandbox() (int64, error) {
 	const alive = 1000
 	before, err := pssOf(os.Getpid())

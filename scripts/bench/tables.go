@@ -19,8 +19,8 @@ const (
 	tablesPy   = "scripts/tables/rows.py"
 )
 
-// tableCase is one way to read a table: as Python does it, by the name of a function in rows.py,
-// and as a snippet does it.
+// tableCase is one way to read a table: in Python, as the name of a function in rows.py, and in
+// a snippet.
 type tableCase struct {
 	what, function, file, snippet string
 	reach                         float64
@@ -46,7 +46,7 @@ var tableCases = []tableCase{
 	},
 }
 
-// timedSnippet prints how long an expression takes. What reads a context for the first time counts.
+// timedSnippet prints how long an expression takes. The first read of a context counts.
 const timedSnippet = "import csv, json, time\nbegun = time.perf_counter()\nresult = %s\n" +
 	"print(json.dumps({'seconds': time.perf_counter() - begun, 'result': result}))"
 
@@ -56,8 +56,8 @@ type timed struct {
 	Result  any
 }
 
-// measureTables compares the rows of tables, and queries, with native CPython and with DuckDB, and a
-// packed table with zgrep: the best of some runs in turns.
+// measureTables compares reading and querying tables with native CPython and DuckDB, and a
+// packed table with zgrep: the best of several runs in turns.
 func (b *bench) measureTables() error {
 	if b.python == "" || b.duckdb == "" {
 		return errors.New("give -python and -duckdb")

@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/local"
 )
 
-// textOperations are what snippets do with a text. Each gets the text t.
+// textOperations are what snippets do with a text. In each, the text is t.
 var textOperations = []string{
 	"len(t)", "hash(t + 'x')", "t == t[:-1] + t[-1]", "'no such text' in t", "t.find('no such text')",
 	"t.rfind('no such text')", "t.count('e')", "t.count('| ERROR')", "t.startswith('LIB')", "t[len(t) // 2]",
@@ -26,19 +26,19 @@ var textOperations = []string{
 
 const (
 	textReach = 1.5
-	// textSlack is what an operation may take beyond that, in seconds: a method in Python takes
-	// a microsecond or two, which counts only beside an operation that takes less.
+	// textSlack is how much longer an operation may take, in seconds: a Python method takes a
+	// microsecond or two, which matters only for shorter operations.
 	textSlack = 10e-6
 	// textRounds is how often each side measures an operation, for at least textSeconds each
 	// time. An operation that takes longSeconds is measured once.
 	textRounds, textSeconds, longSeconds = 3, 0.3, 20
-	// wasmMemory is what a sandbox of tier wasm may use beside a text of up to 3 GiB.
+	// wasmMemory is how much a sandbox of tier wasm may use in addition to a text of up to 3
+	// GiB, in bytes.
 	wasmMemory = 1 << 30
 )
 
 // measureTexts times operations on a long context: in tier wasm beside a plain str of the same
-// characters, and in tier local beside a native CPython that has read the same file. All take
-// turns.
+// characters, and in tier local beside a native CPython that read the same file. All take turns.
 func (b *bench) measureTexts() error {
 	text, err := bigtext.Open(b.texts)
 	if err != nil {
@@ -87,13 +87,13 @@ func (b *bench) measureTexts() error {
 	return t.print(b.ctx, text)
 }
 
-// textTable compares the sides. Those that this machine does not have are nil.
+// textTable compares the sides. Sides that this machine lacks are nil.
 type textTable struct {
 	native, local, plain, wasm *textSide
 	rows                       []textRow
 }
 
-// textRow is the best times of an operation.
+// textRow holds the best times of an operation.
 type textRow struct {
 	operation                  string
 	native, local, plain, wasm textTime
@@ -127,7 +127,7 @@ func (t *textTable) measure(operation string) error {
 	return nil
 }
 
-// cells are the columns of a row.
+// cells returns the columns of a row.
 func (r textRow) cells() []string {
 	met := "yes"
 	switch {
@@ -142,7 +142,7 @@ func (r textRow) cells() []string {
 	}
 }
 
-// print prints the table, as docs/reference/performance.md has it.
+// print prints the table in the form of docs/reference/performance.md.
 func (t *textTable) print(ctx context.Context, text *bigtext.Text) error {
 	c, err := text.Characters(ctx, math.MaxInt64)
 	if err != nil {

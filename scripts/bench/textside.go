@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	_ "embed" // the Python that measures
+	_ "embed" // the Python code that measures
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,21 +17,21 @@ import (
 //go:embed texts.py
 var measureText string
 
-// textSide is one way to have a text.
+// textSide is one way to hold a text.
 type textSide struct {
 	name    string
 	measure func(operation string, seconds float64) (textTime, error)
-	peak    int64 // bytes of memory, if it is known
+	peak    int64 // bytes of memory, if known
 }
 
 // textTime is how long an operation took, in seconds, and the type of its result. If the memory
-// was not enough, Took is 0, and Type is the exception.
+// was insufficient, Took is 0, and Type is the exception.
 type textTime struct {
 	Took float64 `json:"took"`
 	Type string  `json:"type"`
 }
 
-// isLike reports whether two sides did the same: a list that does not fit the memory is a lazy
+// isLike reports whether two sides did the same: a list that does not fit in memory is a lazy
 // sequence, which takes no time to make.
 func (t textTime) isLike(other textTime) bool {
 	return t.Took > 0 && other.Took > 0 && t.Type == other.Type
@@ -65,7 +65,7 @@ func (t textTime) String() string {
 	return d.Round(unit).String()
 }
 
-// textBox is a sandbox with a text, and the variable that has the text after a snippet.
+// textBox is a sandbox with a text, and the variable that holds the text after a snippet.
 type textBox struct {
 	name              string
 	tier              tiers.Tier
@@ -79,7 +79,7 @@ const (
 	copyToStr = `plain = "".join(context.chunks(1 << 20)); assert type(plain) is str`
 )
 
-// openTextSide opens a sandbox. The caller calls stop.
+// openTextSide opens a sandbox. The caller must call stop.
 func (b *bench) openTextSide(of textBox) (side *textSide, stop func(), err error) {
 	if err := of.tier.Probe(b.ctx); err != nil {
 		return nil, nil, err
@@ -126,7 +126,8 @@ func (b *bench) openTextSide(of textBox) (side *textSide, stop func(), err error
 	return side, stop, nil
 }
 
-// startNative starts a native CPython that reads the text. It may use memory bytes beside it.
+// startNative starts a native CPython that reads the text. It may use memory bytes in addition
+// to it.
 func (b *bench) startNative(memory int64) (side *textSide, stop func(), err error) {
 	cmd := exec.CommandContext(b.ctx, b.python, "-I", "-X", "utf8", "-c", measureText,
 		b.texts, strconv.FormatInt(memory, 10))
@@ -162,7 +163,7 @@ func (b *bench) startNative(memory int64) (side *textSide, stop func(), err erro
 	}
 	stop = func() {
 		_ = to.Close() // the process ends at the end of its input
-		_ = cmd.Wait() // its result does not matter any more
+		_ = cmd.Wait() // its result no longer matters
 	}
 	return &textSide{name: "CPython", measure: measure}, stop, nil
 }

@@ -1,6 +1,5 @@
-// Command corpus writes a text in many languages, of any size, for the
-// demonstration and the benchmarks. See the package internal/testing/corpus for what
-// is in it.
+// Command corpus writes a text in many languages, of any size, for the demonstration and the
+// benchmarks. Package internal/testing/corpus describes its contents.
 //
 //	go run ./scripts/corpus -bytes 1GiB -seed 1 -o archive.txt
 package main
@@ -26,7 +25,7 @@ func main() {
 	}
 }
 
-// run writes the text that args ask for.
+// run writes the text that args request.
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("corpus", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -54,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return writeFile(*name, n, *seed, show)
 }
 
-// writeFile writes the text to a file and reports an error of closing it too.
+// writeFile writes the text to a file. Its error includes that of closing the file.
 func writeFile(name string, size int64, seed uint64, show *meter) error {
 	f, err := os.Create(name)
 	if err != nil {

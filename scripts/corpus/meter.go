@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// meter shows how far the writing is: on a terminal one line that is redrawn,
-// elsewhere a line for every tenth.
+// meter shows the progress of writing: on a terminal as one line that is redrawn, elsewhere as a
+// line for every tenth.
 type meter struct {
 	out      io.Writer
 	terminal bool
@@ -28,8 +28,8 @@ func newMeter(out io.Writer, total int64) *meter {
 	}
 }
 
-// isTerminal reports whether f is a character device. That takes /dev/null
-// for a terminal, where nothing is seen anyway.
+// isTerminal reports whether f is a character device. It mistakes /dev/null for a terminal,
+// where nothing is seen anyway.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -56,7 +56,7 @@ func (m *meter) update(done int64) {
 	}
 }
 
-// line is what is shown.
+// line returns the line to show.
 func (m *meter) line(done int64, now time.Time) string {
 	speed := float64(done) / 1e6 / max(now.Sub(m.start).Seconds(), 1e-6)
 	percent := 100 * float64(done) / float64(m.total)

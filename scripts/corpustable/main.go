@@ -4,8 +4,8 @@
 //
 //	go run ./scripts/corpustable
 //
-// Nothing is run: the plans are made from what the tiers say of themselves, and
-// a person's label is the truth. Tests of the analysers prove the labels.
+// Nothing is run: the plans are made from the tiers' own descriptions, and a human label counts
+// as the truth. Tests of the analysers check the labels.
 package main
 
 import (
@@ -44,14 +44,14 @@ func main() {
 	}
 }
 
-// places are where a snippet can end, cheapest first.
+// places are the possible destinations of a snippet, cheapest first.
 var places = []string{interp.Name, wasm.Name, local.Name, corpus.None, corpus.Invalid}
 
-// table is what the command prints.
+// table is the command's output.
 type table struct {
 	total                int
 	share                map[string]int
-	accepts, escalations []string // the snippets that are sent too low, too high
+	accepts, escalations []string // the snippets sent to a tier that is too low or too high
 }
 
 // count plans every snippet as the first of a session that may use local.
@@ -89,7 +89,7 @@ func count(ctx context.Context, cache string) (t table, err error) {
 	return t, nil
 }
 
-// described is a tier of which only the description is used.
+// described is a tier that is only used for its description.
 type described struct{ info tiers.Info }
 
 func (d described) Info() tiers.Info { return d.info }
@@ -104,8 +104,8 @@ func (d described) Open(context.Context, tiers.Config) (tiers.Sandbox, error) {
 	return nil, errors.New("only plans are made here")
 }
 
-// describeTiers are the tiers as they are. Whatever host this is, local counts as one
-// with the packages that the corpus wants of docker.
+// describeTiers returns the tiers with their real descriptions, except that on any host, local
+// counts as having the packages that the corpus expects of docker.
 func describeTiers(all []corpus.Snippet) []tiers.Tier {
 	host := local.New(local.Options{}).Info()
 	guest := wasm.New(wasm.Options{}).Info()
@@ -123,7 +123,7 @@ func describeTiers(all []corpus.Snippet) []tiers.Tier {
 	}
 }
 
-// placeOf is where a plan sends a snippet.
+// placeOf returns where a plan sends a snippet.
 func placeOf(plan router.Plan) string {
 	switch {
 	case plan.Invalid != "":
@@ -134,8 +134,8 @@ func placeOf(plan router.Plan) string {
 	return plan.Chain[0].Tier
 }
 
-// truth is where a snippet belongs. Local stands for docker, which not every machine
-// has. Small Python is labelled interp, and wasm is the cheaper of the two.
+// truth returns where a snippet belongs. Local stands for docker, which not every machine has.
+// Small Python is labelled interp, and wasm is the cheaper of the two.
 func truth(s corpus.Snippet) string {
 	switch {
 	case s.Tier == "docker":
@@ -157,7 +157,7 @@ func (t *table) add(s corpus.Snippet, to string) {
 	}
 }
 
-// String is the table as docs/reference/performance.md has it.
+// String returns the table in the form of docs/reference/performance.md.
 func (t table) String() string {
 	var b strings.Builder
 	b.WriteString("| sent to | snippets | share |\n| --- | --- | --- |\n")
@@ -183,7 +183,7 @@ func (t table) percent(n int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(t.total))
 }
 
-// writeList writes names, each on a line, since Markdown joins the lines of a paragraph.
+// writeList writes names, each on its own line, since Markdown joins the lines of a paragraph.
 func writeList(b *strings.Builder, title string, names []string) {
 	if len(names) == 0 {
 		fmt.Fprintf(b, "%s: none.\n", title)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/testcache"
 )
 
-// TestTheDocumentHasTheTable keeps docs/reference/performance.md true.
+// TestTheDocumentHasTheTable keeps docs/reference/performance.md up to date.
 func TestTheDocumentHasTheTable(t *testing.T) {
 	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {
@@ -25,7 +25,7 @@ func TestTheDocumentHasTheTable(t *testing.T) {
 	}
 }
 
-// TestTheCorpusIsLargeAndMostlyRoutedRight bounds what may be wrong.
+// TestTheCorpusIsLargeAndMostlyRoutedRight bounds the number of errors.
 func TestTheCorpusIsLargeAndMostlyRoutedRight(t *testing.T) {
 	counted, err := count(t.Context(), testcache.Dir())
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 //	go run ./scripts/crosscheck darwin/arm64 windows/amd64
 //
-// It finds what `go build` would, apart from the linker's errors. It compiles no dependency,
-// and so takes seconds where a first build for a system takes minutes.
+// It finds the errors that `go build` would report, except for linker errors. It compiles no
+// dependency, so it takes seconds where a first build for a system takes minutes.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pkg is what is needed of the output of `go list -json`.
+// pkg holds the required fields of the output of `go list -json`.
 type pkg struct {
 	Dir, ImportPath, Name string
 	GoFiles               []string
@@ -71,7 +71,7 @@ func checkFor(system string) error {
 	return nil
 }
 
-// list returns the module's packages and all they import, each after what it imports.
+// list returns the module's packages and all packages that they import, each after its imports.
 func list(goos, goarch string) ([]*pkg, error) {
 	//nolint:noctx // ends with this program
 	command := exec.Command("go", "list", "-deps",
@@ -98,7 +98,7 @@ func list(goos, goarch string) ([]*pkg, error) {
 	}
 }
 
-// check type-checks one package. It skips the bodies of functions that are not ours.
+// check type-checks one package. It skips function bodies outside this module.
 func check(
 	p *pkg, known map[string]*types.Package, sizes types.Sizes,
 ) (*types.Package, error) {
@@ -132,7 +132,7 @@ func check(
 	return config.Check(p.ImportPath, fset, files, nil)
 }
 
-// importer makes a function a [types.Importer].
+// importer adapts a function to [types.Importer].
 type importer func(path string) (*types.Package, error)
 
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }

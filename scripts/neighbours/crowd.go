@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// count is the snippet of the honest sessions. Its number shows whether something is lost.
+// count is the snippet of the honest sessions. Its number shows whether anything was lost.
 const count = "n = globals().get('n', 0) + 1\nsquares = [i * i for i in range(2_000)]\nprint(n)"
 
-// crowd are the honest sessions.
+// crowd holds the honest sessions.
 type crowd struct {
 	*server
 	all []*honest
 }
 
-// honest is one of them. Its client counts, too.
+// honest is one honest session. Its client counts, too.
 type honest struct {
 	id, key string
 	n       int
@@ -40,7 +40,7 @@ func newCrowd(ctx context.Context, s *server, n int) (*crowd, error) {
 	return c, nil
 }
 
-// figures are those of one measurement.
+// figures are the results of one measurement.
 type figures struct {
 	times                []time.Duration
 	lost, wrong, refused []string
@@ -83,7 +83,7 @@ func (c *crowd) measure(ctx context.Context, span, think time.Duration, b *bad) 
 	return f
 }
 
-// note takes the answer to a snippet that has taken so long.
+// note records the answer to a snippet and how long it took.
 func (f *figures) note(one *honest, a answer, err error, took time.Duration) {
 	f.times = append(f.times, took)
 	one.n++
@@ -104,7 +104,7 @@ func (f *figures) note(one *honest, a answer, err error, took time.Duration) {
 	_, _ = fmt.Sscan(a.Stdout, &one.n) // from here on
 }
 
-// quantile is the time within which a part of the snippets ended.
+// quantile returns the time within which a given part of the snippets ended.
 func (f *figures) quantile(part float64) time.Duration {
 	if len(f.times) == 0 {
 		return 0
@@ -123,7 +123,7 @@ func (f *figures) print(name string, alone *figures) {
 		ms(f.quantile(0.99)), f.ratio(alone), len(f.lost), len(f.wrong), len(f.refused), f.bad)
 }
 
-// check returns what honest sessions have suffered.
+// check returns an error if the honest sessions suffered.
 func (f *figures) check(alone *figures) error {
 	var errs []error
 	for what, list := range map[string][]string{

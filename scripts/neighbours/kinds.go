@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// kind is a kind of bad sessions, by the snippet that they run.
+// kind is a kind of bad session, defined by the snippet that it runs.
 type kind struct{ name, source string }
 
 var kinds = []kind{
@@ -21,7 +21,7 @@ var kinds = []kind{
 	{"hungry", "held = []\nwhile True:\n    held.append(bytearray(b'x') * 4_000_000)\n"},
 }
 
-// hang calls C functions from C functions, as a tree of 2**60 calls without a loop.
+// hang calls C functions from C functions, in a tree of 2**60 calls without a loop.
 const hang = `
 from functools import partial
 from itertools import repeat
@@ -48,7 +48,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// bad are some bad sessions of the first tenant.
+// bad holds the bad sessions, which belong to the first tenant.
 type bad struct {
 	*server
 	kind
@@ -71,7 +71,7 @@ func newBad(ctx context.Context, s *server, k kind, n int, wall time.Duration) (
 	return b, nil
 }
 
-// run runs the snippet in all sessions, again and again, until the context ends.
+// run runs the snippet in all sessions, repeatedly, until the context ends.
 func (b *bad) run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, id := range b.ids {
@@ -103,7 +103,7 @@ func (b *bad) note(a answer, err error, took time.Duration) {
 	b.longest = max(b.longest, took)
 }
 
-// describe says how the snippets have ended.
+// describe reports how the snippets ended.
 func (b *bad) describe() string {
 	var all []string
 	for _, how := range slices.Sorted(maps.Keys(b.endings)) {

@@ -4,9 +4,9 @@
 //	go run ./scripts/neighbours -rlm bin/rlm
 //	go run ./scripts/neighbours -rlm bin/rlm -bad hang,loop -for 1m
 //
-// It starts a server, and honest sessions that count: half of them belong to the tenant of the bad
-// sessions. It measures their snippets alone, and then beside each kind of bad sessions. It fails
-// if an honest session has lost something, got a wrong or no answer, or waited too long.
+// It starts a server and honest sessions that count; half of them belong to the tenant of the
+// bad sessions. It measures their snippets alone, and then beside each kind of bad session. It
+// fails if an honest session lost anything, got a wrong answer or none, or waited too long.
 package main
 
 import (
@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// mostRatio is how much longer the slowest honest snippets may take beside bad sessions.
+// mostRatio is how many times longer the slowest honest snippets may take beside bad sessions.
 const mostRatio = 3
 
-// flags are those of the command.
+// flags are the command's flags.
 type flags struct {
 	rlm         string
 	bad         string
@@ -78,7 +78,7 @@ func (f *flags) run(ctx context.Context) (err error) {
 		f.honest, f.think, f.wall)
 	fmt.Printf("%-28s %8s %9s %9s %7s %5s %6s %8s   %s\n",
 		"beside", "snippets", "p50", "p99", "ratio", "lost", "wrong", "refused", "how the bad ones ended")
-	crowd.measure(ctx, f.span/4, f.think, nil) // warms the server
+	crowd.measure(ctx, f.span/4, f.think, nil) // warms up the server
 	alone := crowd.measure(ctx, f.span, f.think, nil)
 	alone.print("nobody", alone)
 

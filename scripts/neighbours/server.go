@@ -26,7 +26,7 @@ type server struct {
 	client  http.Client
 }
 
-// replies is the script of the server's model, which no session asks.
+// replies is the script of the server's model, which no session uses.
 const replies = "version: 1\nrules:\n  - reply: hello\n"
 
 func startServer(ctx context.Context, rlm string) (s *server, err error) {
@@ -89,7 +89,7 @@ func (s *server) stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// answer is what a session answers to a snippet, or why it did not.
+// answer is a session's answer to a snippet, or the reason why there is none.
 type answer struct {
 	Status string `json:"status"`
 	Stdout string `json:"stdout"`

@@ -1,4 +1,4 @@
-// Command prepare writes the files tiers/wasm/prepared.*, with which a program starts without
+// Command prepare writes the files tiers/wasm/prepared.*, which let a program start without
 // preparing Python. With -check, it only compares them.
 package main
 
@@ -44,11 +44,11 @@ func prepare(ctx context.Context, check bool) error {
 	return errors.Join(errs...)
 }
 
-// difference prepares the image that the engine of package rlm starts with.
+// difference prepares the image with which the engine of package rlm starts.
 func difference(ctx context.Context, o wasm.Options) (about, data []byte, err error) {
 	o.CacheDir, o.Preload = "none", python.Preload()
 	tier := wasm.New(o)
-	defer func() { _ = tier.Close() }() // the files are what counts
+	defer func() { _ = tier.Close() }() // only the files matter
 	return tier.(interface {
 		Difference(ctx context.Context) (about, data []byte, err error)
 	}).Difference(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// keyOf returns the key of a prepared.json: what the image was made of.
+// keyOf returns the key of a prepared.json: the hash of the image's sources.
 func keyOf(t *testing.T, about []byte) string {
 	t.Helper()
 	var d struct{ Key string }
@@ -24,8 +24,8 @@ func keyOf(t *testing.T, about []byte) string {
 	return d.Key
 }
 
-// TestTheCommittedImageIsWhatItsSourcesGive prepares the image anew. A committed image
-// of other sources is only slow, so make image-verify refuses it, and this test does not.
+// TestTheCommittedImageIsWhatItsSourcesGive prepares the image anew. A committed image of other
+// sources is merely slow, so make image-verify rejects it, and this test does not.
 func TestTheCommittedImageIsWhatItsSourcesGive(t *testing.T) {
 	skip.UnderRace(t)
 	committed := map[string][]byte{}
@@ -50,7 +50,7 @@ func TestTheCommittedImageIsWhatItsSourcesGive(t *testing.T) {
 	startWithIt(t)
 }
 
-// startWithIt starts with an empty cache, and then with the one that this has filled.
+// startWithIt starts with an empty cache, and then with the cache filled by that start.
 func startWithIt(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

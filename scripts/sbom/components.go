@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
-// goModules are the modules in a binary, and the standard library.
+// goModules returns the modules in a binary, and the standard library.
 func goModules(binary *buildinfo.BuildInfo) []cdx.Component {
 	version, _, _ := strings.Cut(strings.TrimPrefix(binary.GoVersion, "go"), " ")
 	all := []cdx.Component{goModule(debug.Module{Path: "std", Version: version})}
@@ -39,10 +39,10 @@ func goModule(m debug.Module) cdx.Component {
 	return c
 }
 
-// linked are the tools of the manifest of which a part is linked to the interpreter.
+// linked are the tools in the manifest that are partly linked into the interpreter.
 var linked = []string{"wasi-libc", "libclang-rt-19-dev-wasm32"}
 
-// interpreter is the WebAssembly Python: Debian's sources and the libraries of the compiler.
+// interpreter returns the WebAssembly Python: Debian's sources and the compiler's libraries.
 func interpreter(m manifest.Manifest) cdx.Component {
 	var parts []cdx.Component
 	for name, version := range m.Sources {
@@ -64,7 +64,7 @@ func interpreter(m manifest.Manifest) cdx.Component {
 	}
 }
 
-// imageContents are the container images, with the locked packages of each architecture.
+// imageContents returns the container images, with the locked packages of each architecture.
 func imageContents(root string) ([]cdx.Component, error) {
 	locks, err := filepath.Glob(filepath.Join(root, "images/python/packages.*.lock"))
 	if err != nil || len(locks) == 0 {
@@ -96,7 +96,7 @@ func imageContents(root string) ([]cdx.Component, error) {
 	return all, nil
 }
 
-// image is a container image for an architecture.
+// image returns a container image for an architecture.
 func image(kind, arch string, parts []cdx.Component) cdx.Component {
 	return cdx.Component{
 		Type: cdx.ComponentTypeContainer, Name: "rlm/" + kind + " for " + arch,
@@ -139,7 +139,7 @@ func sha256(hex string) *[]cdx.Hash {
 	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex}}
 }
 
-// withoutEpoch is a Debian version as file names have it.
+// withoutEpoch returns a Debian version as it appears in file names.
 func withoutEpoch(version string) string {
 	if _, rest, ok := strings.Cut(version, ":"); ok {
 		return rest
@@ -147,7 +147,7 @@ func withoutEpoch(version string) string {
 	return version
 }
 
-// escape escapes what a package URL must not have in a name or version.
+// escape escapes characters that a package URL must not contain in a name or version.
 func escape(s string) string {
 	return strings.NewReplacer("%", "%25", "+", "%2B", ":", "%3A", "(", "%28", ")", "%29").Replace(s)
 }

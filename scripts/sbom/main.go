@@ -1,9 +1,9 @@
-// Command sbom writes a software bill of materials, in the format CycloneDX, to standard
-// output. It lists what users get: the Go modules that are linked into the command, the
-// sources of the WebAssembly Python that the command contains, and the contents of the
-// container images that the command builds.
+// Command sbom writes a software bill of materials in CycloneDX format to standard output. It
+// lists what users receive: the Go modules linked into the command, the sources of the
+// WebAssembly Python that the command contains, and the contents of the container images that
+// the command builds.
 //
-// It reads what is pinned: the modules in the binary itself, the manifest of the
+// It reads pinned information: the modules in the binary itself, the manifest of the
 // interpreter, the locks of the images.
 //
 //	sbom BINARY VERSION ROOT
@@ -36,7 +36,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	binary.Main.Version = args[1] // the linker gives it to the command
+	binary.Main.Version = args[1] // for the command, the linker sets it
 	bom, err := describe(binary, args[2])
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func run(args []string, out io.Writer) error {
 		EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
-// describe makes the bill of a binary that was built from the tree at root.
+// describe returns the bill for a binary that was built from the tree at root.
 func describe(binary *buildinfo.BuildInfo, root string) (*cdx.BOM, error) {
 	command := goModule(binary.Main)
 	command.Type = cdx.ComponentTypeApplication
@@ -70,7 +70,7 @@ func describe(binary *buildinfo.BuildInfo, root string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// setRefs gives each component a unique name: the same package can be in two images.
+// setRefs gives each component a unique name, because the same package can be in two images.
 func setRefs(parent string, components []cdx.Component) {
 	for i := range components {
 		c := &components[i]

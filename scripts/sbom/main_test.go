@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
-// write returns the bill of this test, whose binary has modules too.
+// write returns the bill of this test, whose binary also has modules.
 func write(t *testing.T) []byte {
 	t.Helper()
 	self, err := os.Executable()
@@ -33,7 +33,7 @@ func write(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// schema is CycloneDX's own, which its module brings.
+// schema returns CycloneDX's own schema, which its module includes.
 func schema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	dir, err := exec.Command(
@@ -119,7 +119,7 @@ func TestTheBillHasEveryPart(t *testing.T) {
 	}
 }
 
-// wantedParts are package URLs, or their ends, from places that the bill is not made of.
+// wantedParts returns package URLs, or their ends, from sources other than those of the bill.
 func wantedParts(t *testing.T) []string {
 	t.Helper()
 	self, err := buildinfo.ReadFile(os.Args[0])

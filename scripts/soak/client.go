@@ -12,21 +12,21 @@ import (
 )
 
 // client is one caller. It runs snippets in a session, one after another, and now and then
-// goes on in a fork or in a new session.
+// continues in a fork or in a new session.
 type client struct {
 	engine *rlm.Engine
 	tenant string
 	random *rand.Rand
 
 	session *rlm.Session
-	counted int // runs of the snippet that counts
+	counted int // runs of the counting snippet
 	reopen  bool
 }
 
 // The limits of every snippet.
 var snippetLimits = tiers.Limits{Wall: 2 * time.Second, Memory: 128 << 20}
 
-// outcome is what became of one snippet.
+// outcome is the result of one snippet.
 type outcome struct {
 	kind    string
 	took    time.Duration
@@ -74,7 +74,7 @@ func (c *client) choose() *kind {
 	panic("unreachable: at is less than the sum of the weights")
 }
 
-// prepare opens a session if there is none, and replaces the session from time to time.
+// prepare opens a session if there is none, and replaces it from time to time.
 func (c *client) prepare(ctx context.Context) error {
 	switch {
 	case c.session == nil:
@@ -118,7 +118,7 @@ func (c *client) close() error {
 	return err
 }
 
-// lookup answers as slowly as a near service would.
+// lookup answers about as slowly as a nearby service would.
 var lookup = rlm.Func("lookup", "lookup(key) -> str", func(ctx context.Context, in struct {
 	Key string `json:"key"`
 },

@@ -1,12 +1,12 @@
-// Command soak puts one engine under the load of many clients, and checks that it holds.
+// Command soak puts one engine under the load of many clients, and checks that it copes.
 //
 //	go run ./scripts/soak -for 10m -clients 200
 //	go run ./scripts/soak -for 2m -short
 //
-// It first measures the capacity: the rate of right verdicts with few clients. Then all
-// clients together ask for twice as much. Each waits for its verdict before it asks again. The
-// report says whether verdicts were wrong, whether the memory grew, how long small snippets
-// took, and how much of the capacity was still used well.
+// It first measures the capacity: the rate of correct verdicts with few clients. Then all
+// clients together request twice as much. Each waits for its verdict before asking again. The
+// report shows whether verdicts were wrong, whether memory grew, how long small snippets took,
+// and how much of the capacity was still usable.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 
 const (
 	tenants = 10
-	// overload is how much of the capacity the clients ask for.
+	// overload is how much of the capacity the clients request.
 	overload = 2
 )
 
@@ -79,8 +79,8 @@ func run(ctx context.Context, span time.Duration, clients int, short bool) (err 
 	)
 }
 
-// load runs so many clients for a while. Each thinks before every snippet, on average for the
-// given time.
+// load runs a number of clients for a while. Before each snippet, each client thinks, on average
+// for the given time.
 func load(
 	ctx context.Context, engine *rlm.Engine, clients int, span, think time.Duration,
 ) (*tally, error) {
@@ -105,7 +105,7 @@ func load(
 	return t, err
 }
 
-// work runs snippets until the time is over.
+// work runs snippets until the time is up.
 func (c *client) work(ctx context.Context, t *tally, think time.Duration) error {
 	for {
 		pause := time.Duration(c.random.ExpFloat64() * float64(think))

@@ -8,12 +8,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// kind is one kind of snippet, with the only right verdict on it.
+// kind is one kind of snippet, with the only correct verdict.
 type kind struct {
 	name   string
 	weight int // its share of all snippets, in tenths of a percent
 	job    func(c *client) tiers.Job
-	// check returns what is wrong with a result, empty if nothing is.
+	// check returns what is wrong with a result, or "".
 	check func(c *client, r *rlm.Result) string
 }
 
@@ -65,7 +65,7 @@ func prints(want string) func(*client, *rlm.Result) string {
 	}
 }
 
-// counts expects the number of this snippet's runs in the session.
+// counts expects the number of times this snippet ran in the session.
 func counts(c *client, r *rlm.Result) string {
 	c.counted++
 	return prints(fmt.Sprintln(c.counted))(c, r)
@@ -94,8 +94,8 @@ func limits(status tiers.Status, limit tiers.Limit) func(*client, *rlm.Result) s
 	}
 }
 
-// survives expects that the snippet does not end well, whatever ends it. The session may then
-// be in an earlier state.
+// survives expects the snippet to end badly, whatever the reason. The session may then be in an
+// earlier state.
 func survives(c *client, r *rlm.Result) string {
 	c.reopen = true
 	if r.Status == tiers.StatusOK {

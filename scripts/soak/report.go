@@ -18,10 +18,10 @@ type tally struct {
 	clients int
 	begun   time.Time
 	span    time.Duration
-	memory  []int64 // of this process, in bytes, each second
+	memory  []int64 // of this process, in bytes, sampled each second
 
 	mu      sync.Mutex
-	times   map[string][]time.Duration // of right verdicts, by kind
+	times   map[string][]time.Duration // of correct verdicts, by kind
 	right   int
 	refused int
 	wrong   []string
@@ -45,10 +45,10 @@ func (t *tally) add(o outcome) {
 	}
 }
 
-// rate is the right verdicts a second.
+// rate returns the number of correct verdicts per second.
 func (t *tally) rate() float64 { return float64(t.right) / t.span.Seconds() }
 
-// quantile is the time within which a part of the snippets of a kind ended.
+// quantile returns the time within which a given part of the snippets of a kind ended.
 func (t *tally) quantile(kind string, part float64) time.Duration {
 	times := t.times[kind]
 	if len(times) == 0 {
@@ -59,7 +59,7 @@ func (t *tally) quantile(kind string, part float64) time.Duration {
 	return times[int(part*float64(len(times)-1))]
 }
 
-// growth compares the memory of the last quarter with that of the second.
+// growth compares the memory in the last quarter with that in the second.
 func (t *tally) growth() float64 {
 	n := len(t.memory) / 4
 	if n == 0 {
@@ -76,11 +76,11 @@ func mean(values []int64) float64 {
 	return float64(sum) / float64(len(values))
 }
 
-// The goals of the second load.
+// The goals for the second load.
 const (
 	mostGrowth  = 1.1  // of the memory
 	shortGrowth = 2    // of the memory, while new sessions still fill up
-	mostSpread  = 20   // p99 of small snippets by their median
+	mostSpread  = 20   // p99 of small snippets divided by their median
 	leastOutput = 0.90 // of the capacity
 )
 
@@ -120,7 +120,7 @@ func (t *tally) findLeak(most float64) error {
 	return nil
 }
 
-// compare returns an error if the load spread the times too much, or cost too much work.
+// compare returns an error if the load spread the times too much, or cost too much throughput.
 func compare(alone, many *tally) error {
 	var errs []error
 	median, p99 := many.quantile(small, 0.5), many.quantile(small, 0.99)
@@ -157,8 +157,8 @@ func watchMemory(ctx context.Context) <-chan []int64 {
 	return out
 }
 
-// residentBytes is the memory of this process, in which each page counts once, however many
-// sandboxes map it. It is 0 where /proc lacks it.
+// residentBytes returns the memory of this process, counting each page once, however many
+// sandboxes map it. It is 0 where /proc does not report it.
 func residentBytes() int64 {
 	f, err := os.Open("/proc/self/smaps_rollup")
 	if err != nil {

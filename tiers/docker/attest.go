@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// attestation describes a container as its first process sees it. It is written before any
-// code of a model runs, but inside the container, so it is decoded strictly.
+// attestation describes a container as its first process sees it. It is written before any code
+// of a model runs, but inside the container, and is therefore decoded strictly.
 type attestation struct {
 	Status     map[string]string   `json:"status"`
 	PID        int                 `json:"pid"`
@@ -53,14 +53,14 @@ type wanted struct {
 	// ownKernel: the container has a separate kernel, without the host's seccomp filter and
 	// inode numbers.
 	ownKernel bool
-	// proxy allows sockets of IPv4. folders forbids sockets of a path, because a mounted
-	// folder could contain one.
+	// proxy permits IPv4 sockets. folders, without proxy, forbids Unix sockets, because a
+	// mounted folder could contain one.
 	proxy, folders bool
-	// inodes are the device and inode numbers to be found at each mount point.
+	// inodes are the expected device and inode numbers at each mount point.
 	inodes map[string][]uint64
 }
 
-// holes lists the gaps of a wall, empty if it is complete.
+// holes lists the gaps of a wall; it is empty if the wall is complete.
 func (a attestation) holes(w wanted) []string {
 	var list []string
 	want := func(ok bool, format string, args ...any) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// whole is what a container says whose wall stands.
+// whole returns the attestation of a container whose wall is complete.
 func whole() attestation {
 	place := []string{"rw", "nosuid", "nodev", "noexec", "relatime"}
 	a := attestation{
@@ -114,8 +114,8 @@ func TestEachHoleInTheWallIsSeen(t *testing.T) {
 	}
 }
 
-// FuzzAttestation reads what a container could say: it is understood or refused,
-// and looking for holes in it never fails.
+// FuzzAttestation reads possible output of a container: it is parsed or rejected, and looking
+// for holes in it never fails.
 func FuzzAttestation(f *testing.F) {
 	good, err := json.Marshal(whole())
 	if err != nil {

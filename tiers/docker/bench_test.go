@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// median reports the median of what was measured, in ms.
+// median reports the median of the measurements, in ms.
 func median(b *testing.B, name string, times []time.Duration) {
 	b.Helper()
 	slices.Sort(times)
@@ -46,11 +46,11 @@ func once(b *testing.B, tier *docker.Tier) time.Duration {
 	return took
 }
 
-// BenchmarkStartWarm claims a container that was started ahead.
+// BenchmarkStartWarm claims a container started in advance.
 func BenchmarkStartWarm(b *testing.B) {
 	tier := usual(b, docker.Options{})
 	var times []time.Duration
-	for b.Loop() { // the timer runs on, or a second of it would take minutes
+	for b.Loop() { // the timer keeps running, or a second of it would take minutes
 		if err := tier.Warm(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func BenchmarkStartWarm(b *testing.B) {
 	median(b, "ms/start", times)
 }
 
-// BenchmarkStartCold starts one, with all hardening.
+// BenchmarkStartCold starts a container with all hardening.
 func BenchmarkStartCold(b *testing.B) {
 	tier := usual(b, docker.Options{Warm: -1})
 	var times []time.Duration
@@ -69,8 +69,8 @@ func BenchmarkStartCold(b *testing.B) {
 	median(b, "ms/start", times)
 }
 
-// BenchmarkDockerRun is what those are compared with: the same image by Docker's own
-// command, with nothing that hardens it.
+// BenchmarkDockerRun is the baseline for the others: the same image run by Docker's own command,
+// without hardening.
 func BenchmarkDockerRun(b *testing.B) {
 	usual(b, docker.Options{Warm: -1})
 	command, err := exec.LookPath("docker")
@@ -111,7 +111,7 @@ func BenchmarkSnippet(b *testing.B) {
 	median(b, "ms/snippet", times)
 }
 
-// BenchmarkHostCall is a round trip from the guest to the host.
+// BenchmarkHostCall measures a round trip from the guest to the host.
 func BenchmarkHostCall(b *testing.B) {
 	cfg := tiers.Config{
 		Functions: []tiers.Function{{Name: "ask"}},

@@ -100,7 +100,7 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
-// TestAForgedHoleFillsNoDisk packs a file that is a few bytes of the stream and would be
+// TestAForgedHoleFillsNoDisk packs a file that takes a few bytes in the stream and would take
 // nearly the largest number of bytes on the host's disk.
 func TestAForgedHoleFillsNoDisk(t *testing.T) {
 	t.Parallel()
@@ -128,8 +128,8 @@ real, tarfile.open = tarfile.open, forged`)
 	}
 }
 
-// TestFilesComeBackAfterABadEnd ends the first snippet of a session in all the ways
-// that cost it its process: what it had written is there.
+// TestFilesComeBackAfterABadEnd ends the first snippet of a session in all the ways that cost it
+// its process: the files that it wrote are there.
 func TestFilesComeBackAfterABadEnd(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})
@@ -194,7 +194,7 @@ func TestFilesComeBackAfterABadEnd(t *testing.T) {
 	})
 }
 
-// tells says that something was written.
+// tells signals that something was written.
 type tells chan struct{}
 
 func (c tells) Write(b []byte) (int, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/dockerapi"
 )
 
-// Deadlines of operations that no caller bounds.
+// Deadlines of operations for which callers set none.
 const (
 	startTimeout = 60 * time.Second
 	orderTimeout = 5 * time.Second
@@ -33,7 +33,7 @@ type container struct {
 	processes uint64 // at most
 
 	refused uint64 // refused memory, by the kernel's last count
-	ended   int    // processes that the kernel has killed for memory
+	ended   int    // processes killed by the kernel for memory
 	peak    int64
 	fault   error // why it ended, unless the guest ended it
 	lost    bool  // the daemon missed the deadline of an order
@@ -42,7 +42,7 @@ type container struct {
 }
 
 // report collects the container's standard error. Its first process writes a line about the
-// wall, and then one byte for each order that it has carried out.
+// wall, and then one byte for each order that it completed.
 type report struct {
 	mu    sync.Mutex
 	said  []byte
@@ -53,7 +53,7 @@ type report struct {
 
 const (
 	orderDone = 6
-	// keptSaid bounds the text that is kept for messages.
+	// keptSaid bounds the text kept for messages, in bytes.
 	keptSaid = 4 << 10
 )
 
@@ -86,7 +86,7 @@ func (r *report) text() string {
 	return strings.TrimSpace(string(r.said))
 }
 
-// spec returns the part that all containers of the tier have in common.
+// spec returns the common part of all containers of the tier.
 func (t *tier) spec(s *setup, recipe images.Recipe, image string, n needs) dockerapi.Spec {
 	labels := t.labels()
 	labels[labelRecipe] = recipe.Hash
@@ -132,8 +132,8 @@ func (t *tier) boot(ctx context.Context, c *container, spec dockerapi.Spec) erro
 	return nil
 }
 
-// verify checks a container's wall, unless a test has left layers out. It reads the
-// attestation of the first process, and the limits that only the kernel knows.
+// verify checks a container's wall, unless a test left layers out. It reads the attestation of
+// the first process, and the limits that only the kernel knows.
 func (t *tier) verify(ctx context.Context, c *container, s *setup, n needs) error {
 	var line []byte
 	select {
@@ -156,7 +156,7 @@ func (t *tier) verify(ctx context.Context, c *container, s *setup, n needs) erro
 	return t.verifyLimits(ctx, c)
 }
 
-// said returns the further text of the first process, nil if none.
+// said returns the further output of the first process, or nil.
 func (c *container) said() error {
 	if text := c.report.text(); text != "" {
 		return errors.New(text)
@@ -198,7 +198,7 @@ func (t *tier) verifyLimits(ctx context.Context, c *container) error {
 	return nil
 }
 
-// explainSilence returns the reason why an order was not carried out, nil if the guest is.
+// explainSilence returns why an order was not carried out, or nil if the guest is the reason.
 func (c *container) explainSilence(err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
@@ -214,8 +214,8 @@ func (c *container) explainSilence(err error) error {
 	return nil // the guest keeps its first process from working
 }
 
-// OutOfMemory reports whether the kernel has killed a process of the container for its
-// memory since the last call. Only a bad end can be such a kill.
+// OutOfMemory reports whether the kernel killed a process of the container for its memory since
+// the last call. Only a bad end can be such a kill.
 func (c *container) OutOfMemory(bad bool) bool {
 	if !bad || c.lost || c.killed {
 		return false
@@ -249,19 +249,19 @@ func (c *container) OutOfMemory(bad bool) bool {
 	return c.hasNewKills(ctx) || usage.Refused > was
 }
 
-// The exit codes of a container that its guest cannot give it: the first process decides.
+// The exit codes of a container that its guest cannot cause: the first process decides.
 const (
-	// exitKilled is that of a container whose first process was killed.
+	// exitKilled is the exit code of a container whose first process was killed.
 	exitKilled = 128 + 9
-	// exitUnknown is what a daemon notes that was away when the container ended.
+	// exitUnknown is recorded by a daemon that was down when the container ended.
 	exitUnknown = 255
 )
 
 // killReportTimeout bounds the wait until the daemon reports a kill by the kernel.
 const killReportTimeout = 2 * time.Second
 
-// hasNewKills reports whether the kernel has killed a process for its memory since the last
-// call, according to the daemon.
+// hasNewKills reports whether, according to the daemon, the kernel killed a process for its
+// memory since the last call.
 func (c *container) hasNewKills(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, killReportTimeout)
 	defer cancel()
@@ -275,7 +275,7 @@ func (c *container) hasNewKills(ctx context.Context) bool {
 	return true
 }
 
-// findFault notes why a container ended, unless its guest ended it.
+// findFault records why a container ended, unless its guest ended it.
 func (c *container) findFault(state dockerapi.State, oom bool) {
 	switch {
 	case oom || c.fault != nil:
@@ -288,5 +288,5 @@ func (c *container) findFault(state dockerapi.State, oom bool) {
 	}
 }
 
-// Fault returns why the container ended, nil if the snippet ended it.
+// Fault returns why the container ended, or nil if the snippet ended it.
 func (c *container) Fault() error { return c.fault }

@@ -1,11 +1,11 @@
 // Package docker is the tier that runs CPython, and compiled Go, in hardened
 // containers.
 //
-// It has native speed and the packages of its image: NumPy, pandas, SciPy and more, and Go's
-// whole standard library. A container has no network, a read-only file tree, no
-// capabilities, a seccomp profile, and limits. Its first process attests the wall from
-// inside, and the tier never uses a container whose attestation shows a gap. Package
-// dockerapi defines a container exactly.
+// It offers native speed and the packages of its image: NumPy, pandas, SciPy and more, and Go's
+// whole standard library. A container has no network, a read-only file tree, no capabilities, a
+// seccomp profile, and limits. Its first process attests the wall from inside, and the tier
+// never uses a container whose attestation shows a gap. Package dockerapi defines containers
+// exactly.
 //
 // The runtime in the guest comes from package pykernel, as in the tiers wasm and local. The
 // host sends it over the container's standard streams, so the image cannot contain another
@@ -48,8 +48,8 @@ type Options struct {
 	// Warm is the number of containers kept ready for sessions with the default limits.
 	// Zero means one, -1 none.
 	Warm int
-	// CPUs is the share of processors for one container, in thousandths. Zero means one
-	// whole processor.
+	// CPUs is the share of processors for one container, in thousandths of a processor. Zero
+	// means one whole processor.
 	CPUs int64
 	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
 	// do not see them: see docs/why/egress.md.
@@ -69,7 +69,7 @@ type tier struct {
 	recipe  images.Recipe
 	golang  images.Recipe
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	setup    *setup
 	swept    bool
 	verified bool
@@ -78,7 +78,7 @@ type tier struct {
 	pool     pool
 }
 
-// setup holds the facts that the tier has learned about its daemon.
+// setup holds what the tier knows about its daemon.
 type setup struct {
 	facts  dockerapi.Facts
 	image  dockerapi.Image // of Python
@@ -150,7 +150,7 @@ func (t *tier) Info() tiers.Info {
 	return info
 }
 
-// modules returns the modules that are known before the daemon was asked. Those of an image with
+// modules returns the modules that are known before the daemon is asked. Those of an image with
 // further packages are not.
 func (t *tier) modules() map[string]bool {
 	if t.options.Image != "" {
@@ -159,8 +159,8 @@ func (t *tier) modules() map[string]bool {
 	return tiers.ModuleSet(t.recipe.Modules...)
 }
 
-// Probe asks the daemon whether it can build the wall, and for the images. The tier runs
-// each language whose image exists; one is enough.
+// Probe asks the daemon whether it can build the wall, and for the images. The tier runs each
+// language whose image exists; one is enough.
 func (t *tier) Probe(ctx context.Context) error {
 	t.mu.Lock()
 	t.setup, t.verified = nil, false // the daemon may have changed
@@ -169,7 +169,7 @@ func (t *tier) Probe(ctx context.Context) error {
 	return err
 }
 
-// ready returns the facts about the daemon and the images. It asks the daemon once.
+// ready returns the facts about the daemon and the images. It asks the daemon only once.
 func (t *tier) ready(ctx context.Context) (setup, error) {
 	t.mu.Lock()
 	known := t.setup
@@ -263,7 +263,7 @@ func (t *tier) forget() {
 	t.setup, t.verified = nil, false
 }
 
-// version names the versions of the languages, the daemon and the wall.
+// version returns the versions of the languages, the daemon and the wall.
 func (s *setup) version() string {
 	wall := "runc " + s.facts.Runc
 	if s.facts.GVisor {
@@ -303,8 +303,8 @@ func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	return open(ctx, t, cfg)
 }
 
-// Close ends the pooled containers and removes those that could not be removed before.
-// Close all sandboxes first.
+// Close ends the pooled containers and removes any that could not be removed earlier. Close all
+// sandboxes first.
 func (t *tier) Close() error {
 	t.mu.Lock()
 	t.closed = true

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 		abandon()
 		return
 	}
-	// Tests wait for containers more than they compute. A flag on the command line wins.
+	// Tests wait for containers more than they compute. A flag on the command line takes
+	// precedence.
 	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// orphans are the containers of this process.
+// orphans returns the containers of this process.
 func orphans() []string {
 	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
 	if err != nil {
@@ -73,7 +74,7 @@ func newTier(tb testing.TB, options docker.Options) *docker.Tier {
 	return tier
 }
 
-// usual returns the tier over the daemon that DOCKER_HOST names, or the system's.
+// usual returns a tier on the daemon that DOCKER_HOST names, or the system's daemon.
 func usual(tb testing.TB, options docker.Options) *docker.Tier {
 	tb.Helper()
 	skip.Short(tb, "it starts containers")

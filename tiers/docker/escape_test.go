@@ -17,8 +17,8 @@ func TestEscape(t *testing.T) {
 	escapes.RunFewTrees(t, usual(t, docker.Options{}))
 }
 
-// tryWithout runs a case in a container without its layers, but for the one to
-// keep.
+// tryWithout runs a case in a container without the layers that contain it, except for the one
+// to keep.
 func tryWithout(t *testing.T, c escapes.Case, keep dockerapi.Layer) string {
 	t.Helper()
 	var off []dockerapi.Layer
@@ -36,8 +36,8 @@ func tryWithout(t *testing.T, c escapes.Case, keep dockerapi.Layer) string {
 	return escapes.Try(t, tier, c, nil)
 }
 
-// TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
-// when the layers that contain them are off.
+// TestEscapeWithoutLayers shows that the cases are genuine: they succeed when the layers that
+// contain them are off.
 func TestEscapeWithoutLayers(t *testing.T) {
 	skip.UnderRace(t)
 	for _, c := range escapes.Cases(t) {
@@ -53,8 +53,8 @@ func TestEscapeWithoutLayers(t *testing.T) {
 	}
 }
 
-// TestEachLayerContains brings one layer back at a time: alone it contains a case
-// that escapes without it.
+// TestEachLayerContains restores one layer at a time: alone it contains a case that escapes
+// without it.
 func TestEachLayerContains(t *testing.T) {
 	skip.UnderRace(t)
 	cases := map[dockerapi.Layer]string{
@@ -78,8 +78,8 @@ func TestEachLayerContains(t *testing.T) {
 	}
 }
 
-// TestEscapeThroughAMount is the control of the image's own file tree: where the
-// host's folders are mounted, its files are read.
+// TestEscapeThroughAMount is the control of the image's own file tree: if the host's folders are
+// mounted, its files can be read.
 func TestEscapeThroughAMount(t *testing.T) {
 	skip.UnderRace(t)
 	tier := usual(t, docker.Options{Warm: -1})

@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// A program probes the tier before it offers it. Without a daemon the tier is not usable.
+// A program probes the tier before offering it. Without a daemon the tier is not usable.
 func Example() {
 	tier := docker.New(docker.Options{Host: "unix:///no/such/docker.sock"})
 	defer func() { _ = tier.Close() }() // nothing was started

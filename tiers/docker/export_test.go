@@ -13,14 +13,14 @@ import (
 // Tier gives the tests of the package's users the methods below.
 type Tier = tier
 
-// Reach makes proxies resolve and dial as a test wants.
+// Reach makes proxies resolve and dial as a test requires.
 func (t *tier) Reach(o egress.Options) { t.reach = o }
 
-// Without leaves layers of the wall out, for tests that prove what each is good for.
+// Without leaves out layers of the wall, for tests that prove the effect of each.
 func (t *tier) Without(layers []dockerapi.Layer) { t.off = layers }
 
-// StartBetween starts a container with mounts, and does something after they were
-// looked at and before the daemon mounts them.
+// StartBetween starts a container with mounts, and calls between after they were checked and
+// before the daemon mounts them.
 func (t *tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between func()) error {
 	files, _ := show(nil)
 	if err := files.mount(mounts); err != nil {
@@ -34,7 +34,7 @@ func (t *tier) StartBetween(ctx context.Context, mounts []tiers.Mount, between f
 	return err
 }
 
-// ContainerOf is the container of a sandbox, empty if it has none.
+// ContainerOf returns the container of a sandbox, or "" if it has none.
 func ContainerOf(b tiers.Sandbox) string {
 	if s, ok := b.(*sandbox); ok {
 		if p, ok := s.python.Process().(*process); ok {
@@ -44,8 +44,7 @@ func ContainerOf(b tiers.Sandbox) string {
 	return ""
 }
 
-// Waiting are the containers that were started ahead. Nobody may open sandboxes
-// meanwhile.
+// Waiting returns the containers started in advance. No sandbox may be opened in the meantime.
 func (t *tier) Waiting() []string {
 	var ids []string
 	for range len(t.pool.ready) {
@@ -56,7 +55,7 @@ func (t *tier) Waiting() []string {
 	return ids
 }
 
-// BuildIn bounds compilations by another time.
+// BuildIn changes the time limit of compilations.
 func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // RemoveAbandoned removes the containers of dead programs and returns their number.

@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// broken runs a snippet whose tier must break, typed, and soon enough.
-// Who wants to know when it writes says so.
+// broken runs a snippet on which the tier must break, with a typed error and soon enough. A
+// caller that needs to know when it writes passes stdout.
 func broken(t *testing.T, b tiers.Sandbox, source string, stdout ...io.Writer) *tiers.BrokenError {
 	t.Helper()
 	begun := time.Now()
@@ -96,8 +96,7 @@ func TestDaemonHangsDuringASnippet(t *testing.T) {
 	gone(t, had.ids...)
 }
 
-// soon is a wall limit that no snippet uses up which does little, on a busy machine
-// either.
+// soon is a wall limit that a snippet which does little never exhausts, even on a busy machine.
 const soon = 3 * time.Second
 
 // alone opens a session, and returns its container.
@@ -156,8 +155,8 @@ func TestContainerIsRemoved(t *testing.T) {
 	}
 }
 
-// pause freezes a container. The kernel cannot freeze a process that waits for a disk, so
-// on a busy machine the daemon may have to be asked again.
+// pause freezes a container. The kernel cannot freeze a process that waits for a disk, so on a
+// busy machine the daemon may have to be asked again.
 func pause(t *testing.T, id string) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
@@ -188,7 +187,7 @@ func TestContainerIsPaused(t *testing.T) {
 func TestAWarmContainerThatDiedIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: 1})
-	for _, wait := range []bool{true, false} { // the tier has heard of it, or has not yet
+	for _, wait := range []bool{true, false} { // the tier knows of it already, or does not yet
 		if err := tier.Warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +291,7 @@ func openError(t *testing.T, tier *docker.Tier) error {
 	t.Helper()
 	b, err := tier.Open(t.Context(), tiers.Config{})
 	if err == nil {
-		_ = b.Close() // it is wrong that it opened at all
+		_ = b.Close() // it should not have opened at all
 	}
 	return err
 }

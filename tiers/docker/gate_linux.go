@@ -14,16 +14,16 @@ import (
 	"github.com/rlmhq/rlm/internal/wall/egress"
 )
 
-// proxyPort is the port of the proxy in the guest. In gateFolder, the first process finds
-// the socket over which it hands the proxy's listener to the host: see guest.py.
+// proxyPort is the port of the proxy in the guest. gateFolder holds the socket over which the
+// first process passes the proxy's listener to the host: see guest.py.
 const (
 	proxyPort  = 3128
 	gateFolder = "/egress"
 )
 
-// gate is the socket on which the host receives the listener of a container. It lies in a
-// folder that only this user can enter on the host. The container sees the inner folder,
-// whose socket all users may connect to, and only while it starts.
+// gate is the socket on which the host receives a container's listener. On the host, it lies in
+// a folder that only this user can enter. The container sees the inner folder, to whose socket
+// all users may connect, and only while it starts.
 type gate struct {
 	outer, inner string
 	socket       *net.UnixListener
@@ -76,7 +76,7 @@ func (g *gate) spec(s *dockerapi.Spec) {
 	s.Env = append(s.Env, fmt.Sprintf("RLM_EGRESS=%s/host", gateFolder))
 }
 
-// listener waits for the listener in the network of the container.
+// listener waits for the listener in the container's network.
 func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := g.socket.SetDeadline(deadline); err != nil {
@@ -123,7 +123,7 @@ func (g *gate) listener(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// receiveFile receives the one file of a message.
+// receiveFile receives the single file of a message.
 func receiveFile(conn *net.UnixConn) (*os.File, error) {
 	rights := make([]byte, syscall.CmsgSpace(4))
 	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)

@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/tiers/docker"
 )
 
-// socket is where the real daemon listens.
+// socket returns the socket on which the real daemon listens.
 func socket() string {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return strings.TrimPrefix(host, "unix://")
@@ -28,8 +28,7 @@ func socket() string {
 	return "/var/run/docker.sock"
 }
 
-// gate stands between a tier and the real daemon. It can hang or be gone, as a
-// daemon can.
+// gate stands between a tier and the real daemon. It can hang or disappear, as a daemon can.
 type gate struct {
 	path string
 
@@ -132,7 +131,7 @@ func (g *gate) thaw() {
 	close(g.frozen)
 }
 
-// cut makes the daemon gone: connections break, and there are no new ones.
+// cut makes the daemon disappear: connections break, and no new ones are accepted.
 func (g *gate) cut() {
 	g.mu.Lock()
 	select {
@@ -151,13 +150,13 @@ func (g *gate) cut() {
 // behind returns a tier whose daemon is behind the gate.
 func behind(t *testing.T, g *gate) *docker.Tier {
 	t.Helper()
-	usual(t, docker.Options{Warm: -1}) // it can work here
+	usual(t, docker.Options{Warm: -1}) // it works here
 	tier := docker.New(docker.Options{Host: "unix://" + g.path, Warm: -1}).(*docker.Tier)
-	t.Cleanup(func() { _ = tier.Close() }) // what it could not remove is looked at below
+	t.Cleanup(func() { _ = tier.Close() }) // anything it could not remove is checked below
 	return tier
 }
 
-// daemonCall asks the real daemon beside the tier, as an administrator would.
+// daemonCall sends a request to the real daemon, bypassing the tier, as an administrator would.
 func daemonCall(t *testing.T, method, path string, into any) {
 	t.Helper()
 	if err := tryDaemonCall(t, method, path, into); err != nil {
@@ -165,7 +164,7 @@ func daemonCall(t *testing.T, method, path string, into any) {
 	}
 }
 
-// tryDaemonCall is daemonCall for a request that the daemon may refuse.
+// tryDaemonCall is daemonCall for a request that the daemon may reject.
 func tryDaemonCall(t *testing.T, method, path string, into any) error {
 	t.Helper()
 	transport := &http.Transport{
@@ -196,7 +195,7 @@ func tryDaemonCall(t *testing.T, method, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// containers are those of a process of this machine.
+// containers returns the containers of a process of this machine.
 func containers(t *testing.T, pid int) []string {
 	t.Helper()
 	var list []struct {
@@ -229,7 +228,7 @@ func gone(t *testing.T, ids ...string) {
 	}
 }
 
-// noting is a list of the containers that a sandbox has had.
+// noting records the containers that a sandbox has had.
 type noting struct {
 	box tiers.Sandbox
 	ids []string

@@ -81,7 +81,7 @@ func enforcedOnGo(l tiers.Limits) []tiers.Enforcement {
 // programMemory returns the memory limit of the container of a program, in bytes.
 func programMemory(limit int64) int64 { return roundToPages(limit + golang.ProgramMemory) }
 
-// goWall starts compiler and programs of one session in containers.
+// goWall starts the compiler and the programs of one session in containers.
 type goWall struct {
 	tier   *tier
 	setup  setup
@@ -111,7 +111,7 @@ func (w *goWall) StartCompiler(ctx context.Context) (golang.Box, error) {
 	return w.start(ctx, spec, n)
 }
 
-// zoneInfo names the time zones of the image, which Go expects in its toolchain.
+// zoneInfo names the time zone file of the image; Go expects it in its toolchain.
 const zoneInfo = "ZONEINFO=/usr/lib/rlm/zoneinfo.zip"
 
 // StartRelay starts the container of a program.
@@ -133,7 +133,7 @@ func (w *goWall) StartRelay(ctx context.Context, folder string) (golang.Box, err
 }
 
 // spec returns the common part of the containers of compiler and programs. The label role
-// distinguishes them for people who list containers.
+// distinguishes them in listings of containers.
 func (w *goWall) spec(role string, n needs) dockerapi.Spec {
 	spec := w.tier.spec(&w.setup, w.tier.golang, w.setup.golang.ID, n)
 	spec.Labels[labelGo] = role
@@ -179,7 +179,7 @@ func (b *goBox) Diagnose(hasEnded bool) (outOfMemory bool, fault error) {
 	}
 
 	outOfMemory, fault = b.OutOfMemory(true), b.Fault()
-	if !outOfMemory && fault == nil { // perhaps only the connection has ended
+	if !outOfMemory && fault == nil { // perhaps only the connection ended
 		fault = b.explainSilence(nil)
 	}
 	return outOfMemory, fault

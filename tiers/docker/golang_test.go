@@ -41,7 +41,7 @@ func TestGo(t *testing.T) { tiertest.RunGo(t, goTier(t)) }
 func TestHostileGo(t *testing.T) {
 	skip.UnderRace(t)
 	bombed := goTier(t)
-	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
+	bombed.BuildIn(6 * time.Second) // endless compilations should be stopped sooner
 	gosuite.RunHostile(t, goTier(t), bombed, 4, map[string]string{
 		"passwd": "the image has one of its own, of two lines",
 		"abstract socket": "containers may make sockets of this family; in a network of their " +
@@ -49,8 +49,8 @@ func TestHostileGo(t *testing.T) {
 	})
 }
 
-// TestGoSeesTheContainer looks for what only containers have: mounts, and nothing of
-// the host's programs.
+// TestGoSeesTheContainer checks properties that only containers have: mounts, and none of the
+// host's programs.
 func TestGoSeesTheContainer(t *testing.T) {
 	dir := gosuite.MakeCanaryFolder(t)
 	s := gosuite.Open(
@@ -110,7 +110,7 @@ func TestBothLanguagesLiveInOneSandbox(t *testing.T) {
 	}
 }
 
-// TestWithoutTheImageGoIsNamed asks for an image that nobody has built.
+// TestWithoutTheImageGoIsNamed asks for an image that was never built.
 func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	goTier(t)
 	pinned := newTier(
@@ -127,7 +127,7 @@ func TestWithoutTheImageGoIsNamed(t *testing.T) {
 	}
 }
 
-// TestAProgramThatSomebodyKills is no doing of the snippet's.
+// TestAProgramThatSomebodyKills is not the snippet's fault.
 func TestAProgramThatSomebodyKills(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	gosuite.RunOK(t, s, "kept := 41")
@@ -149,8 +149,8 @@ func TestAProgramThatSomebodyKills(t *testing.T) {
 	}
 }
 
-// TestAProgramGetsAContainerThatLives kills the one that waits: a snippet that does
-// not compile leaves it unused.
+// TestAProgramGetsAContainerThatLives kills the waiting container: a snippet that does not
+// compile leaves it unused.
 func TestAProgramGetsAContainerThatLives(t *testing.T) {
 	s := gosuite.Open(t, goTier(t), tiers.Config{})
 	for range 2 {
@@ -164,7 +164,7 @@ func TestAProgramGetsAContainerThatLives(t *testing.T) {
 	}
 }
 
-// TestDaemonFailsDuringAGoSnippet cuts the connections to it, and makes it hang.
+// TestDaemonFailsDuringAGoSnippet cuts the connections to the daemon, and makes it hang.
 func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 	goTier(t)
 	for name, deed := range map[string]struct{ do, undo func(*gate) }{
@@ -186,7 +186,7 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 			_, err = s.Run(t.Context(), tiers.Job{
 				Language: tiers.Go, Source: "import \"fmt\"\nfmt.Println(1)\nselect {}",
 				Stdout: gosuite.OnWrite(func() {
-					go func() { // cutting waits for what is being written
+					go func() { // cutting waits for pending writes
 						defer close(done)
 						deed.do(g)
 					}()
@@ -210,7 +210,7 @@ func TestDaemonFailsDuringAGoSnippet(t *testing.T) {
 	}
 }
 
-// nothingLeft is for tests that no other test of this process runs beside.
+// nothingLeft is for tests that run beside no other test of this process.
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	if left := containers(t, os.Getpid()); len(left) > 0 {
@@ -218,8 +218,8 @@ func nothingLeft(t *testing.T) {
 	}
 }
 
-// disturb has docker do something to the containers of programs of this process. One
-// that is being removed at the same time may be gone.
+// disturb makes docker act on the containers of programs of this process. A container that is
+// being removed at the same time may be gone.
 func disturb(t *testing.T, deed ...string) {
 	t.Helper()
 	client, err := dockerapi.New(os.Getenv("DOCKER_HOST"))
@@ -248,8 +248,8 @@ func disturb(t *testing.T, deed ...string) {
 	}
 }
 
-// TestGoLeavesNothingBehind looks for containers, files, goroutines and descriptors
-// after sessions that end in every way.
+// TestGoLeavesNothingBehind looks for containers, files, goroutines and descriptors after
+// sessions that end in every possible way.
 func TestGoLeavesNothingBehind(t *testing.T) {
 	tier := goTier(t)
 	temporary := t.TempDir()
@@ -315,8 +315,8 @@ fmt.Println(runs)`)
 	}
 }
 
-// BenchmarkGo measures a session's first snippet, a further one, which ends in a way
-// that keeps it out of the session, and a host call.
+// BenchmarkGo measures a session's first snippet, a further one, which ends in a way that keeps
+// it out of the session, and a host call.
 func BenchmarkGo(b *testing.B) {
 	tier := goTier(b)
 	b.Run("first", func(b *testing.B) {

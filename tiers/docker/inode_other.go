@@ -4,5 +4,5 @@ package docker
 
 import "io/fs"
 
-// inode is not known here: containers run on another kernel.
+// inode returns nil: containers run on a different kernel.
 func inode(fs.FileInfo) []uint64 { return nil }

@@ -17,13 +17,13 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// shown lists the files of the host that a container sees.
+// shown lists the host files that a container sees.
 type shown struct {
 	mounts []dockerapi.Mount
-	// folders reports whether mounts has folders.
+	// folders reports whether mounts contains folders.
 	folders bool
 	// inodes are the inodes of the checked files, by mount point. The daemon resolves paths
-	// again, and another file may have been put there meanwhile.
+	// again, and in the meantime another file may have been put there.
 	inodes map[string][]uint64
 }
 
@@ -34,16 +34,16 @@ func (s *shown) add(source, target string, info fs.FileInfo) {
 	}
 }
 
-// with returns a copy that also shows a folder of the tier. That folder needs no check:
-// only the tier writes to it.
+// with returns a copy that also shows a folder of the tier. That folder needs no check: only the
+// tier writes to it.
 func (s *shown) with(source, target string) *shown {
 	all := *s
 	all.mounts = append(slices.Clone(s.mounts), dockerapi.Mount{Source: source, Target: target})
 	return &all
 }
 
-// show returns the mounts of the files of long texts, and the path of each input's file in
-// the guest, empty for inputs without one.
+// show returns the mounts for the files of long texts, and the path of each input's file in the
+// guest, or "" for inputs without one.
 func show(inputs []tiers.Input) (*shown, []string) {
 	all, paths := &shown{inodes: map[string][]uint64{}}, make([]string, len(inputs))
 	for i, in := range inputs {
@@ -61,15 +61,14 @@ func show(inputs []tiers.Input) (*shown, []string) {
 	return all, paths
 }
 
-// hidden are paths at which nothing may be mounted. A mount would hide the container's
-// system or the tier's mounts.
+// hidden are paths at which nothing may be mounted. A mount would hide the container's system or
+// the tier's own mounts.
 var hidden = []string{
 	"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/context",
 	"/egress", "/out", "/tmp", "/sandbox",
 }
 
-// secret are folders of the host that would give a snippet control over the host or its
-// processes.
+// secret are host folders that would give a snippet control over the host or its processes.
 var secret = []string{
 	"/", "/boot", "/dev", "/etc", "/proc", "/root", "/run", "/sys", "/var/lib/docker", "/var/run",
 }
@@ -138,8 +137,8 @@ func resolve(name string) (string, fs.FileInfo, error) {
 // maxEntries bounds the check of a folder.
 const maxEntries = 1_000_000
 
-// checkFolder rejects a folder with an entry that leads to programs of the host even if it
-// is mounted read-only: a socket or pipe that all users may open, or a device.
+// checkFolder rejects a folder with an entry that leads to host programs even if it is mounted
+// read-only: a socket or pipe that all users may open, or a device.
 func checkFolder(folder string) error {
 	entries := 0
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
@@ -178,8 +177,8 @@ func isClosed(d fs.DirEntry) bool {
 	return err == nil && info.Mode().Perm()&0o001 == 0
 }
 
-// within reports whether a path is one of the folders or lies below one. For the root, only
-// the root itself counts.
+// within reports whether a path is one of the folders or lies below one. For the root folder,
+// only the root itself counts.
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || folder != "/" && strings.HasPrefix(name, folder+"/")

@@ -26,7 +26,7 @@ func TestALongTextHasAFileInTheContainer(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), row.mode); err != nil {
 			t.Fatal(err)
 		}
-		// Independent of the umask: only the mount shall refuse to write.
+		// Whatever the umask: only the mount should prevent writing.
 		if err := os.Chmod(path, row.mode); err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +54,8 @@ else:
 	}
 }
 
-// TestADaemonWithOtherFiles shows the daemon a path that leads somewhere else than here, as in a
-// container that is given the daemon's socket.
+// TestADaemonWithOtherFiles gives the daemon a path that leads somewhere else than here, as in a
+// container that received the daemon's socket.
 func TestADaemonWithOtherFiles(t *testing.T) {
 	tier := usual(t, docker.Options{Warm: -1})
 	t.Chdir(t.TempDir())

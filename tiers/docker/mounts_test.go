@@ -65,7 +65,7 @@ for attempt in (lambda: open('/data/new', 'w'), lambda: open('/one.csv', 'a'), l
 	}
 }
 
-// openFolder is a new folder that every user may enter.
+// openFolder returns a new folder that every user may enter.
 func openFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-// listen makes a socket that every user may connect to. What connects is counted.
+// listen creates a socket to which every user may connect. Connections are counted.
 func listen(t *testing.T, name string) <-chan struct{} {
 	t.Helper()
 	l, err := net.Listen("unix", name)
@@ -135,7 +135,7 @@ func TestAMountedFolderLeadsToNoProgram(t *testing.T) {
 			_ = b.Close() // as above
 		}
 	}
-	// One that is made later is there, and cannot be connected to.
+	// A socket created later is visible, but cannot be connected to.
 	later := openFolder(t)
 	b := box(t, tier, mounts(later))
 	came2 := listen(t, filepath.Join(later, "socket"))
@@ -171,8 +171,8 @@ print(y.recv())`)
 	}
 }
 
-// TestWhatIsMountedIsWhatWasLookedAt puts a link in the place of a folder after it
-// was looked at, as a user of the host could.
+// TestWhatIsMountedIsWhatWasLookedAt replaces a folder with a link after it was checked, as a
+// user of the host could.
 func TestWhatIsMountedIsWhatWasLookedAt(t *testing.T) {
 	t.Parallel()
 	tier := usual(t, docker.Options{Warm: -1})

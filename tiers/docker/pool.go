@@ -9,12 +9,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// pool keeps containers that were started ahead. Each is claimed once.
+// pool keeps containers started in advance. Each is claimed once.
 type pool struct {
 	ready chan *process
 	stop  chan struct{} // closed with the tier
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	closed  bool
 	filling int // the number of containers being started
 	filled  sync.WaitGroup
@@ -39,8 +39,7 @@ func (p *pool) keep(ready *process) bool {
 	}
 }
 
-// take returns a live container, nil if there is none. It discards containers that died in
-// the pool.
+// take returns a live container, or nil. It discards containers that died in the pool.
 func (p *pool) take() *process {
 	for {
 		select {
@@ -55,8 +54,7 @@ func (p *pool) take() *process {
 	}
 }
 
-// refillDelay keeps the start of the next container out of the way of the first
-// snippet.
+// refillDelay keeps the start of the next container from slowing the first snippet.
 const refillDelay = 100 * time.Millisecond
 
 // refill starts containers in the background until the pool is full.
@@ -92,7 +90,7 @@ func (p *pool) fill(start func(context.Context) (*process, error), failed func(e
 	}
 
 	if !p.keep(ready) {
-		_ = ready.Close() // the pool was closed or filled meanwhile
+		_ = ready.Close() // the pool was closed or filled in the meantime
 	}
 }
 
@@ -120,7 +118,7 @@ func (t *tier) ahead(ctx context.Context) (*process, error) {
 	return t.start(ctx, needs{limits: tiers.DefaultLimits(), files: &shown{}})
 }
 
-// Warm starts containers ahead.
+// Warm starts containers in advance.
 func (t *tier) Warm(ctx context.Context) error {
 	for len(t.pool.ready) < cap(t.pool.ready) {
 		p, err := t.ahead(ctx)

@@ -25,13 +25,13 @@ var guestSource string
 const guestOptions = "output=4, life=life[1], announce=announce, hold=hold, " +
 	"stock='/usr/lib/rlm/kernel', packages='" + dockerapi.PackageFolder + "'"
 
-// ownMemory is the memory of a container beyond the snippet's: the first process, the
-// runtime, and the files in memory.
+// ownMemory is the memory of a container beyond the snippet's, in bytes: for the first process,
+// the runtime, and files in memory.
 const ownMemory = 64 << 20
 
-// treeMemory returns the memory limit of all processes of a container together, in whole
-// pages. It allows twice the snippet's memory: the keeper is a copy of the session's
-// process, and pages that the process writes exist in both.
+// treeMemory returns the memory limit of all processes of a container together, in bytes,
+// rounded to whole pages. It allows twice the snippet's memory: the keeper is a copy of the
+// session's process, and pages that the process writes exist in both.
 func treeMemory(limit int64) int64 { return roundToPages(2*limit + ownMemory) }
 
 func roundToPages(bytes int64) int64 {
@@ -54,7 +54,7 @@ var (
 	_ session.Processor   = (*process)(nil)
 )
 
-// needs are the properties in which containers of sessions differ.
+// needs are the properties in which the containers of sessions differ.
 type needs struct {
 	limits tiers.Limits
 	files  *shown
@@ -92,7 +92,7 @@ func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 	}
 	if setup.image.Modules != "" {
 		// For children; the first process ignores the path. Joblib's processes would ignore it,
-		// too, and wait for one another: without them, it works in this process.
+		// too, and wait for one another: without them, joblib runs in this process.
 		spec.Env = append(spec.Env, "PYTHONPATH="+dockerapi.PackageFolder, "JOBLIB_MULTIPROCESSING=0")
 	}
 	spec.Memory, spec.Processes = treeMemory(n.limits.Memory), processes
@@ -148,7 +148,7 @@ func (n *needs) wanted(f dockerapi.Facts, user int) wanted {
 }
 
 // ownMachine reports whether containers run on this program's kernel. In a virtual machine,
-// files have other inode numbers.
+// files have different inode numbers.
 func ownMachine(f dockerapi.Facts) bool {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	return err == nil && strings.TrimSpace(string(release)) == f.Kernel
@@ -164,14 +164,14 @@ func reject(reason string) error {
 	}
 }
 
-// processes bounds processes and threads together. Pools of a hundred threads are usual.
+// processes bounds processes and threads together. Pools of a hundred threads are common.
 const processes = 128
 
 // Connection returns the connection to the runtime in the container.
 func (p *process) Connection() *session.Connection { return p.connection }
 
-// Interrupt raises KeyboardInterrupt in the guest. It returns after the signal has arrived,
-// so that it cannot hit the next snippet.
+// Interrupt raises KeyboardInterrupt in the guest. It returns after the signal arrived, so that
+// it cannot hit the next snippet.
 func (p *process) Interrupt() { p.order("SIGINT") }
 
 // Kill ends all processes of the guest except the keeper.
@@ -184,7 +184,7 @@ func (p *process) Kill(keeper int) {
 	_ = p.end() // Close reports the error
 }
 
-// order signals the first process and waits until it has carried out the order.
+// order signals the first process and waits until it completed the order.
 func (p *process) order(signal string) {
 	if p.lost {
 		return // do not wait for the daemon again
@@ -206,7 +206,7 @@ func (p *process) order(signal string) {
 	}
 }
 
-// awaitAnswer waits until the first process has carried out an order.
+// awaitAnswer waits until the first process completed an order.
 func (p *process) awaitAnswer(ctx context.Context) error {
 	select {
 	case <-p.report.done:
@@ -218,7 +218,7 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 	}
 }
 
-// Processor returns the processor time of all processes of the container, by the daemon's
+// Processor returns the processor time of all processes of the container, as of the daemon's
 // last answer.
 func (p *process) Processor() time.Duration { return p.processor.time() }
 
@@ -235,7 +235,7 @@ func (p *process) Peak(own int64) int64 {
 	return p.peak
 }
 
-// alive reports whether the container has not ended yet.
+// alive reports whether the container is still running.
 func (p *process) alive() bool {
 	select {
 	case <-p.connection.Gone():

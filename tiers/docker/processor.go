@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// The pauses between questions to the daemon about processor time. Each answer costs the
-// daemon some milliseconds, so a container that does not compute is asked about rarely.
+// The pauses between requests to the daemon for processor time. Each answer costs the daemon
+// some milliseconds, so it is seldom asked about a container that does not compute.
 const (
 	askSoonest = 100 * time.Millisecond
 	askLatest  = 2 * time.Second
 )
 
-// processor caches the processor time of a container. It asks the daemon in the background,
-// and only while the time is being read, so no reader waits for the daemon.
+// processor caches the processor time of a container. It asks the daemon in the background, and
+// only while the time is being read, so that no reader waits for the daemon.
 type processor struct {
 	ask    func(context.Context) (time.Duration, error)
 	ctx    context.Context
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
-	busy  bool       // a question is under way
+	mu    sync.Mutex // guards the fields below
+	busy  bool       // a request is in flight
 	used  time.Duration
-	at    time.Time // of the last question
+	at    time.Time // of the last request
 	pause time.Duration
 }
 
@@ -66,9 +66,9 @@ func (p *processor) renew() {
 	p.used = used
 }
 
-// stop ends the questions and waits for the last one.
+// stop ends the requests and waits for the last one.
 func (p *processor) stop() {
-	p.mu.Lock() // so that no question starts in between
+	p.mu.Lock() // so that no request starts in between
 	p.cancel()
 	p.mu.Unlock()
 	p.asking.Wait()

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Labels of containers. By them, the reaper finds the containers of dead programs.
+// Labels of containers, by which the reaper finds the containers of dead programs.
 const (
 	labelTier     = "rlm.tier"
 	labelOwner    = "rlm.owner"
 	labelDeadline = "rlm.deadline"
 	labelRecipe   = "rlm.recipe"
 	labelGo       = "rlm.go"
-	labelSession  = "rlm.label." // begins the labels of the session
+	labelSession  = "rlm.label." // prefix of the session's labels
 )
 
-// lifetime is the time after which a container of another machine counts as abandoned:
-// whether its program still lives cannot be checked.
+// lifetime is the age at which a container of another machine counts as abandoned: it is
+// impossible to check whether its program is still alive.
 const lifetime = 24 * time.Hour
 
 func (t *tier) labels() map[string]string {
@@ -42,20 +42,20 @@ func owner(pid int) string {
 // machine returns a hash that names this machine, its boot and the process namespace, in
 // which process numbers are unique.
 func machine() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // not everywhere
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // not available everywhere
 	host, _ := os.Hostname()                                  // as above
 	space, _ := os.Readlink("/proc/self/ns/pid")              // as above
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", boot, host, space))
 	return hex.EncodeToString(sum[:8])
 }
 
-// startOf returns the start time of a process in the kernel's ticks, empty if it is gone.
+// startOf returns the start time of a process in the kernel's ticks, or "" if it is gone.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The name is in brackets and may contain brackets itself.
+	// The name is in brackets and may itself contain brackets.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	const start = 19 // the 22nd of all
 	if len(fields) <= start {
@@ -110,7 +110,7 @@ func (t *tier) removeAbandoned(ctx context.Context) (int, error) {
 	return removed, errors.Join(errs...)
 }
 
-// sweepOnce sweeps before the first container of this tier.
+// sweepOnce removes abandoned containers before the first container of this tier.
 func (t *tier) sweepOnce(ctx context.Context) {
 	t.mu.Lock()
 	swept := t.swept
@@ -129,7 +129,7 @@ func (t *tier) sweepOnce(ctx context.Context) {
 	}
 }
 
-// leave notes a container for removeLeft.
+// leave records a container for removeLeft.
 func (t *tier) leave(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

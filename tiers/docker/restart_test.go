@@ -22,11 +22,11 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// ownDaemon is a Docker daemon of this test alone, which may be stopped.
+// ownDaemon is a Docker daemon for this test alone, which may be stopped.
 type ownDaemon struct {
 	dir, host string
 	command   *exec.Cmd
-	ended     chan struct{} // closed when it has ended; err says how
+	ended     chan struct{} // closed when it has ended; err is the reason
 	err       error
 }
 
@@ -92,7 +92,7 @@ func (d *ownDaemon) start(t *testing.T) {
 		"--containerd-plugins-namespace", "rlm-test-plugins",
 	)
 	d.command.Stdout, d.command.Stderr = log, log
-	// A network of its own: without a bridge, it would remove that of the other daemon.
+	// A separate network: without a bridge, it would remove the other daemon's.
 	d.command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := d.command.Start(); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func (d *ownDaemon) start(t *testing.T) {
 	}
 }
 
-// log is the end of what the daemon says.
+// log returns the end of the daemon's log.
 func (d *ownDaemon) log(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.dir, "log"))
@@ -129,8 +129,8 @@ func (d *ownDaemon) log(t *testing.T) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// stop ends the daemon by a signal, waits for it and for its containerd, which dies
-// with it: the next daemon must not take that for one that lives.
+// stop ends the daemon with a signal, and waits for it and for its containerd, which dies with
+// it: the next daemon must not mistake it for a live one.
 func (d *ownDaemon) stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	note := filepath.Join(d.dir, "exec", "containerd", "containerd.pid")
@@ -148,14 +148,14 @@ func (d *ownDaemon) stop(t *testing.T, signal syscall.Signal) {
 	for len(pid) > 0 {
 		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
-			_ = os.Remove(note) // a zombie counts as alive, and nobody may reap it here
+			_ = os.Remove(note) // a zombie counts as alive, and nothing may reap it here
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// unmount takes away what a daemon that was killed has left below its folder.
+// unmount removes the mounts that a killed daemon left below its folder.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
 	table, err := os.ReadFile("/proc/self/mounts")
@@ -165,7 +165,7 @@ func unmount(t *testing.T, dir string) {
 	for _, line := range strings.Split(string(table), "\n") {
 		if fields := strings.Fields(line); len(fields) > 1 &&
 			strings.HasPrefix(fields[1], dir+"/") {
-			// One that stays shows when the folder is removed.
+			// A remaining mount shows when the folder is removed.
 			_ = unix.Unmount(
 				fields[1], unix.MNT_DETACH,
 			)
@@ -173,8 +173,8 @@ func unmount(t *testing.T, dir string) {
 	}
 }
 
-// TestDaemonIsRestarted restarts a real daemon while sessions live, in good order and
-// by force: they say what was lost and go on, and nothing is left.
+// TestDaemonIsRestarted restarts a real daemon while sessions are alive, gracefully and by
+// force: they report what was lost and continue, and nothing is left.
 func TestDaemonIsRestarted(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)

@@ -15,12 +15,12 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sandbox is one session. Its Python runs in one container, its Go in further ones.
+// sandbox is one session. Its Python runs in one container, its Go in others.
 type sandbox struct {
 	*session.Machine
 	python  *pykernel.Guest
 	golang  *golang.Guest
-	started int // the number of containers that its Python has had
+	started int // the number of containers started so far for Python
 }
 
 var (
@@ -73,7 +73,7 @@ func newSandbox(t *tier, accounts *session.Accounts, files *shown, proxy *egress
 			s.started++
 			p, err := t.claim(ctx, n)
 			if err != nil && texts != nil && strings.Contains(err.Error(), texts.Path()) {
-				// The daemon has other files than this process.
+				// The daemon sees different files than this process.
 				t.options.Log.Warn("long contexts cannot be a str in this sandbox", "error", err)
 				n.files = files
 				accounts.OfferMapping(nil)

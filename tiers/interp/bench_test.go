@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// benchmarkStart is a session on a warm worker up to its first result. Making the
-// worker warm is not in it: see BenchmarkWorker.
+// benchmarkStart measures a session on a warm worker up to its first result. Making the worker
+// warm is not included: see BenchmarkWorker.
 func benchmarkStart(b *testing.B, language tiers.Language, source string) {
 	b.Helper()
 	tier := warmTier(b)
@@ -18,7 +18,7 @@ func benchmarkStart(b *testing.B, language tiers.Language, source string) {
 		if err := tier.Warm(context.Background()); err != nil {
 			b.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond) // the pool's own refill is over
+		time.Sleep(5 * time.Millisecond) // the pool's own refill is over by then
 		b.StartTimer()
 		s := openSandbox(b, tier, tiers.Config{})
 		runOK(b, s, language, source)
@@ -36,12 +36,12 @@ func BenchmarkStartGo(b *testing.B) {
 	benchmarkStart(b, tiers.Go, "import \"fmt\"\nfmt.Println(1+1)")
 }
 
-// BenchmarkWorker is a session without a warm worker, one after another: what a
-// worker costs to make.
+// BenchmarkWorker measures sessions without a warm worker, one after another: the cost of making
+// a worker.
 func BenchmarkWorker(b *testing.B) {
 	tier := warmTier(b)
 	for b.Loop() {
-		// No warm one has this limit.
+		// No warm worker has this limit.
 		s := openSandbox(
 			b, tier, tiers.Config{Limits: tiers.Limits{Memory: 500 << 20}},
 		)
@@ -69,7 +69,7 @@ func BenchmarkSnippetGo(b *testing.B) {
 	benchmarkSnippet(b, tiers.Go, "import \"fmt\"", "fmt.Println(1+1)")
 }
 
-// BenchmarkHostCall is one call of a host function with JSON both ways.
+// BenchmarkHostCall measures one call of a host function with JSON both ways.
 func BenchmarkHostCall(b *testing.B) {
 	s := openSandbox(
 		b,

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// TestEscape runs the shared corpus, which is Python. The tier's Go has attacks of
-// its own, see internal/hostile.
+// TestEscape runs the shared corpus, which is Python. The tier's Go has its own attacks: see
+// internal/hostile.
 func TestEscape(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)

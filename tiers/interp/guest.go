@@ -12,15 +12,15 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/worker"
 )
 
-// guest is a session in a worker. It replaces a worker that hangs, grows or dies, and runs
-// the session's earlier snippets again in the new one.
+// guest is a session in a worker. It replaces a worker that hangs, grows too large or dies, and
+// reruns the session's earlier snippets in the new one.
 type guest struct {
 	pool     *pool
 	accounts *session.Accounts
 	history  *session.History
 
 	process *process // nil after a failed restore
-	knows   int      // the configuration that the process has, 0 if it has run nothing
+	knows   int      // the configuration that the process has; 0 if it has run nothing
 	report  worker.Report
 	hasRun  bool // whether the last snippet ran and belongs to the namespace
 }
@@ -45,8 +45,8 @@ func (g *guest) renew(ctx context.Context) error {
 	return nil
 }
 
-// Prepare takes a worker if the session has none. An interpreter accepts inputs and functions
-// only once, so Prepare replaces a worker whose configuration is old.
+// Prepare acquires a worker if the session has none. An interpreter accepts inputs and functions
+// only once, so Prepare replaces a worker whose configuration is outdated.
 func (g *guest) Prepare(ctx context.Context, s session.Snippet, _ bool) (*tiers.Loss, error) {
 	if s.Language == tiers.Go && g.accounts.Config().Deterministic {
 		return nil, reject("determinism", "Go in this tier is not deterministic")
@@ -92,7 +92,7 @@ func (g *guest) Run(_ context.Context, s session.Snippet) session.Ending {
 	return ending
 }
 
-// run lets the worker run source, the session's snippet of a number.
+// run lets the worker run source as the session's snippet with a number.
 func (g *guest) run(language tiers.Language, source string, number int) (wire.Done, error) {
 	order := wire.Order{Source: source, Flags: number << wire.OrdinalShift}
 	if language == tiers.Go {
@@ -126,8 +126,8 @@ func (g *guest) peak(done wire.Done) int64 {
 	return max(g.process.jail.Usage().PeakMemory, min(max(0, done.Peak), most))
 }
 
-// examine describes why the worker died. The worker's last output is hostile and decides the
-// wording only.
+// examine describes why the worker died. The worker's last output is hostile and only affects
+// the wording.
 func (g *guest) examine() tiers.Exception {
 	exit := g.process.end()
 	death := jail.FindDeath(g.process.jail.Output())
@@ -180,8 +180,8 @@ func (g *guest) Heal(
 	return session.Healed{Why: failure.Error()}, g.renew(ctx)
 }
 
-// describeImpure is the warning in reports and replays about a snippet that reads a clock or
-// random numbers.
+// describeImpure returns the warning in reports and replays about a snippet that reads a clock
+// or random numbers.
 func describeImpure(why string) string {
 	if why == "" {
 		return ""
@@ -189,8 +189,8 @@ func describeImpure(why string) string {
 	return "the snippet may give a different result when it runs again: " + why
 }
 
-// replay runs the session's snippets in a fresh worker, and checks that each does the same
-// as the first time.
+// replay reruns the session's snippets in a fresh worker, and checks that each behaves as it did
+// the first time.
 func (g *guest) replay(ctx context.Context) error {
 	if err := g.renew(ctx); err != nil {
 		return err

@@ -12,9 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers/interp/internal/hostile"
 )
 
-// TestHostileSnippets runs each attack in a session of its own, then asks the
-// session whether it lives and has told the truth of what it lost. The negative
-// control of each is in package hostile.
+// TestHostileSnippets runs each attack in its own session, then checks that the session is alive
+// and reported its losses truthfully. The negative control of each is in package hostile.
 func TestHostileSnippets(t *testing.T) {
 	skip.Short(t, "it waits for the limits of many snippets")
 	skip.UnderRace(t)
@@ -23,7 +22,7 @@ func TestHostileSnippets(t *testing.T) {
 		t.Run(h.Name, func(t *testing.T) {
 			wall := 400 * time.Millisecond
 			if !slices.Contains(h.May, hostile.Limited) {
-				wall = 10 * time.Second // it must end by something else, however slow the machine
+				wall = 10 * time.Second // it must end for another reason, however slow the machine
 			}
 			s := openSandbox(t, tier, tiers.Config{Limits: tiers.Limits{Wall: wall}})
 			language, mark, look, want := h.Language(), "kept := 41", "kept + 1", "42\n"
@@ -52,8 +51,8 @@ func TestHostileSnippets(t *testing.T) {
 	}
 }
 
-// runSoon is runOK under a brief wall limit: a machine that is busy may use it up, so a
-// snippet that was stopped for its time is run again.
+// runSoon is runOK under a brief wall limit. A busy machine may exhaust it, so a snippet stopped
+// by the time limit is run again.
 func runSoon(t *testing.T, s tiers.Sandbox, language tiers.Language, source string) tiers.Result {
 	t.Helper()
 	for n := 1; ; n++ {

@@ -1,12 +1,12 @@
 // Package interp is the tier of small interpreters: yaegi for Go, gpython for a
 // proven-safe part of Python.
 //
-// Neither interpreter can be interrupted or bounded, so both run in a worker: a jailed
-// process of this binary. A pool keeps a few workers warm. A session keeps its worker until it
-// is closed. The tier replaces a worker that hangs, grows or dies, and runs the session's
-// earlier snippets again in the new one.
+// Neither interpreter can be interrupted or bounded, so both run in a worker: a jailed process
+// of this binary. A pool keeps a few workers warm. A session keeps its worker until it is
+// closed. The tier replaces a worker that hangs, grows too large or dies, and reruns the
+// session's earlier snippets in the new one.
 //
-// The tier checks the syntax tree of each snippet before it runs, and rejects code that an
+// The tier checks the syntax tree of each snippet before running it, and rejects code that an
 // interpreter runs incorrectly: see docs/reference/limitations/interp.md.
 package interp
 
@@ -29,8 +29,8 @@ const Name = "interp"
 type Options struct {
 	// Workers is the number of warm workers. Zero means 2.
 	Workers int
-	// RequireNamespaces refuses a jail without namespaces. A worker needs no files, so
-	// Landlock, seccomp and limits suffice.
+	// RequireNamespaces rejects a jail without namespaces. A worker needs no files, so Landlock,
+	// seccomp and limits suffice.
 	RequireNamespaces bool
 }
 
@@ -64,7 +64,7 @@ func (o Options) minClass() jail.Class {
 	return jail.Nested
 }
 
-// overhead is the memory of a worker before its first snippet.
+// overhead is the memory of a worker before its first snippet, in bytes.
 const overhead = 64 << 20
 
 // startJail starts a worker's jail.

@@ -152,8 +152,8 @@ func TestPythonSession(t *testing.T) {
 	}
 }
 
-// TestTheSessionsNamesAreNotTaken binds names that a tier of CPython would restore: the
-// next snippet of both tiers must find the same.
+// TestTheSessionsNamesAreNotTaken binds names that a CPython tier would restore: the next
+// snippet of both tiers must find the same values.
 func TestTheSessionsNamesAreNotTaken(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{
 		Host: &hosted{}, Functions: []tiers.Function{{Name: "ask"}, {Name: "predict"}},
@@ -174,13 +174,13 @@ func TestTheSessionsNamesAreNotTaken(t *testing.T) {
 	}
 }
 
-// The time of a slow call is more than the snippet's that makes it.
+// A slow call takes longer than the snippet that makes it may.
 const (
 	callsWall = 2 * time.Second
 	slowCall  = callsWall + time.Second/2
 )
 
-// hosted is a host that counts.
+// hosted is a host that counts calls.
 type hosted struct {
 	mu    sync.Mutex
 	calls int
@@ -238,7 +238,7 @@ FINAL(map[string]int{"n": len(bs)})`
 c`); r.Usage.HostWait < callsWall || r.Usage.Active > callsWall {
 		t.Errorf("%+v", r.Usage)
 	}
-	// After a loss, the session comes back without another call.
+	// After a loss, the session is restored without another call.
 	calls := h.calls
 	r, err := s.Run(t.Context(), tiers.Job{Language: tiers.Go, Source: "for {\n}"})
 	if err != nil || r.Status != tiers.StatusLimit || r.Lost == nil ||
@@ -334,7 +334,7 @@ func TestACancelledSnippetLeavesTheSessionUsable(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
 	runOK(t, s, tiers.Python, "a = 1")
 	var broken *tiers.BrokenError
-	// A busy machine begins late.
+	// A busy machine starts late.
 	for in := 50 * time.Millisecond; broken == nil || broken.Effects == tiers.EffectsNeverRan; in *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), in)
 		_, err := s.Run(ctx, tiers.Job{Source: "while True:\n    pass"})

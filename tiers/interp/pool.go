@@ -17,7 +17,7 @@ type pool struct {
 	ctx    context.Context // ends with the pool
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	idle    []*process
 	filling bool
 	closed  bool
@@ -32,7 +32,7 @@ func newPool(start starter, size int, memory int64) *pool {
 	return p
 }
 
-// endingsAtOnce bounds the workers that are being ended.
+// endingsAtOnce bounds how many workers are being ended at once.
 const endingsAtOnce = 8
 
 var errTierClosed = errors.New("the interp tier is closed")
@@ -111,7 +111,7 @@ func (p *pool) refill() {
 	}
 	p.filling = true
 	p.filler.Go(func() {
-		// Let the session that has just begun go first.
+		// Let the session that just began go first.
 		timer := time.NewTimer(settleIn)
 		defer timer.Stop()
 		select {
@@ -130,8 +130,8 @@ func (p *pool) refill() {
 // settleIn delays a refill after a worker was handed out.
 const settleIn = 2 * time.Millisecond
 
-// dismiss ends a worker. The kernel takes ten milliseconds for a jail, so the caller waits only
-// if many others end.
+// dismiss ends a worker. The kernel takes ten milliseconds to remove a jail, so the caller waits
+// only if many others are being ended.
 func (p *pool) dismiss(w *process) {
 	p.endings.Go(func() error { w.end(); return nil })
 }

@@ -23,7 +23,7 @@ type jailed interface {
 	Usage() jail.Usage
 }
 
-// starter starts a worker's jail with that much memory.
+// starter starts a worker's jail with the given memory, in bytes.
 type starter func(ctx context.Context, memory int64) (jailed, error)
 
 const (
@@ -36,7 +36,7 @@ const (
 type process struct {
 	jail       jailed
 	connection *session.Connection
-	end        func() jail.Exit // kills it if it lives, and returns how it ended
+	end        func() jail.Exit // kills it if it is alive, and returns how it ended
 	isRude     bool             // it violated the protocol
 }
 
@@ -79,7 +79,7 @@ func (p *process) Kill(int) { _ = p.jail.Kill() }
 // Processor returns the processor time of the worker.
 func (p *process) Processor() time.Duration { return time.Duration(p.jail.Usage().CPUNanos) }
 
-// finish kills the worker if it lives, waits, and returns how it ended.
+// finish kills the worker if it is alive, waits, and returns how it ended.
 func (p *process) finish() jail.Exit {
 	outOfMemory := p.jail.OOM()
 	killed := p.jail.Kill()

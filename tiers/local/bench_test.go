@@ -19,7 +19,7 @@ func python(tb testing.TB, tier *local.Tier) string {
 	return path
 }
 
-// BenchmarkNativeStart is what the others are compared with.
+// BenchmarkNativeStart is the baseline for the others.
 func BenchmarkNativeStart(b *testing.B) {
 	path := python(b, usual(b))
 	for b.Loop() {
@@ -46,11 +46,10 @@ func mustRun(b *testing.B, box tiers.Sandbox, source string) {
 	}
 }
 
-// BenchmarkStartWarm opens a sandbox on a process that was started ahead and runs
-// a first snippet.
+// BenchmarkStartWarm opens a sandbox on a process started in advance and runs a first snippet.
 func BenchmarkStartWarm(b *testing.B) {
 	tier, took := usual(b), time.Duration(0)
-	for b.Loop() { // the timer runs on, or a second of it would take minutes
+	for b.Loop() { // the timer keeps running, or a second of it would take minutes
 		warm(b, tier)
 		begun := time.Now()
 		box, err := tier.Open(b.Context(), tiers.Config{})
@@ -66,7 +65,7 @@ func BenchmarkStartWarm(b *testing.B) {
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/start")
 }
 
-// BenchmarkStartCold does it without one.
+// BenchmarkStartCold does the same without such a process.
 func BenchmarkStartCold(b *testing.B) {
 	tier := newTier(b, local.Options{Python: python(b, usual(b)), Warm: -1})
 	for b.Loop() {
@@ -83,8 +82,8 @@ func BenchmarkStartCold(b *testing.B) {
 	}
 }
 
-// BenchmarkSnippet runs snippets one after the other, BenchmarkSnippetKept each
-// so late that a keeper is left behind for it, as between answers of a model.
+// BenchmarkSnippet runs snippets one after another. BenchmarkSnippetKept runs each so late that
+// a keeper is left behind for it, as between answers of a model.
 func BenchmarkSnippet(b *testing.B) {
 	box := box(b, usual(b), tiers.Config{})
 	for b.Loop() {
@@ -164,8 +163,8 @@ func BenchmarkImport(b *testing.B) {
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/import")
 }
 
-// BenchmarkNativePickle is what Export and Import are compared with: a dumps and a
-// loads of the same values.
+// BenchmarkNativePickle is the baseline for Export and Import: dumps and loads of the same
+// values.
 func BenchmarkNativePickle(b *testing.B) {
 	box := box(b, usual(b), tiers.Config{})
 	mustRun(b, box, tenMiB+"\nimport pickle")

@@ -25,7 +25,7 @@ func box(tb testing.TB, tier tiers.Tier, cfg tiers.Config) tiers.Sandbox {
 	return b
 }
 
-// run runs a snippet that may end in any way that is a result.
+// run runs a snippet that may end in any way that yields a result.
 func run(tb testing.TB, b tiers.Sandbox, source string) tiers.Result {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -132,7 +132,7 @@ func TestThreadsCallTheHostAtOnce(t *testing.T) {
 		if here.Add(1) == threads {
 			close(all)
 		}
-		select { // none is answered before there are as many as threads
+		select { // no call is answered before there are as many as threads
 		case <-all:
 			return c.Args[0], nil
 		case <-ctx.Done():

@@ -19,14 +19,14 @@ func TestEscape(t *testing.T) {
 	escapes.RunFewTrees(t, usual(t))
 }
 
-// layers are those of the jail, by the names that the corpus calls them.
+// layers are the jail's layers, by their names in the corpus.
 var layers = map[string]jail.Layers{
 	"namespaces": jail.Namespaces, "mounts": jail.Mounts, "network": jail.Network,
 	"privileges": jail.Privileges, "landlock": jail.Landlock, "seccomp": jail.Seccomp,
 	"rlimits": jail.Rlimits, "cgroup": jail.Cgroup,
 }
 
-// tryWithout runs a case in a jail without its layers, but for those to keep.
+// tryWithout runs a case in a jail without the layers that contain it, except for those to keep.
 func tryWithout(t *testing.T, c escapes.Case, keep ...string) string {
 	t.Helper()
 	needCommonPython(t)
@@ -48,8 +48,8 @@ func tryWithout(t *testing.T, c escapes.Case, keep ...string) string {
 	return escapes.Try(t, tier, c, nil)
 }
 
-// TestEscapeWithoutLayers shows that the cases are what they seem: they succeed
-// when the layers that contain them are off.
+// TestEscapeWithoutLayers shows that the cases are genuine: they succeed when the layers that
+// contain them are off.
 func TestEscapeWithoutLayers(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)
@@ -66,9 +66,8 @@ func TestEscapeWithoutLayers(t *testing.T) {
 	}
 }
 
-// TestEachLayerContains brings one layer back at a time: alone it contains a case
-// that escapes without it. A file tree of its own needs namespaces, and they need
-// one to have a /proc of their own.
+// TestEachLayerContains restores one layer at a time: alone it contains a case that escapes
+// without it. A separate file tree needs namespaces, and they need one to have their own /proc.
 func TestEachLayerContains(t *testing.T) {
 	skip.Short(t, "make escape runs it")
 	skip.UnderRace(t)

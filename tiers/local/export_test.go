@@ -12,15 +12,13 @@ import (
 // Tier gives the tests of the package's users the methods below.
 type Tier = tier
 
-// Without leaves layers of the jail out, for tests that prove what each is good
-// for.
+// Without leaves out layers of the jail, for tests that prove the effect of each.
 func (t *tier) Without(layers jail.Layers) { t.off = layers }
 
-// Reach makes proxies resolve and dial as a test wants.
+// Reach makes proxies resolve and dial as a test requires.
 func (t *tier) Reach(o egress.Options) { t.reach = o }
 
-// Bare starts the interpreter in the jail with a program of the test's in place
-// of the runtime.
+// Bare starts the interpreter in the jail with a program of the test instead of the runtime.
 func (t *tier) Bare(
 	ctx context.Context, limits tiers.Limits, program string,
 ) (*jail.Process, error) {
@@ -31,7 +29,7 @@ func (t *tier) Bare(
 	return jail.Start(ctx, t.jailFor(python, needs{limits: limits}, program))
 }
 
-// BuildIn bounds compilations by another time.
+// BuildIn changes the time limit of compilations.
 func (t *tier) BuildIn(d time.Duration) { t.buildIn = d }
 
 // Kept counts the processes that wait for a session.

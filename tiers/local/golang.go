@@ -21,14 +21,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// toolchain is the host's Go. Outside a jail it compiles the standard library only. Compiler
-// and linker of snippets run in jails.
+// toolchain is the host's Go. Outside a jail it only compiles the standard library. For
+// snippets, the compiler and the linker run in jails.
 type toolchain struct {
 	tool        build.Tool
 	version     string // "go1.26"
 	root, tools string
 
-	mu      sync.Mutex        // guards what follows, and compilations
+	mu      sync.Mutex        // guards the fields below, and compilations
 	exports map[string]string // compiled packages, by import path
 }
 
@@ -36,11 +36,11 @@ type toolchain struct {
 const usual = "bufio bytes cmp container/heap context encoding/json errors fmt io iter maps math " +
 	"math/rand os regexp slices sort strconv strings sync sync/atomic time unicode unicode/utf8"
 
-// oldest is the oldest usable Go: since 1.22, each iteration has its own loop variable.
+// oldest is the oldest supported Go: since 1.22, each iteration has its own loop variable.
 const oldest = "go1.22"
 
-// Deadlines for the host's Go. The standard library is compiled once for each
-// version of Go and kept on disk.
+// Deadlines for the host's Go. The standard library is compiled once for each version of Go and
+// stored on disk.
 const (
 	askTimeout   = 20 * time.Second
 	buildTimeout = 5 * time.Minute
@@ -94,7 +94,7 @@ func findGo(ctx context.Context, name, cache string) (*toolchain, error) {
 	return t, nil
 }
 
-// provide returns all compiled packages, after it has compiled these and their imports. It
+// provide compiles the given packages and their imports, and returns all compiled packages. It
 // omits paths outside the standard library.
 func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]string, error) {
 	t.mu.Lock()
@@ -131,8 +131,8 @@ func (t *toolchain) provide(ctx context.Context, paths ...string) (map[string]st
 	return maps.Clone(t.exports), nil
 }
 
-// isStale reports whether a compiled package is gone: the go command removes packages that
-// were not used for days.
+// isStale reports whether a compiled package is gone: the go command removes packages that were
+// unused for days.
 func (t *toolchain) isStale() bool {
 	for _, name := range t.exports {
 		if _, err := os.Stat(name); err != nil && name != "" {
@@ -142,7 +142,7 @@ func (t *toolchain) isStale() bool {
 	return false
 }
 
-// compile compiles packages and notes their files.
+// compile compiles packages and records their files.
 func (t *toolchain) compile(ctx context.Context, paths []string) error {
 	compiled, err := t.tool.Compile(ctx, t.version, paths)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 		if name == "" {
 			continue
 		}
-		// The guest's user must read them, independent of the umask.
+		// The guest's user must be able to read them, whatever the umask.
 		err := errors.Join(os.Chmod(name, 0o644), os.Chmod(filepath.Dir(name), 0o755))
 		if err != nil {
 			return fmt.Errorf("cannot use the compiled package %s: %w", path, err)
@@ -163,8 +163,8 @@ func (t *toolchain) compile(ctx context.Context, paths []string) error {
 	return os.Chmod(t.tool.Builds(), 0o755)
 }
 
-// checkReadable makes sure that this program can read the packages of the host's compiler,
-// which may be newer.
+// checkReadable checks that this program can read the packages of the host's compiler, which may
+// be newer.
 func (t *toolchain) checkReadable() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -181,12 +181,12 @@ func (t *toolchain) checkReadable() (err error) {
 
 // goFinder finds the host's Go once for a tier.
 type goFinder struct {
-	goMu     sync.Mutex // guards what follows
+	goMu     sync.Mutex // guards the fields below
 	goTools  *toolchain
 	goFailed error
 }
 
-// golang returns the host's Go. It keeps the first answer.
+// golang returns the host's Go. It keeps the first result.
 func (t *tier) golang(ctx context.Context) (*toolchain, error) {
 	t.goMu.Lock()
 	defer t.goMu.Unlock()

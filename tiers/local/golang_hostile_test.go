@@ -28,12 +28,12 @@ func TestHostileGo(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
 	bombed := goTier(t)
-	bombed.BuildIn(6 * time.Second) // what never ends shall be stopped sooner
+	bombed.BuildIn(6 * time.Second) // endless compilations should be stopped sooner
 	gosuite.RunHostile(t, goTier(t), bombed, 4, nil)
 }
 
-// TestGoAttacksWithoutLayers is the negative control: a program without the
-// tier's runtime, in a jail that lacks the layers that stand in its way.
+// TestGoAttacksWithoutLayers is the negative control: a program without the tier's runtime, in a
+// jail without the layers that would stop it.
 func TestGoAttacksWithoutLayers(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
@@ -70,7 +70,7 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := goHarms(t, p, a.Harm)
-			// Who makes it hang may end it as well, where a limit bites first.
+			// An attack that makes the program hang may also end it if a limit applies first.
 			if !slices.Contains(said, a.Harm) &&
 				(a.Harm != gosuite.Hangs || !slices.Contains(said, gosuite.Kills)) {
 				t.Errorf("without %q it does %q, not %s: %s", a.Without, said, a.Harm, p.Output())
@@ -79,12 +79,12 @@ func TestGoAttacksWithoutLayers(t *testing.T) {
 	}
 }
 
-// goHarms watches a program for as long as the harm needs and says what harm it has done.
+// goHarms watches a program for as long as the harm needs and reports the harm that it did.
 func goHarms(t *testing.T, p *jail.Process, want gosuite.Harm) (harms []gosuite.Harm) {
 	t.Helper()
 	sent := make(chan int, 1)
 	go func() {
-		n, _ := p.Conn().Read(make([]byte, 64)) // the end is no harm
+		n, _ := p.Conn().Read(make([]byte, 64)) // ending is harmless
 		sent <- n
 	}()
 	if want == gosuite.Forges { // a busy machine starts it late
@@ -119,8 +119,7 @@ func goHarms(t *testing.T, p *jail.Process, want gosuite.Harm) (harms []gosuite.
 	return harms
 }
 
-// attackProgram compiles all attacks to one program, whose argument says which
-// of them it shall be.
+// attackProgram compiles all attacks into one program, whose argument selects the attack.
 func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	t.Helper()
 	goTier(t) // or the test ends here
@@ -147,8 +146,8 @@ func attackProgram(t *testing.T, fill *strings.Replacer) string {
 	return filepath.Join(dir, "program")
 }
 
-// TestGoBombsWithoutLimits is the negative control of what attacks the compiler:
-// nothing stops it but this test.
+// TestGoBombsWithoutLimits is the negative control of attacks on the compiler: only this test
+// stops them.
 func TestGoBombsWithoutLimits(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	skip.UnderRace(t)
@@ -180,7 +179,7 @@ func TestGoBombsWithoutLimits(t *testing.T) {
 func TestGoLeavesNothingBehind(t *testing.T) {
 	skip.Short(t, "it compiles dozens of programs")
 	tier := goTier(t)
-	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // what stays for ever is there now
+	gosuite.RunOK(t, gosuite.Open(t, tier, tiers.Config{}), "1") // anything permanent exists by now
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, ignore := descriptors(t), goleak.IgnoreCurrent()

@@ -33,9 +33,9 @@ func TestGo(t *testing.T) {
 	tiertest.RunGo(t, goTier(t))
 }
 
-// BenchmarkGo measures a session's first snippet and a further one, which ends
-// in a way that keeps it out of the session. In cold the standard
-// library is compiled first, which happens once on a host.
+// BenchmarkGo measures a session's first snippet and a further one, which ends in a way that
+// keeps it out of the session. In cold, the standard library is compiled first, which happens
+// once per host.
 func BenchmarkGo(b *testing.B) {
 	tier := goTier(b)
 	gosuite.RunOK(b, gosuite.Open(b, tier, tiers.Config{}), "1")

@@ -18,10 +18,9 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// unkept is a session as it would be without what the tier has against harm: no
-// kept copy, no frames that are checked, nobody who stops it. It reads snippets
-// from the connection and says "done" after each. Its parent is all that waits
-// for it.
+// unkept is a session without the tier's protection against harm: no kept copy, no checked
+// frames, nothing that stops it. It reads snippets from the connection and prints "done" after
+// each. Only its parent waits for it.
 const unkept = `import os, sys, types
 if os.fork():
     os.wait()
@@ -46,8 +45,8 @@ def serve(space):
 _rlm.serve({})
 `
 
-// TestHarmWithoutTheTier is the negative control of the attacks on the session:
-// in one that is not kept, the next snippet is not answered as it should.
+// TestHarmWithoutTheTier is the negative control of the attacks on the session: in an unkept
+// session, the next snippet is not answered correctly.
 func TestHarmWithoutTheTier(t *testing.T) {
 	skip.Short(t, "it waits until each attack has done its harm")
 	skip.UnderRace(t)
@@ -78,7 +77,7 @@ func TestHarmWithoutTheTier(t *testing.T) {
 	}
 }
 
-// unharmed is what a session says from the attack on if nothing is wrong.
+// unharmed is the output of a session from the attack on if nothing is wrong.
 const unharmed = "done, kept, done, "
 
 // unkeptAnswer runs a snippet in an unkept session, then asks for a variable and
@@ -126,8 +125,8 @@ func unkeptAnswer(t *testing.T, tier *local.Tier, source string, wall time.Durat
 	return said
 }
 
-// awhile is how long the daemons of this process sleep, in a way that tells them from
-// those of other test runs on this machine.
+// awhile is how long the daemons of this process sleep; it distinguishes them from those of
+// other test runs on this machine.
 var awhile = fmt.Sprintf("86399.%d", os.Getpid())
 
 // leftBehind leaves a process behind.
@@ -136,7 +135,8 @@ var leftBehind = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork
 	"            except OSError: pass\n        os.execv('/bin/sleep', ['sleep', '" + awhile + "']" +
 	")\n    os._exit(0)"
 
-// TestNoProcessOutlivesItsSandbox looks for a daemon after Close, which only begins to end the jail.
+// TestNoProcessOutlivesItsSandbox looks for a daemon after Close, which only begins to end the
+// jail.
 func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	tier := usual(t)
 	b, err := tier.Open(t.Context(), tiers.Config{})
@@ -153,8 +153,8 @@ func TestNoProcessOutlivesItsSandbox(t *testing.T) {
 	})
 }
 
-// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an
-// interpreter that has no sandbox is still there when that has ended.
+// TestAProcessOutlivesAnInterpreter is the negative control: a daemon of an interpreter without
+// a sandbox is still there after the interpreter ended.
 func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 	needCommonPython(t)
 	harm.WatchPython(t, "/usr/bin/python3", leftBehind, 20*time.Second)
@@ -165,7 +165,7 @@ func TestAProcessOutlivesAnInterpreter(t *testing.T) {
 	}
 }
 
-// awaitDaemon waits until it runs.
+// awaitDaemon waits until the daemon runs.
 func awaitDaemon(t *testing.T) []int {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -178,7 +178,7 @@ func awaitDaemon(t *testing.T) []int {
 	}
 }
 
-// processes are those of this machine whose arguments contain a text.
+// processes returns the processes of this machine whose arguments contain a text.
 func processes(text string) []int {
 	entries, _ := os.ReadDir("/proc") // no process, no match
 	var found []int

@@ -9,8 +9,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// showTexts adds the files of the session's long texts to what a jail needs, and the folder of
-// their characters. It returns that folder, nil if there is none.
+// showTexts adds the files of the session's long texts, and the folder of their characters, to
+// the needs of a jail. It returns that folder, or nil without one.
 func (t *tier) showTexts(n *needs, accounts *session.Accounts) *session.TextFolder {
 	if t.options.AllowNested || t.off != 0 {
 		return nil // without a separate file tree, files have no place
@@ -28,11 +28,11 @@ func (t *tier) showTexts(n *needs, accounts *session.Accounts) *session.TextFold
 	return folder
 }
 
-// widest is the number of bytes that CPython needs for a character, at most.
+// widest is the maximum number of bytes that CPython needs for a character.
 const widest = 4
 
-// showFiles returns the binds of the files of long texts, and the path of each input's file
-// in the guest, empty for inputs without one.
+// showFiles returns the binds for the files of long texts, and the path of each input's file in
+// the guest, or "" for inputs without one.
 func showFiles(inputs []tiers.Input) ([]jail.Bind, []string) {
 	paths := make([]string, len(inputs))
 	var binds []jail.Bind

@@ -45,12 +45,12 @@ func abandon() {
 }
 
 func TestKilledParentLeavesNothing(t *testing.T) {
-	usual(t) // it can work here
+	usual(t) // it works here
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := fmt.Sprintf("86397.%d", os.Getpid()) // no other test run has it
+	mark := fmt.Sprintf("86397.%d", os.Getpid()) // unique to this test run
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), abandonEnv+"="+mark)
 	out, err := c.StdoutPipe()
@@ -77,7 +77,7 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 		func() bool { return len(processes("sleep\x00"+mark+"\x00")) == 0 },
 	)
 	eventually(t, "nothing of the jails is left", func() bool {
-		// A start sweeps.
+		// Every start sweeps.
 		run(
 			t,
 			box(
@@ -99,7 +99,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// groups are the control groups that a launcher has made.
+// groups returns the control groups that a launcher created.
 func groups(pid int) []string {
 	var all []string
 	_ = filepath.WalkDir(
@@ -115,7 +115,7 @@ func groups(pid int) []string {
 	return all
 }
 
-// remains are what a process can leave behind.
+// remains are the things that a process can leave behind.
 type remains struct {
 	descriptors              int
 	groups, children, mounts []string
@@ -152,7 +152,7 @@ func look(t *testing.T) remains {
 func TestNothingIsLeft(t *testing.T) {
 	skip.Short(t, "it runs many sessions")
 	usual(t)
-	t.Setenv("TMPDIR", t.TempDir()) // what others do in theirs shows nothing
+	t.Setenv("TMPDIR", t.TempDir()) // other processes' temporary files do not matter
 	before := look(t)
 	for name, use := range map[string]func(*testing.T, *local.Tier){
 		"after Close": func(t *testing.T, tier *local.Tier) {
@@ -166,7 +166,7 @@ func TestNothingIsLeft(t *testing.T) {
 		},
 		"of an idle tier": func(t *testing.T, tier *local.Tier) {
 			t.Helper()
-			_ = tier.Warm(t.Context()) // it is looked at below
+			_ = tier.Warm(t.Context()) // checked below
 		},
 		"of openings that are cancelled": func(t *testing.T, tier *local.Tier) {
 			t.Helper()
@@ -175,7 +175,7 @@ func TestNothingIsLeft(t *testing.T) {
 					time.Duration(i*20)*time.Millisecond)
 				if b, err := tier.Open(ctx,
 					tiers.Config{Limits: tiers.Limits{Memory: 100 << 20}}); err == nil {
-					_ = b.Close() // it has been tested
+					_ = b.Close() // it was tested
 				}
 				cancel()
 			}
@@ -200,7 +200,7 @@ func TestNothingIsLeft(t *testing.T) {
 				},
 			)
 			var more []string
-			for range 1000 { // the kernel takes its time
+			for range 1000 { // the kernel needs time
 				if more = look(t).since(before); len(more) == 0 {
 					return
 				}
@@ -211,7 +211,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// since lists what is there now and was not before.
+// since lists what was added since an earlier state.
 func (r remains) since(before remains) (more []string) {
 	if r.descriptors > before.descriptors {
 		more = append(
@@ -233,8 +233,8 @@ func (r remains) since(before remains) (more []string) {
 	return more
 }
 
-// needCommonPython skips a test where there is no Python that all users can reach, or
-// fails it where the tier is required.
+// needCommonPython skips a test if there is no Python that all users can reach, or fails it if
+// the tier is required.
 func needCommonPython(t *testing.T) {
 	t.Helper()
 	_, err := os.Stat("/usr/bin/python3")
@@ -260,7 +260,7 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs tests once more without being root.
+// TestAsOrdinaryUser reruns tests as a user other than root.
 func TestAsOrdinaryUser(t *testing.T) {
 	skip.Short(t, "it runs many sessions")
 	if os.Getuid() != 0 {
@@ -279,7 +279,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	binary := filepath.Join(dir, "local.test")
 	data, err := os.ReadFile(self)
 	if err == nil {
-		err = os.WriteFile(binary, data, 0o755) //nolint:gosec // somebody else runs it
+		err = os.WriteFile(binary, data, 0o755) //nolint:gosec // another user runs it
 	}
 	if err == nil {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // as above

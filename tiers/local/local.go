@@ -1,12 +1,12 @@
 // Package local is the tier that runs the host's CPython, and Go from the host's compiler,
 // in a jail.
 //
-// It has native speed and the installed packages. The kernel enforces its wall: package jail
-// surrounds each sandbox with namespaces, a separate read-only file tree, Landlock, seccomp
-// and limits. Each sandbox attests them from inside before its first snippet.
+// It offers native speed and the installed packages. The kernel enforces its wall: package jail
+// surrounds each sandbox with namespaces, a separate read-only file tree, Landlock, seccomp and
+// limits. Each sandbox attests them from inside before its first snippet.
 //
-// The runtime in the guest comes from package pykernel, as in tier wasm. Before a snippet,
-// the process forks. The parent sleeps, and the session returns to it if the snippet must be
+// The runtime in the guest comes from package pykernel, as in tier wasm. Before a snippet, the
+// process forks. The parent sleeps, and the session falls back to it if the snippet must be
 // killed.
 package local
 
@@ -36,13 +36,15 @@ type Options struct {
 	// Python is the interpreter, as a path or a name to look up. Empty means python3. It must
 	// be CPython 3.9 or newer.
 	Python string
-	// Folders are folders of the host that snippets can read besides those of Python. A folder
-	// with a home directory, keys, .env or .git is an error.
+	// Folders are host folders that snippets can read in addition to those of Python. A folder
+	// that contains a home directory, keys, .env or .git is an error.
 	Folders []string
-	// Progress, if set, is called before the first sandbox starts, with what it shows.
+	// Progress, if set, is called before the first sandbox starts, with a description of what is
+	// shown.
 	Progress func(what string)
-	// Go is the Go toolchain, as a path or a name to look up. Empty means go. GoCache is the
-	// folder of the compiled standard library. Empty means below the user's cache directory.
+	// Go is the Go toolchain, as a path or a name to look up; empty means go. GoCache is the
+	// folder of the compiled standard library; empty means a folder in the user's cache
+	// directory.
 	Go, GoCache string
 	// Warm is the number of sandboxes kept ready for sessions with the default limits, once
 	// Warm or a session has started one. Zero means one, -1 none.
@@ -50,7 +52,7 @@ type Options struct {
 	// AllowNested accepts a jail without namespaces: Landlock, seccomp and limits only.
 	AllowNested bool
 	// AllowSampled accepts a machine on which this user has no cgroup. The memory of a sandbox
-	// is then sampled, and the samples miss some of what the kernel keeps for it.
+	// is then sampled, and the samples miss some of the memory that the kernel holds for it.
 	AllowSampled bool
 	// Inject are headers that the connections of snippets to a host carry, by HOST:PORT. Snippets
 	// do not see them: see docs/why/egress.md.
@@ -70,19 +72,19 @@ type tier struct {
 	noted   sync.Once      // Progress knows what is shown
 	endings errgroup.Group // of jails whose sessions are closed
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	python   *python
 	failed   error // why no Python is usable
 	ready    chan *process
 	closed   bool
 	filled   sync.WaitGroup
-	filling  int           // how many fills are under way or wait for their time
-	starting int           // how many processes are being started ahead
+	filling  int           // how many fills are in progress or delayed
+	starting int           // how many processes are being started in advance
 	stop     chan struct{} // closed with the tier
 }
 
-// endingsAtOnce bounds the jails that are being taken down. A closed session's memory no longer
-// counts, so few of them may still have it.
+// endingsAtOnce bounds how many jails are being removed at once. The memory of a closed session
+// no longer counts, so only a few may still hold theirs.
 const endingsAtOnce = 8
 
 // New returns the tier. It starts nothing yet: see Warm.
@@ -136,8 +138,8 @@ func (t *tier) Info() tiers.Info {
 	return t.withGo(info)
 }
 
-// Probe finds the interpreter and asks the kernel which layers of a jail it has. It keeps
-// the first answer about the interpreter.
+// Probe finds the interpreter and asks the kernel which layers of a jail it supports. It keeps
+// the first result about the interpreter.
 func (t *tier) Probe(ctx context.Context) error {
 	if _, err := t.interpreter(ctx); err != nil {
 		return err
@@ -155,7 +157,7 @@ func (t *tier) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explainJail names the first layer that is missing, with the advice on it.
+// explainJail names the first missing layer, with advice on how to get it.
 func explainJail(r jail.Report) string {
 	for _, layer := range r.Layers {
 		if !layer.On && layer.Why != "" {
@@ -185,7 +187,7 @@ func (t *tier) interpreter(ctx context.Context) (*python, error) {
 	return t.python, t.failed
 }
 
-// Warm starts sandboxes ahead.
+// Warm starts sandboxes in advance.
 func (t *tier) Warm(ctx context.Context) error {
 	if t.options.Warm < 0 {
 		return nil
@@ -208,7 +210,7 @@ func (t *tier) fill(ctx context.Context) error {
 		return err
 	}
 	if !t.keep(p) {
-		return p.Close() // the pool was closed or filled meanwhile
+		return p.Close() // the pool was closed or filled in the meantime
 	}
 	return nil
 }
@@ -271,8 +273,7 @@ func (t *tier) claim(ctx context.Context, n needs) (*process, error) {
 	return t.start(ctx, n)
 }
 
-// refillDelay keeps the start of the next process out of the way of the first
-// snippet.
+// refillDelay keeps the start of the next process from slowing the first snippet.
 const refillDelay = 100 * time.Millisecond
 
 // refill starts another process in the background.
@@ -298,7 +299,7 @@ func (t *tier) refill() {
 			return
 		}
 		if !t.isWanted() {
-			return // Warm has filled the pool meanwhile
+			return // Warm filled the pool in the meantime
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
@@ -308,7 +309,7 @@ func (t *tier) refill() {
 	}()
 }
 
-// isWanted reports whether the pool needs a process that nobody starts yet.
+// isWanted reports whether the pool needs a process that is not being started yet.
 func (t *tier) isWanted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -337,8 +338,8 @@ func (t *tier) Open(ctx context.Context, cfg tiers.Config) (tiers.Sandbox, error
 	return open(ctx, t, cfg)
 }
 
-// Close ends the pooled sandboxes, and waits until nothing of the closed ones is left. Close all
-// others first.
+// Close ends the pooled sandboxes, and waits until the closed ones are gone. Close all others
+// first.
 func (t *tier) Close() error {
 	t.mu.Lock()
 	if !t.closed {

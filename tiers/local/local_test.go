@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // newTier returns a tier that is closed at the end of the test.
 func newTier(tb testing.TB, options local.Options) *local.Tier {
 	tb.Helper()
-	options.AllowSampled = true // an ordinary user runs some of the tests
+	options.AllowSampled = true // some of the tests run as an ordinary user
 	tier := local.New(options).(*local.Tier)
 	tb.Cleanup(func() {
 		if err := tier.Close(); err != nil {
@@ -40,7 +40,7 @@ func newTier(tb testing.TB, options local.Options) *local.Tier {
 	return tier
 }
 
-// usual returns the tier over the Python that RLM_PYTHON names, or the host's.
+// usual returns a tier with the Python that RLM_PYTHON names, or the host's.
 func usual(tb testing.TB) *local.Tier {
 	tb.Helper()
 	tier := newTier(tb, local.Options{Python: os.Getenv("RLM_PYTHON")})
@@ -67,7 +67,7 @@ func TestLongTexts(t *testing.T) {
 	tiersuite.LongTexts(t, usual(t))
 }
 
-// TestAJobDecidesOnRandom: the other randomness is the system's.
+// TestAJobDecidesOnRandom: other randomness comes from the system.
 func TestAJobDecidesOnRandom(t *testing.T) {
 	tier := usual(t)
 	outs := map[string]bool{}
@@ -91,8 +91,8 @@ func TestAJobDecidesOnRandom(t *testing.T) {
 	}
 }
 
-// TestOlderPythons runs what does not depend on the version of Python on all
-// that RLM_OLD_PYTHONS lists.
+// TestOlderPythons runs the tests that do not depend on the version of Python on every Python in
+// RLM_OLD_PYTHONS.
 func TestOlderPythons(t *testing.T) {
 	skip.Short(t, "tier wasm runs the same suite")
 	list := filepath.SplitList(os.Getenv("RLM_OLD_PYTHONS"))
@@ -133,8 +133,8 @@ func TestProbeSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestModulesThatLackTheirHalfInCAreNotThere compares what the tier says that it has
-// with what the interpreter can import.
+// TestModulesThatLackTheirHalfInCAreNotThere compares the modules that the tier lists with those
+// that the interpreter can import.
 func TestModulesThatLackTheirHalfInCAreNotThere(t *testing.T) {
 	tier := newTier(t, local.Options{Python: "/usr/bin/python3", Warm: -1})
 	tiertest.Require(t, local.Name, tier.Probe(t.Context()))

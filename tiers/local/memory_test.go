@@ -52,7 +52,8 @@ func TestKernelMemoryCounts(t *testing.T) {
 	}
 }
 
-// TestKernelMemoryNeedsACgroupOrPermission: without both the tier refuses, and says what helps.
+// TestKernelMemoryNeedsACgroupOrPermission: without either, the tier refuses and names the
+// remedy.
 func TestKernelMemoryNeedsACgroupOrPermission(t *testing.T) {
 	usual(t)
 	if jail.Probe(t.Context()).CgroupVersion != 0 {

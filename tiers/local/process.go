@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Deadlines of operations that no caller bounds.
+// Deadlines of operations for which callers set none.
 const (
 	startTimeout = 30 * time.Second
 	orderTimeout = 5 * time.Second
@@ -27,13 +27,13 @@ const (
 // The needs of a jail beyond the snippet's memory.
 const (
 	ownMemory = 64 << 20 // resident: its init, the first interpreter
-	// spareSpace is address space that is reserved and not used: by the Go program that
-	// becomes the interpreter, by the stacks of threads, by libraries.
+	// spareSpace is address space that is reserved but not used: by the Go program that becomes
+	// the interpreter, by thread stacks, by libraries.
 	spareSpace = 4 << 30
 )
 
-// treeMemory returns the memory limit of all processes of a jail together. It allows twice
-// the snippet's memory: the keeper is a copy of the session's process, and pages that the
+// treeMemory returns the memory limit of all processes of a jail together, in bytes. It allows
+// twice the snippet's memory: the keeper is a copy of the session's process, and pages that the
 // process writes exist in both.
 func treeMemory(limit int64) int64 { return 2*limit + ownMemory }
 
@@ -48,12 +48,12 @@ type process struct {
 	jail       *jail.Process
 	connection *session.Connection
 	endings    *errgroup.Group // those of the tier
-	oom        bool            // a kill for memory has been reported
+	oom        bool            // a kill for memory was reported
 }
 
-// pythonEnv is the whole environment of an interpreter. The fixed threshold keeps large
-// blocks out of the C library's heap: freed blocks return to the system, so a session can
-// continue after it ran out of memory.
+// pythonEnv is the whole environment of an interpreter. The fixed threshold keeps large blocks
+// out of the C library's heap: freed blocks return to the system, so a session can continue
+// after running out of memory.
 var pythonEnv = []string{
 	"PATH=/usr/bin:/bin", "HOME=/sandbox", "LANG=C.UTF-8", "TMPDIR=/tmp", "OPENBLAS_NUM_THREADS=1",
 	"OMP_NUM_THREADS=1", "MALLOC_ARENA_MAX=4", "MALLOC_MMAP_THRESHOLD_=131072",
@@ -92,7 +92,7 @@ func (t *tier) start(ctx context.Context, n needs) (*process, error) {
 		}
 	}
 
-	// ctx bounds the opening only; the jail outlives it.
+	// ctx bounds only the opening; the jail outlives it.
 	j, err := jail.Start(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start a jail: %w", err)
@@ -157,8 +157,8 @@ func (p *process) Connection() *session.Connection { return p.connection }
 // Fault returns nil: only the guest or its tier can end a jail.
 func (p *process) Fault() error { return nil }
 
-// OutOfMemory reports whether the kernel has killed a process of the jail for its memory
-// since the last call.
+// OutOfMemory reports whether the kernel killed a process of the jail for its memory since the
+// last call.
 func (p *process) OutOfMemory(bool) bool {
 	was := p.oom
 	p.oom = p.jail.OOM()
@@ -166,7 +166,7 @@ func (p *process) OutOfMemory(bool) bool {
 }
 
 // Peak returns the highest memory use of a process of the session, in bytes. After a bad end
-// it is unknown, and Peak returns that of the jail.
+// that is unknown, and Peak returns the value for the whole jail.
 func (p *process) Peak(own int64) int64 {
 	all := p.jail.Usage().PeakMemory
 	if own > 0 && (all == 0 || own < all) {
@@ -175,7 +175,7 @@ func (p *process) Peak(own int64) int64 {
 	return all
 }
 
-// alive reports whether the jail has not ended yet.
+// alive reports whether the jail is still running.
 func (p *process) alive() bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -183,8 +183,9 @@ func (p *process) alive() bool {
 	return errors.Is(err, context.Canceled)
 }
 
-// Close ends the jail. The kernel takes ten milliseconds for its namespaces and its cgroup, so
-// the caller waits only if many others end. The tier reports a failure when it is closed.
+// Close ends the jail. The kernel takes ten milliseconds to remove its namespaces and its
+// cgroup, so the caller waits only if many others are ending. The tier reports a failure when it
+// is closed.
 func (p *process) Close() error {
 	p.endings.Go(p.end)
 	return nil

@@ -25,15 +25,15 @@ type python struct {
 	shown   *shown
 	modules map[string]bool
 
-	mu       sync.Mutex // guards what follows
-	started  bool       // a process has been
-	tried    bool       // to compile the runtime
-	compiled []byte     // the runtime, empty if that has failed
+	mu       sync.Mutex // guards the fields below
+	started  bool       // a process was started
+	tried    bool       // compiling the runtime was attempted
+	compiled []byte     // the runtime; empty if compiling it failed
 }
 
-// runtime returns the runtime as compiled for the interpreter, empty for its first process: a
-// command that starts only one would compile it twice. It is also empty if the interpreter
-// cannot compile it, since each process then does so, or says why it cannot.
+// runtime returns the runtime compiled for the interpreter, or nil for its first process: a
+// command that starts only one would compile it twice. It is also nil if the interpreter cannot
+// compile it, since each process then does so itself, or reports why it cannot.
 func (p *python) runtime(ctx context.Context) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ print(json.dumps({
 }))
 `
 
-// wholes are modules of the standard library that need a half in C, which a system may lack.
+// wholes are modules of the standard library that depend on a C half, which a system may lack.
 var wholes = map[string][]string{
 	"_tkinter": {"tkinter", "turtle", "turtledemo", "idlelib"},
 	"_curses":  {"curses"},
@@ -103,8 +103,8 @@ const (
 	maxAnswer    = 4 << 20
 )
 
-// findPython finds the interpreter with that name and asks it for its modules. Its jail also
-// shows these folders.
+// findPython finds the interpreter with a name and asks it for its modules. Its jail also shows
+// the given folders.
 func findPython(ctx context.Context, name string, folders []string) (*python, error) {
 	if name == "" {
 		name = "python3"
@@ -129,7 +129,7 @@ func findPython(ctx context.Context, name string, folders []string) (*python, er
 	}
 
 	// The jail starts the target of links. Through a link to a folder, the interpreter finds
-	// other prefixes than without.
+	// different prefixes.
 	if target := a.program(); target != a.Executable {
 		if a, err = askPython(ctx, target); err != nil {
 			return nil, err
@@ -212,8 +212,8 @@ func (a answer) program() string {
 	return a.Executable
 }
 
-// show returns what the jail of the interpreter shows: the folders of the system, the program
-// as a file, the library folders of its prefixes, and the folders that the caller names.
+// show returns the files that the interpreter's jail shows: the folders of the system, the
+// program as a file, the library folders of its prefixes, and the folders that the caller names.
 func (a answer) show(folders []string) (*shown, error) {
 	s := newShown()
 	for _, folder := range folders {
@@ -258,14 +258,13 @@ func (a answer) show(folders []string) (*shown, error) {
 	return s, nil
 }
 
-// versioned returns the name of the folder of the standard library below lib.
+// versioned returns the name of the standard library's folder below lib.
 func (a answer) versioned() string {
 	return fmt.Sprintf("python%d.%d", a.Version[0], a.Version[1])
 }
 
 // showProgram shows the interpreter, and the files next to it by which it finds its libraries.
-// It returns the folder of modules of an interpreter that runs where it was compiled, empty for
-// any other.
+// For an interpreter that runs where it was compiled, it returns the folder of modules, else "".
 func (a answer) showProgram(s *shown) (build string) {
 	s.addFile(a.program())
 	s.addFile(a.program() + "._pth")
@@ -283,12 +282,12 @@ func (a answer) showProgram(s *shown) (build string) {
 		return ""
 	}
 	s.addFile(name)
-	s.tryFolder(filepath.Join(folder, "Modules")) // the build folder has links to it
+	s.tryFolder(filepath.Join(folder, "Modules")) // the build folder links to it
 	return filepath.Join(folder, strings.TrimSpace(string(text)))
 }
 
-// isLibrary reports whether a folder is one of a Python installation: its name or the standard
-// library in it says so.
+// isLibrary reports whether a folder belongs to a Python installation, by its name or the
+// standard library in it.
 func isLibrary(folder string) bool {
 	switch filepath.Base(folder) {
 	case "lib-dynload", "site-packages", "dist-packages":

@@ -23,11 +23,11 @@ var systemFolders = []string{
 	"/usr/local/share",
 }
 
-// shown is what a jail shows of the host's files.
+// shown lists the host files that a jail shows.
 type shown struct {
-	homes  []string // home directories, which it never shows
+	homes  []string // home directories, which are never shown
 	binds  []jail.Bind
-	hidden []string // the folders that it refuses, with the reasons
+	hidden []string // the refused folders, with reasons
 }
 
 // newShown returns the folders of the system.
@@ -63,7 +63,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// describe names what is shown, the system's folders in two words.
+// describe names the shown paths, with the system's folders in two words.
 func (s *shown) describe() string {
 	all := []string{"the system's folders"}
 	for _, path := range s.list() {
@@ -82,8 +82,8 @@ func (s *shown) addFile(path string) {
 	}
 }
 
-// addFolder shows a folder, unless it holds what nobody should see: then it returns the reason.
-// A folder that does not exist is no error.
+// addFolder shows a folder, unless it contains something confidential: then it returns the
+// reason. A folder that does not exist is not an error.
 func (s *shown) addFolder(folder string) error {
 	if !isFolder(folder) || s.has(folder) {
 		return nil
@@ -112,7 +112,7 @@ func (s *shown) addFolder(folder string) error {
 	return nil
 }
 
-// addNamed shows a folder that the caller of the tier names. It must be there.
+// addNamed shows a folder that the caller of the tier names. It must exist.
 func (s *shown) addNamed(folder string) error {
 	path, err := filepath.Abs(folder)
 	if err != nil {
@@ -131,27 +131,27 @@ func (s *shown) addNamed(folder string) error {
 	return nil
 }
 
-// settle sorts what is shown. A folder that was refused is not hidden if it lies in one that
-// is shown after all.
+// settle sorts the shown paths. A refused folder does not count as hidden if it is below a
+// folder that is shown after all.
 func (s *shown) settle() {
 	slices.SortFunc(s.binds, func(a, b jail.Bind) int { return strings.Compare(a.Source, b.Source) })
 	slices.Sort(s.hidden)
 	s.hidden = slices.Compact(s.hidden)
 }
 
-// tryFolder shows a folder, or notes why it is hidden.
+// tryFolder shows a folder, or records why it is hidden.
 func (s *shown) tryFolder(folder string) {
 	if err := s.addFolder(folder); err != nil {
 		s.hide(folder, err)
 	}
 }
 
-// hide notes that a folder is hidden, and why.
+// hide records that a folder is hidden, and why.
 func (s *shown) hide(folder string, why error) {
 	s.hidden = append(s.hidden, fmt.Sprintf("%s: %v", folder, why))
 }
 
-// homeIn returns a home directory that a folder is or contains, empty if there is none.
+// homeIn returns a home directory that a folder is or contains, or "".
 func (s *shown) homeIn(folder string) string {
 	for _, home := range s.homes {
 		if folder == "/" || home == folder || strings.HasPrefix(home, folder+"/") {
@@ -159,13 +159,13 @@ func (s *shown) homeIn(folder string) string {
 		}
 	}
 	if filepath.Dir(folder) == "/home" {
-		return folder // of a user whom /etc/passwd does not name
+		return folder // of a user not listed in /etc/passwd
 	}
 	return ""
 }
 
-// findHomes returns the home directories of root, of this user and of all people. System users
-// have theirs in folders that all users share.
+// findHomes returns the home directories of root, of this user and of all human users. System
+// users have theirs in folders that all users share.
 func findHomes() []string {
 	homes := []string{"/home", "/root"}
 	if own, err := os.UserHomeDir(); err == nil {
@@ -173,7 +173,7 @@ func findHomes() []string {
 	}
 
 	const firstPerson, nobody = 1000, 65534
-	text, _ := os.ReadFile("/etc/passwd") // without it, the homes above are all
+	text, _ := os.ReadFile("/etc/passwd") // without it, the homes above are all there is
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(line, ":")
 		if len(fields) < 7 {
@@ -204,12 +204,12 @@ var secretNames = []string{
 	".npmrc", ".pgpass", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
 }
 
-// keyEndings are the endings of files with keys. Packages have public certificates and keys for
-// tests with the same endings, so they count only in the folder itself.
+// keyEndings are the extensions of files with keys. Packages contain public certificates and
+// test keys with the same extensions, so they count only in the folder itself.
 var keyEndings = []string{".key", ".p12", ".pem", ".pfx"}
 
-// findSecret returns the first path below a folder that has the name of a secret, empty if there
-// is none. It follows no links: in a jail they lead nowhere.
+// findSecret returns the first path below a folder with the name of a secret, or "". It follows
+// no links: in a jail they lead nowhere.
 func findSecret(folder string, depth int) (string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

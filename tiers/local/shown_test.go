@@ -17,7 +17,7 @@ import (
 
 const systemPython = "/usr/bin/python3"
 
-// homeOf makes a home directory with these files, which all users may read, and makes it the
+// homeOf creates a home directory with these files, which all users may read, and makes it the
 // home of this user. Each file contains its path.
 func homeOf(t *testing.T, files ...string) string {
 	t.Helper()
@@ -46,7 +46,7 @@ func homeOf(t *testing.T, files ...string) string {
 	return home
 }
 
-// link makes a symbolic link.
+// link creates a symbolic link.
 func link(t *testing.T, name, target string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(name), 0o755) //nolint:gosec // the guest's user may look
@@ -55,7 +55,7 @@ func link(t *testing.T, name, target string) {
 	}
 }
 
-// makeVenv makes a virtual environment, and returns its interpreter and its site-packages.
+// makeVenv creates a virtual environment, and returns its interpreter and its site-packages.
 func makeVenv(t *testing.T, dir string) (python, packages string) {
 	t.Helper()
 	out, err := exec.Command(systemPython, "-m", "venv", "--without-pip", dir).CombinedOutput()
@@ -70,7 +70,7 @@ func makeVenv(t *testing.T, dir string) (python, packages string) {
 }
 
 // seen runs a snippet that reads files of a home and imports modules, and returns those that it
-// could. A plain interpreter can read all of them: that is the negative control.
+// could. A plain interpreter can read all of them, which is the negative control.
 func seen(t *testing.T, tier *local.Tier, python, home string, names ...string) []string {
 	t.Helper()
 	source := fmt.Sprintf(`import importlib, os
@@ -112,7 +112,7 @@ func TestALinkToAnInterpreterDoesNotShowItsFolder(t *testing.T) {
 }
 
 // TestALinkToAPrefixRunsItsPython names an interpreter through a link to its whole prefix, as
-// installers make them for each minor version.
+// installers create them for each minor version.
 func TestALinkToAPrefixRunsItsPython(t *testing.T) {
 	home := homeOf(t)
 	prefix := filepath.Join(home, "versions", "one")
@@ -160,8 +160,8 @@ func writeModule(t *testing.T, path string) {
 	}
 }
 
-// TestAnEditableInstallIsHidden: its folder is on sys.path, but is a project and no library.
-// Its modules are not offered, so that a router looks for them elsewhere.
+// TestAnEditableInstallIsHidden: its folder is on sys.path, but it is a project and not a
+// library. Its modules are not offered, so that a router looks for them elsewhere.
 func TestAnEditableInstallIsHidden(t *testing.T) {
 	home := homeOf(t, "project/.env", "other/src/README")
 	python, packages := makeVenv(t, filepath.Join(home, "venv"))
@@ -193,7 +193,7 @@ func TestAnEditableInstallIsHidden(t *testing.T) {
 	}
 }
 
-// TestANamedFolderMayHoldNoSecrets: the error names what is in the way.
+// TestANamedFolderMayHoldNoSecrets: the error names the obstacle.
 func TestANamedFolderMayHoldNoSecrets(t *testing.T) {
 	home := homeOf(t, "a/.env", "b/deep/er/.git/config", "c/server.pem", "d/tests/server.pem")
 	for folder, want := range map[string]string{
@@ -255,7 +255,7 @@ func TestSecretsAmongPackagesHideThem(t *testing.T) {
 	}
 }
 
-// TestABuildShowsWhatItNeeds: an interpreter that was not installed lies among the files of its
+// TestABuildShowsWhatItNeeds: an interpreter that was not installed is among the files of its
 // project.
 func TestABuildShowsWhatItNeeds(t *testing.T) {
 	python := os.Getenv("RLM_PYTHON")

@@ -15,7 +15,7 @@ func (printing) Helper() {}
 
 func (printing) Skipf(format string, args ...any) { fmt.Printf("SKIP: "+format+"\n", args...) }
 
-// A test of a tier skips where the tier is not usable, and says why.
+// A test of a tier skips if the tier is not usable, and prints why.
 func Example() {
 	probe := func() error { return errors.New("no such device: /dev/kvm") }
 

@@ -43,8 +43,8 @@ func readyEngineWith(t *testing.T, name string) *engine {
 	return e
 }
 
-// hostileGuest is a module that hands its arguments on to the host's functions. Unlike
-// CPython, it can pass any address and any length.
+// hostileGuest is a module that passes its arguments on to the host's functions. Unlike CPython,
+// it can pass any address and any length.
 type hostileGuest struct {
 	*instance
 	imports []api.FunctionDefinition
@@ -52,7 +52,7 @@ type hostileGuest struct {
 
 const hostileMemory = 64 << 10
 
-// newHostileGuest makes a guest that imports what CPython imports.
+// newHostileGuest returns a guest with the same imports as CPython.
 func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	t.Helper()
 	imports := readyEngineWith(t, engineWazero).program.(wazeroProgram).Module.ImportedFunctions()
@@ -85,7 +85,7 @@ func newHostileGuest(t *testing.T, cfg tiers.Config) *hostileGuest {
 	return &hostileGuest{in, imports}
 }
 
-// assemble makes a WebAssembly module with a page of memory, and a function for each import
+// assemble returns a WebAssembly module with a page of memory, and a function for each import
 // that calls the import with its own parameters.
 func assemble(imports []api.FunctionDefinition) []byte {
 	number := func(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
@@ -94,7 +94,7 @@ func assemble(imports []api.FunctionDefinition) []byte {
 	}
 	text := func(s string) []byte { return append(number(len(s)), s...) }
 	var types, imported, functions, exports, bodies [][]byte
-	thread := 0 // the function that stands for the guest's thread: it returns an error's number
+	thread := 0 // the guest's thread function, which returns an error number
 	for i, f := range imports {
 		module, name, _ := f.Import()
 		if name == "fd_close" {
@@ -168,9 +168,9 @@ func hostileConfig() tiers.Config {
 	}
 }
 
-// TestAddressesOutsideTheMemory passes requests and buffers that lie outside the guest's
-// memory. The host stops the guest, and neither reads nor writes there. Each row has a control
-// that differs by its numbers only.
+// TestAddressesOutsideTheMemory passes requests and buffers outside the guest's memory. The host
+// stops the guest, and neither reads nor writes there. Each row has a control that differs only
+// in its numbers.
 func TestAddressesOutsideTheMemory(t *testing.T) {
 	skip.UnderRace(t)
 	const size = hostileMemory
@@ -240,8 +240,8 @@ func TestAddressesOutsideTheMemory(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests sends numbers that are none, and requests that end too early. The host
-// refuses each, and goes on. The first row of a group is its control.
+// TestMalformedRequests sends invalid numbers, and requests that end too early. The host rejects
+// each, and continues. The first row of a group is its control.
 func TestMalformedRequests(t *testing.T) {
 	g := newHostileGuest(t, hostileConfig())
 	for _, group := range [][]string{
@@ -266,9 +266,9 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// TestAnyNumbersToAnyHostFunction calls each of CPython's imports with edges of the number
-// range. Each call returns or ends the guest, without a fault in the host's code, and the host
-// still answers. fd_filestat_set_times of wazero is the control: os.utime(1) made it panic.
+// TestAnyNumbersToAnyHostFunction calls each of CPython's imports with edge values. Each call
+// returns or ends the guest, without a fault in the host's code, and the host still answers.
+// wazero's fd_filestat_set_times is the control: os.utime(1) made it panic.
 func TestAnyNumbersToAnyHostFunction(t *testing.T) {
 	g := newHostileGuest(t, hostileConfig())
 	edges := []uint64{
@@ -288,8 +288,8 @@ func TestAnyNumbersToAnyHostFunction(t *testing.T) {
 				ended++
 				var exit exitError
 				isFault := strings.Contains(err.Error(), "runtime error") && !errors.As(err, &exit)
-				// wazero multiplies the number of subscriptions without a check, and Go's
-				// bounds end the guest.
+				// wazero multiplies the number of subscriptions without a check, and Go's bounds
+				// checks end the guest.
 				if isFault && name != "poll_oneoff" {
 					t.Errorf("%s%x: a fault in the host: %v", name, args, err)
 				}

@@ -17,23 +17,23 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
-// aotProgram is the interpreter as scripts/wasm has compiled it ahead of time.
+// aotProgram is the interpreter as compiled ahead of time by scripts/wasm.
 type aotProgram struct {
 	*aot.Program
 	hosts        []hostFunction // by the number of the import
 	relay        *wasiRelay
-	stackPointer uint64 // the place of the global
+	stackPointer uint64 // the address of the global
 }
 
-// loadCode maps the machine code and tests it. It lies behind the program or in the cache, or it is
-// unpacked.
+// loadCode maps the machine code and tests it. The code is appended to the program or cached, or
+// else it is unpacked.
 func loadCode(o Options) (*aot.Program, error) {
 	code, err := attachedCode(codeSum())
 	if err != nil {
 		code, err = o.cachedCode()
 	}
 	if err != nil {
-		o.unpackAhead() // where no code is cached, the image is not cached either
+		o.unpackAhead() // if no code is cached, neither is the image
 		blob, err := cpython.Code()
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func loadCode(o Options) (*aot.Program, error) {
 	return code, nil
 }
 
-// testCode makes sure that the code is the module's, that it returns, and that it traps.
+// testCode checks that the code belongs to the module, that it returns, and that it traps.
 func testCode(code *aot.Program) error {
 	if cpython.MachineCode().Module != cpython.Manifest().Module.SHA256 {
 		return errors.New("the machine code was made of another module")
@@ -89,11 +89,12 @@ func testCode(code *aot.Program) error {
 	return nil
 }
 
-// leastMemories is the number of sandboxes for which a process must have addresses.
+// leastMemories is the number of sandboxes for which a process must have address space.
 const leastMemories = 128
 
 // checkSpace returns an error if a process with this limit of address space cannot reserve reach
-// bytes for so many. It would have one or two sandboxes, where wazero has dozens.
+// bytes for that many memories. It could run one or two sandboxes, where wazero could run
+// dozens.
 func checkSpace(reach, limit uint64) error {
 	if need := leastMemories * reach; limit < need {
 		return fmt.Errorf("the limit of address space is %d GiB, but sandboxes need %d: raise ulimit -v",
@@ -145,7 +146,7 @@ type aotMachine struct {
 	guest   *aot.Guest
 	random  io.Reader
 	clocks  clocks
-	wasi    *relayed // once it is needed
+	wasi    *relayed // nil until needed
 }
 
 func (m *aotMachine) relayed() **relayed { return &m.wasi }
@@ -221,10 +222,10 @@ func (f *aotFunction) Grow(pages uint64) bool { return f.machine.Grow(pages) }
 
 func (f *aotFunction) shrinkStack() int { return f.running.ShrinkStack() }
 
-// Preempt lets the host's other work come first, and looks at the limits.
+// Preempt lets the host's other work run first, and checks the limits.
 func (f *aotFunction) Preempt() { f.machine.in.preempt() }
 
-// hostFunctions are the imports that the host answers itself. The rest of WASI is wazero's.
+// hostFunctions are the imports that the host answers itself. wazero answers the rest of WASI.
 var hostFunctions map[string]hostFunction
 
 func init() { //nolint:gochecknoinits // the functions refer to the table
@@ -281,7 +282,7 @@ func hostRandom(_ context.Context, in *instance, stack []uint64) {
 	}
 }
 
-// clocks are a guest's, in nanoseconds.
+// clocks are a guest's clocks, in nanoseconds.
 type clocks interface {
 	wall() int64
 	monotonic() int64
@@ -298,14 +299,14 @@ var (
 
 func hostMonotonic() int64 {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // each Linux has it
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // supported by every Linux
 	return now.Nano()
 }
 
 func (c systemClocks) wall() int64    { return c.course.wall().UnixNano() }
 func (systemClocks) monotonic() int64 { return hostBegun + int64(time.Since(processBegun)) }
 
-// fixedClocks go on by a millisecond with each look, as wazero's do.
+// fixedClocks advance by a millisecond with each reading, as wazero's do.
 type fixedClocks struct{ walls, monotonics int64 }
 
 func newFixedClocks() *fixedClocks {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython"
 )
 
-// attachedCode maps the machine code behind this program, if it is the blob with that hash.
+// attachedCode maps the machine code appended to this program, if it is the blob with that hash.
 func attachedCode(sha256 string) (*aot.Program, error) {
 	var about attached.Code
 	file, part, err := attached.Find(attached.CodePart, &about)
@@ -26,7 +26,7 @@ func attachedCode(sha256 string) (*aot.Program, error) {
 	return aot.LoadFile(about.Header, file, part.Offset, part.Size)
 }
 
-// adoptAttached uses the image behind this program, if it was prepared for this key.
+// adoptAttached uses the image appended to this program, if it was prepared for this key.
 func (e *engine) adoptAttached(key string) error {
 	var about attached.Image
 	file, part, err := attached.Find(attached.ImagePart, &about)
@@ -52,8 +52,8 @@ func (e *engine) adoptAttached(key string) error {
 	return nil
 }
 
-// Parts prepares the tier and returns what [attached.Write] puts behind a program that is to start
-// without preparing it. Only the engine "aot" has such parts.
+// Parts prepares the tier and returns the parts that [attached.Write] appends to a program, so
+// that the program starts without preparing them. Only the engine "aot" has such parts.
 func (t *tier) Parts(ctx context.Context) ([]attached.New, error) {
 	e, err := t.prepare(ctx)
 	if err != nil {

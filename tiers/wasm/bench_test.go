@@ -19,14 +19,14 @@ import (
 // testEngine is the engine under test: RLM_ENGINE, or the default.
 var testEngine = os.Getenv("RLM_ENGINE")
 
-// warmTier is [warmTierOf] the engine under test.
+// warmTier is [warmTierOf] for the engine under test.
 func warmTier(tb testing.TB) tiers.Tier {
 	tb.Helper()
 	return warmTierOf(tb, testEngine)
 }
 
-// warmTierOf shares its cache between the package's tests, so that the
-// interpreter is compiled once.
+// warmTierOf shares its cache between the package's tests, so that the interpreter is compiled
+// once.
 func warmTierOf(tb testing.TB, engine string) tiers.Tier {
 	tb.Helper()
 	tier := wasm.New(wasm.Options{CacheDir: testcache.Dir(), Engine: engine})
@@ -62,7 +62,7 @@ func runOK(tb testing.TB, s tiers.Sandbox, source string) {
 	}
 }
 
-// BenchmarkWarm is the preparation of a process that finds everything in the cache.
+// BenchmarkWarm measures the preparation of a process that finds everything in the cache.
 func BenchmarkWarm(b *testing.B) {
 	warmTier(b)
 	for b.Loop() {
@@ -76,7 +76,7 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is a new sandbox up to its first result, and its end.
+// BenchmarkStart measures a new sandbox up to its first result, and its end.
 func BenchmarkStart(b *testing.B) {
 	tier := warmTier(b)
 	for b.Loop() {
@@ -88,7 +88,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkSnippet is a further snippet of a live session.
+// BenchmarkSnippet measures a further snippet of a live session.
 func BenchmarkSnippet(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
 	defer s.Close()
@@ -97,7 +97,7 @@ func BenchmarkSnippet(b *testing.B) {
 	}
 }
 
-// BenchmarkHostCall is one call of a host function with JSON both ways.
+// BenchmarkHostCall measures one call of a host function with JSON both ways.
 func BenchmarkHostCall(b *testing.B) {
 	host := tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
 		return tiers.Value(`{"answer": "yes", "score": 0.5}`), nil
@@ -137,7 +137,7 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckpoint is a further snippet of a live session that is saved before each.
+// BenchmarkCheckpoint measures a further snippet of a live session that is saved before each.
 func BenchmarkCheckpoint(b *testing.B) {
 	s := openSandbox(b, warmTier(b), tiers.Config{})
 	defer s.Close()
@@ -151,8 +151,9 @@ func BenchmarkCheckpoint(b *testing.B) {
 }
 
 // BenchmarkStopTheWorld stops all goroutines while 32 guests compute. Go cannot interrupt them,
-// so it waits until each has used up its slice of fuel. worst-ms is the longest wait. The guests run
-// loops, or endless trees of calls in C, each of another kind: see testdata/calltrees.py.
+// so it waits until each has used up its slice of fuel. worst-ms is the longest wait. The guests
+// run loops, or endless trees of calls in C, each of a different kind: see
+// testdata/calltrees.py.
 func BenchmarkStopTheWorld(b *testing.B) {
 	b.Run("loops", func(b *testing.B) {
 		stopTheWorld(b, func(int) string { return "while True: sum(range(100))" })

@@ -14,7 +14,8 @@ import (
 
 // cachedImage describes the image in a file of the cache.
 type cachedImage struct {
-	// Size is the image's. Shown is the part of it that the file has; the rest is zeros.
+	// Size is the size of the image. Shown is the part of it that the file contains; the rest is
+	// zeros.
 	Size   uint64
 	Shown  span
 	Layout layout
@@ -27,7 +28,7 @@ func (e *engine) imagePath(key string) string {
 // codeSum identifies the machine code of this program.
 func codeSum() string { return cpython.MachineCode().Code[runtime.GOARCH].SHA256 }
 
-// codePath is where the machine code is in the cache. wazero's code has other names.
+// codePath returns the path of the machine code in the cache. wazero's code has other names.
 func (o Options) codePath() string {
 	return filepath.Join(o.CacheDir, codecache.CodeDir, "aot-"+codeSum()[:min(32, len(codeSum()))])
 }
@@ -59,7 +60,7 @@ func (o Options) cachedCode() (code *aot.Program, err error) {
 		return nil
 	})
 	if !isFound {
-		_ = os.Remove(o.codePath()) // keepCode writes it anew, if it is damaged
+		_ = os.Remove(o.codePath()) // if it is damaged, keepCode rewrites it
 		return nil, errNotCached
 	}
 	return code, nil
@@ -76,12 +77,12 @@ func (e *engine) keepCode() {
 		head, data, err = code.Parts()
 	}
 	if err != nil {
-		return // loadProgram has reported it
+		return // loadProgram reported it
 	}
 	e.cache.Store(e.options.codePath(), codecache.Head{Key: codeSum(), About: head}, data)
 }
 
-// nonzero is the part of an image between its first and its last page that is not zeros.
+// nonzero returns the part of an image between its first and its last nonzero page.
 func nonzero(image []byte) span {
 	runs := dirtyRuns(image)
 	if len(runs) == 0 {

@@ -30,8 +30,8 @@ func cachedFile(t *testing.T, dir, folder string) string {
 	return files[0]
 }
 
-// check opens a tier on the cache directory and runs a snippet. It reports whether the tier
-// had to prepare, and what it has logged.
+// check opens a tier on the cache directory and runs a snippet. It reports whether the tier had
+// to prepare, and returns its log.
 func check(t *testing.T, dir string) (prepared bool, logged string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -51,7 +51,7 @@ func check(t *testing.T, dir string) (prepared bool, logged string) {
 	return prepared, log.String()
 }
 
-// TestDamagedCache prepares anew what is wrong with the cache, and only that once.
+// TestDamagedCache checks that damaged parts of the cache are prepared again, and only once.
 func TestDamagedCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -92,7 +92,7 @@ func flip(data []byte, at int) []byte {
 	return data
 }
 
-// TestDamagedCacheOfMany has several processes find a damaged image.
+// TestDamagedCacheOfMany lets several processes find a damaged image.
 func TestDamagedCacheOfMany(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -113,7 +113,7 @@ func TestDamagedCacheOfMany(t *testing.T) {
 	}
 }
 
-// TestLostKey makes everything anew: without the key, nothing in the cache can be trusted.
+// TestLostKey prepares everything again: without the key, nothing in the cache can be trusted.
 func TestLostKey(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -139,7 +139,8 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
-// TestLeftFolders removes what a killed process has left, but not what another one uses.
+// TestLeftFolders removes folders that a killed process left, but not those that another one
+// uses.
 func TestLeftFolders(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)
@@ -161,7 +162,7 @@ func TestLeftFolders(t *testing.T) {
 	}
 }
 
-// TestCacheOfOthers refuses a cache in which somebody else may have put code.
+// TestCacheOfOthers rejects a cache in which someone else may have put code.
 func TestCacheOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
@@ -222,14 +223,14 @@ func TestCacheOfOthers(t *testing.T) {
 	}
 }
 
-// plant writes a file with a mode, whatever the process's mask is.
+// plant writes a file with a mode, whatever the process's umask.
 func plant(path string, mode os.FileMode) error {
 	return errors.Join(
 		os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Chmod(path, mode),
 	)
 }
 
-// TestAPrivateCacheIsAccepted has parents that are shared as on common systems.
+// TestAPrivateCacheIsAccepted uses parents that are shared as on common systems.
 func TestAPrivateCacheIsAccepted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no modes here")
@@ -252,7 +253,7 @@ func TestAPrivateCacheIsAccepted(t *testing.T) {
 	}
 }
 
-// TestUnusableCacheDirectory says which directory is meant.
+// TestUnusableCacheDirectory checks that the error names the directory.
 func TestUnusableCacheDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -272,7 +273,7 @@ func TestNoCache(t *testing.T) {
 	check(t, "none")
 }
 
-// TestZeroOptionsKeepTheCache gives two processes' worth of tiers the user's cache.
+// TestZeroOptionsKeepTheCache gives the tiers of two simulated processes the user's cache.
 func TestZeroOptionsKeepTheCache(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
@@ -297,8 +298,8 @@ func TestZeroOptionsKeepTheCache(t *testing.T) {
 	cachedFile(t, filepath.Join(dir, "rlm"), "image")
 }
 
-// TestOneOfManyPrepares: what starts at the same time with an empty cache waits for
-// the first to prepare.
+// TestOneOfManyPrepares: tiers that start at the same time with an empty cache wait for the
+// first to prepare.
 func TestOneOfManyPrepares(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
 	skip.UnderRace(t)

@@ -20,8 +20,8 @@ import (
 // ordinaryUser is "nobody" on most systems.
 const ordinaryUser = 65534
 
-// asOrdinaryUser reports whether the test runs as a user whom the modes of files bind. For
-// root, it runs the test again as such a user, and reports false.
+// asOrdinaryUser reports whether the test runs as a user to whom file modes apply. For root, it
+// reruns the test as such a user, and reports false.
 func asOrdinaryUser(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -60,7 +60,7 @@ func asOrdinaryUser(t *testing.T) bool {
 	return false
 }
 
-// TestReadOnlyCache uses what it finds in a cache that it cannot write. Damaged files are
+// TestReadOnlyCache uses the contents of a cache that it cannot write. Damaged files are
 // prepared again in each process.
 func TestReadOnlyCache(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")
@@ -93,7 +93,7 @@ func TestReadOnlyCache(t *testing.T) {
 	}
 }
 
-// TestUnreadableKey refuses a cache whose key somebody else has.
+// TestUnreadableKey rejects a cache whose key belongs to someone else.
 func TestUnreadableKey(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return

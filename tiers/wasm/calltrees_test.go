@@ -16,8 +16,8 @@ import (
 //go:embed testdata/calltrees.py
 var callTrees string
 
-// treeLimits end a tree by its fuel in a fraction of a second. Only a tree that pays next to none
-// lasts until the other limit.
+// treeLimits end a tree by its fuel in a fraction of a second. Only a tree that pays next to
+// nothing lasts until the other limit.
 var treeLimits = tiers.Limits{Fuel: 4_000_000, Wall: time.Minute}
 
 // runTree runs a tree of calls and reports how it ended.
@@ -34,7 +34,8 @@ func runTree(t *testing.T, tier tiers.Tier, levels []byte) tiers.Result {
 	return r
 }
 
-// TestTreesOfCallsPayFuel: each kind of level alone makes a tree of 2^40 calls, which is endless.
+// TestTreesOfCallsPayFuel: each kind of level alone makes a tree of 2^40 calls, which is
+// practically endless.
 func TestTreesOfCallsPayFuel(t *testing.T) {
 	skip.Short(t, "both engines use up the fuel of each kind of tree")
 	for _, engine := range testEngines(t) {
@@ -50,7 +51,7 @@ func TestTreesOfCallsPayFuel(t *testing.T) {
 	}
 }
 
-// testEngines are the engine of the other tests, and wazero.
+// testEngines returns the engine of the other tests, and wazero.
 func testEngines(t *testing.T) []string {
 	t.Helper()
 	if testEngine != "" {

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// checkpoint holds the pages in which a sandbox's memory differs from the image. It is a
-// state to return to, or to copy.
+// checkpoint holds the pages in which a sandbox's memory differs from the image. It is a state
+// to return to, or to copy.
 type checkpoint struct {
 	size    uint64 // of the memory in use
 	texts   []mappedText
 	runs    []span
 	pages   buffer // the runs' bytes, one after another
-	snippet int    // the last snippet in it
-	knows   int    // the configuration that it has
+	snippet int    // the last snippet it includes
+	knows   int    // the configuration it includes
 }
 
 // take copies the changed pages of a stopped guest into a checkpoint. It first makes room for
-// them, in the place of the checkpoint's old pages, and only this can fail. The checkpoint is
-// then as it was before.
+// them in place of the checkpoint's old pages; only this can fail, and the checkpoint is then
+// unchanged.
 func (c *checkpoint) take(in *instance, knows int) error {
 	runs := changedRuns(in.mem, in.engine.image)
 	if err := c.pages.resize(length(runs)); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// residentMemory returns a line of this process's status in bytes: VmRSS is its memory, VmHWM
+// residentMemory returns a line of this process's status, in bytes: VmRSS is its memory, VmHWM
 // the peak since resetPeak.
 func residentMemory(t *testing.T, line string) int64 {
 	t.Helper()
@@ -40,9 +40,9 @@ func resetPeak(t *testing.T) {
 	}
 }
 
-// TestASessionTakesTwiceItsMemory fills most of a session's memory and has it saved before
-// each snippet. The host then holds the memory and one checkpoint, also while it takes the
-// next one. A copy of the session takes the same again.
+// TestASessionTakesTwiceItsMemory fills most of a session's memory and has it saved before each
+// snippet. The host then holds the memory and one checkpoint, even while it takes the next one.
+// A copy of the session takes the same again.
 func TestASessionTakesTwiceItsMemory(t *testing.T) {
 	skip.Short(t, "it fills two gigabytes of memory")
 	skip.UnderRace(t)

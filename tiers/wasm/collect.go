@@ -25,7 +25,7 @@ func (s *sandbox) Collect(ctx context.Context, dir string) (tiers.Collected, err
 		})
 }
 
-// runAside runs source apart from the session's accounts. If it ends badly, the session
+// runAside runs source without involving the session's accounts. If it ends badly, the session
 // returns to its last checkpoint.
 func (g *guest) runAside(
 	ctx context.Context, limits tiers.Limits, source string,

@@ -9,15 +9,15 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// course is the part of a snippet's course that no code decides: its randomness and the time.
-// The zero value has those of the system. A job may name others.
+// course is the part of a snippet's execution that its code does not determine: randomness and
+// time. The zero value uses the system's. A job may specify others.
 type course struct {
-	random io.Reader     // nil for the system's
-	began  time.Time     // what the next look at the wall clock shows, zero for the time
+	random io.Reader     // nil for the system's randomness
+	began  time.Time     // what the next reading of the wall clock shows; zero for the real time
 	ahead  time.Duration // of the wall clock
 }
 
-// newCourse returns the course that a job names.
+// newCourse returns the course that a job specifies.
 func newCourse(job tiers.Job) course {
 	c := course{began: job.Began}
 	if len(job.Seed) > 0 {
@@ -36,7 +36,7 @@ func (c *course) Read(p []byte) (int, error) {
 	return c.random.Read(p)
 }
 
-// wall returns the time of the wall clock. It goes on from the first look.
+// wall returns the time of the wall clock. It advances from the first reading.
 func (c *course) wall() time.Time {
 	now := time.Now()
 	if !c.began.IsZero() {

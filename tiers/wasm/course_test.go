@@ -44,7 +44,7 @@ assert 0 <= time.time() - 1_500_000_000 < 3600`
 		t.Error("another seed gives the same numbers")
 	}
 
-	// Without a seed, nothing of an earlier session is left.
+	// Without a seed, nothing of an earlier session remains.
 	if a, b := run(tiers.Job{}), run(tiers.Job{}); a == b || strings.HasPrefix(a, "15000") {
 		t.Errorf("without seeds: %s, %s", a, b)
 	}

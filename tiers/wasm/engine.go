@@ -21,11 +21,11 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// imageFormat changes with the way in which the image is prepared, also with pykernel.Boot.
+// imageFormat changes with the way in which the image is prepared, including pykernel.Boot.
 const imageFormat = "6"
 
-// engine is the part that all sandboxes of a tier share: the compiled interpreter, and the
-// image of an interpreter with the Python runtime loaded.
+// engine is the part shared by all sandboxes of a tier: the compiled interpreter, and the image
+// of an interpreter with the Python runtime loaded.
 type engine struct {
 	options Options
 	name    string
@@ -35,7 +35,7 @@ type engine struct {
 	layout  layout
 	idle    *idleList
 
-	// saving is the work on the cache, which goes on while the first snippets run.
+	// saving is the work on the cache, which continues while the first snippets run.
 	saving sync.WaitGroup
 
 	isAnnounced bool
@@ -64,7 +64,7 @@ func newEngine(ctx context.Context, options Options) (*engine, error) {
 	return e, nil
 }
 
-// start makes code and image ready: from the program's own file, or from the cache, in parallel.
+// start prepares code and image: from the program's own file, or from the cache, in parallel.
 func (e *engine) start(ctx context.Context) error {
 	begun := time.Now()
 	key := e.imageKey()
@@ -100,7 +100,7 @@ func (e *engine) start(ctx context.Context) error {
 	return nil
 }
 
-// load makes code and image ready at the same time. It reports whether the image comes from the
+// load prepares code and image at the same time. It reports whether the image comes from the
 // cache.
 func (e *engine) load(ctx context.Context, key string) (isCached bool, err error) {
 	var group sync.WaitGroup
@@ -123,7 +123,7 @@ func (e *engine) load(ctx context.Context, key string) (isCached bool, err error
 	return isCached, err
 }
 
-// loadProgram makes the interpreter's code ready with the engine of the options.
+// loadProgram prepares the interpreter's code with the engine given in the options.
 func (e *engine) loadProgram(ctx context.Context) (program, error) {
 	if e.name == engineAOT {
 		code, err := machineCode(e.options)
@@ -159,7 +159,7 @@ func (e *engine) digestImage() string {
 	return fmt.Sprintf("%s-%016x", e.imageKey(), xxhash.Sum64(e.image.view))
 }
 
-// derive makes the image from which sandboxes start. It loads the Python runtime into the
+// derive prepares the image from which sandboxes start. It loads the Python runtime into the
 // shipped image, in which CPython has just started.
 func (e *engine) derive(ctx context.Context) error {
 	e.announce()

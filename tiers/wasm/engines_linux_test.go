@@ -20,8 +20,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestEnginesMakeOneImage prepares the image with each engine. It has the memory of a whole start
-// of the Python runtime, and must be the same to the byte.
+// TestEnginesMakeOneImage prepares the image with each engine. It holds the memory of a complete
+// start of the Python runtime, and must be identical byte for byte.
 func TestEnginesMakeOneImage(t *testing.T) {
 	skip.Short(t, "it prepares two images")
 	var images [][]byte
@@ -47,7 +47,8 @@ func TestEnginesMakeOneImage(t *testing.T) {
 	}
 }
 
-// TestTheDefaultEngine is aot, and wazero with the reason where the machine code does not work.
+// TestTheDefaultEngine is aot; where the machine code does not work, it is wazero, with the
+// reason.
 func TestTheDefaultEngine(t *testing.T) {
 	version := func(engine string) string { return New(Options{Engine: engine}).Info().Version }
 	for _, name := range []string{"", engineAuto} {
@@ -74,8 +75,8 @@ func TestTheDefaultEngine(t *testing.T) {
 	}
 }
 
-// TestMachineCodeIsCached maps the code of an earlier process. Code that is damaged is not used, and
-// the next tier caches it again.
+// TestMachineCodeIsCached maps the code of an earlier process. Damaged code is not used, and the
+// next tier caches it again.
 func TestMachineCodeIsCached(t *testing.T) {
 	o := Options{Engine: engineAOT, CacheDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
 	if _, err := o.cachedCode(); err == nil {
@@ -108,8 +109,8 @@ func TestMachineCodeIsCached(t *testing.T) {
 	}
 }
 
-// TestAnImageInAFile shows each byte of the image that lies behind other bytes of a file, without
-// its first zeros. A sandbox changes only its own copy.
+// TestAnImageInAFile shows each byte of an image stored after other bytes of a file, without its
+// leading zeros. A sandbox changes only its own copy.
 func TestAnImageInAFile(t *testing.T) {
 	const size, start = 8 * pageSize, 3 * pageSize
 	want := make([]byte, size)
@@ -135,7 +136,7 @@ func TestAnImageInAFile(t *testing.T) {
 	}()
 
 	watch := &memoryWatch{}
-	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // each second one is used again
+	for _, reach := range []uint64{0, 0, 8 << 30, 8 << 30} { // every second one is used again
 		m, err := img.allocate(size, 2*size, 0, reach, watch)
 		if err != nil {
 			t.Fatal(err)
@@ -225,8 +226,8 @@ func describe(r tiers.Result) string {
 	return r.Exception.Type + ": " + r.Exception.Message + "\n" + r.Exception.Traceback
 }
 
-// runOnce runs a snippet in a session of its own. After a crash, it ignores what the snippet has
-// used: how deep the machine's stack goes is the engine's own.
+// runOnce runs a snippet in its own session. After a crash, it ignores the snippet's usage: how
+// deep the machine's stack goes depends on the engine.
 func runOnce(t *testing.T, e *engine, cfg tiers.Config, source string) tiers.Result {
 	t.Helper()
 	s, err := open(t.Context(), e, cfg)
@@ -247,9 +248,9 @@ func runOnce(t *testing.T, e *engine, cfg tiers.Config, source string) tiers.Res
 	return r
 }
 
-// TestHostFunctionsAgree calls what the engine aot imports with edges of the number range, as
-// TestAnyNumbersToAnyHostFunction does with wazero's guests. Answers and memory must be those
-// that a guest of wazero gets.
+// TestHostFunctionsAgree calls the imports of engine aot with edge values, as
+// TestAnyNumbersToAnyHostFunction does with wazero's guests. Answers and memory must equal those
+// of a wazero guest.
 func TestHostFunctionsAgree(t *testing.T) {
 	cfg := tiers.Config{Deterministic: true}
 	theirs := newHostileGuest(t, cfg)
@@ -297,7 +298,7 @@ func TestHostFunctionsAgree(t *testing.T) {
 	}
 }
 
-// passTo calls a host function and returns what it panics with.
+// passTo calls a host function and returns the value with which it panics.
 func passTo(ctx context.Context, f hostFunction, in *instance, slots []uint64) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -15,15 +15,15 @@ func TestEscape(t *testing.T) {
 	escapes.Run(t, warmTier(t))
 }
 
-// TestEscapeOnWazero is for systems where the default engine is another one.
+// TestEscapeOnWazero is for systems with a different default engine.
 func TestEscapeOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)
 	escapes.RunFewTrees(t, warmTierOf(t, "wazero"))
 }
 
-// TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls:
-// where the limit is lifted and the function is offered, too many calls arrive.
+// TestEscapeByHostCallsWithoutALimit is the control of the attacks by host calls: if the limit
+// is lifted and the function is offered, too many calls arrive.
 func TestEscapeByHostCallsWithoutALimit(t *testing.T) {
 	skip.UnderRace(t)
 	tier := warmTier(t)

@@ -26,32 +26,32 @@ import (
 //	the head as JSON, the pages, one after another and compressed with Zstandard if the head
 //	does not say that they are raw
 //
-// It has no global of the module: between snippets, the stack pointer is that of the image, and
-// each run sets the fuel. So nothing in it reaches the host but bytes of the guest's memory, which
-// a guest can write itself.
+// It contains no global of the module: between snippets, the stack pointer is that of the image,
+// and each run sets the fuel. So the only part that reaches the host is bytes of the guest's
+// memory, which a guest can write itself.
 const (
 	exactMagic = "rlm-pages 1\n"
 
 	mostExactHead  = 4 << 20   // bytes
-	mostExactPages = 128 << 20 // bytes, before they are compressed
-	// mostExactWindow bounds the memory of the decoder; the encoder's window has 4 MiB.
+	mostExactPages = 128 << 20 // bytes, before compression
+	// mostExactWindow bounds the memory of the decoder; the encoder's window is 4 MiB.
 	mostExactWindow = 8 << 20
-	// mostFrame bounds what a frame has beside its blocks, in bytes.
+	// mostFrame bounds the part of a frame outside its blocks, in bytes.
 	mostFrame = 64
 )
 
-// exactHead says what an exact state needs, and where its pages belong.
+// exactHead describes the requirements of an exact state, and the places of its pages.
 type exactHead struct {
 	Module string `json:"module"` // the SHA-256 of the interpreter's code
 	Image  string `json:"image"`  // see imageDigest
 	// Session is the fingerprint of the configuration that the guest may have in its memory.
 	Session       string `json:"session"`
 	Deterministic bool   `json:"deterministic"`
-	Configured    bool   `json:"configured"` // the guest has asked for all of the configuration
+	Configured    bool   `json:"configured"` // the guest asked for the whole configuration
 	Raw           bool   `json:"raw,omitempty"`
 
 	Size  uint64      `json:"size"`  // of the memory, in bytes
-	Pages [][2]uint32 `json:"pages"` // the runs of changed pages, from the first to before the last
+	Pages [][2]uint32 `json:"pages"` // the runs of changed pages, as half-open intervals
 	Texts []exactText `json:"texts,omitempty"`
 }
 
@@ -69,8 +69,8 @@ var pageEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 })
 
-// ExportExact returns the namespace as Export does, and the pages of the guest. Without them, the
-// log says why.
+// ExportExact returns the namespace as Export does, plus the pages of the guest. If the pages
+// are missing, the log reports why.
 func (g *guest) ExportExact(ctx context.Context) (tiers.State, error) {
 	if g.in == nil {
 		return tiers.State{}, session.ErrClosed
@@ -98,8 +98,8 @@ func (g *guest) ExportExact(ctx context.Context) (tiers.State, error) {
 	return state, nil
 }
 
-// SavePages writes an exact state to a writer. The pages stay as they are: to compress them takes
-// ten times as long as to copy them.
+// SavePages writes an exact state to a writer. The pages are not compressed, because that takes
+// ten times as long as copying them.
 func (g *guest) SavePages(ctx context.Context, to io.Writer) (tiers.State, error) {
 	if g.in == nil {
 		return tiers.State{}, session.ErrClosed
@@ -151,7 +151,7 @@ func (g *guest) describePages(ctx context.Context) (*exactHead, error) {
 	return head, nil
 }
 
-// describeThis returns what must be equal in the head of a state that fits here.
+// describeThis returns the values that must match in the head of a state that fits here.
 func (g *guest) describeThis(ctx context.Context) (*exactHead, error) {
 	fingerprint, err := g.accounts.Fingerprint(ctx)
 	return &exactHead{
@@ -160,7 +160,7 @@ func (g *guest) describeThis(ctx context.Context) (*exactHead, error) {
 	}, err
 }
 
-// packExact returns an exact state of no variables.
+// packExact returns an exact state without variables.
 func packExact(head *exactHead, pages []byte) ([]byte, error) {
 	begin, err := beginExact(head)
 	if err != nil {
@@ -173,7 +173,7 @@ func packExact(head *exactHead, pages []byte) ([]byte, error) {
 	return slices.Concat(slices.Insert(compress(encoder, pages), 0, begin)...), nil
 }
 
-// beginExact returns what comes before the pages.
+// beginExact returns the part before the pages.
 func beginExact(head *exactHead) ([]byte, error) {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -189,7 +189,7 @@ func beginExact(head *exactHead) ([]byte, error) {
 	return append(begin, text...), nil
 }
 
-// packSize is how many bytes are compressed at once, on one processor.
+// packSize is how many bytes are compressed at once on one processor.
 const packSize = 2 << 20
 
 // compress returns the frames of all pages, in order.
@@ -205,7 +205,7 @@ func compress(encoder *zstd.Encoder, pages []byte) [][]byte {
 	return parts
 }
 
-// numbers is the size of the two numbers behind the magic, in bytes.
+// numbers is the size of the two numbers after the magic, in bytes.
 const numbers = 8
 
 func noteVariables(exact []byte, n int) []byte {
@@ -213,7 +213,7 @@ func noteVariables(exact []byte, n int) []byte {
 	return exact
 }
 
-// splitExact decodes the head of an exact state. Nothing but the form is checked.
+// splitExact decodes the head of an exact state. It checks only the form.
 func splitExact(data []byte) (head *exactHead, variables int, pages []byte, err error) {
 	rest, isExact := bytes.CutPrefix(data, []byte(exactMagic))
 	if !isExact || len(rest) < numbers {
@@ -239,7 +239,7 @@ func splitExact(data []byte) (head *exactHead, variables int, pages []byte, err 
 
 var errDamagedPages = errors.New("its pages are damaged")
 
-// compare returns why a state with this head does not fit where one with the other head does.
+// compare returns why a state with this head does not fit a guest with the other head.
 func (h *exactHead) compare(here *exactHead) error {
 	switch {
 	case h.Module != here.Module:
@@ -255,9 +255,9 @@ func (h *exactHead) compare(here *exactHead) error {
 	return nil
 }
 
-// checkPlaces returns the runs of the pages, after it has checked that they and the texts lie in
-// memory of the size, apart from each other, and that the memory is within the limit. A text lies
-// there once: texts do not count towards the limit, and a guest can write into each.
+// checkPlaces returns the runs of the pages, after checking that they and the texts lie within
+// the memory without overlapping, and that the memory is within the limit. Each text appears
+// only once: texts do not count towards the limit, and a guest can write into each.
 func (h *exactHead) checkPlaces(img *image, limit uint64) ([]span, error) {
 	if h.Size%wasmPage != 0 || h.Size < img.size || h.Size > addressSpace {
 		return nil, errDamagedPages
@@ -298,8 +298,8 @@ func (h *exactHead) checkPlaces(img *image, limit uint64) ([]span, error) {
 	return runs, nil
 }
 
-// importExact makes the guest continue with the pages of a state. why says that the state does not
-// fit here, and then the guest is as it was.
+// importExact makes the guest continue with the pages of a state. If the state does not fit
+// here, why gives the reason, and the guest is unchanged.
 func (g *guest) importExact(
 	ctx context.Context, state *tiers.State,
 ) (report tiers.Report, why, err error) {
@@ -338,7 +338,7 @@ func (g *guest) importExact(
 		return report, nil, err
 	}
 	g.isRestored = true
-	g.flags &^= wire.FlagReseed // the random module goes on, as behind a portable state
+	g.flags &^= wire.FlagReseed // the random module continues, as after a portable state
 	return tiers.Report{Moved: variables, Exact: true}, nil, nil
 }
 
@@ -364,8 +364,8 @@ func (g *guest) readCheckpoint(head *exactHead, packed []byte) (*checkpoint, err
 	return c, nil
 }
 
-// unpackPages fills memory with pages. It never allocates room for more than that, and does not
-// look at more bytes than so many pages can take: without the bound, empty frames take time.
+// unpackPages fills memory with pages. It never allocates more than that, and reads no more
+// bytes than that many pages can take: without the bound, empty frames would cost time.
 func unpackPages(into, packed []byte) error {
 	if len(packed) > len(into)+len(into)>>8+mostFrame {
 		return errDamagedPages
@@ -384,7 +384,7 @@ func unpackPages(into, packed []byte) error {
 	return nil
 }
 
-// copyPages is unpackPages for pages that are not compressed.
+// copyPages is unpackPages for uncompressed pages.
 func copyPages(into, raw []byte) error {
 	if len(raw) != len(into) {
 		return errDamagedPages

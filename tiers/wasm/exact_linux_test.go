@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// exactly takes the state of a session with its pages.
+// exactly exports the state of a session with its pages.
 func exactly(t *testing.T, s *sandbox) tiers.State {
 	t.Helper()
 	state, err := s.ExportExact(t.Context())
@@ -52,7 +52,7 @@ func opened(t *testing.T, e *engine, cfg tiers.Config) *sandbox {
 	return s.(*sandbox)
 }
 
-// peculiar are values that no portable state can hold, or not as they are.
+// peculiar are values that no portable state can hold, or not unchanged.
 const peculiar = `import io, sys, types
 def count():
     for i in range(100): yield i
@@ -73,7 +73,7 @@ print(next(numbers), file.readline(), double(21), again is made, type(box) is ag
 const peculiarLook = "2 two\n 42 True True 41 True True\n"
 
 // TestExactStatesCrossEngines restores each engine's pages in a process's other engines, which
-// have separate images, as those of other processes have.
+// have separate images, as the engines of other processes do.
 func TestExactStatesCrossEngines(t *testing.T) {
 	for _, from := range engines {
 		for _, to := range engines {
@@ -111,8 +111,8 @@ func TestTheSameStateHasTheSameBytes(t *testing.T) {
 	prints(t, second, lookAtPeculiar, peculiarLook)
 }
 
-// TestAnExactStateGoesOnWithItsRandomNumbers: those of the random module are a part of the state,
-// as in a portable one. Those of the system are other ones in each copy.
+// TestAnExactStateGoesOnWithItsRandomNumbers: the state of the random module is part of the
+// state, as in a portable one. The system's random numbers differ in each copy.
 func TestAnExactStateGoesOnWithItsRandomNumbers(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})
@@ -134,7 +134,7 @@ func TestAnExactStateGoesOnWithItsRandomNumbers(t *testing.T) {
 	}
 }
 
-// TestAnExactStateIsOneToReturnTo ends the first snippet after it by force, and forks it.
+// TestAnExactStateIsOneToReturnTo kills the first snippet after it, and forks it.
 func TestAnExactStateIsOneToReturnTo(t *testing.T) {
 	e := readyEngine(t)
 	first := opened(t, e, tiers.Config{})
@@ -275,8 +275,8 @@ func repack(tb testing.TB, head *exactHead, variables int, pages []byte) []byte 
 	return noteVariables(exact, variables)
 }
 
-// TestExactStatesHaveLongTexts maps them at the same places, also those of a folder's files, and
-// again when the session returns to its state.
+// TestExactStatesHaveLongTexts maps them at the same places, including those of a folder's
+// files, and again when the session returns to its state.
 func TestExactStatesHaveLongTexts(t *testing.T) {
 	skip.Short(t, "it maps long texts")
 	dir := t.TempDir()
@@ -318,7 +318,7 @@ func TestExactStatesHaveLongTexts(t *testing.T) {
 	}
 	prints(t, second, lookAgain, seen)
 
-	// A page of a text, a text elsewhere and another width fit no place.
+	// A page of a text, a text elsewhere and another width fit nowhere.
 	for name, edit := range map[string]func(*exactHead){
 		"page of a text": func(h *exactHead) {
 			at := uint32(h.Texts[0].Start / pageSize)
@@ -366,7 +366,8 @@ func TestALargeStateIsNotExact(t *testing.T) {
 	}
 }
 
-// TestRestoredMemoryCounts: what a state brings is a part of the peak, and of the limit.
+// TestRestoredMemoryCounts: the memory of an imported state counts towards the peak and the
+// limit.
 func TestRestoredMemoryCounts(t *testing.T) {
 	for _, name := range engines {
 		t.Run(name, func(t *testing.T) {
@@ -390,8 +391,8 @@ func TestRestoredMemoryCounts(t *testing.T) {
 	}
 }
 
-// TestHostilePages changes random bytes of a guest's memory, so that it runs wild in each engine.
-// The host does not mind, and the next sandbox has nothing of it.
+// TestHostilePages changes random bytes of a guest's memory, so that it runs wild in each
+// engine. The host is unaffected, and the next sandbox sees none of it.
 func TestHostilePages(t *testing.T) {
 	skip.Short(t, "some guests run until a limit of time")
 	for _, name := range engines {
@@ -439,7 +440,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// TestPagesHaveNoPadding: what no encoder writes is refused before it takes time.
+// TestPagesHaveNoPadding: data that no encoder writes is rejected before it takes time.
 func TestPagesHaveNoPadding(t *testing.T) {
 	encoder, err := pageEncoder()
 	if err != nil {
@@ -448,13 +449,13 @@ func TestPagesHaveNoPadding(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	for _, size := range []int{pageSize, packSize - pageSize, packSize, packSize + pageSize, 3 * packSize} {
 		pages, again := make([]byte, size), make([]byte, size)
-		_, _ = random.Read(pages) // it never fails, and nothing compresses it
+		_, _ = random.Read(pages) // never fails, and the result is incompressible
 		packed := bytes.Join(compress(encoder, bytes.Clone(pages)), nil)
 		if err := unpackPages(again, packed); err != nil || !bytes.Equal(again, pages) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 
-		const skipped = "\x50\x2a\x4d\x18\x00\x00\x00\x00" // a frame of nothing
+		const skipped = "\x50\x2a\x4d\x18\x00\x00\x00\x00" // an empty frame
 		packed = append(bytes.Repeat([]byte(skipped), size/64), packed...)
 		if err := unpackPages(again, packed); err == nil {
 			t.Errorf("%d bytes: empty frames are skipped", size)

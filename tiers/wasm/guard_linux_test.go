@@ -16,8 +16,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestOnlyMemoryInUseIsAccessible grows memories, gives them back and takes them again. All that is
-// not in use faults, where the machine code relies on that.
+// TestOnlyMemoryInUseIsAccessible grows memories, returns them and reuses them. All unused
+// memory faults, where the machine code relies on that.
 func TestOnlyMemoryInUseIsAccessible(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	reach := e.program.reach()
@@ -76,7 +76,7 @@ func TestOnlyMemoryInUseIsAccessible(t *testing.T) {
 	m.Free()
 }
 
-// readByte keeps what isAccessible reads.
+// readByte keeps the byte that isAccessible reads.
 var readByte byte
 
 // isAccessible reads a byte of a memory, or faults.
@@ -125,8 +125,8 @@ func replaceAction(t *testing.T, set [4]uintptr) (old [4]uintptr) {
 	return old
 }
 
-// TestASessionWaitsForTheHandler takes the handler of faults away between two snippets. The next
-// one never runs, and the session keeps its variables. A new tier would use wazero.
+// TestASessionWaitsForTheHandler removes the fault handler between two snippets. The next one
+// never runs, and the session keeps its variables. A new tier would use wazero.
 func TestASessionWaitsForTheHandler(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	if e.program.reach() == 0 {
@@ -155,9 +155,9 @@ func TestASessionWaitsForTheHandler(t *testing.T) {
 	}
 }
 
-// TestASnippetEndsWithoutTheHandler takes the handler of faults away while a snippet runs: in
-// functions of the host, and while the guest computes. The snippet ends before a fault, and its
-// result says what is lost.
+// TestASnippetEndsWithoutTheHandler removes the fault handler while a snippet runs: in host
+// functions, and while the guest computes. The snippet ends before a fault, and its result
+// reports what is lost.
 func TestASnippetEndsWithoutTheHandler(t *testing.T) {
 	e := readyEngineWith(t, engineAOT)
 	if e.program.reach() == 0 {
@@ -206,7 +206,7 @@ func TestASnippetEndsWithoutTheHandler(t *testing.T) {
 	}
 }
 
-// TestTheSpaceIsChecked refuses processes that may reserve a few memories only.
+// TestTheSpaceIsChecked rejects processes that may reserve only a few memories.
 func TestTheSpaceIsChecked(t *testing.T) {
 	const reach = 8 << 30
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// guest is one session's interpreter, and the state from which to restore it.
+// guest is one session's interpreter, and the state from which it can be restored.
 type guest struct {
 	engine   *engine
 	accounts *session.Accounts
@@ -20,15 +20,16 @@ type guest struct {
 	flags    int       // for the next run
 	knows    int       // the configuration that the instance has
 
-	// isRestored says that the instance has the pages of an exact state and has run no snippet.
+	// isRestored reports that the instance holds the pages of an exact state and has run no
+	// snippet.
 	isRestored bool
 
-	// imported is the state that Import has brought, nil once a checkpoint is newer. It takes
-	// the place of one: a guest that survives its next snippet never needs it.
+	// imported is the state that Import loaded; nil once a checkpoint is newer. It replaces a
+	// checkpoint, which a guest that survives its next snippet never needs.
 	imported *tiers.State
 	saved    *checkpoint   // nil: the fresh sandbox
 	savedAt  time.Time     // when saved was taken
-	saveCost time.Duration // the time to take it
+	saveCost time.Duration // the time it took
 }
 
 var (
@@ -36,16 +37,16 @@ var (
 	_ session.ExactMover = (*guest)(nil)
 )
 
-// saveShare bounds the cost of checkpoints. A checkpoint may take at most one part in
-// saveShare of the time since the last one. So a session that waits for a model always takes
-// one, and a tight loop of snippets rarely does.
+// saveShare bounds the cost of checkpoints. A checkpoint may take at most one part in saveShare
+// of the time since the last one. So a session that waits for a model always takes one, and a
+// tight loop of snippets rarely does.
 const (
 	firstSaveCost = 500 * time.Microsecond
 	saveShare     = 20
 )
 
-// renew replaces the instance by a new one, restored from the last checkpoint or the state that
-// was imported.
+// renew replaces the instance with a new one, restored from the last checkpoint or the imported
+// state.
 func (g *guest) renew(ctx context.Context) error {
 	if g.in != nil {
 		g.in.close()
@@ -72,8 +73,9 @@ func (g *guest) renew(ctx context.Context) error {
 	return nil
 }
 
-// importAgain brings the imported state into a new instance. The session's own accounts hold the
-// result of the snippet that ended the last one, so others answer the guest meanwhile.
+// importAgain loads the imported state into a new instance. The session's own accounts hold the
+// result of the snippet that ended the last instance, so other accounts answer the guest in the
+// meantime.
 func (g *guest) importAgain(ctx context.Context) error {
 	accounts, err := g.accounts.CopyFor(ctx)
 	if err != nil {
@@ -86,7 +88,8 @@ func (g *guest) importAgain(ctx context.Context) error {
 	return err
 }
 
-// kept returns the last snippet in the state to which renew returns, 0 for a fresh sandbox.
+// kept returns the number of the last snippet in the state that renew restores, or 0 for a fresh
+// sandbox.
 func (g *guest) kept() int {
 	switch {
 	case g.imported != nil:
@@ -97,8 +100,8 @@ func (g *guest) kept() int {
 	return 0
 }
 
-// Prepare makes an instance if there is none, and takes a checkpoint. It returns an error if no
-// guest may run now: the session then keeps its variables for a later try.
+// Prepare creates an instance if there is none, and takes a checkpoint. It returns an error if
+// no guest may run now; the session then keeps its variables for a later attempt.
 func (g *guest) Prepare(
 	ctx context.Context, _ session.Snippet, mustSave bool,
 ) (*tiers.Loss, error) {
@@ -129,8 +132,7 @@ func (g *guest) Prepare(
 	return nil, nil //nolint:nilnil // nothing is lost
 }
 
-// save takes a checkpoint in the place of the last one. After an error, the last one is still
-// there.
+// save takes a checkpoint in place of the last one. After an error, the last one is still valid.
 func (g *guest) save() error {
 	begun := time.Now()
 	c := g.saved
@@ -167,7 +169,7 @@ func (g *guest) Run(ctx context.Context, s session.Snippet) session.Ending {
 	}
 }
 
-// runConfigured runs the guest after it has fetched changes of the session's configuration.
+// runConfigured runs the guest after fetching changes of the session's configuration.
 func (g *guest) runConfigured(ctx context.Context, source string, flags int) (code int, err error) {
 	flags |= g.flags
 	if latest := g.accounts.Configuration(); g.knows != latest {
@@ -179,7 +181,7 @@ func (g *guest) runConfigured(ctx context.Context, source string, flags int) (co
 	return g.in.run(ctx, source, flags)
 }
 
-// describeDeath names the reason why the guest ended.
+// describeDeath describes why the guest ended.
 func describeDeath(err error) string {
 	var exit exitError
 	switch {
@@ -199,8 +201,8 @@ func describeDeath(err error) string {
 	return text
 }
 
-// Heal checks the interpreter after a snippet. If it is damaged or dead, Heal restores the
-// last checkpoint.
+// Heal checks the interpreter after a snippet. If it is damaged or dead, Heal restores the last
+// checkpoint.
 func (g *guest) Heal(
 	ctx context.Context, s session.Snippet, isOrderly bool,
 ) (session.Healed, error) {
@@ -217,8 +219,8 @@ func (g *guest) isHealthy(ctx context.Context, source string) bool {
 		return true
 	}
 	if wasCutShort {
-		// The interrupt may have hit the runtime, which then has half a line left to write.
-		// The first check-up writes it.
+		// The interrupt may have hit the runtime while it still had half a line to write. The
+		// first check-up writes it.
 		g.checkUp(ctx)
 	}
 
@@ -245,8 +247,8 @@ func (g *guest) Export(ctx context.Context) (tiers.State, error) {
 	return g.exportSaved(ctx)
 }
 
-// saveLast makes the checkpoint that of the last snippet. If it is that already, the same state
-// exports the same bytes.
+// saveLast takes a checkpoint after the last snippet, unless it exists already, in which case
+// the same state exports the same bytes.
 func (g *guest) saveLast() error {
 	c := g.saved
 	if c != nil && g.imported == nil && c.snippet == g.accounts.Ordinal() && c.knows == g.knows {
@@ -255,10 +257,10 @@ func (g *guest) saveLast() error {
 	return g.save()
 }
 
-// exportSaved exports the variables. One variable that hangs that must not cost the others, so
-// there is a checkpoint.
+// exportSaved exports the variables. A variable that hangs must not cost the others, so there is
+// a checkpoint.
 func (g *guest) exportSaved(ctx context.Context) (tiers.State, error) {
-	if g.isRestored { // its randomness is still that of the state, and begins anew with a snippet
+	if g.isRestored { // its randomness is still that of the state, and starts anew with a snippet
 		defer func(flags int) { g.flags = flags }(g.flags)
 		g.flags &^= wire.FlagReseed
 	}
@@ -271,9 +273,8 @@ func (g *guest) exportSaved(ctx context.Context) (tiers.State, error) {
 	return state, err
 }
 
-// Import brings a namespace into a fresh sandbox: the pages of another guest of this tier if they
-// fit, or else the variables. It then keeps the state's bytes instead of a checkpoint, which would
-// have the same and more.
+// Import loads a namespace into a fresh sandbox: the pages of another guest of this tier if they
+// fit, or else the variables. It keeps the state's bytes; a checkpoint would be a superset.
 func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, error) {
 	if g.in == nil {
 		return tiers.Report{}, session.ErrClosed
@@ -294,11 +295,11 @@ func (g *guest) Import(ctx context.Context, state tiers.State) (tiers.Report, er
 	report, err := g.accounts.ImportState(ctx, Name, state, g.runState(ctx))
 	end()
 	switch {
-	case err != nil: // a part of the state may be there, and a guest that died must not be recycled
+	case err != nil: // part of the state may be loaded, and a guest that died must not be recycled
 		err = errors.Join(err, g.renew(context.WithoutCancel(ctx)))
 	case state.Format == session.FormatPickle:
 		g.imported = &state
-	default: // to run its snippets again would count them again
+	default: // rerunning its snippets would count them again
 		err = g.save()
 	}
 	report.Inexact = inexact

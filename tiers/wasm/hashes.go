@@ -14,20 +14,20 @@ import (
 	"sync"
 )
 
-// hashFunction digests blocks for guests. Go's hashes do this with the processor's instructions,
-// which WebAssembly lacks. State, buffer and length of a hash object stay in the guest. So the host
-// keeps nothing, and hash objects of a copied guest work as before.
+// hashFunction digests blocks for guests. Go's hashes use instructions of the processor that
+// WebAssembly lacks. State, buffer and length of a hash object stay in the guest. So the host
+// stores nothing, and hash objects of a copied guest work as before.
 type hashFunction struct {
 	block uint32 // bytes of a block
 	state uint32 // bytes of the state in the guest's memory
 	word  uint32 // bytes of a word of the state
-	at    uint32 // place of the state in what Go marshals
-	unit  uint32 // bytes for a unit of fuel, which is about the turn of a loop
+	at    uint32 // position of the state in Go's marshalled form
+	unit  uint32 // bytes per unit of fuel, which is about one iteration of a loop
 	idle  *sync.Pool
 }
 
-// hashFunctions are the functions by the numbers that host-hash.patch gives them. Those of SHA-3
-// have the length of a block as number, because they differ in nothing else.
+// hashFunctions are the functions by the numbers in host-hash.patch. Functions of SHA-3 are
+// numbered by the length of a block, because that is their only difference.
 var hashFunctions = map[uint32]hashFunction{
 	1:   wordHash(64, 4, 4, 4, func() any { return md5.New() }),  //nolint:gosec // the guest's choice
 	2:   wordHash(64, 5, 4, 8, func() any { return sha1.New() }), //nolint:gosec // the guest's choice
@@ -40,21 +40,23 @@ var hashFunctions = map[uint32]hashFunction{
 	168: spongeHash(168, func() any { return sha3.NewSHAKE128() }),
 }
 
-// hashMagic is the length of the name before each marshalled state.
+// hashMagic is the length of the name before each marshalled state, in bytes.
 const hashMagic = 4
 
-// wordHash is a function whose state is words. Go marshals them with the highest byte first.
+// wordHash returns a function whose state consists of words. Go marshals them in big-endian
+// order.
 func wordHash(block, words, word, unit uint32, newHash func() any) hashFunction {
 	return hashFunction{block, words * word, word, hashMagic, unit, idleHashers(newHash)}
 }
 
-// spongeHash is a function of SHA-3. Go marshals the length of a block, and the state as it is.
+// spongeHash returns a function of SHA-3. Go marshals the length of a block, and the state
+// unchanged.
 func spongeHash(block uint32, newHash func() any) hashFunction {
 	return hashFunction{block, 200, 1, hashMagic + 1, 2, idleHashers(newHash)}
 }
 
-// hasher is a hash of Go with its marshalled form. It has digested whole blocks only, so the
-// buffer in this form is empty.
+// hasher is a Go hash with its marshalled form. It has digested only whole blocks, so the buffer
+// in this form is empty.
 type hasher struct {
 	hash marshallingHash
 	form []byte
@@ -74,14 +76,15 @@ func idleHashers(newHash func() any) *sync.Pool {
 	}}
 }
 
-// hashPart bounds the bytes of one call. Go cannot stop a goroutine meanwhile, and the guest is
-// interrupted between two calls only.
+// hashPart bounds the bytes of one call. Go cannot stop a goroutine during it, and the guest is
+// interrupted only between two calls.
 const hashPart = 64 << 10
 
 var errNoHash = errors.New("the guest asked for an unknown hash function")
 
-// hostHash answers hash(function, state, blocks, count) with the number of blocks that it has
-// digested: some if there are any, or none if Go forbids the function. The guest digests the rest.
+// hostHash answers hash(function, state, blocks, count) with the number of blocks that it
+// digested: at least one if there are any, or none if Go forbids the function. The guest digests
+// the rest.
 func hostHash(_ context.Context, in *instance, stack []uint64) {
 	f, isKnown := hashFunctions[uint32(stack[0])]
 	if !isKnown {
@@ -101,7 +104,7 @@ func hostHash(_ context.Context, in *instance, stack []uint64) {
 	stack[0] = uint64(count)
 }
 
-// digest brings a state on by whole blocks. After an error, the state is the same.
+// digest advances a state by whole blocks. After an error, the state is unchanged.
 func (f hashFunction) digest(state, blocks []byte) error {
 	h := f.idle.Get().(*hasher)
 	defer f.idle.Put(h)
@@ -121,7 +124,7 @@ func (f hashFunction) digest(state, blocks []byte) error {
 	return nil
 }
 
-// copyWords copies a state between the guest, which has the lowest byte of a word first, and Go.
+// copyWords copies a state between the guest, which is little-endian, and Go.
 func (f hashFunction) copyWords(dst, src []byte) {
 	switch f.word {
 	case 4:

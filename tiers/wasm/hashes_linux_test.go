@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// hashed has the bytes that the snippets hash, and prints digests.
+// hashed holds the bytes that the snippets hash, and prints digests.
 const hashed = `import hashlib, hmac, io
 d = bytes(i * i % 251 + i // 509 & 255 for i in range(210_000))
 def digest(h): return h.hexdigest(32) if h.name.startswith('shake') else h.hexdigest()
@@ -32,7 +32,7 @@ func hashedBytes() []byte {
 	return d
 }
 
-// shake makes a hash with digests of 32 bytes of a function that has any length.
+// shake is a hash with 32-byte digests, made from a function of any digest length.
 type shake struct{ *sha3.SHAKE }
 
 func (s shake) Sum(b []byte) []byte {
@@ -43,7 +43,7 @@ func (s shake) Sum(b []byte) []byte {
 
 func (shake) Size() int { return 32 }
 
-// goHashes are the functions of hashlib that the host knows.
+// goHashes are the hashlib functions that the host supports.
 var goHashes = map[string]func() hash.Hash{
 	"md5": md5.New, "sha1": sha1.New,
 	"sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
@@ -55,8 +55,8 @@ var goHashes = map[string]func() hash.Hash{
 	"shake_256": func() hash.Hash { return shake{sha3.NewSHAKE256()} },
 }
 
-// edgeLengths are lengths around the ends of blocks: few of them, many, and those of a call of
-// the host.
+// edgeLengths returns lengths around the ends of blocks: few blocks, many, and those of one host
+// call.
 func edgeLengths() []int {
 	lengths := []int{0, 1}
 	for _, block := range []int{64, 72, 104, 128, 136, 144, 168} {
@@ -69,7 +69,7 @@ func edgeLengths() []int {
 }
 
 // TestHashesAreEqual compares digests of hashlib with those of Go, in both engines, for lengths
-// around the ends of blocks, from an odd address on.
+// around the ends of blocks, starting at an odd address.
 func TestHashesAreEqual(t *testing.T) {
 	skip.Short(t, "both engines compute thousands of digests")
 	d, both := hashedBytes(), readyEngines(t)
@@ -158,7 +158,7 @@ func checkDigests(t *testing.T, both map[string]*engine, want []string, source s
 }
 
 // TestHashingCanBeStopped hashes more than the fuel pays for, in one call. It ends within the
-// call, at the same place in both engines.
+// call, at the same point in both engines.
 func TestHashingCanBeStopped(t *testing.T) {
 	const fuel, size = 10_000_000, 64 << 20
 	cfg := tiers.Config{Deterministic: true, Limits: tiers.Limits{Fuel: fuel}}

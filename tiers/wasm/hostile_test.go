@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// excesses are snippets that a limit of this tier stops, and that it no longer
-// stops when that limit is lifted: then they end well and print "done".
+// excesses are snippets that a limit of this tier stops. If that limit is lifted, they end well
+// and print "done".
 var excesses = []struct {
 	name, source string
 	limit        tiers.Limit
@@ -101,8 +101,8 @@ var excesses = []struct {
 	},
 }
 
-// TestExcess stops each snippet by its limit, and lets it end without: it is the
-// limit that does it. The attacks of package tiertest have their controls there.
+// TestExcess stops each snippet by its limit, and lets it end without it, which shows that the
+// limit is the cause. The attacks of package tiertest have their controls there.
 func TestExcess(t *testing.T) {
 	skip.Short(t, "it uses up each limit")
 	tier := warmTier(t)

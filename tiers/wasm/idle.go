@@ -7,7 +7,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session"
 )
 
-// maxIdle bounds the idle instances of one kind. Each holds about a quarter of a mebibyte.
+// maxIdle bounds the idle instances of one kind. Each uses about a quarter of a mebibyte.
 const maxIdle = 32
 
 // idleKey identifies interchangeable instances: those with the same memory limit and
@@ -43,7 +43,7 @@ func (l *idleList) get(key idleKey) *instance {
 	return in
 }
 
-// put keeps an instance and reports whether the list had room.
+// put stores an instance and reports whether the list had room.
 func (l *idleList) put(key idleKey, in *instance) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *idleList) put(key idleKey, in *instance) bool {
 	return true
 }
 
-// close closes the idle instances, and makes put refuse further ones.
+// close closes the idle instances, and makes put reject further ones.
 func (l *idleList) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *idleList) close() {
 	l.all, l.open = nil, false
 }
 
-// retire resets an instance whose guest ended in order, and keeps it for another sandbox if
+// retire resets an instance whose guest ended normally, and keeps it for another sandbox if
 // possible. Instantiation takes longer than the rest of a start.
 func (in *instance) retire() {
 	in.pending = session.Reply{}
@@ -76,7 +76,7 @@ func (in *instance) retire() {
 		return
 	}
 	*in.watch = memoryWatch{}
-	in.accounts = nil // with the session's inputs and host
+	in.accounts = nil // including the session's inputs and host
 	in.machine.setStackPointer(cpython.Manifest().StackPointer)
 	if !in.engine.idle.put(idleKey{in.limit, in.room, true}, in) {
 		in.close()

@@ -14,13 +14,14 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/codecache"
 )
 
-// image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it.
-// It lies in a sealed memfd, in this program's file, or in a file of the cache that was verified and
-// that only this user can change.
+// image is the memory of a prepared guest. Each sandbox starts as a copy-on-write view of it. It
+// is stored in a sealed memfd, in this program's file, or in a verified cache file that only
+// this user can change.
 type image struct {
 	file *os.File
 	size uint64
-	// shown are the bytes of the memory that the file has, from offset on. The rest is zeros.
+	// shown are the bytes of the memory that the file contains, from offset on. The rest is
+	// zeros.
 	shown  span
 	offset int64
 	// view maps the image read-only, for comparisons.
@@ -32,14 +33,14 @@ type image struct {
 	free map[mappingKind][][]byte // returned mappings
 }
 
-// mappingKind is what mappings of one image have in common.
+// mappingKind holds what the mappings of one image have in common.
 type mappingKind struct{ length, reach uint64 }
 
 // poolMappings bounds the mappings of one length that are kept for reuse.
 const poolMappings = 64
 
 // newImage makes an image of size bytes, a whole number of pages, from the bytes of its runs,
-// one after another. The rest stays holes, which take no memory.
+// one after another. The rest stays holes, which use no memory.
 func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	file, err := memoryFile("rlm-image")
 	if err != nil {
@@ -53,7 +54,7 @@ func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	return img, nil
 }
 
-// memoryFile makes an empty file that lies in memory and has no path.
+// memoryFile creates an empty file in memory, without a path.
 func memoryFile(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -62,7 +63,7 @@ func memoryFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// fillImage makes an image of size bytes, which fill writes into memory of zeros.
+// fillImage makes an image of size bytes; fill writes it into zeroed memory.
 func fillImage(size uint64, fill func(memory []byte) error) (img *image, err error) {
 	file, err := memoryFile("rlm-image")
 	if err != nil {
@@ -82,7 +83,7 @@ func fillImage(size uint64, fill func(memory []byte) error) (img *image, err err
 		return img, err
 	}
 
-	_ = unix.Madvise(memory, unix.MADV_POPULATE_WRITE) // an older kernel makes the pages one by one
+	_ = unix.Madvise(memory, unix.MADV_POPULATE_WRITE) // older kernels create the pages one by one
 	err = fill(memory)
 	if err = errors.Join(err, unix.Munmap(memory)); err == nil {
 		err = seal(file)
@@ -107,7 +108,7 @@ func (img *image) fill(runs []span, source io.WriterTo) error {
 	return img.open()
 }
 
-// imageInFile makes an image of a file that cannot change, and takes the file.
+// imageInFile makes an image of an immutable file, and takes ownership of the file.
 func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, error) {
 	img := &image{
 		file: file, size: size, shown: shown, offset: offset, free: map[mappingKind][][]byte{},
@@ -118,7 +119,7 @@ func imageInFile(file *os.File, offset int64, shown span, size uint64) (*image, 
 	return img, nil
 }
 
-// imageInCache makes an image of a file of the cache. It maps the file, and then verifies it. If the
+// imageInCache makes an image of a cache file. It maps the file, and then verifies it. If the
 // pages of this machine are larger than those of the file, it copies the file instead.
 func imageInCache(size uint64, shown span, f *codecache.File) (*image, error) {
 	if os.Getpagesize() > pageSize {
@@ -130,7 +131,7 @@ func imageInCache(size uint64, shown span, f *codecache.File) (*image, error) {
 		return nil, err
 	}
 	data := img.view[shown.Start:shown.End]
-	_ = unix.Madvise(data, unix.MADV_POPULATE_READ) // an older kernel reads the pages one by one
+	_ = unix.Madvise(data, unix.MADV_POPULATE_READ) // older kernels read the pages one by one
 
 	if err := f.Verify(data); err != nil {
 		return nil, errors.Join(err, img.close())
@@ -161,11 +162,12 @@ func (img *image) show(memory []byte, access, flags int) error {
 	return err
 }
 
-// sealAttempts take four seconds, beside the 150 ms that the kernel itself waits in each.
+// sealAttempts take four seconds in total, besides the 150 ms that the kernel itself waits in
+// each.
 const sealAttempts = 30
 
-// seal makes a file in memory unchangeable. On a busy machine the kernel may still hold the
-// pages that were written last. It then answers EBUSY for a moment.
+// seal makes a file in memory immutable. On a busy machine the kernel may still hold the most
+// recently written pages, and then answers EBUSY for a moment.
 func seal(file *os.File) error {
 	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 	for attempt := 1; ; attempt++ {
@@ -245,7 +247,7 @@ func (img *image) keep(data []byte, reach uint64) bool {
 	return true
 }
 
-// original returns the image's bytes at [start, end), nil outside the image.
+// original returns the image's bytes at [start, end), or nil outside the image.
 func (img *image) original(start, end uint64) []byte {
 	if end > img.size {
 		return nil

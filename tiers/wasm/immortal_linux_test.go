@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// engineOf prepares an image, with objects whose references are counted or not.
+// engineOf prepares an image, with or without reference-counted objects.
 func engineOf(tb testing.TB, isCounted bool) *engine {
 	tb.Helper()
 	tier := New(Options{CacheDir: testcache.Dir(), isCounted: isCounted}).(*tier)
@@ -20,13 +20,13 @@ func engineOf(tb testing.TB, isCounted bool) *engine {
 	return e
 }
 
-// exported is what the first export of a sandbox has taken.
+// exported is the cost of a sandbox's first export.
 type exported struct {
 	took  time.Duration
-	bytes uint64 // of pages that it no longer shares with others
+	bytes uint64 // of pages no longer shared with others
 }
 
-// export takes the variables out of a new sandbox, as a durable run does after a turn.
+// export exports the variables of a new sandbox, as a durable run does after a turn.
 func export(tb testing.TB, e *engine) (x exported) {
 	tb.Helper()
 	opened, err := open(tb.Context(), e, tiers.Config{})
@@ -50,7 +50,7 @@ func export(tb testing.TB, e *engine) (x exported) {
 	return x
 }
 
-// TestASandboxSharesWhatItOnlyLooksAt: an export looks at all modules. The control is an image
+// TestASandboxSharesWhatItOnlyLooksAt: an export reads all modules. The control is an image
 // whose objects count their references.
 func TestASandboxSharesWhatItOnlyLooksAt(t *testing.T) {
 	now, before := export(t, engineOf(t, false)), export(t, engineOf(t, true))

@@ -33,7 +33,7 @@ type instance struct {
 	texts    []mappedText
 
 	deterministic bool
-	course        course // of the snippet that runs
+	course        course // of the running snippet
 	pending       session.Reply
 	stack         [3]uint64
 	threads       threads
@@ -160,7 +160,7 @@ func (in *instance) close() {
 // run runs a snippet. After an error, the guest is unusable.
 func (in *instance) run(ctx context.Context, source string, flags int) (code int, err error) {
 	in.code, in.isInterrupted = session.Died, false
-	in.refuel(0) // before put, which must not use up what an earlier run has left
+	in.refuel(0) // before put, which must not use up fuel left over from an earlier run
 	at, err := in.put(ctx, source)
 	if err != nil {
 		return in.code, err
@@ -203,14 +203,14 @@ func (in *instance) put(ctx context.Context, source string) (uint32, error) {
 	return at, nil
 }
 
-// ask calls a function of the guest that has at most one result.
+// ask calls a function of the guest with at most one result.
 func (in *instance) ask(ctx context.Context, name string, params ...uint64) (uint32, error) {
 	stack := append(params, 0)[:max(len(params), 1)]
 	err := in.machine.function(name).call(ctx, stack)
 	return uint32(stack[0]), err
 }
 
-// view returns a part of the guest's memory, and false if it does not lie in there.
+// view returns a part of the guest's memory, or false if it lies outside.
 func (in *instance) view(address, length uint32) ([]byte, bool) {
 	memory := in.machine.memory()
 	if end := uint64(address) + uint64(length); end <= uint64(len(memory)) {
@@ -219,13 +219,13 @@ func (in *instance) view(address, length uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// boot runs Python source outside a snippet, to load the Python runtime. It returns what that
-// has printed.
+// boot runs Python source outside a snippet, to load the Python runtime. It returns the printed
+// text.
 func (in *instance) boot(ctx context.Context, source string) (stdout string, err error) {
 	if err := in.accounts.Begin(ctx, tiers.Job{}); err != nil {
 		return "", err
 	}
-	in.refuel(0) // a new instance has fuel for ever, and wazero's watchdog wants yields
+	in.refuel(0) // a new instance has unlimited fuel, and wazero's watchdog needs yields
 	at, err := in.ask(ctx, "alloc", uint64(len(source)))
 	if err != nil {
 		return "", err
@@ -272,12 +272,13 @@ func (in *instance) readLayout(ctx context.Context) (layout, error) {
 	}, nil
 }
 
-// fuelUsed returns the exact fuel: all finished slices and the used part of the current one.
+// fuelUsed returns the exact fuel used: all finished slices and the used part of the current
+// one.
 func (in *instance) fuelUsed() uint64 {
 	return in.burnt + uint64(int64(in.granted)-in.machine.fuel())
 }
 
-// refuel grants the guest its next slice, or the rest of the budget, after it has burnt fuel.
+// refuel grants the guest its next slice, or the rest of the budget, after it burnt fuel.
 func (in *instance) refuel(burnt uint64) {
 	in.burnt = burnt
 	budget := in.accounts.Limits().Fuel
@@ -290,16 +291,17 @@ func (in *instance) refuel(burnt uint64) {
 
 // hostYield runs when the guest has used up a slice.
 func hostYield(_ context.Context, in *instance, _ []uint64) {
-	in.refuel(in.fuelUsed()) // a copy may use more than the slice had left
+	in.refuel(in.fuelUsed()) // a copy may use more fuel than was left in the slice
 	in.accounts.BurnFuel(in.burnt)
 	in.accounts.Yield()
-	runtime.Gosched() // Go cannot interrupt a guest: the host's other work comes first here
+	runtime.Gosched() // Go cannot interrupt a guest: let the host's other work run
 	in.checkFaults()
 	in.watchLimits()
 }
 
 // preempt runs when a guest has computed for long without a yield: it waited for a processor, or
-// its code pays too little fuel. It changes nothing in the guest, so it raises no KeyboardInterrupt.
+// its code uses too little fuel. It changes nothing in the guest, so it raises no
+// KeyboardInterrupt.
 func (in *instance) preempt() {
 	in.accounts.Yield()
 	runtime.Gosched()
@@ -316,15 +318,15 @@ func (in *instance) checkFaults() {
 	}
 }
 
-// watchLimits stops a guest at its limits, or if its caller has canceled the run.
+// watchLimits stops a guest at its limits, or if its caller cancelled the run.
 func (in *instance) watchLimits() {
 	if in.accounts.Watch(in.interrupt) {
 		panic(errKilled)
 	}
 }
 
-// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary, in the thread that
-// runs. The class is immortal, so writing its address takes no reference.
+// interrupt raises KeyboardInterrupt at the guest's next bytecode boundary, in the running
+// thread. The class is immortal, so writing its address needs no reference.
 func (in *instance) interrupt() {
 	in.isInterrupted = true
 	l := in.engine.layout
@@ -337,7 +339,7 @@ func (in *instance) interrupt() {
 	in.setWord(l.EvalBreaker, breaker|l.AsyncBit)
 }
 
-// clearInterrupt withdraws an interrupt that came after the end of what it was for.
+// clearInterrupt withdraws an interrupt that came after its target ended.
 func (in *instance) clearInterrupt() {
 	if !in.isInterrupted {
 		return
@@ -349,7 +351,7 @@ func (in *instance) clearInterrupt() {
 	in.setWord(l.EvalBreaker, breaker&^l.AsyncBit)
 }
 
-// word reads a number from the guest's memory. Outside, all numbers are 0.
+// word reads a number from the guest's memory. Outside the memory, all numbers are 0.
 func (in *instance) word(address uint32) uint32 {
 	b, ok := in.view(address, 4)
 	if !ok {
@@ -358,7 +360,7 @@ func (in *instance) word(address uint32) uint32 {
 	return binary.LittleEndian.Uint32(b)
 }
 
-// setWord writes a number into the guest's memory. Outside it does nothing.
+// setWord writes a number into the guest's memory. Outside the memory, it does nothing.
 func (in *instance) setWord(address, value uint32) {
 	if b, ok := in.view(address, 4); ok {
 		binary.LittleEndian.PutUint32(b, value)
@@ -388,8 +390,8 @@ func hostCall(_ context.Context, in *instance, stack []uint64) {
 	if len(req) > 0 {
 		switch req[0] {
 		case 'n':
-			in.clearInterrupt() // it was for the variable before
-		case 'c', 'w': // a function of the caller may have loaded a library in C
+			in.clearInterrupt() // it was meant for the previous variable
+		case 'c', 'w': // a function of the caller may have loaded a C library
 			in.checkFaults()
 		}
 	}

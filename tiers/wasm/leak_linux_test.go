@@ -12,7 +12,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// holdings are what a process can leak.
+// holdings are the resources that a process can leak.
 type holdings struct {
 	mappings, files, goroutines int
 	heap                        uint64
@@ -32,8 +32,8 @@ func holds(t *testing.T) holdings {
 	}
 }
 
-// countFiles counts the open files, once the collector has closed those that earlier tests have
-// forgotten: it does so in the background.
+// countFiles counts the open files, once the garbage collector has closed those that earlier
+// tests forgot: it does so in the background.
 func countFiles(t *testing.T) int {
 	t.Helper()
 	last := 0
@@ -51,8 +51,8 @@ func countFiles(t *testing.T) int {
 	return last
 }
 
-// TestTenThousandSandboxes opens them one after another, some of which end badly,
-// and looks for anything that has stayed.
+// TestTenThousandSandboxes opens them one after another, ending some of them badly, and looks
+// for leftovers.
 func TestTenThousandSandboxes(t *testing.T) {
 	skip.Short(t, "it opens ten thousand sandboxes")
 	const many, warm = 10_000, 300
@@ -69,7 +69,7 @@ func TestTenThousandSandboxes(t *testing.T) {
 		}
 		s := openSandbox(t, tier, cfg)
 		source := sources[0]
-		if i%10 == 0 { // the rest of the sources end instances for good, which is slower
+		if i%10 == 0 { // the other sources end instances for good, which is slower
 			source = sources[i/10%len(sources)]
 		}
 		if _, err := s.Run(context.Background(), tiers.Job{Source: source}); err != nil {
@@ -80,8 +80,8 @@ func TestTenThousandSandboxes(t *testing.T) {
 		}
 	}
 	after := holds(t)
-	// Go's own runtime maps memory as it likes; a leak of one mapping a sandbox
-	// would be thousands.
+	// Go's own runtime maps memory freely; a leak of one mapping per sandbox would amount to
+	// thousands.
 	if after.files != before.files || after.goroutines != before.goroutines ||
 		after.mappings > before.mappings+50 || after.heap > before.heap+16<<20 {
 		t.Errorf("before %+v, after %+v", before, after)

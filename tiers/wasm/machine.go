@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// The engines by their names.
+// The names of the engines.
 const (
 	engineAuto   = "auto"
 	engineWazero = "wazero"
@@ -18,7 +18,7 @@ const (
 
 var engines = []string{engineWazero, engineAOT}
 
-// slowdowns are the times by which Python computes longer than native CPython.
+// slowdowns are the factors by which Python computes more slowly than native CPython.
 var slowdowns = map[string]float64{engineWazero: 3.4, engineAOT: 1.2}
 
 // checkEngine returns an error if the options name an engine that cannot run here.
@@ -36,7 +36,7 @@ func (o Options) checkEngine() error {
 		o.Engine, strings.Join(engines, ", "))
 }
 
-// engine returns the name of the engine that runs. If auto must not mean aot here, it also
+// engine returns the name of the engine that runs. If auto does not select aot here, it also
 // returns the reason.
 func (o Options) engine() (name string, why error) {
 	if o.Engine != "" && o.Engine != engineAuto {
@@ -58,7 +58,7 @@ func (o Options) checkCode() error {
 }
 
 // machineCode maps the machine code that is part of this program, and tests it here. All tiers
-// of the process share it; the options of the first one name the cache.
+// of the process share it; the options of the first one determine the cache.
 var machineCode = func(o Options) (*aot.Program, error) {
 	shared.once.Do(func() { shared.code, shared.err = loadCode(o) })
 	return shared.code, shared.err
@@ -71,27 +71,27 @@ var shared struct {
 	err  error
 }
 
-// program is the interpreter's code, which an engine for WebAssembly can run.
+// program is the interpreter's code for an engine that runs WebAssembly.
 type program interface {
-	// start makes a guest over in.mem. After an error, in.mem is still the caller's.
+	// start creates a guest over in.mem. After an error, in.mem still belongs to the caller.
 	start(ctx context.Context, in *instance) (machine, error)
-	// reach returns how many bytes from the beginning of a memory must be reserved, and fault
+	// reach returns how many bytes from the beginning of a memory must be reserved, with faults
 	// where they are not in use. It is 0 for code that checks each access.
 	reach() uint64
-	// Check returns an error if no machine may run now, because the process has changed.
+	// Check returns an error if no machine may run now because the process changed.
 	Check() error
 	// close frees the code. Close its machines first.
 	close() error
 }
 
-// machine runs the code of one guest. Fuel and stack pointer are the only mutable state
-// outside its memory. The table never changes.
+// machine runs the code of one guest. Fuel and stack pointer are the only mutable state outside
+// its memory. The table never changes.
 type machine interface {
 	// function returns an exported function. Calls of one function must not overlap.
 	function(name string) function
 	// memory returns the bytes in use. They stay valid until the memory grows.
 	memory() []byte
-	// grow adds pages to the memory, and reports false if it cannot.
+	// grow adds pages to the memory, or reports false if it cannot.
 	grow(pages uint32) bool
 
 	fuel() int64
@@ -106,15 +106,15 @@ type machine interface {
 
 // function is an exported function of a guest.
 type function interface {
-	// call passes the parameters on the stack, where it also returns the results. The guest
-	// may call host functions, which get the context. A trap, or a panic of a host function,
+	// call passes the parameters on the stack, where it also returns the results. The guest may
+	// call host functions, which receive the context. A trap, or a panic of a host function,
 	// becomes an error; the guest is then unusable.
 	call(ctx context.Context, stack []uint64) error
 	// shrinkStack frees the part of the machine's stack that the call does not need while it
-	// waits for the host, and returns the bytes of the rest.
+	// waits for the host, and returns the size of the rest, in bytes.
 	shrinkStack() int
 }
 
-// hostFunction is a function of the host that the guest of an instance calls. It finds its
-// parameters on the stack, and puts its result there.
+// hostFunction is a host function called by the guest of an instance. It finds its parameters on
+// the stack, and leaves its result there.
 type hostFunction func(ctx context.Context, in *instance, stack []uint64)

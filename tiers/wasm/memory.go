@@ -10,26 +10,26 @@ type span struct{ Start, End uint64 }
 
 // linearMemory is a guest's memory, for its machine and for checkpoints.
 type linearMemory interface {
-	// Reallocate changes the size to at least that many bytes, and returns nil beyond the
-	// limit. Free frees the memory. An engine calls both.
+	// Reallocate changes the size to at least size bytes, or returns nil beyond the limit. Free
+	// frees the memory. Engines call both.
 	Reallocate(size uint64) []byte
 	Free()
-	// bytes returns the mapped memory, used or not. What is not in use may fault.
+	// bytes returns the mapped memory, used or not. Unused parts may fault.
 	bytes() []byte
 	// dirty lists the parts that may differ from the image.
 	dirty() []span
-	// addText admits a text to the memory: it does not count towards the limit.
+	// addText adds a text to the memory: it does not count towards the limit.
 	addText(text span) error
 	// mapText shows the first size bytes of a file at the beginning of such a text. The rest
 	// is zeros.
 	mapText(text span, file *os.File, size int64) error
 	// own returns the number of bytes in use, without texts.
 	own() uint64
-	// reset restores the image's bytes, and reports false if the memory has grown.
+	// reset restores the image's bytes, or reports false if the memory has grown.
 	reset(watch *memoryWatch) bool
 	// prefault prepares the pages that every snippet writes.
 	prefault()
-	// expect prepares the memory to grow by so many bytes, until end is called.
+	// expect prepares the memory to grow by that many bytes, until end is called.
 	expect(bytes uint64) (end func())
 }
 
@@ -43,7 +43,7 @@ var zeroPage [pageSize]byte
 
 func isZero(page []byte) bool { return bytes.Equal(page, zeroPage[:len(page)]) }
 
-// dirtyRuns lists the runs of pages of data that are not zero.
+// dirtyRuns lists the runs of nonzero pages in data.
 func dirtyRuns(data []byte) []span {
 	var runs []span
 	for at := uint64(0); at < uint64(len(data)); at += pageSize {
@@ -54,7 +54,7 @@ func dirtyRuns(data []byte) []span {
 	return runs
 }
 
-// appendPage adds the page at offset at, joining it to the last run if it can.
+// appendPage adds the page at offset at, joining it to the last run if possible.
 func appendPage(runs []span, at uint64) []span {
 	if n := len(runs); n > 0 && runs[n-1].End == at {
 		runs[n-1].End += pageSize

@@ -18,27 +18,27 @@ const (
 	guard    = 64 << 10
 )
 
-// mapping is a sandbox's linear memory: a guard, the image copy-on-write,
-// zeros up to the limit, a guard. It never moves. Texts lie where the memory ended when they
-// came, copy-on-write as well.
+// mapping is a sandbox's linear memory: a guard, the image copy-on-write, zeros up to the limit,
+// a guard. It never moves. Texts are mapped where the memory ended when they were added, also
+// copy-on-write.
 type mapping struct {
 	img   *image
 	data  []byte // the mapping between the guards, nil once freed
 	used  uint64
-	limit uint64 // of what is not texts
-	// reach is how far the guest's code may go wrong, 0 if it checks each access. What is not
-	// in use faults up to there.
+	limit uint64 // excluding texts
+	// reach is the range within which a faulty access of the guest's code may fall, in bytes; 0
+	// if the code checks each access. Unused memory faults up to there.
 	reach    uint64
 	texts    []span
 	watch    *memoryWatch
 	textMaps int // the memory maps of texts that the process's budget counts
-	// warm reports whether the hot pages are private already, ahead whether there may be pages
+	// warm reports whether the hot pages are already private, ahead whether there may be pages
 	// beyond used.
 	warm, ahead bool
 }
 
-// allocate maps memory of size bytes, at least the image's, that can grow to limit, and by
-// texts of room bytes. reach is the program's.
+// allocate maps memory of size bytes, at least the image's size, that can grow to limit, plus
+// room bytes for texts. reach is the program's.
 func (img *image) allocate(
 	size, limit, room, reach uint64, watch *memoryWatch,
 ) (linearMemory, error) {
@@ -68,7 +68,7 @@ func (img *image) allocate(
 	return m, nil
 }
 
-// admit lets the guest use a part of the memory that faulted before.
+// admit makes a part of the memory accessible to the guest that faulted before.
 func (m *mapping) admit(start, end uint64) error {
 	if m.reach == 0 || start >= end {
 		return nil // all of it is accessible from the beginning
@@ -79,7 +79,7 @@ func (m *mapping) admit(start, end uint64) error {
 	return nil
 }
 
-// hide undoes admit, from start on, and reports whether it could.
+// hide reverses admit from start on, and reports whether it could.
 func (m *mapping) hide(start uint64) bool {
 	return m.reach == 0 || start == uint64(len(m.data)) ||
 		unix.Mprotect(m.data[start:], unix.PROT_NONE) == nil
@@ -97,7 +97,7 @@ func (m *mapping) prefault() {
 	}
 }
 
-// expect has the kernel provide pages where the memory will grow, while it does.
+// expect makes the kernel provide pages where the memory is about to grow, until end is called.
 func (m *mapping) expect(bytes uint64) (end func()) {
 	last := min(m.used+bytes, m.limit, uint64(len(m.data)))
 	if last < m.used+prefault.Least {
@@ -110,7 +110,7 @@ func (m *mapping) expect(bytes uint64) (end func()) {
 	stop := prefault.Begin(m.data[m.used:last])
 	return func() {
 		stop()
-		m.hide(m.used) // if it cannot, an access there is no trap, but stays in this memory
+		m.hide(m.used) // if it fails, an access there is no trap, but stays within this memory
 	}
 }
 
@@ -118,8 +118,8 @@ func (m *mapping) expect(bytes uint64) (end func()) {
 const resetBytes = 512 * pageSize
 
 // reset restores the image's bytes and reports whether it could. It overwrites the few pages
-// that a small snippet has changed and keeps them private. Dropping them instead would flush
-// their address translations on all processors of this process, page by page.
+// that a small snippet changed and keeps them private. Dropping them instead would flush their
+// address translations on all processors of this process, page by page.
 func (m *mapping) reset(watch *memoryWatch) bool {
 	if m.used != m.img.size || m.ahead {
 		return false
@@ -154,7 +154,7 @@ func (m *mapping) Reallocate(size uint64) []byte {
 
 func (m *mapping) bytes() []byte { return m.data }
 
-// newTestMemory makes a page of memory without an image.
+// newTestMemory returns a page of memory without an image.
 func newTestMemory(reach uint64) (*mapping, error) {
 	data, err := reserve(wasmPage, reach)
 	if err != nil {
@@ -180,7 +180,7 @@ func (m *mapping) state() ([]byte, error) {
 
 func (m *mapping) own() uint64 { return m.used - length(m.texts) }
 
-// addText admits a text to the memory.
+// addText adds a text to the memory.
 func (m *mapping) addText(text span) error {
 	if text.End > uint64(len(m.data)) {
 		return fmt.Errorf("cannot map a text of %d MiB: the sandbox has room for %d MiB more",
@@ -214,13 +214,13 @@ func (m *mapping) Free() {
 	}
 	// Texts must not reach the next sandbox.
 	if len(m.texts) > 0 || !m.drop() || !m.shrink() || !m.img.keep(m.data, m.reach) {
-		_ = release(m.data, m.reach) // it fails only for memory that was never mapped
+		_ = release(m.data, m.reach) // fails only for memory that was never mapped
 		mapbudget.Process().Give(m.textMaps)
 	}
 	m.data = nil
 }
 
-// shrink hides all but the image's size again.
+// shrink hides everything beyond the image's size again.
 func (m *mapping) shrink() bool {
 	return m.used == m.img.size && !m.ahead || m.hide(m.img.size)
 }
@@ -261,15 +261,16 @@ func (m *mapping) privatePages() ([]span, error) {
 	return runs, nil
 }
 
-// The memory maps that the process's budget counts. A memory has its state, the image, what has
-// grown, and the rest; its sandbox has a checkpoint. A text also divides the map around it.
+// The memory maps that count towards the process's budget. A memory consists of its state, the
+// image, the grown part, and the rest; its sandbox has a checkpoint. A text also divides the map
+// around it.
 const (
 	mapsOfMemory = 5
 	mapsOfText   = 2
 )
 
-// reserve maps length bytes of zeros between two guards that fault. Up to reach, if there is one,
-// nothing is accessible: see admit.
+// reserve maps length bytes of zeros between two guards that fault. With a reach, nothing up to
+// there is accessible: see admit.
 func reserve(length, reach uint64) ([]byte, error) {
 	if err := mapbudget.Process().Take(mapsOfMemory); err != nil {
 		return nil, fmt.Errorf("cannot reserve memory for a sandbox: %w", err)
@@ -296,22 +297,22 @@ func reserve(length, reach uint64) ([]byte, error) {
 	return data, nil
 }
 
-// reserved is the address space of a memory with its guards.
+// reserved returns the address space of a memory with its guards, in bytes.
 func reserved(length, reach uint64) uintptr { return uintptr(guard + max(length, reach) + guard) }
 
-// release unmaps memory of reserve.
+// release unmaps memory mapped by reserve.
 func release(data []byte, reach uint64) error {
 	mapbudget.Process().Give(mapsOfMemory)
 	base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), -guard)
 	return unix.MunmapPtr(base, reserved(uint64(len(data)), reach))
 }
 
-// buffer is memory outside Go's heap. The heap would grow by doubling, count it as the
-// program's own, and keep it after its end.
+// buffer is memory outside Go's heap. The heap would grow by doubling, count it as the program's
+// own, and retain it after use.
 type buffer struct{ data []byte }
 
-// resize changes the buffer's size and keeps its bytes, up to the new size. After an error,
-// the buffer is as it was before.
+// resize changes the buffer's size and keeps its bytes, up to the new size. After an error, the
+// buffer is unchanged.
 func (b *buffer) resize(size uint64) error {
 	old := len(b.data)
 	var data []byte
@@ -344,7 +345,7 @@ func (b *buffer) resize(size uint64) error {
 // free returns the memory to the system.
 func (b *buffer) free() {
 	if b.data != nil {
-		_ = unix.Munmap(b.data) // it fails only for memory that was never mapped
+		_ = unix.Munmap(b.data) // fails only for memory that was never mapped
 		b.data = nil
 	}
 }

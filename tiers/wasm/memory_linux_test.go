@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestABufferThatCannotGrowKeepsItsBytes asks for more than the address space has. So a
-// checkpoint that cannot be taken leaves the last one as it was.
+// TestABufferThatCannotGrowKeepsItsBytes asks for more than the whole address space. So a
+// checkpoint that cannot be taken leaves the last one unchanged.
 func TestABufferThatCannotGrowKeepsItsBytes(t *testing.T) {
 	var b buffer
 	defer b.free()

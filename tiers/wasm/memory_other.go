@@ -34,7 +34,7 @@ func newImage(size uint64, runs []span, source io.WriterTo) (*image, error) {
 	return img, nil
 }
 
-// fillImage makes an image of size bytes, which fill writes into memory of zeros.
+// fillImage makes an image of size bytes; fill writes it into zeroed memory.
 func fillImage(size uint64, fill func(memory []byte) error) (*image, error) {
 	img := &image{view: make([]byte, size), size: size}
 	if err := fill(img.view); err != nil {
@@ -129,7 +129,7 @@ func (img *image) original(start, end uint64) []byte {
 	return img.view[start:end]
 }
 
-// buffer is a slice of exactly the size that is needed.
+// buffer is a slice of exactly the required size.
 type buffer struct{ data []byte }
 
 // resize changes the buffer's size and keeps its bytes, up to the new size.

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// TestModules compares what the tier says of its modules with what imports.
+// TestModules compares the tier's list of modules with what can be imported.
 func TestModules(t *testing.T) {
 	box := openSandbox(t, warmTier(t), tiers.Config{Limits: tiers.Limits{Output: 1 << 20}})
 	defer box.Close()

@@ -15,7 +15,7 @@ import (
 // probe is Python that leaves a text in the prepared image.
 const probe = "import sys; sys.probe = 'the genuine text'"
 
-// says prepares a tier from the cache directory and returns what a snippet finds in its
+// says prepares a tier from the cache directory and returns the text that a snippet finds in its
 // image, and the log.
 func says(t *testing.T, dir string) (text, logged string) {
 	t.Helper()
@@ -37,8 +37,8 @@ func says(t *testing.T, dir string) (text, logged string) {
 	return strings.TrimSpace(r.Stdout), log.String()
 }
 
-// TestPlantedImage puts another text into the cached image. Snippets never see it, unless the
-// file has the tags that only the cache's user can make. That is the control: without the
+// TestPlantedImage puts a different text into the cached image. Snippets never see it, unless
+// the file has the tags that only the cache's user can make. That is the control: without the
 // tags, the planted image would run.
 func TestPlantedImage(t *testing.T) {
 	skip.Short(t, "it compiles the interpreter again")

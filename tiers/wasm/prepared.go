@@ -17,9 +17,9 @@ import (
 	"github.com/rlmhq/rlm/internal/python/pykernel"
 )
 
-// What the prepared image has that the shipped one lacks is part of the program. A change of the
-// Python runtime makes it stale: then the first start on a machine prepares the image, as derive
-// does, until `make image` has renewed the files.
+// The part of the prepared image that the shipped one lacks is embedded in the program. A change
+// of the Python runtime makes it stale: the first start on a machine then prepares the image, as
+// derive does, until `make image` has updated the files.
 
 //go:embed prepared.json
 var preparedAbout []byte
@@ -29,19 +29,19 @@ var preparedData []byte
 
 // difference describes the file prepared.zst.
 type difference struct {
-	// Key is that of sourcesKey.
+	// Key is the result of sourcesKey.
 	Key   string
 	Image cachedImage
-	// Changed are the pages that differ from the shipped image. The file has them one after
-	// another, each byte XOR the shipped one.
+	// Changed are the pages that differ from the shipped image. The file contains them one after
+	// another, each byte XORed with the shipped one.
 	Changed []span
 	File    artefact.Artefact
 }
 
 var errStale = errors.New("the program has no image of this version of the Python runtime")
 
-// adoptPrepared makes the image of the shipped one and the difference, or takes the one that
-// unpackAhead has made.
+// adoptPrepared builds the image from the shipped one and the difference, or takes the image
+// that unpackAhead built.
 func (e *engine) adoptPrepared() error {
 	unpacked := ahead.Swap(nil)
 	if unpacked == nil || unpacked.key != e.options.sourcesKey() {
@@ -57,7 +57,7 @@ func (e *engine) adoptPrepared() error {
 	return nil
 }
 
-// unpacking is an image in the making.
+// unpacking is an image under construction.
 type unpacking struct {
 	key    string
 	done   chan struct{}
@@ -66,13 +66,13 @@ type unpacking struct {
 	err    error
 }
 
-// ahead is the image that unpackAhead has begun, until an engine takes it.
+// ahead is the image that unpackAhead started to build, until an engine takes it.
 var ahead atomic.Pointer[unpacking]
 
-// unpackAhead begins to unpack the image while this goroutine unpacks the machine code.
+// unpackAhead starts to unpack the image while this goroutine unpacks the machine code.
 func (o Options) unpackAhead() { ahead.Store(o.unpack()) }
 
-// unpack begins to unpack the image.
+// unpack starts to unpack the image.
 func (o Options) unpack() *unpacking {
 	u := &unpacking{key: o.sourcesKey(), done: make(chan struct{})}
 	go func() {
@@ -91,7 +91,7 @@ func (o Options) unpack() *unpacking {
 	return u
 }
 
-// fill writes the image into memory of zeros.
+// fill writes the image into zeroed memory.
 func (d *difference) fill(memory []byte) error {
 	type unpacked struct {
 		data []byte
@@ -118,7 +118,7 @@ func (d *difference) fill(memory []byte) error {
 	return nil
 }
 
-// sourcesKey hashes what the prepared image is made of, on each machine.
+// sourcesKey hashes the sources of the prepared image; it is the same on all machines.
 func (o Options) sourcesKey() string {
 	h := sha256.New()
 	m := cpython.Manifest()
@@ -131,7 +131,8 @@ func (o Options) sourcesKey() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Difference prepares the image anew, and returns the files prepared.json and prepared.zst.
+// Difference prepares the image anew, and returns the contents of the files prepared.json and
+// prepared.zst.
 func (t *tier) Difference(ctx context.Context) (about, data []byte, err error) {
 	e := &engine{options: t.options, idle: newIdleList(), cache: &codecache.Cache{Log: t.options.Log}}
 	e.name, _ = t.options.engine()

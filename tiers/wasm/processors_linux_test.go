@@ -17,8 +17,8 @@ import (
 var resultsFile = flag.String("results", "", "file of results, by an absolute path: compare with it, or write it")
 
 // TestProcessorsAgree runs snippets in deterministic sessions of engine aot, and compares their
-// results, fuel and memory with those of another processor, which has written the file (make
-// arm64). Without the file, it runs them twice.
+// results, fuel and memory with those of another processor, which wrote the file (make arm64).
+// Without the file, it runs them twice.
 func TestProcessorsAgree(t *testing.T) {
 	got := runAgreeing(t)
 

@@ -28,7 +28,7 @@ func leaveSecret(pages int) string {
 	)
 }
 
-// TestAGuestThatDiedInAnImportIsNotRecycled: its variables end the process that reads them.
+// TestAGuestThatDiedInAnImportIsNotRecycled: its variables kill the process that reads them.
 func TestAGuestThatDiedInAnImportIsNotRecycled(t *testing.T) {
 	e := readyEngine(t)
 	first := openInternal(t, e)
@@ -51,8 +51,8 @@ func TestAGuestThatDiedInAnImportIsNotRecycled(t *testing.T) {
 	prints(t, second, "print('bomb' in globals(), 6 * 7)", "False 42\n")
 }
 
-// TestARecycledInstanceHasNothingOfItsPredecessor looks at all memory that a sandbox gets after
-// another one. The control finds the secret before the first sandbox closes.
+// TestARecycledInstanceHasNothingOfItsPredecessor searches all memory that a sandbox receives
+// after another one. The control finds the secret before the first sandbox closes.
 func TestARecycledInstanceHasNothingOfItsPredecessor(t *testing.T) {
 	for name, c := range map[string]struct {
 		source     string
@@ -109,7 +109,8 @@ func openInternal(t *testing.T, e *engine) *sandbox {
 	return s.(*sandbox)
 }
 
-// compareWithImage compares the memory of an instance, and what it gets when it grows.
+// compareWithImage compares the memory of an instance, and the memory that it receives when it
+// grows.
 func compareWithImage(t *testing.T, in *instance) {
 	t.Helper()
 	if !in.machine.grow((128 << 20) / wasmPage) {
@@ -128,8 +129,8 @@ func compareWithImage(t *testing.T, in *instance) {
 	}
 }
 
-// TestARecycledInstanceHasNoFuelOfItsPredecessor runs a source that does not fit into the
-// static buffer: the guest allocates room before its first slice.
+// TestARecycledInstanceHasNoFuelOfItsPredecessor runs a source that does not fit in the static
+// buffer: the guest allocates room before its first slice.
 func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 	e := readyEngine(t)
 	source := "1#" + strings.Repeat(".", 66_000)
@@ -162,9 +163,9 @@ func TestARecycledInstanceHasNoFuelOfItsPredecessor(t *testing.T) {
 	}
 }
 
-// TestDamageEndsWithItsSandbox writes random bytes over all memory of a guest, and numbers into
-// its globals. A restore brings back each byte. Another sandbox, and the next one to use the
-// damaged instance, see none of it.
+// TestDamageEndsWithItsSandbox overwrites all memory of a guest with random bytes, and its
+// globals with numbers. A restore brings back every byte. Another sandbox, and the next one to
+// use the damaged instance, see none of it.
 func TestDamageEndsWithItsSandbox(t *testing.T) {
 	e := readyEngine(t)
 	damage := func(in *instance) {
@@ -252,7 +253,7 @@ func TestRecycledSandboxesDrawOtherNumbers(t *testing.T) {
 }
 
 // TestAnswersReachOnlyTheirSandbox starts a host call and leaves its answer. The next sandbox
-// asks for it by its number. The control is the first sandbox, which gets it.
+// asks for it by number. The control is the first sandbox, which receives it.
 func TestAnswersReachOnlyTheirSandbox(t *testing.T) {
 	e := readyEngine(t)
 	cfg := hostileConfig()
@@ -287,7 +288,7 @@ for request in ('w1000', 'x0', 'x1', 'x2', 'w0'):
 }
 
 // TestOnlyTwoGlobalsChange reads the module. Reuse resets the memory and two globals; a third
-// one, or instructions that set entries of the table, would carry state to the next sandbox.
+// one, or instructions that set table entries, would carry state to the next sandbox.
 func TestOnlyTwoGlobalsChange(t *testing.T) {
 	module, err := cpython.Module()
 	if err != nil {

@@ -19,8 +19,8 @@ type mappedText struct {
 // addressSpace is the size of the largest WebAssembly memory.
 const addressSpace = 4 << 30
 
-// roomForTexts returns the address space that a session's texts may take beside limit bytes of
-// memory. Only sessions with long texts or folders reserve it.
+// roomForTexts returns the address space that a session's texts may use in addition to limit
+// bytes of memory. Only sessions with long texts or folders reserve it.
 func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 	for _, in := range accounts.Config().Inputs {
 		if in.Dir != nil || in.Text != nil && in.Text.Size() > session.LongText {
@@ -30,7 +30,7 @@ func roomForTexts(accounts *session.Accounts, limit uint64) uint64 {
 	return 0
 }
 
-// mapText lets the guest have a text as a str. Otherwise it asks the host for each part.
+// mapText lets the guest have a text as a str. Otherwise the guest asks the host for each part.
 func (g *guest) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
 ) (place any, c *bigtext.Characters, err error) {
@@ -41,7 +41,7 @@ func (g *guest) mapText(
 	return place, c, err
 }
 
-// mapText maps the characters of a text behind the memory in use, and returns them with their
+// mapText maps the characters of a text after the memory in use, and returns them with their
 // address.
 func (in *instance) mapText(
 	ctx context.Context, number int, t *bigtext.Text,
@@ -81,7 +81,7 @@ func pagesOf(c *bigtext.Characters) uint64 {
 	return (uint64(c.Size()+c.Width) + wasmPage - 1) / wasmPage //nolint:gosec // not negative
 }
 
-// restoreTexts maps the texts of a checkpoint into new memory that has its size.
+// restoreTexts maps the texts of a checkpoint into new memory of the same size.
 func (in *instance) restoreTexts(texts []mappedText) error {
 	for _, text := range texts {
 		err := in.mem.addText(text.at)

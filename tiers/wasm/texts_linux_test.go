@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// newLongText returns a text of 9,000,000 characters, each of which takes a number of bytes in
-// CPython's form.
+// newLongText returns a text of 9,000,000 characters, each of which takes the given number of
+// bytes in CPython.
 func newLongText(t *testing.T, width int) *bigtext.Text {
 	t.Helper()
 	letter := map[int]string{1: "a", 2: "é", 4: "𝄞"}[width]
@@ -66,7 +66,7 @@ const look = "print(isinstance(context, str), len(context), context[::-1][:10])"
 
 const looked = "True 9000000 9876543210\n"
 
-// TestTextsOfEachWidth maps several texts, and looks at each from C code.
+// TestTextsOfEachWidth maps several texts, and reads each from C code.
 func TestTextsOfEachWidth(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 1, 2, 4)
 	defer s.Close()
@@ -75,7 +75,7 @@ func TestTextsOfEachWidth(t *testing.T) {
 		`'a' 0123456789 True '\u03a9' 0123456789 True '\U0001d11e' 0123456789 True `)
 }
 
-// TestEveryLongPartIsAStr: also when the snippet before asked the host only, and never names the
+// TestEveryLongPartIsAStr, even if the previous snippet only asked the host, and never names the
 // context in any other way.
 func TestEveryLongPartIsAStr(t *testing.T) {
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestEveryLongPartIsAStr(t *testing.T) {
 	}
 }
 
-// TestAChangedFileIsNoStr replaces a file after the guest has learnt its length.
+// TestAChangedFileIsNoStr replaces a file after the guest learnt its length.
 func TestAChangedFileIsNoStr(t *testing.T) {
 	dir := t.TempDir()
 	write := func(letter string, length int) {
@@ -165,7 +165,7 @@ func TestAChangedFileIsNoStr(t *testing.T) {
 }
 
 // TestATextDoesNotCountAsMemory: the limit is far below the text, holds as before, and the
-// result says what the snippet itself has used.
+// result reports only the snippet's own use.
 func TestATextDoesNotCountAsMemory(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{Memory: 40 << 20}, 4)
 	defer s.Close()
@@ -179,7 +179,7 @@ func TestATextDoesNotCountAsMemory(t *testing.T) {
 	prints(t, s, "print(context[-3:])", "789\n")
 }
 
-// TestATextOutlivesItsGuest: a killed guest starts again from a checkpoint, and a fork from the
+// TestATextOutlivesItsGuest: a killed guest restarts from a checkpoint, and a fork from the
 // present state.
 func TestATextOutlivesItsGuest(t *testing.T) {
 	s := openWithTexts(t, readyEngine(t), tiers.Limits{}, 2)
@@ -218,8 +218,8 @@ func TestAContextThatIsAddedLater(t *testing.T) {
 	prints(t, s, "print(kept)\n"+look, "7\n"+looked)
 }
 
-// TestNoTextReachesTheNextSandbox looks at all memory that a sandbox gets after one with a text.
-// The control finds the text in the first one.
+// TestNoTextReachesTheNextSandbox searches all memory that a sandbox receives after one with a
+// text. The control finds the text in the first one.
 func TestNoTextReachesTheNextSandbox(t *testing.T) {
 	e := readyEngine(t)
 	first := openWithTexts(t, e, tiers.Limits{}, 1)
@@ -241,8 +241,8 @@ func TestNoTextReachesTheNextSandbox(t *testing.T) {
 	}
 }
 
-// TestWritingIntoATextStaysInside: a guest that is broken enough to write there changes its own
-// copy. Neither the file nor another sandbox sees it.
+// TestWritingIntoATextStaysInside: a guest broken enough to write there changes its own copy.
+// Neither the file nor another sandbox is affected.
 func TestWritingIntoATextStaysInside(t *testing.T) {
 	e := readyEngine(t)
 	text := newLongText(t, 1)

@@ -8,37 +8,37 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// threads runs the threads of one snippet. Each has a goroutine, on which the engine keeps
-// its calls, and a stack in the guest's memory. One thread runs at a time: it goes on until it
-// switches to another one, and then waits inside hostSwitch. So a plain function that waits
-// for a host call can be left, and resumed when the answer is there.
+// threads runs the threads of one snippet. Each has a goroutine, which holds its calls in the
+// engine, and a stack in the guest's memory. One thread runs at a time: it runs until it
+// switches to another one, and then waits inside hostSwitch. So a plain function that waits for
+// a host call can be suspended, and resumed when the answer arrives.
 //
-// The guest chooses who is next (see threads.py). All fields belong to the thread that runs.
+// The guest chooses the next thread (see threads.py). All fields belong to the running thread.
 type threads struct {
 	running *thread
 	main    *thread
 	others  map[uint32]*thread // by the address of the guest's thread_t
 	group   sync.WaitGroup     // the goroutines of others
-	stacks  int                // the bytes of the machine's stacks of all that wait
+	stacks  int                // total size of the machine stacks of all waiting threads, in bytes
 
-	isOver bool  // the snippet has ended: who wakes up must end, too
-	failed error // the error that ended another thread than main
+	isOver bool  // the snippet ended: threads that wake up must end, too
+	failed error // the error that ended a thread other than main
 }
 
-// thread is one of them.
+// thread is one thread of a snippet.
 type thread struct {
 	address      uint32        // 0 for the main thread
 	function     function      // the guest's function that it runs
 	resume       chan struct{} // it waits here
 	stackPointer uint32        // while it does not run
-	starter      *thread       // the thread that was the first to switch to it
+	starter      *thread       // the thread that first switched to it
 }
 
 const (
-	// maxThreads bounds the threads beside the main one, as threads.py does.
+	// maxThreads bounds the threads other than the main one, as threads.py does.
 	maxThreads = 256
-	// maxStacks bounds the machine's own stacks of all threads that wait, in bytes. Such a thread
-	// usually has 20 to 160 KiB. The main thread alone may have more.
+	// maxStacks bounds the machine stacks of all waiting threads, in bytes. Such a thread
+	// usually uses 20 to 160 KiB. The main thread alone may use more.
 	maxStacks = 64 << 20
 )
 
@@ -53,7 +53,7 @@ func (ts *threads) begin(function function) {
 	ts.isOver, ts.failed = false, nil
 }
 
-// end ends all threads but the main one, whose call has returned, and returns their error.
+// end ends all threads except the main one, whose call has returned, and returns their error.
 func (ts *threads) end() error {
 	ts.isOver = true
 	for _, t := range ts.others {
@@ -69,8 +69,8 @@ var (
 	errStacks  = errors.New("the calls of all threads together are too deep")
 )
 
-// hostSwitch lets another thread run, and returns when a thread switches back. It also returns if
-// the process has no stack for a new thread, which has then not begun.
+// hostSwitch lets another thread run, and returns when a thread switches back. It also returns
+// if the process has no stack for a new thread, which then did not begin.
 func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	ts := &in.threads
 	self := ts.running
@@ -97,7 +97,7 @@ func hostSwitch(ctx context.Context, in *instance, stack []uint64) {
 	in.machine.setStackPointer(self.stackPointer)
 }
 
-// find returns the thread at an address, nil for one that has not begun.
+// find returns the thread at an address, or nil for one that has not begun.
 func (ts *threads) find(address uint32) *thread {
 	if address == 0 {
 		return ts.main
@@ -105,7 +105,7 @@ func (ts *threads) find(address uint32) *thread {
 	return ts.others[address]
 }
 
-// start makes a thread, which waits until it is resumed.
+// start creates a thread, which waits until it is resumed.
 func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread {
 	ts := &in.threads
 	if len(ts.others) >= maxThreads || ts.isOver {
@@ -128,9 +128,9 @@ func (in *instance) start(ctx context.Context, address, stackTop uint32) *thread
 	return t
 }
 
-// runThread calls the guest's function of a thread, and then resumes the thread that the
-// guest names. After an error, that is the main one, which ends the snippet. A thread that cannot
-// begin is forgotten, and its starter goes on.
+// runThread calls the guest's function of a thread, and then resumes the thread that the guest
+// names. After an error, that is the main one, which ends the snippet. A thread that cannot
+// begin is forgotten, and its starter continues.
 func (in *instance) runThread(ctx context.Context, t *thread) {
 	ts := &in.threads
 	ts.running = t

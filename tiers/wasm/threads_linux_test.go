@@ -13,8 +13,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// takeAllMaps takes what is left of the process's budget of memory maps, until the returned function
-// is called. No test may run beside.
+// takeAllMaps uses up the rest of the process's budget of memory maps, until the returned
+// function is called. No test may run in parallel.
 func takeAllMaps() (giveBack func()) {
 	budget, taken := mapbudget.Process(), 0
 	for budget.Take(1) == nil {
@@ -23,7 +23,7 @@ func takeAllMaps() (giveBack func()) {
 	return func() { budget.Give(taken) }
 }
 
-// waitFor is a host whose function says that it waits, and then does.
+// waitFor returns a host whose function signals that it waits, and then waits.
 func waitFor(waiting chan<- struct{}, goOn <-chan struct{}) tiers.Host {
 	return tiers.HostFunc(func(context.Context, tiers.Call) (tiers.Value, error) {
 		waiting <- struct{}{}
@@ -46,8 +46,8 @@ for t in started: t.join()
 print(len(started), threading.active_count())
 `
 
-// TestAThreadThatCannotStartIsAnException starts threads in a process that can have no more memory
-// maps. Neither its sandbox nor the process ends.
+// TestAThreadThatCannotStartIsAnException starts threads in a process that cannot have more
+// memory maps. Neither its sandbox nor the process ends.
 func TestAThreadThatCannotStartIsAnException(t *testing.T) {
 	tier := warmTierOf(t, "aot")
 	s := openSandbox(t, tier, tiers.Config{})
@@ -68,8 +68,8 @@ func TestAThreadThatCannotStartIsAnException(t *testing.T) {
 	}
 }
 
-// TestASandboxIsRefusedBeforeTheKernelRefuses opens sandboxes without end in such a process. The
-// refusal names the limit, and the sandboxes that are open run.
+// TestASandboxIsRefusedBeforeTheKernelRefuses keeps opening sandboxes in such a process. The
+// refusal names the limit, and the open sandboxes keep running.
 func TestASandboxIsRefusedBeforeTheKernelRefuses(t *testing.T) {
 	for _, engine := range []string{"aot", "wazero"} {
 		t.Run(engine, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestASandboxIsRefusedBeforeTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestManySandboxesWithManyThreads has 200 sandboxes with 64 threads each, which fit the kernel's
-// usual limit of memory maps.
+// TestManySandboxesWithManyThreads opens 200 sandboxes with 64 threads each, which fit in the
+// kernel's usual limit of memory maps.
 func TestManySandboxesWithManyThreads(t *testing.T) {
 	skip.Short(t, "it starts 12,800 threads")
 	const sandboxes, threads = 200, 64

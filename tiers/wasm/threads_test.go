@@ -19,8 +19,8 @@ def run(*targets, daemon=None):
     for t in ts: t.join()
 `
 
-// TestThreadsOfASnippet runs snippets whose threads do what they should not. Each ends with a
-// status and says why, and the session lives on with one thread.
+// TestThreadsOfASnippet runs snippets whose threads misbehave. Each ends with a status and a
+// reason, and the session continues with one thread.
 func TestThreadsOfASnippet(t *testing.T) {
 	tier := warmTier(t)
 	host := tiers.HostFunc(func(_ context.Context, call tiers.Call) (tiers.Value, error) {
@@ -123,7 +123,7 @@ func TestThreadsOfASnippet(t *testing.T) {
 	}
 }
 
-// TestThreadsOutliveNoSnippet uses in a snippet what threads of earlier snippets have left.
+// TestThreadsOutliveNoSnippet uses, in a snippet, what threads of earlier snippets left.
 func TestThreadsOutliveNoSnippet(t *testing.T) {
 	s := openSandbox(t, warmTier(t), tiers.Config{})
 	for _, source := range []string{

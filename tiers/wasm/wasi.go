@@ -16,13 +16,13 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest has the
+// wasiRelay answers the rarely used functions of WASI as wazero does, so that a guest sees the
 // same system with every engine. A small module, which wazero interprets, shares the guest's
-// memory and hands each call on to wazero's function.
+// memory and passes each call on to wazero's function.
 type wasiRelay struct {
 	imports []aot.Signature // of the guest
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
 }
@@ -30,7 +30,7 @@ type wasiRelay struct {
 // relayed is the small module of one guest.
 type relayed struct{ module api.Module }
 
-// function returns the host function that hands a call on.
+// function returns the host function that passes a call on.
 func (r *wasiRelay) function(name string) hostFunction {
 	return func(ctx context.Context, in *instance, stack []uint64) {
 		module, err := r.moduleOf(ctx, in)
@@ -43,7 +43,7 @@ func (r *wasiRelay) function(name string) hostFunction {
 	}
 }
 
-// moduleOf returns the module of a guest, with the guest's memory as it is now.
+// moduleOf returns the relay module of a guest, with the guest's memory in its current state.
 func (r *wasiRelay) moduleOf(ctx context.Context, in *instance) (api.Module, error) {
 	m := in.machine.(relayUser)
 	slot := m.relayed()
@@ -63,7 +63,7 @@ func (r *wasiRelay) moduleOf(ctx context.Context, in *instance) (api.Module, err
 	return (*slot).module, nil
 }
 
-// relayUser is a machine that keeps a module of the relay.
+// relayUser is a machine that holds a module of the relay.
 type relayUser interface{ relayed() **relayed }
 
 func (r *wasiRelay) start(ctx context.Context, in *instance) (api.Module, error) {
@@ -109,7 +109,7 @@ func (r *relayed) close() {
 	}
 }
 
-// borrowedMemory is the memory of a machine, which alone lets it grow and frees it.
+// borrowedMemory is the memory of a machine; only the machine may grow or free it.
 type borrowedMemory struct {
 	linearMemory
 	machine machine

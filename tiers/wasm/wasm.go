@@ -1,14 +1,15 @@
 // Package wasm is the tier that runs CPython as WebAssembly: as machine code that is part of
 // the program, or under wazero.
 //
-// The program contains the interpreter, so nothing must be installed. A sandbox is a
-// copy-on-write view of the memory of an interpreter that has already started, which makes a
-// new one cheap: docs/reference/performance.md has the figures. The guest has no system calls. It
+// The program contains the interpreter, so nothing has to be installed. A sandbox is a
+// copy-on-write view of the memory of an interpreter that has already started, which makes a new
+// one cheap: docs/reference/performance.md has the figures. The guest has no system calls. It
 // reaches the host through one function, which accepts only the requests of package session.
 //
-// Each loop and each tree of calls of the guest's machine code counts fuel. After a slice of fuel, a
-// fraction of a millisecond's work, the guest calls the host, which checks the limits. No timer,
-// signal or other goroutine touches a running guest. If one does not call, the watchdog makes it.
+// Each loop and each tree of calls of the guest's machine code counts fuel. After a slice of
+// fuel, a fraction of a millisecond's work, the guest calls the host, which checks the limits.
+// No timer, signal or other goroutine touches a running guest. If a guest does not call, the
+// watchdog makes it call.
 package wasm
 
 import (
@@ -33,13 +34,13 @@ const Name = "wasm"
 
 // Options configure the tier. The zero value works.
 type Options struct {
-	// CacheDir keeps machine code and the prepared image between processes. Its code is
-	// executed, so it must belong to the user alone. Empty means the user's cache directory, if it
-	// can be used; "none" keeps nothing, so that each process prepares.
+	// CacheDir stores machine code and the prepared image between processes. Its code is
+	// executed, so it must belong to the user alone. Empty means the user's cache directory, if
+	// it is usable; "none" stores nothing, so that each process prepares.
 	CacheDir string
 	// Engine runs the interpreter's WebAssembly. "aot" runs machine code that is part of the
 	// program; it exists for Linux on amd64 and arm64. "wazero" compiles the WebAssembly on this
-	// machine and caches the code, which then takes about twice the time. "auto", as is empty,
+	// machine and caches the code, which takes about twice as long to run. "auto", like "",
 	// means aot if its code works here, else wazero.
 	Engine string
 	// Preload is trusted Python source that runs once, when the image is prepared. Sandboxes
@@ -50,7 +51,7 @@ type Options struct {
 	// Log receives diagnostics for developers of the tier.
 	Log *slog.Logger
 
-	// isCounted leaves the objects of the image as they are. A test compares that.
+	// isCounted leaves the objects of the image reference-counted. A test compares the two.
 	isCounted bool
 }
 
@@ -70,7 +71,7 @@ func New(options Options) tiers.Tier {
 	case "none":
 		options.CacheDir = ""
 	case "":
-		options.CacheDir, _ = codecache.Choose("", options.Log) // it has logged an error
+		options.CacheDir, _ = codecache.Choose("", options.Log) // it logged the error
 	}
 	return &tier{options: options}
 }
@@ -126,7 +127,7 @@ func (t *tier) Warm(ctx context.Context) error {
 	return err
 }
 
-// prepare returns the engine, which the first call makes.
+// prepare returns the engine, which the first call creates.
 func (t *tier) prepare(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 	tiertest.Run(t, warmTier(t), tiertest.Options{Patience: 10 * time.Minute})
 }
 
-// TestSuiteOnWazero is for systems where the default engine is another one. The guest is the same.
+// TestSuiteOnWazero is for systems with a different default engine. The guest is the same.
 func TestSuiteOnWazero(t *testing.T) {
 	skip.Short(t, "make unraced runs it")
 	skip.UnderRace(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/watchdog/watchwazero"
 )
 
-// wazeroProgram is the interpreter as wazero has compiled it for this processor.
+// wazeroProgram is the interpreter as compiled by wazero for this processor.
 type wazeroProgram struct{ *codecache.Code }
 
 // compileWithWazero compiles the interpreter, or loads its code from the cache. announce is
@@ -52,8 +52,8 @@ func (p wazeroProgram) start(ctx context.Context, in *instance) (machine, error)
 	return newWazeroMachine(in, module), nil
 }
 
-// allocator gives wazero the memory of an instance. The memory is allocated beforehand,
-// because wazero's allocators cannot return an error.
+// allocator passes an instance's memory to wazero. The memory is allocated beforehand, because
+// wazero's allocators cannot return an error.
 type allocator struct{ memory linearMemory }
 
 // Allocate returns the memory. wazero calls it once, during instantiation.
@@ -175,9 +175,9 @@ func (f wazeroFunction) call(ctx context.Context, stack []uint64) error {
 	return err
 }
 
-// shrinkStack frees nothing. It reads the stack that wazero keeps for a function. It grows with the
-// depth of the guest's calls. wazero bounds it for one function, but not for many, and has no
-// method for it: a test notices if the field is gone.
+// shrinkStack frees nothing. It returns the size of the stack that wazero keeps for a function,
+// which grows with the depth of the guest's calls. wazero bounds it for one function, but not
+// for many, and has no method for it: a test fails if the field disappears.
 func (f wazeroFunction) shrinkStack() int {
 	return reflect.ValueOf(f.Function).Elem().FieldByName("stack").Len()
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// isBrowserUse reports whether it is a history, or its list of steps.
+// isBrowserUse reports whether root is a history, or the list of its steps.
 func isBrowserUse(root any) bool {
 	return some(under(root, "history"), func(item any) bool {
 		return has(item, "model_output") || has(item, "state", "result")
@@ -47,7 +47,7 @@ func readBrowserUse(t *talk, root located) error {
 	})
 }
 
-// judgeBrowser notes what the agent says of its success. The last error is the cause.
+// judgeBrowser notes whether the agent claims success. The last error is the cause of a failure.
 func (t *talk) judgeBrowser(success any, wrong string) {
 	switch success {
 	case true:
@@ -57,8 +57,8 @@ func (t *talk) judgeBrowser(success any, wrong string) {
 	}
 }
 
-// browserBrain are the members in which the model says what it thinks, and their labels.
-// Older versions have them in current_state.
+// browserBrain maps the members that hold the model's thoughts to labels. Older versions keep
+// them in current_state.
 var browserBrain = [][2]string{
 	{"thinking", "Thinking"},
 	{"evaluation_previous_goal", "Evaluation of the previous goal"},
@@ -66,7 +66,7 @@ var browserBrain = [][2]string{
 	{"next_goal", "Next goal"},
 }
 
-// noAction is the action of a step in which the model gave none.
+// noAction is the action of a step for which the model gave none.
 const noAction = "no_action"
 
 func browserStep(item located) (Step, error) {
@@ -140,7 +140,7 @@ func browserThoughts(output located) ([]string, error) {
 	return lines, nil
 }
 
-// browserActions are the names of the actions, and each as NAME(PARAMETERS).
+// browserActions returns the names of the actions, and each action as NAME(PARAMETERS).
 func browserActions(actions located) (names, calls []string, err error) {
 	list, err := actions.list()
 	if err != nil {
@@ -153,7 +153,7 @@ func browserActions(actions located) (names, calls []string, err error) {
 		object, _ := action.any.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if object[name] == nil || name == "interacted_element" {
-				continue // dumps name every action that there could be
+				continue // dumps name every possible action
 			}
 			names = append(names, name)
 			calls = append(calls, "Action: "+name+"("+jsonText(object[name])+")")
@@ -163,7 +163,7 @@ func browserActions(actions located) (names, calls []string, err error) {
 	return names, calls, nil
 }
 
-// browserResults is a line for each result.
+// browserResults returns a line for each result.
 func browserResults(results located) ([]string, error) {
 	list, err := results.list()
 	if err != nil {

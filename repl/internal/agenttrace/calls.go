@@ -2,9 +2,9 @@ package agenttrace
 
 import "strings"
 
-// call adds a tool call: {"function": {"name", "arguments"}} of OpenAI,
-// {"name", "input"} of Anthropic, {"name", "arguments"} of tau-bench, or another of the
-// known names. A call that stands twice in a message is one call.
+// call adds a tool call: {"function": {"name", "arguments"}} of OpenAI, {"name", "input"} of
+// Anthropic, {"name", "arguments"} of tau-bench, or another of the known names. A call that
+// appears twice in a message counts once.
 func (t *talk) call(c located) error {
 	if err := c.object(); err != nil {
 		return err
@@ -44,21 +44,21 @@ func (t *talk) call(c located) error {
 	}
 
 	if step.Metadata == nil {
-		t.answer = "" // what the agent said before its call is no answer
+		t.answer = "" // text before a call is not the answer
 	}
 	t.calls = append(t.calls, len(t.steps)-1)
 	if id != "" {
 		t.waiting[id] = len(t.steps) - 1
 	}
-	if c.first("output", "result").any != nil { // the library keeps both together
+	if c.first("output", "result").any != nil { // LangChain keeps call and result together
 		return t.resultOf(c, id, c.first("output", "result"))
 	}
 
 	return nil
 }
 
-// result adds a tool's result to its call: the one with its id or, without an id, the
-// oldest open one. Without such a call it becomes a separate step.
+// result adds a tool's result to its call: the call with its id or, without an id, the oldest
+// open one. Without such a call it becomes a separate step.
 func (t *talk) result(r located) error {
 	id, err := r.first(resultIDKeys...).show()
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *talk) resultOf(r located, id string, content located) error {
 // failed is the reason of a failure that has no text.
 const failed = "failed"
 
-// failure returns why a result says that the call failed, empty if it did not.
+// failure returns the reason that a result gives for a failed call, or "" if the call succeeded.
 func failure(r located) (string, error) {
 	if r.member("status").any == "error" {
 		return failed, nil
@@ -124,7 +124,7 @@ func failure(r located) (string, error) {
 	return "", nil
 }
 
-// callOf returns the step of the call that a result with an id belongs to.
+// callOf returns the step of the call with the id of a result.
 func (t *talk) callOf(id string) (at int, ok bool) {
 	if id != "" {
 		at, ok = t.waiting[id]

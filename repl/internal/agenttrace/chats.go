@@ -2,7 +2,7 @@ package agenttrace
 
 import "strings"
 
-// The members in which a request or a response of a model's API has its messages.
+// The members that hold the messages in a request or a response of a model API.
 var (
 	systemKeys = []string{"system", "instructions", "systemInstruction", "system_instruction"}
 	listKeys   = []string{"messages", "input", "contents", "conversations"}
@@ -45,8 +45,7 @@ func readExchange(t *talk, root located) error {
 	return t.reply(response)
 }
 
-// turnOfUser reads a message or an item of a run. A message of Gemini without a role is the
-// user's.
+// turnOfUser reads a message or an item of a run. A Gemini message without a role is the user's.
 func (t *talk) turnOfUser(m located) error {
 	if raw := m.member("raw_item"); raw.object() == nil { // of the Agents SDK
 		return t.message(raw)
@@ -57,7 +56,7 @@ func (t *talk) turnOfUser(m located) error {
 	return t.message(m)
 }
 
-// reply reads the messages of a response. An object without them has no reply.
+// reply reads the messages of a response. An object without messages has no reply.
 func (t *talk) reply(response located) error {
 	for _, choice := range []struct{ list, message string }{
 		{"choices", "message"}, {"candidates", "content"}, {"output", ""}, {"new_items", ""},
@@ -83,7 +82,7 @@ func (t *talk) reply(response located) error {
 	return nil
 }
 
-// contentText returns the text of a prompt: a text, parts, or an object with parts.
+// contentText returns the text of a prompt, which is a string, parts, or an object with parts.
 func contentText(content located) (string, error) {
 	if inner := content.first("parts", "content"); inner.any != nil {
 		content = inner
@@ -91,7 +90,7 @@ func contentText(content located) (string, error) {
 	return resultText(content)
 }
 
-// messages returns the list of messages in a root, nil if there is none.
+// messages returns the list of messages in a root, or nil.
 func messages(root any, keys ...string) any {
 	if inner := under(root, "request"); inner != nil {
 		root = inner
@@ -101,7 +100,7 @@ func messages(root any, keys ...string) any {
 
 func hasRole(item any) bool { return has(item, "role") }
 
-// partOf returns a test for messages with a part that holds.
+// partOf returns a test for messages that contain a part for which holds is true.
 func partOf(key string, holds func(any) bool) func(any) bool {
 	return func(m any) bool {
 		list, _ := get(m, key).([]any)
@@ -109,7 +108,7 @@ func partOf(key string, holds func(any) bool) func(any) bool {
 	}
 }
 
-// typeIn returns a test for objects whose type is one of several.
+// typeIn returns a test for objects of one of the given types.
 func typeIn(names ...string) func(any) bool {
 	return func(v any) bool {
 		name, _ := get(v, "type").(string)
@@ -134,8 +133,8 @@ func isCompletion(root any) bool {
 	return false
 }
 
-// isAnthropic reports whether messages have a prompt beside them, or parts as only Anthropic
-// writes them.
+// isAnthropic reports whether messages come with a separate prompt, or have parts that only
+// Anthropic writes.
 func isAnthropic(root any) bool {
 	parts := partOf("content", typeIn("tool_use", "tool_result", "thinking", "redacted_thinking"))
 	list := messages(root, "messages")
@@ -146,7 +145,7 @@ func isAnthropic(root any) bool {
 	return some(list, hasRole) && (prompted || some(list, parts))
 }
 
-// isResponses reports whether it has items of OpenAI's Responses.
+// isResponses reports whether root has items of OpenAI's Responses.
 func isResponses(root any) bool {
 	items := typeIn(
 		"function_call", "function_call_output", "reasoning", "web_search_call", "file_search_call",
@@ -188,8 +187,7 @@ func isShareGPT(root any) bool {
 	})
 }
 
-// isLangChainMessage reports whether a message has a type as its role, as only LangChain
-// writes it.
+// isLangChainMessage reports whether a message names its role in type, as only LangChain does.
 func isLangChainMessage(m any) bool {
 	if has(m, "lc") && has(m, "kwargs") {
 		return true
@@ -202,7 +200,7 @@ func isLangChainMessages(root any) bool {
 	return some(messages(root, "messages"), isLangChainMessage)
 }
 
-// langGraphStates are where a state or a checkpoint has its messages.
+// langGraphStates are the paths to the messages in a state or a checkpoint.
 var langGraphStates = [][]string{
 	{"values", "messages"},
 	{"channel_values", "messages"},
@@ -218,7 +216,7 @@ func isLangGraph(root any) bool {
 	return every(root, isUpdate)
 }
 
-// isUpdate reports whether it is an update of a stream: {NODE: {"messages": [...]}}.
+// isUpdate reports whether item is an update of a stream: {NODE: {"messages": [...]}}.
 func isUpdate(item any) bool {
 	object, _ := item.(map[string]any)
 	for name, node := range object {
@@ -229,7 +227,7 @@ func isUpdate(item any) bool {
 	return false
 }
 
-// readLangGraph reads the messages of a state, or those of all updates.
+// readLangGraph reads the messages of a state or of all updates.
 func readLangGraph(t *talk, root located) error {
 	for _, path := range langGraphStates {
 		if get(root.any, path...) == nil {

@@ -2,14 +2,14 @@ package agenttrace
 
 import "slices"
 
-// New makes a trace of steps, which it numbers from 0, and of the raw text that they
-// were made of.
+// New makes a trace from steps, which it numbers from 0, and the raw text from which they were
+// made.
 func New(steps []Step, raw string) *Trace { return newTrace(slices.Clone(steps), raw, "") }
 
 // Steps returns all steps.
 func (t *Trace) Steps() []Step { return t.steps }
 
-// Make makes a trace by a factory that snippets have, too. A limit of 0 is the default.
+// Make makes a trace with a factory that snippets also have. A limit of 0 means the default.
 func Make(factory string, source []byte, limit int, system string) (*Trace, error) {
 	root, _, err := decodeTrace(source)
 	if err != nil {
@@ -53,10 +53,10 @@ func Make(factory string, source []byte, limit int, system string) (*Trace, erro
 	return Combine(all...), nil
 }
 
-// Raw returns the text that the trace was made of, and the agent's system prompt.
+// Raw returns the text from which the trace was made, and the agent's system prompt.
 func (t *Trace) Raw() (text, system string) { return t.raw, t.system }
 
-// Sources returns what each form is, by its name.
+// Sources returns the description of each form, by name.
 func Sources() map[string]string {
 	all := map[string]string{}
 	for i := range forms {

@@ -10,13 +10,14 @@ import (
 type output struct {
 	Reasoning   string
 	FinalAnswer string
-	SkillIDs    []string // of the skills that it says it used
+	SkillIDs    []string // of the skills that the agent reports having used
 }
 
-// blanks are trimmed from the ends of parts of a text.
+// blanks are trimmed from both ends of the parts of a text.
 const blanks = " \t\r\n"
 
-// speakerMark begins a line of a conversation, number a line of a list of steps.
+// speakerMark matches the beginning of a line of a conversation; number, that of a numbered
+// step.
 var (
 	speakerMark = lazyregexp.New(`(?mi)^[ \t]*\[(assistant|user)\]`)
 	numberMark  = lazyregexp.New(`(?m)^[ \t]*(?:[Ss]tep[ \t]+)?[0-9]{1,3}[.):][ \t]`)
@@ -65,9 +66,9 @@ func fromReasoning(reasoning string) *Trace {
 // piece is a part of a text and the mark before it.
 type piece struct{ mark, text string }
 
-// pieces splits a text before each mark; the first piece may have none. It leaves out
-// empty pieces. A text without a mark has no pieces, and the last piece keeps everything
-// beyond the bound on steps.
+// pieces splits a text before each mark; the first piece may have none. Empty pieces are left
+// out. A text without a mark has no pieces. Beyond the bound on steps, everything stays in the
+// last piece.
 func pieces(mark *lazyregexp.Regexp, text string) []piece {
 	var all []piece
 	last := piece{}
@@ -90,7 +91,7 @@ func pieces(mark *lazyregexp.Regexp, text string) []piece {
 	return all
 }
 
-// isLangChain reports whether it is a result with intermediate steps, or their list.
+// isLangChain reports whether root is a result with intermediate steps, or their list.
 func isLangChain(root any) bool {
 	if has(root, "intermediate_steps") {
 		return true
@@ -121,7 +122,7 @@ func readLangChain(t *talk, root located) error {
 	return t.say("assistant", output)
 }
 
-// actionAndObservation adds a pair of LangChain.
+// actionAndObservation adds an (action, observation) pair of LangChain.
 func (t *talk) actionAndObservation(pair located) error {
 	action, observation := pair.member("action"), pair.member("observation")
 	if _, isObject := pair.any.(map[string]any); !isObject {

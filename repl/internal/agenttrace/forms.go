@@ -10,27 +10,27 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// formatAuto recognises the form of a trace by its members.
+// formatAuto detects the form of a trace by its members.
 const formatAuto = "auto"
 
-// The forms that are read from a text, too.
+// The forms that can also be read from plain text.
 const (
 	formatAgent     = "agent"
 	formatReasoning = "reasoning"
 )
 
-// form is a way in which a trace is written.
+// form is a format of a trace.
 type form struct {
 	name   string
-	source string // who writes it, and what it is, for users
-	// is reports whether JSON has this form. The first of the forms wins.
+	source string // the program that writes it, and a description, for users
+	// is reports whether JSON has this form. The first matching form wins.
 	is func(root any) bool
-	// split returns the traces in a root. Nil means that it is one trace.
+	// split returns the traces in a root. Nil means that the root is one trace.
 	split func(root located) ([]located, error)
 	read  func(t *talk, root located) error
 }
 
-// forms are all forms, in the order of recognition: the more special ones come first.
+// forms are all forms, in order of recognition: the more specific ones come first.
 var forms = []form{
 	{
 		name: "claude-code", is: isClaudeCode, read: readClaudeCode,
@@ -157,7 +157,7 @@ func Formats() []string {
 
 func formatNames() string { return strings.Join(Formats()[1:], ", ") }
 
-// recognise returns the form of a root, nil if none fits.
+// recognise returns the form of a root, or nil if none fits.
 func recognise(root any) *form {
 	at := slices.IndexFunc(forms, func(f form) bool { return f.is(root) })
 	if at < 0 {
@@ -170,7 +170,7 @@ func named(name string) *form {
 	return &forms[slices.IndexFunc(forms, func(f form) bool { return f.name == name })]
 }
 
-// get returns what lies at the end of a path of keys, nil if there is nothing.
+// get returns the value at the end of a path of keys, or nil.
 func get(v any, path ...string) any {
 	for _, key := range path {
 		object, _ := v.(map[string]any)
@@ -187,10 +187,10 @@ func hasAny(v any, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return get(v, key) != nil })
 }
 
-// maxScanned bounds the items of a list that decide on its form.
+// maxScanned bounds the items of a list that are examined to recognise its form.
 const maxScanned = 1000
 
-// some reports whether an early item of a list, or the value itself, holds.
+// some reports whether holds is true of the value itself or of one of its first items.
 func some(v any, holds func(any) bool) bool {
 	if list, ok := v.([]any); ok {
 		return slices.ContainsFunc(list[:min(len(list), maxScanned)], holds)
@@ -198,13 +198,13 @@ func some(v any, holds func(any) bool) bool {
 	return holds(v)
 }
 
-// every reports whether each item of a list that is not empty holds.
+// every reports whether a list is not empty and holds is true of each item.
 func every(v any, holds func(any) bool) bool {
 	list, _ := v.([]any)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(item any) bool { return !holds(item) })
 }
 
-// under returns the first existing member of an object, and any other value itself.
+// under returns the first existing member of an object. Any other value is returned as it is.
 func under(v any, keys ...string) any {
 	if _, ok := v.(map[string]any); !ok {
 		return v
@@ -217,8 +217,8 @@ func under(v any, keys ...string) any {
 	return nil
 }
 
-// The bounds of what describe writes: the members, the characters of each name, and those
-// of all.
+// The bounds of the output of describe: the number of members, the characters of each name, and
+// the characters in total.
 const (
 	maxSeen     = 6
 	maxSeenName = 30
@@ -226,7 +226,7 @@ const (
 	maxDescription = 160
 )
 
-// describe says in a few words what a value is, for the error about an unknown form.
+// describe briefly describes a value, for the error about an unknown form.
 func describe(v any) string { return texts.Truncate(describeTo(v, 1), maxDescription) }
 
 func describeTo(v any, depth int) string {

@@ -34,7 +34,7 @@ func formFiles(tb testing.TB) map[string][]byte {
 	return files
 }
 
-// readAs shows what a source is read as: its format, the task, and a line for each step.
+// readAs shows the result of reading a source: its format, the task, and a line for each step.
 func readAs(p *agenttrace.Parsed) string {
 	show := func(text *string) string {
 		if text == nil {
@@ -68,7 +68,7 @@ func readAs(p *agenttrace.Parsed) string {
 }
 
 // TestFormsAreRead reads a sample of each form, detected and named, and compares the question,
-// the steps and the answer with what is recorded.
+// the steps and the answer with recorded ones.
 func TestFormsAreRead(t *testing.T) {
 	seen := map[string]bool{}
 	for name, data := range formFiles(t) {

@@ -15,9 +15,9 @@ import (
 //go:embed guest.py
 var guestClasses string
 
-// Bind gives the snippets of a session the classes TraceStep and TraceContext, and the
-// variable trace: t, or None if t is nil. The trace travels as JSON, and the classes run
-// inside the session: a snippet that changes them harms only itself.
+// Bind defines the classes TraceStep and TraceContext and the variable trace in a session: t, or
+// None if t is nil. The trace travels as JSON, and the classes run inside the session: a snippet
+// that changes them harms only itself.
 func Bind(ctx context.Context, s *loopsession.Session, t *Trace) error {
 	if err := s.Assign(ctx, "trace", t); err != nil {
 		return err

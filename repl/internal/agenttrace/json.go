@@ -17,7 +17,7 @@ import (
 const (
 	MaxBytes  = 32 << 20 // of the source
 	MaxDepth  = 64       // of nesting
-	MaxValues = 1 << 20  // of JSON, keys among them
+	MaxValues = 1 << 20  // of JSON, including keys
 	MaxSteps  = 50_000
 	MaxText   = 8 << 20 // bytes of one text
 )
@@ -30,8 +30,8 @@ type located struct {
 	lines []int // of the items, if the source is JSON Lines
 }
 
-// decodeTrace reads JSON or JSON Lines within the bounds. The note says that the last line
-// was left out because it is cut, as that of a run that still works.
+// decodeTrace reads JSON or JSON Lines within the bounds. The note reports that the last line
+// was left out because it is truncated, as in the log of a run still in progress.
 func decodeTrace(data []byte) (root located, note string, err error) {
 	if err := checkBounds(data); err != nil {
 		return located{}, "", fmt.Errorf("cannot read the trace: %w", err)
@@ -54,7 +54,7 @@ func decodeTrace(data []byte) (root located, note string, err error) {
 	return located{}, "", fmt.Errorf("cannot read the trace: %w", whole)
 }
 
-// decodeStream reads JSON values of several lines each, one below the other, as a list.
+// decodeStream reads consecutive JSON values that span several lines each, as a list.
 func decodeStream(data []byte) (root located, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -110,7 +110,7 @@ var (
 	errMore = errors.New("there is more data after its JSON")
 )
 
-// decodeJSON reads one JSON value, whose bounds have been checked.
+// decodeJSON reads one JSON value whose bounds have been checked.
 func decodeJSON(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -128,7 +128,7 @@ func decodeJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// decode reads the JSON in a text of the source. Any other value is returned as it is.
+// decode parses the JSON in a text of the source. Any other value is returned as it is.
 func (t *talk) decode(l located) (located, error) {
 	text, ok := l.any.(string)
 	if !ok {
@@ -148,8 +148,8 @@ func (t *talk) decode(l located) (located, error) {
 	return located{any: value, path: l.path}, nil
 }
 
-// checkBounds refuses JSON that is too large, too deep or has too many parts, before it
-// takes memory. Text that is not JSON passes.
+// checkBounds rejects JSON that is too large, too deep or has too many values, before any memory
+// is allocated for it. Text that is not JSON passes.
 func checkBounds(data []byte) error {
 	if len(data) > MaxBytes {
 		return fmt.Errorf("it has %d bytes, more than %d", len(data), MaxBytes)
@@ -183,12 +183,12 @@ func checkBounds(data []byte) error {
 	return nil
 }
 
-// wrong returns the error for a value of a wrong type.
+// wrong returns the error for a value of the wrong type.
 func (l located) wrong(expected string) error {
 	return fmt.Errorf("%s: expected %s, not %s", l.place(), expected, l.kind())
 }
 
-// place returns where the value stands in the source, for messages.
+// place returns the position of the value in the source, for messages.
 func (l located) place() string {
 	if l.path == "" {
 		return "the trace"
@@ -196,7 +196,7 @@ func (l located) place() string {
 	return l.path
 }
 
-// kind names the type of a value, for messages.
+// kind returns the type of the value, for messages.
 func (l located) kind() string {
 	switch l.any.(type) {
 	case nil:
@@ -214,7 +214,7 @@ func (l located) kind() string {
 	return "a number"
 }
 
-// member returns the value of a key; a value without members yields nothing.
+// member returns the value of a key; for a value without members, it is empty.
 func (l located) member(key string) located {
 	path := key
 	if l.path != "" {
@@ -224,7 +224,7 @@ func (l located) member(key string) located {
 	return located{any: object[key], path: path}
 }
 
-// first returns the first existing member, else the first of all.
+// first returns the first existing member, or the member of the first key if none exists.
 func (l located) first(keys ...string) located {
 	for _, key := range keys {
 		if m := l.member(key); m.any != nil {
@@ -240,7 +240,7 @@ func (l located) keys() []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
-// object refuses values without members.
+// object rejects values without members.
 func (l located) object() error {
 	if _, ok := l.any.(map[string]any); !ok {
 		return l.wrong("an object")
@@ -248,7 +248,7 @@ func (l located) object() error {
 	return nil
 }
 
-// list returns the items of a list. Nothing is an empty list.
+// list returns the items of a list. A missing value is an empty list.
 func (l located) list() ([]located, error) {
 	if l.any == nil {
 		return nil, nil
@@ -270,7 +270,7 @@ func (l located) list() ([]located, error) {
 	return all, nil
 }
 
-// text returns a text. Nothing is an empty text.
+// text returns a text. A missing value is an empty text.
 func (l located) text() (string, error) {
 	if l.any == nil {
 		return "", nil
@@ -298,7 +298,7 @@ func (l located) show() (string, error) {
 	return text, l.checkLength(text)
 }
 
-// truth returns a boolean. Nothing is false.
+// truth returns a boolean. A missing value is false.
 func (l located) truth() (bool, error) {
 	if l.any == nil {
 		return false, nil
@@ -310,7 +310,7 @@ func (l located) truth() (bool, error) {
 	return b, nil
 }
 
-// seconds returns a point in time, nil if it is not a number.
+// seconds returns a time in seconds, or nil if the value is not a number.
 func (l located) seconds() *float64 {
 	number, ok := l.any.(json.Number)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nanos returns a point in time in nanoseconds since 1970, 0 if it is none: a number of
-// seconds or of a smaller unit, or a text of RFC 3339, with or without a zone.
+// nanos returns a time in nanoseconds since 1970, or 0 if the value is not a time: a number of
+// seconds or of a smaller unit, or a text in the form of RFC 3339, with or without a zone.
 func (l located) nanos() int64 {
 	text := ""
 	switch v := l.any.(type) {
@@ -37,10 +37,10 @@ func (l located) nanos() int64 {
 	return int64(min(number, math.MaxInt64/2))
 }
 
-// inNanos is below the nanoseconds and above the microseconds of our time.
+// inNanos separates the units of present-day times: nanoseconds are above, microseconds below.
 const inNanos = 1e17
 
-// inSeconds returns a point in time in seconds, nil for 0.
+// inSeconds returns a time in seconds, or nil for 0.
 func inSeconds(nanos int64) *float64 {
 	if nanos == 0 {
 		return nil
@@ -49,10 +49,11 @@ func inSeconds(nanos int64) *float64 {
 	return &seconds
 }
 
-// when returns a point in time in seconds since 1970, nil if it is none.
+// when returns a time in seconds since 1970, or nil if the value is not a time.
 func (l located) when() *float64 { return inSeconds(l.nanos()) }
 
-// isClaudeCode reports whether lines have messages of Claude Code around those of Anthropic.
+// isClaudeCode reports whether the lines are messages of Claude Code, which wrap those of
+// Anthropic.
 func isClaudeCode(root any) bool {
 	speaks := typeIn("user", "assistant")
 	return someItem(root, func(line any) bool {
@@ -69,7 +70,7 @@ func someItem(root any, holds func(any) bool) bool {
 func readClaudeCode(t *talk, root located) error {
 	return t.each(root, func(line located) error {
 		if line.member("isMeta").any == true {
-			return nil // what the program says to itself
+			return nil // internal messages of the program
 		}
 
 		t.now = line.member("timestamp").when()
@@ -141,7 +142,7 @@ func readOpenClaw(t *talk, root located) error {
 		switch message.member("stopReason").any {
 		case "error", "aborted":
 			t.fail(plain(message.member("errorMessage").any, message.member("stopReason").any))
-		default: // it went on
+		default: // it continued
 			t.verdict = Verdict{}
 		}
 		return t.message(message)
@@ -153,8 +154,8 @@ func isCodex(root any) bool {
 	return someItem(root, func(line any) bool { return lines(line) && has(line, "payload") })
 }
 
-// readCodex reads the items of a session. Its events repeat them, except what the user typed:
-// the items have the environment's description before it.
+// readCodex reads the items of a session. Its events repeat them, except for the user's own
+// text: in the items, a description of the environment precedes it.
 func readCodex(t *talk, root located) error {
 	typed := ""
 	err := t.each(root, func(line located) error {
@@ -171,7 +172,7 @@ func readCodex(t *talk, root located) error {
 			switch payload.member("type").any {
 			case "error", "turn_aborted":
 				t.fail(plain(payload.first("message", "reason").any, failed))
-			case "task_started": // it went on
+			case "task_started": // it continued
 				t.verdict = Verdict{}
 			}
 			text, isText := payload.member("message").any.(string)

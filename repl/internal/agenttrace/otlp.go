@@ -13,7 +13,7 @@ func isOTLP(root any) bool {
 		someItem(root, isFlatSpan)
 }
 
-// isFlatSpan reports whether it is a span as the console exporter or Phoenix writes it.
+// isFlatSpan reports whether v is a span as written by the console exporter or by Phoenix.
 func isFlatSpan(v any) bool {
 	attributes, _ := get(v, "attributes").(map[string]any)
 	for key := range attributes {
@@ -26,7 +26,7 @@ func isFlatSpan(v any) bool {
 	return false
 }
 
-// splitOTLP collects the spans of all resources and scopes, by their traces.
+// splitOTLP collects the spans of all resources and scopes by trace.
 func splitOTLP(root located) ([]located, error) {
 	var spans []located
 	var collect func(located) error
@@ -126,7 +126,7 @@ func hasPrefix(attributes map[string]any, prefix string) bool {
 	return false
 }
 
-// decodedText returns the JSON in a text, or the text itself.
+// decodedText returns the JSON in a text, or else the text itself.
 func decodedText(l located) located {
 	if inner, err := newTalk(everything).decode(l); err == nil {
 		return inner
@@ -172,7 +172,7 @@ func otlpAttributes(attributes located) (map[string]any, error) {
 	return all, nil
 }
 
-// flatten adds the members of nested objects under names with dots. Lists stay as they are.
+// flatten adds the members of nested objects under dotted names. Lists stay as they are.
 func flatten(into map[string]any, prefix string, object map[string]any) {
 	for key, value := range object {
 		if inner, ok := value.(map[string]any); ok {
@@ -205,8 +205,8 @@ func otlpValue(v any) any {
 	return under(v, "stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 }
 
-// otlpEvents returns what the events of a span say: its messages, as the conventions had them
-// before there were attributes, and the attributes of other events.
+// otlpEvents returns the contents of a span's events: its messages, which earlier conventions
+// put into events rather than attributes, and the attributes of other events.
 func otlpEvents(events located) (map[string]any, error) {
 	list, err := events.list()
 	if err != nil {
@@ -250,8 +250,9 @@ func otlpEvents(events located) (map[string]any, error) {
 	return all, nil
 }
 
-// unflatten returns the list whose members stand under names with dots and numbers, such as
-// "llm.input_messages.0.message.role". It is nil if there is none, or if they lie too deep.
+// unflatten returns the list whose members have dotted and numbered names, such as
+// "llm.input_messages.0.message.role". It returns nil if there is none, or if the names are
+// nested too deeply.
 func unflatten(attributes map[string]any, prefix string, depth int) any {
 	if depth > maxUnflat {
 		return nil

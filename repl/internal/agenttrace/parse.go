@@ -10,19 +10,20 @@ import (
 	"strings"
 )
 
-// Parsed is a source that was read. It may hold several traces.
+// Parsed is the result of reading a source, which may hold several traces.
 type Parsed struct {
-	// Format is the one that was given or recognised. Traces of several formats have
-	// their names in the order of appearance, with commas between them.
+	// Format is the given or detected format. For traces of several formats it lists their
+	// names, separated by commas, in order of appearance.
 	Format string
 	// Count is the number of traces in the source.
 	Count int
-	// Note says what was left out: the last line of a log if it is cut. It is often empty.
+	// Note describes what was left out: the last line of a log if it is truncated. It is often
+	// empty.
 	Note string
-	// Trace has the steps of all traces. If there are several, the metadata of a step has
-	// the name of its trace.
+	// Trace holds the steps of all traces. If there are several, the metadata of each step names
+	// its trace.
 	Trace *Trace
-	// Traces is the same as the dict traces of the snippets. If the source has no agent step,
+	// Traces holds the same as the dict traces of the snippets. If the source has no agent step,
 	// each rendered trace becomes one.
 	Traces Traces
 }
@@ -31,7 +32,7 @@ type Parsed struct {
 type Traces struct {
 	Question    string      `json:"question"`
 	GroundTruth *string     `json:"ground_truth"` // the expected answer, nil if it is not known
-	Feedback    *string     `json:"feedback"`     // what the environment said of the answer
+	Feedback    *string     `json:"feedback"`     // the environment's feedback on the answer
 	Steps       []AgentStep `json:"steps"`
 }
 
@@ -43,10 +44,10 @@ type AgentStep struct {
 	SkillIDs  []string `json:"skill_ids"`
 }
 
-// Parse reads a trace of a format, or several of them as a list or as JSON Lines, within the
-// bounds of this package. Bytes that are not UTF-8 become U+FFFD. The error for a value of
-// a wrong type names its path, such as "messages[3].content". Unknown members are ignored,
-// but a trace whose steps have no text is an error.
+// Parse reads one or more traces of a format, several as a list or as JSON Lines, within the
+// bounds of this package. Bytes that are not UTF-8 become U+FFFD. The error for a value of the
+// wrong type names its path, such as "messages[3].content". Unknown members are ignored, but a
+// trace whose steps have no text is an error.
 func Parse(data []byte, format string) (Parsed, error) {
 	talks, names, note, _, err := parseTalks(data, format)
 	if err != nil {
@@ -76,8 +77,8 @@ func Parse(data []byte, format string) (Parsed, error) {
 	return p, nil
 }
 
-// parseTalks reads all traces of a source, within the bounds. The root is nothing if it cannot
-// be decoded.
+// parseTalks reads all traces of a source, within the bounds. The returned root is empty if the
+// source cannot be decoded.
 func parseTalks(data []byte, format string) (
 	talks []*talk, names []string, note string, root located, err error,
 ) {
@@ -102,8 +103,8 @@ func parseTalks(data []byte, format string) (
 	return talks, names, note, root, err
 }
 
-// readRoot reads the traces of a source: the one that it is, those that its form splits
-// off, or the items of a list. The names of their forms are without repetitions.
+// readRoot reads the traces of a source: the single trace that it is, the traces that its form
+// splits it into, or the items of a list. It returns the name of each form once.
 func readRoot(root located, format string) (talks []*talk, names []string, err error) {
 	formOf := recognise
 	if format != formatAuto {
@@ -126,7 +127,7 @@ func readRoot(root located, format string) (talks []*talk, names []string, err e
 		}
 	case format == formatAuto:
 		return nil, nil, unknownForm(root)
-	default: // its reader says what is wrong
+	default: // its reader reports what is wrong
 		formOf = func(any) *form { return named(format) }
 	}
 
@@ -147,11 +148,11 @@ func readRoot(root located, format string) (talks []*talk, names []string, err e
 	return talks, names, nil
 }
 
-// unknownForm says what was seen and what is known.
+// unknownForm returns the error for an unknown form: what was found, and which forms are known.
 func unknownForm(root located) error {
 	seen := root.any
 	if list, ok := seen.([]any); ok && len(list) > 1 && recognise(list[0]) != nil {
-		for i, item := range list { // name the item that nothing fits
+		for i, item := range list { // name the item that fits no form
 			if recognise(item) == nil {
 				return fmt.Errorf(
 					"cannot detect the format of item %d of the trace: it is %s; name one of %s",
@@ -195,7 +196,7 @@ func (f *form) readAll(root located) ([]*talk, error) {
 	return talks, nil
 }
 
-// checkTexts refuses a trace whose steps say nothing.
+// checkTexts rejects a trace whose steps have no text.
 func (t *talk) checkTexts(root located) error {
 	for i := range t.steps {
 		s := &t.steps[i]
@@ -212,7 +213,7 @@ func (t *talk) checkTexts(root located) error {
 // taskKeys are the members in which a source without a question may have its task.
 var taskKeys = []string{"task", "input", "instruction", "prompt", "problem_statement"}
 
-// addTask adds what the source's top-level object says of the task, in any form.
+// addTask adds what the source's top-level object states about the task, in any form.
 func (t *talk) addTask(root located) error {
 	for _, part := range []struct {
 		key  string
@@ -237,7 +238,7 @@ func (t *talk) addTask(root located) error {
 	return nil
 }
 
-// set stores a value as text, unless there is none.
+// set stores a value as text, unless it is missing.
 func (l located) set(into **string) error {
 	if l.any == nil {
 		return nil
@@ -258,8 +259,8 @@ func (t *talk) task(trace *Trace) Traces {
 	return Traces{Question: t.question, GroundTruth: t.truth, Feedback: t.feedback, Steps: steps}
 }
 
-// Join returns the dict of several traces: their different questions, truths and feedbacks,
-// one below the other, and the steps of all.
+// Join returns the dict of several traces: their distinct questions, truths and feedbacks, one
+// below the other, and the steps of all.
 func Join(all ...Traces) Traces {
 	joined := Traces{Steps: []AgentStep{}}
 	var questions, truths, feedbacks []*string
@@ -278,7 +279,7 @@ func Join(all ...Traces) Traces {
 	return joined
 }
 
-// joinDifferent joins the different texts. It returns nil if all are nil.
+// joinDifferent joins the distinct texts. It returns nil if all are nil.
 func joinDifferent(all []*string) *string {
 	var different []string
 	var joined *string
@@ -302,8 +303,8 @@ func joinDifferent(all []*string) *string {
 // longMark is longer than any marker of a speaker.
 const longMark = 64
 
-// plainText returns data that is text and not JSON: it does not begin like an object, a
-// string or a list. The marker of a speaker, which looks like a list, is text.
+// plainText returns data that is text rather than JSON: it does not begin like an object, a
+// string or a list. A speaker's marker looks like a list but counts as text.
 func plainText(data []byte) (string, bool) {
 	trimmed := bytes.Trim(data, blanks)
 	if len(trimmed) == 0 {

@@ -20,7 +20,7 @@ func resultText(content located) (string, error) {
 	for i, part := range list {
 		text, ok, err := partText(part)
 		if err != nil || !ok {
-			return content.show() // a list that is no list of parts
+			return content.show() // a list, but not of parts
 		}
 		texts[i] = text
 	}
@@ -28,7 +28,7 @@ func resultText(content located) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// innerPart returns the object that holds the members of a part of Gemini.
+// innerPart returns the object that holds the members of a Gemini part.
 func innerPart(part located) located {
 	for _, key := range geminiParts {
 		if inner := part.member(key); inner.any != nil {
@@ -42,9 +42,8 @@ var geminiParts = []string{
 	"functionCall", "functionResponse", "function_call", "function_response",
 }
 
-// partKind returns what a part or an item is: "text", "call", "result", "thought", or "" for
-// anything else. Libraries write their names in several ways: tool_use, tool-call,
-// functionCall.
+// partKind returns the kind of a part or an item: "text", "call", "result", "thought", or "" for
+// anything else. Libraries spell the names differently: tool_use, tool-call, functionCall.
 func partKind(part located) string {
 	name, _ := part.first("type", "from").any.(string)
 	for _, key := range geminiParts {
@@ -72,7 +71,7 @@ func partKind(part located) string {
 }
 
 // partText returns the text of a part, or the name of another kind of part, such as
-// "[image_url]". A call, a result or a thought has none.
+// "[image_url]". Calls, results and thoughts have no text.
 func partText(part located) (text string, ok bool, err error) {
 	if s, isText := part.any.(string); isText {
 		return s, true, nil

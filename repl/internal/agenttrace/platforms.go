@@ -11,7 +11,7 @@ func isLangSmith(root any) bool {
 	})
 }
 
-// splitLangSmith collects the runs, those inside others too, by their traces.
+// splitLangSmith collects the runs by trace, including nested ones.
 func splitLangSmith(root located) ([]located, error) {
 	if !isLangSmith(root.any) {
 		return nil, fmt.Errorf(`no run has "run_type", and "inputs", "outputs", "child_runs" or "error"; it is %s`,
@@ -47,7 +47,7 @@ func splitLangSmith(root located) ([]located, error) {
 	return splitSpans(runs, langSmithSpan)
 }
 
-// inherit gives a run the trace and the parent that it says nothing about.
+// inherit fills in a run's missing trace and parent.
 func (l located) inherit(parent located) located {
 	object, _ := l.any.(map[string]any)
 	whole := map[string]any{}
@@ -81,7 +81,7 @@ func langSmithSpan(run located) (span, error) {
 	}, err
 }
 
-// only returns the member of an object that has no other, else the object.
+// only returns the member of an object with no other members, else the object.
 func (l located) only(key string) located {
 	if object, ok := l.any.(map[string]any); ok && len(object) == 1 && object[key] != nil {
 		return l.member(key)
@@ -99,8 +99,7 @@ func isLangfuse(root any) bool {
 	return some(under(root, "data"), observation)
 }
 
-// splitLangfuse collects the observations by their traces. The trace itself is the outermost
-// of them.
+// splitLangfuse collects the observations by trace. The trace itself becomes the outermost span.
 func splitLangfuse(root located) ([]located, error) {
 	list, err := listIn(root, "data").list()
 	if root.member("observations").any != nil {
@@ -153,7 +152,7 @@ func isAgentsSpans(root any) bool {
 	})
 }
 
-// splitAgentsSpans collects the spans by their traces.
+// splitAgentsSpans collects the spans by trace.
 func splitAgentsSpans(root located) ([]located, error) {
 	list, err := listIn(root, "data").list()
 	if err != nil {

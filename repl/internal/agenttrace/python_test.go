@@ -23,20 +23,20 @@ import (
 	"github.com/rlmhq/rlm/tiers/tiertest"
 )
 
-// alike is a source, the factory that makes a trace of it, and what the trace is asked.
-// Make in Go and the class in Python make the same trace of it.
+// alike is a source, the factory that makes a trace of it, and the methods to call on it. Make
+// in Go and the class in Python must make the same trace.
 type alike struct {
 	Factory string   `json:"factory"`
 	Source  any      `json:"source"`
 	Limit   int      `json:"limit"`
 	System  string   `json:"system"`
 	Probes  []string `json:"probes"`
-	// Objects has Python make objects of the source, such as the libraries have.
+	// Objects makes Python turn the source into objects like those of the libraries.
 	Objects bool `json:"objects"`
 }
 
-// loaded is what the host's loader makes of the source: the steps and what they were made
-// of, as testdata/trace_answers.py has them.
+// loaded returns the host loader's view of the source: the steps and their origin, in the form
+// of testdata/trace_answers.py.
 func (c alike) loaded(t *testing.T) any {
 	t.Helper()
 	trace, err := c.make(t)
@@ -69,7 +69,7 @@ func (c alike) make(t *testing.T) (*agenttrace.Trace, error) {
 	return agenttrace.Make(c.Factory, data, c.Limit, c.System)
 }
 
-// plain is a value as it is after a way through JSON.
+// plain returns a value after a round trip through JSON.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -83,8 +83,8 @@ func plain(t *testing.T, v any) any {
 	return out
 }
 
-// alikeCases are the files of testdata/traces, by the factories that read them, and
-// some sources made by chance, most of which are wrong in some place.
+// alikeCases returns the files of testdata/traces, with the factories that read them, and some
+// randomly generated sources, most of which are wrong somewhere.
 func alikeCases(t *testing.T, byChance int) []alike {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*")
@@ -190,8 +190,8 @@ func decoded(t *testing.T, data []byte) any {
 	return v
 }
 
-// anyMessages is a list of objects with the members that the formats know, and with
-// values that are right more often than not.
+// anyMessages returns a list of objects with the members that the formats know, and with values
+// that are usually right.
 func anyMessages(random *rand.Rand) any {
 	keys := map[string][]any{
 		"role": {"user", "assistant", "tool", "system", "odd", 5},
@@ -256,7 +256,7 @@ func anyMessages(random *rand.Rand) any {
 	return list
 }
 
-// classes is the Python of the guest.
+// classes returns the Python code of the guest.
 func classes(t *testing.T) string {
 	t.Helper()
 	var all string
@@ -270,8 +270,8 @@ func classes(t *testing.T) string {
 	return all
 }
 
-// compareLoaded compares what Python made of the cases with what the host's loader makes
-// of them: a snippet that makes a trace anew sees the steps that the host would show.
+// compareLoaded compares the results of Python with those of the host's loader: a snippet that
+// makes a trace again sees the steps that the host would show.
 func compareLoaded(t *testing.T, cases []alike, got []any) {
 	t.Helper()
 	if len(got) != len(cases) {
@@ -298,12 +298,12 @@ func compareLoaded(t *testing.T, cases []alike, got []any) {
 	}
 }
 
-// recorded is where the answers to the cases of the files are kept, a line for each.
+// recorded is the file with the answers to the cases from files, one per line.
 const recorded = "testdata/trace_answers.jsonl"
 
 var update = flag.Bool("update", false, "write the recorded answers anew")
 
-// compareRecorded compares what Python answered with what is recorded.
+// compareRecorded compares Python's answers with the recorded ones.
 func compareRecorded(t *testing.T, got []any) {
 	t.Helper()
 	if *update {
@@ -350,7 +350,7 @@ func decodedPlain(t *testing.T, line string) any {
 	return v
 }
 
-// difference says which answers differ.
+// difference describes which answers differ.
 func difference(want, got any) string {
 	w, _ := want.(map[string]any)
 	g, _ := got.(map[string]any)
@@ -418,8 +418,7 @@ func TestTracesInASandbox(t *testing.T) {
 	)
 }
 
-// traceSession is a session on the tiers that a policy allows, of which the test needs
-// some.
+// traceSession opens a session on the tiers that a policy allows; the test needs some of them.
 func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string) *loopsession.Session {
 	t.Helper()
 	for _, tier := range e.Tiers() {
@@ -439,7 +438,7 @@ func traceSession(t *testing.T, e *rlm.Engine, p router.Policy, needs ...string)
 	return s
 }
 
-// final runs a snippet and returns what it hands to FINAL.
+// final runs a snippet and returns the value passed to FINAL.
 func final(t *testing.T, s *loopsession.Session, source string) any {
 	t.Helper()
 	ran, err := s.Run(context.Background(), loopsession.Block{Language: tiers.Python, Source: source})
@@ -478,7 +477,7 @@ func tracesAreAlike(t *testing.T, s *loopsession.Session) {
 	compareLoaded(t, cases, made)
 	compareRecorded(t, made[:len(alikeCases(t, 0))])
 
-	// What the host keeps is the same trace.
+	// The host stores the same trace.
 	for i, c := range cases[:40] {
 		trace, err := c.make(t)
 		if err != nil {

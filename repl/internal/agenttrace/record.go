@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// isRecord reports whether lines are a record of this program: its turns, its events or both.
+// isRecord reports whether lines are a record of this program: turns, events or both.
 func isRecord(root any) bool {
 	meta := typeIn("metadata")
 	turn := typeIn("iteration")
@@ -15,9 +15,9 @@ func isRecord(root any) bool {
 	})
 }
 
-// splitRecord returns the loops of a record: each begins with its metadata. The events, which
-// are of all loops, go to the first. A loop that failed before it said anything has only
-// its failure, which is in the events.
+// splitRecord returns the loops of a record: each begins with its metadata. The events belong to
+// all loops and go to the first. A loop that failed before any reply has only its failure, which
+// is in the events.
 func splitRecord(root located) ([]located, error) {
 	list, err := root.list()
 	if err != nil {
@@ -55,7 +55,7 @@ func splitRecord(root located) ([]located, error) {
 	return parts, nil
 }
 
-// hasText reports whether a member is a text or a list that is not empty.
+// hasText reports whether a member is a text or a nonempty list.
 func hasText(v any, key string) bool {
 	switch v := get(v, key).(type) {
 	case string:
@@ -66,8 +66,8 @@ func hasText(v any, key string) bool {
 	return false
 }
 
-// readRecord reads the turns of a loop. The question is in the events, and the beginning of
-// the loop in its first prompt; later prompts repeat the turns. Failures are steps at the end.
+// readRecord reads the turns of a loop. The question is in the events, and the start of the loop
+// in its first prompt; later prompts repeat the turns. Failures become steps at the end.
 func readRecord(t *talk, root located) error {
 	lines, _ := root.any.([]any)
 	question, first := "", true
@@ -165,7 +165,7 @@ func (t *talk) turn(line located) error {
 	return err
 }
 
-// subCall reads a question of a snippet to a model.
+// subCall reads a snippet's question to a model.
 func (t *talk) subCall(call located) error {
 	prompt, err := call.member("prompt").show()
 	if err != nil {

@@ -12,7 +12,7 @@ func isATIF(root any) bool {
 	})
 }
 
-// readATIF reads a trajectory, and those of its sub-agents after it.
+// readATIF reads a trajectory, followed by those of its sub-agents.
 func readATIF(t *talk, root located) error {
 	err := t.each(root.member("steps"), func(step located) error {
 		t.now = step.member("timestamp").when()
@@ -41,7 +41,7 @@ func isSWEAgent(root any) bool {
 	})
 }
 
-// readSWEAgent reads the turns of a trajectory. The history has the prompts and the task.
+// readSWEAgent reads the turns of a trajectory. The history holds the prompts and the task.
 func readSWEAgent(t *talk, root located) error {
 	if root.member("trajectory").any == nil {
 		return root.member("trajectory").wrong("a list")
@@ -85,7 +85,7 @@ func readSWEAgent(t *talk, root located) error {
 	return t.ending(root.member("info"))
 }
 
-// prompt reads the system prompt and the task in a history. Demonstrations are neither.
+// prompt reads the system prompt and the task in a history. It skips demonstrations.
 func (t *talk) prompt(m located) error {
 	if m.member("is_demo").any == true {
 		return nil
@@ -161,7 +161,8 @@ func readTauV1(t *talk, root located) error {
 	return t.reward(root.member("reward"), "")
 }
 
-// reward reads the reward of a benchmark, below 1 for a failure, and what ended the run.
+// reward reads the reward of a benchmark, where less than 1 is a failure, and what ended the
+// run.
 func (t *talk) reward(reward located, ending string) error {
 	if reward.any == nil {
 		return nil

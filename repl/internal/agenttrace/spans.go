@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// span is a piece of work in a trace of an observability tool.
+// span is a unit of work in a trace of an observability tool.
 type span struct {
 	id, parent, trace string
 	name              string
@@ -17,7 +17,7 @@ type span struct {
 	system            located
 	input, output     located
 	failure, feedback string
-	passed            bool  // it says that it succeeded
+	passed            bool  // the span itself reports success
 	start, end        int64 // nanoseconds since 1970
 }
 
@@ -27,7 +27,7 @@ const (
 	spanTool  = "tool"
 )
 
-// spanKinds maps the words of the tools to kinds.
+// spanKinds maps the tools' own words to kinds.
 var spanKinds = map[string]string{
 	"llm": spanModel, "generation": spanModel, "chat": spanModel, "response": spanModel,
 	"text_completion": spanModel, "generate_content": spanModel, "chat_model": spanModel,
@@ -35,7 +35,7 @@ var spanKinds = map[string]string{
 	"retrieval": spanTool,
 }
 
-// splitSpans groups spans by their trace, in the order of their beginning.
+// splitSpans groups spans by trace, in order of their start.
 func splitSpans(spans []located, read func(located) (span, error)) ([]located, error) {
 	var order []string
 	groups := map[string][]any{}
@@ -57,8 +57,8 @@ func splitSpans(spans []located, read func(located) (span, error)) ([]located, e
 	return parts, nil
 }
 
-// readSpans makes one conversation of the spans of a trace. Each model call repeats the
-// messages before it, and outer spans repeat the inner ones: only what is new makes a step.
+// readSpans makes one conversation of the spans of a trace. Each model call repeats the messages
+// before it, and outer spans repeat the inner ones: only new messages make a step.
 func readSpans(t *talk, root located) error {
 	list, _ := root.any.([]any)
 	if len(list) == 0 {
@@ -73,7 +73,7 @@ func readSpans(t *talk, root located) error {
 	}
 	for i := range spans {
 		if !ids[spans[i].parent] {
-			spans[i].parent = "" // it is in another file
+			spans[i].parent = "" // the parent is in another file
 		}
 	}
 
@@ -96,15 +96,15 @@ func readSpans(t *talk, root located) error {
 	return w.finishRoot(spans)
 }
 
-// moment is the beginning or the end of a span.
+// moment is the start or the end of a span.
 type moment struct {
 	span  *span
 	isEnd bool
 	at    int64
 }
 
-// moments returns the beginnings and ends of spans in their order. Spans that begin together
-// stay in the order of the source.
+// moments returns the starts and ends of spans in chronological order. Spans that start together
+// keep the order of the source.
 func moments(spans []span) []moment {
 	var all []moment
 	for i := range spans {
@@ -115,25 +115,25 @@ func moments(spans []span) []moment {
 	return all
 }
 
-// spanWalk reads spans in the order of time.
+// spanWalk reads spans in chronological order.
 type spanWalk struct {
 	*talk
 
-	said  map[string]int    // how often each message made steps
-	keys  map[string]string // what makes a message the same, by its JSON
-	outer map[string]bool   // the spans that have others in them
+	said  map[string]int    // how many steps each message made
+	keys  map[string]string // the identity of a message, by its JSON
+	outer map[string]bool   // the spans that contain others
 
 	named  map[string][]int // the steps of calls, by their actions
 	sorted int              // how many of the calls are in named
 }
 
-// begin reads what a span was given.
+// begin reads the input of a span.
 func (w *spanWalk) begin(s *span) error {
 	if s.kind == spanTool {
 		return nil
 	}
 	if s.kind != spanModel && s.parent != "" {
-		return nil // an inner chain passes on what others say
+		return nil // an inner chain passes on messages of others
 	}
 
 	if s.system.any != nil && w.system == "" {
@@ -146,7 +146,7 @@ func (w *spanWalk) begin(s *span) error {
 	return w.sayNew(s.input, "user")
 }
 
-// finish reads what a span gave back.
+// finish reads the output of a span.
 func (w *spanWalk) finish(s *span) error {
 	switch {
 	case s.kind == spanTool:
@@ -166,7 +166,7 @@ func (w *spanWalk) finish(s *span) error {
 	return w.workSpan(s, s.name)
 }
 
-// toolSpan reads the span of a tool. The call and its result may be in messages, too.
+// toolSpan reads the span of a tool. The messages may contain the same call and result.
 func (w *spanWalk) toolSpan(s *span) error {
 	at, waits := w.waiting[s.call]
 	if s.call == "" {
@@ -186,7 +186,7 @@ func (w *spanWalk) toolSpan(s *span) error {
 	return nil
 }
 
-// callNamed returns the step of the oldest call of a tool that has no result.
+// callNamed returns the step of a tool's oldest call without a result.
 func (w *spanWalk) callNamed(tool string) (at int, ok bool) {
 	for ; w.sorted < len(w.calls); w.sorted++ {
 		action := w.steps[w.calls[w.sorted]].Action
@@ -204,7 +204,7 @@ func (w *spanWalk) callNamed(tool string) (at int, ok bool) {
 	return 0, false
 }
 
-// workSpan makes a step of a span that is no model call.
+// workSpan makes a step of a span that is not a model call.
 func (w *spanWalk) workSpan(s *span, action string) error {
 	given, err := s.input.show()
 	if err != nil {
@@ -232,7 +232,7 @@ func (w *spanWalk) outputText(s *span) (string, error) {
 	return text, err
 }
 
-// sayNew reads the messages in an input or an output that were not said before.
+// sayNew reads those messages of an input or an output that are new.
 func (w *spanWalk) sayNew(value located, role string) error {
 	said, err := w.spoken(value, role, 0)
 	if err != nil {
@@ -257,8 +257,8 @@ func (w *spanWalk) sayNew(value located, role string) error {
 	return nil
 }
 
-// messageKey returns what makes a message the same when it is repeated: its steps. A result
-// whose call has one already is a repetition, whatever its form.
+// messageKey returns the identity of a message, for recognising repetitions: its steps. A result
+// whose call already has one is a repetition, whatever its form.
 func (w *spanWalk) messageKey(m located) (string, error) {
 	text := jsonText(m.any)
 	if key, ok := w.keys[text]; ok {
@@ -278,10 +278,10 @@ func (w *spanWalk) messageKey(m located) (string, error) {
 	return w.keys[text], nil
 }
 
-// maxSpoken bounds how deep messages lie in an input or an output.
+// maxSpoken bounds the nesting of messages in an input or an output.
 const maxSpoken = 6
 
-// spokenKeys are the members in which an input or an output has its messages or its text.
+// spokenKeys are the members that hold the messages or the text of an input or an output.
 var spokenKeys = []string{
 	"messages", "input", "prompts", "choices", "generations", "output", "outputs", "message",
 	"content", "text", "answer", "result", "response", "question", "query", "prompt", "task",
@@ -339,7 +339,7 @@ func isText(v any) bool {
 	return ok
 }
 
-// isSpoken reports whether it is a message or an item that the talk can read.
+// isSpoken reports whether v is a message or an item that talk can read.
 func isSpoken(v any) bool {
 	item := located{any: v}
 	kind := partKind(item)
@@ -347,7 +347,7 @@ func isSpoken(v any) bool {
 		(kind == "call" || kind == "result" || kind == "thought") && hasAny(v, "type", "from")
 }
 
-// finishRoot takes the task and the answer of the outermost span, if the messages have none.
+// finishRoot uses the task and the answer of the outermost span if the messages have none.
 func (w *spanWalk) finishRoot(spans []span) error {
 	for i := range spans {
 		s := &spans[i]

@@ -5,34 +5,33 @@ import (
 	"strings"
 )
 
-// textLen bounds the texts in the steps of a conversation that a snippet makes, in
-// characters.
+// textLen bounds the texts in the steps of a conversation that a snippet makes, in characters.
 const textLen = 1000
 
 // everything is the bound for texts that are never cut.
 const everything = MaxBytes
 
-// talk makes steps of what was said and called, and keeps what the source says of the task.
+// talk turns messages and calls into steps, and keeps what the source states about the task.
 type talk struct {
 	steps []Step
 	raw   []string
 	rule  string // between the raw texts
 	limit int    // characters of a text in a step
 
-	calls   []int          // the steps of calls, in their order
-	oldest  int            // which of calls may be the first without a result
-	waiting map[string]int // the steps of calls without a result, by their ids
-	settled map[int]bool   // steps of calls that have one
+	calls   []int          // the steps of calls, in order
+	oldest  int            // the first index in calls that may lack a result
+	waiting map[string]int // the steps of calls without a result, by id
+	settled map[int]bool   // the steps of calls with a result
 
 	form             string      // the name of its form
-	root             located     // what the trace was read from
-	name, system     string      // of the trace, and the agent's prompt; often empty
-	question, answer string      // the first words of the user, the last of the agent
+	root             located     // the source of the trace
+	name, system     string      // the name of the trace, and the agent's prompt; often empty
+	question, answer string      // the user's first text, the agent's last text
 	truth, feedback  *string     // nil if the source has none
 	agents           []AgentStep // nil if the source has none
 	now              *float64    // the time of the next steps
 	verdict          Verdict
-	decoded          int  // bytes of the JSON that was in texts
+	decoded          int  // bytes of JSON decoded from texts
 	once             bool // a second result of a call is a repetition
 }
 
@@ -63,7 +62,7 @@ func (t *talk) listen(messages located) error {
 	return t.each(messages, t.message)
 }
 
-// roleActions maps the usual names of speakers to actions.
+// roleActions maps common names of speakers to actions.
 var roleActions = map[string]string{
 	"user": actionUser, "human": actionUser,
 	"assistant": actionAgent, "ai": actionAgent, "agent": actionAgent, "model": actionAgent,
@@ -140,13 +139,13 @@ func (t *talk) message(m located) error {
 	return nil
 }
 
-// holdsResult reports whether a tool's message has results as parts of its content.
+// holdsResult reports whether a tool's message contains results as parts of its content.
 func holdsResult(content any) bool {
 	return someItem(content, func(part any) bool { return partKind(located{any: part}) == "result" })
 }
 
-// unwrapMessage returns the message in a serialized message of LangChain. Its type, or the
-// class in its id, is the role.
+// unwrapMessage returns the message inside a serialized LangChain message. The role is its type,
+// or the class in its id.
 func unwrapMessage(m located) located {
 	inner := m.first("data", "kwargs")
 	object, ok := inner.any.(map[string]any)
@@ -208,7 +207,7 @@ func (t *talk) each(list located, do func(located) error) error {
 	return nil
 }
 
-// say adds a message of a speaker.
+// say adds a speaker's message.
 func (t *talk) say(role, text string) error {
 	action, ok := roleActions[role]
 	if !ok {
@@ -226,7 +225,7 @@ func (t *talk) say(role, text string) error {
 	return t.add(Step{Action: action, Thought: Shorten(text, t.limit)}, role, text)
 }
 
-// add adds a step, and the whole of it to the raw text.
+// add adds a step, and its full text to the raw text.
 func (t *talk) add(s Step, label, raw string) error {
 	if len(t.steps) >= MaxSteps {
 		return fmt.Errorf("the trace has more than %d steps", MaxSteps)
@@ -261,8 +260,7 @@ func (t *talk) thought(part located) error {
 	return nil
 }
 
-// content makes steps of a message's content, the parts in their order. Consecutive texts
-// become one step.
+// content makes steps of a message's content, part by part. Consecutive texts become one step.
 func (t *talk) content(role string, content located) error {
 	if _, ok := content.any.(string); ok || content.any == nil {
 		text, err := content.text()

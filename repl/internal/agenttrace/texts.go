@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isReasoning reports whether it is a text.
+// isReasoning reports whether root is a text.
 func isReasoning(root any) bool {
 	_, ok := root.(string)
 	return ok
@@ -29,13 +29,13 @@ func readReasoning(t *talk, root located) error {
 	return nil
 }
 
-// isAgent reports whether it is an agent's output: an object, or a text with speakers.
+// isAgent reports whether root is an agent's output: an object, or a text with speakers.
 func isAgent(root any) bool {
 	text, _ := root.(string)
 	return speakerMark.MatchString(text) || hasAny(root, "reasoning", "final_answer")
 }
 
-// readAgent reads an agent's output, which may be its text alone.
+// readAgent reads an agent's output, which may be just text.
 func readAgent(t *talk, root located) error {
 	o, err := agentOutput(root)
 	if err != nil {
@@ -45,7 +45,7 @@ func readAgent(t *talk, root located) error {
 	return nil
 }
 
-// keep takes the steps of an agent's output.
+// keep adopts the steps of an agent's output.
 func (t *talk) keep(o output, made *Trace) {
 	t.steps = append(t.steps, made.steps...)
 	if made.raw != "" {
@@ -95,7 +95,7 @@ func skillIDs(ids located) ([]string, error) {
 	return all, nil
 }
 
-// isTraces reports whether it is the canonical dict of a task and an agent's steps.
+// isTraces reports whether root is the canonical dict of a task and an agent's steps.
 func isTraces(root any) bool {
 	return some(get(root, "steps"), func(step any) bool {
 		return hasAny(step, "reasoning", "answer", "final_answer")

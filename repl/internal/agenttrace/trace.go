@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The actions of steps that factories make. A tool call is actionToolCall and the
-// tool's name. Other sources of steps may use other names.
+// The actions of steps that factories make. A tool call is actionToolCall and the tool's name.
+// Steps from elsewhere may have other names.
 const (
 	actionReasoning = "reasoning"
 	actionUser      = "user_message"
@@ -23,11 +23,11 @@ const (
 // Step is one action of an agent, or a message to it. Lengths are in characters, as in
 // the Python class TraceStep.
 type Step struct {
-	Index       int    `json:"index"`       // its place in the trace, from 0
+	Index       int    `json:"index"`       // position in the trace, from 0
 	Action      string `json:"action"`      // such as "reasoning", "tool_call:search"
-	Thought     string `json:"thought"`     // reasoning, what was said, a tool's arguments
+	Thought     string `json:"thought"`     // reasoning, a message, a tool's arguments
 	Observation string `json:"observation"` // a tool's result, an answer
-	// Timestamp is in seconds since 1970, nil if it is not known.
+	// Timestamp is in seconds since 1970, or nil if unknown.
 	Timestamp *float64 `json:"timestamp"`
 	// Metadata holds further members of the source, as JSON values; often nil.
 	Metadata map[string]any `json:"metadata"`
@@ -41,7 +41,7 @@ func (s Step) content() string {
 	return s.Thought + "\n" + s.Observation
 }
 
-// Shorten cuts text to a number of characters and says how many it left out.
+// Shorten cuts text to a number of characters and states how many it left out.
 func Shorten(text string, most int) string {
 	head, left := HeadOf(text, most)
 	if left == 0 {
@@ -50,7 +50,7 @@ func Shorten(text string, most int) string {
 	return fmt.Sprintf("%s... (%d more chars)", head, left)
 }
 
-// HeadOf returns the first characters of a text, and the number of those after them.
+// HeadOf returns the first characters of a text, and how many follow them.
 func HeadOf(text string, most int) (head string, left int) {
 	most = max(most, 0)
 	if len(text) <= most {
@@ -65,15 +65,15 @@ func HeadOf(text string, most int) (head string, left int) {
 	return text, 0
 }
 
-// Trace is an agent's trace. It does not change. The Python class TraceContext returns
-// the same results.
+// Trace is an agent's trace. It is immutable. The Python class TraceContext returns the same
+// results.
 type Trace struct {
 	steps  []Step
 	raw    string
 	system string
 }
 
-// newTrace keeps steps and numbers them.
+// newTrace stores steps and numbers them.
 func newTrace(steps []Step, raw, system string) *Trace {
 	for i := range steps {
 		steps[i].Index = i
@@ -81,8 +81,8 @@ func newTrace(steps []Step, raw, system string) *Trace {
 	return &Trace{steps: steps, raw: raw, system: system}
 }
 
-// Combine makes one trace of several: it renumbers the steps and joins the raw texts with
-// a rule between them. The system prompt is the first one.
+// Combine merges several traces: it renumbers the steps and joins the raw texts with a rule
+// between them. The system prompt is that of the first trace.
 func Combine(traces ...*Trace) *Trace {
 	var steps []Step
 	var raw []string
@@ -100,8 +100,8 @@ func Combine(traces ...*Trace) *Trace {
 	return newTrace(steps, strings.Join(raw, "\n\n---\n\n"), system)
 }
 
-// Named returns the trace with a name in the metadata of its steps. A trace of several has
-// names already: they follow after a slash.
+// Named returns the trace with a name in the metadata of its steps. Names that are already there
+// follow after a slash.
 func (t *Trace) Named(name string) *Trace {
 	steps := slices.Clone(t.steps)
 	for i := range steps {
@@ -129,8 +129,8 @@ var speakers = map[string]string{
 	actionSystem: "System", actionToolAlone: "Tool",
 }
 
-// Markdown renders the trace as a conversation: a paragraph a step, tool calls as
-// NAME(ARGUMENTS) with their results below them.
+// Markdown renders the trace as a conversation: one paragraph per step, with tool calls as
+// NAME(ARGUMENTS) and their results below.
 func (t *Trace) Markdown() string {
 	var parts []string
 	if t.system != "" {
@@ -169,7 +169,7 @@ func (s *Step) markdown() string {
 	return strings.Join(lines, "\n")
 }
 
-// keptTrace is the JSON form in which the host gives a trace to a session.
+// keptTrace is the JSON form in which the host passes a trace to a session.
 type keptTrace struct {
 	Steps        []Step `json:"steps"`
 	RawReasoning string `json:"raw_reasoning"`

@@ -25,7 +25,7 @@ func sample() *agenttrace.Trace {
 	}, "one Error, two errors; 42 and 4711")
 }
 
-// TestTraceMethods asks the classes that snippets have.
+// TestTraceMethods calls the classes that snippets have.
 //
 // Source 000, repl/internal/agenttrace/trace.go: TraceContext: steps, raw_reasoning, get_step,
 // find_steps, find_steps_regex, get_errors, get_actions, summary, to_markdown, search_raw,
@@ -103,7 +103,7 @@ func agentJSON(reasoning, answer string) []byte {
 	return data
 }
 
-// brief is a trace with a line for each step.
+// brief returns a trace with a line for each step.
 func brief(trace *agenttrace.Trace) []string {
 	lines := []string{}
 	for _, s := range trace.Steps() {

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// Verdict is what the form of a trace says of its run. Members of a trace that programs add,
-// such as success, are not a part of it.
+// Verdict is the outcome of a run according to the form of its trace. Members that programs add
+// to a trace, such as success, are not part of it.
 type Verdict struct {
-	// Known says that the trace tells whether its run failed.
+	// Known reports that the trace shows whether its run failed.
 	Known  bool
 	Failed bool
-	// Failure is the error of a failed run, Component what failed. Both may be empty.
+	// Failure is the error of a failed run, Component the component that failed. Both may be
+	// empty.
 	Failure, Component string
 }
 
@@ -28,9 +29,9 @@ func (t *talk) fail(failure string) {
 // Run is one of the runs in a source.
 type Run struct {
 	Format string
-	// Name is the name that the source gives the run, often empty.
+	// Name is the name of the run in the source, often empty.
 	Name string
-	// Object is the JSON object that the run is, nil if it is a list, lines or spans.
+	// Object is the run's JSON object, or nil if the run is a list, lines or spans.
 	Object json.RawMessage
 	Verdict
 
@@ -38,9 +39,9 @@ type Run struct {
 	task  Traces
 }
 
-// ParseEach reads the runs of a source, one by one. Known is false for JSON that has none of
-// the forms, and for objects that their form cannot read: a caller may understand them
-// otherwise. The note says what was left out.
+// ParseEach reads the runs of a source, one by one. Known is false for JSON that has none of the
+// forms, and for objects that their form cannot read: a caller may understand them otherwise.
+// The note describes what was left out.
 func ParseEach(data []byte, format string) (runs []Run, note string, known bool, err error) {
 	talks, _, note, root, err := parseTalks(data, format)
 	if err != nil {
@@ -69,8 +70,8 @@ func isObject(v any) bool {
 	return ok
 }
 
-// isLog reports whether lines that cannot be read are those of one run, and no runs
-// themselves. If they are too many to be decoded, the first ones tell.
+// isLog reports whether lines that cannot be read belong to one run, rather than being runs
+// themselves. If there are too many lines to decode, the first ones decide.
 func isLog(root located, data []byte) bool {
 	if root.any == nil {
 		head := data[:min(len(data), headOfLog)]
@@ -87,12 +88,12 @@ func isLog(root located, data []byte) bool {
 	return isList && recognise(root.any) != nil
 }
 
-// headOfLog is how many bytes of a source that is too large tell its form.
+// headOfLog is how many bytes at the start of an oversized source are examined for its form.
 const headOfLog = 256 << 10
 
-// Canonical returns the run as one JSON object of at most so many bytes, with the question,
-// the answer, what is known of the right one, and the steps. It cuts long texts, and if that
-// is not enough, it leaves out the first steps.
+// Canonical returns the run as one JSON object of at most that many bytes, with the question,
+// the answer, what is known of the right one, and the steps. It cuts long texts and, if that is
+// not enough, leaves out the first steps.
 func (r *Run) Canonical(most int) (json.RawMessage, error) {
 	type short struct {
 		Action      string `json:"action"`
@@ -144,11 +145,11 @@ func (r *Run) Canonical(most int) (json.RawMessage, error) {
 	}
 }
 
-// shortest is the least length to which a text is cut, in characters.
+// shortest is the minimum length to which a text is cut, in characters.
 const shortest = 200
 
-// submitted notes how a coding agent ended: with a submission, or with the word for what
-// stopped it.
+// submitted notes how a coding agent ended: with a submission, or with the word for what stopped
+// it.
 func (t *talk) submitted(status string) {
 	switch {
 	case status == "":
@@ -171,8 +172,8 @@ func (t *talk) ended(status, failure string) {
 	t.fail(failure)
 }
 
-// judgeSpans notes whether the outermost span of a trace failed, and what failed first: the
-// innermost span, whose error the outer ones repeat.
+// judgeSpans notes whether the outermost span of a trace failed, and the original failure: that
+// of the innermost span, which the outer ones repeat.
 func (w *spanWalk) judgeSpans(spans []span) {
 	broken := map[string]bool{} // the parents of spans that failed
 	for i := range spans {

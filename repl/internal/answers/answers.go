@@ -22,44 +22,45 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Answers is the [Answerer] of one loop. Model calls answer its snippets, and further
-// loops where the loop has them.
+// Answers is the [Answerer] of one loop. Its snippets are answered by model calls and, where the
+// loop has them, by further loops.
 type Answers struct {
 	Caller *calls.Caller
 	Inputs inputs.List
 	// Node and Depth name the loop in the tree.
 	Node  string
 	Depth int
-	// Turn is the loop's turn, for the record.
+	// Turn is the loop's current turn, for the record.
 	Turn *atomic.Int64
-	// Model is asked unless a snippet names another of Models.
+	// Model is asked unless a snippet names another model in Models.
 	Model  string
 	Models []string
 	Agents map[string]repl.Agent
-	// Loop answers a query by a loop one level deeper. It is nil at the greatest depth,
-	// where a query goes straight to the model.
+	// Loop answers a query with a loop one level deeper. It is nil at the maximum depth, where
+	// queries go straight to the model.
 	Loop func(ctx context.Context, q Query, contract *schema.Contract) (json.RawMessage, error)
 	// CallsAtOnce bounds the calls in flight of one fan-out.
 	CallsAtOnce int
-	// Loops limits the sub-loops of this loop that run at once. Each loop has its own
-	// gate: a tree of gates cannot deadlock, because the holder of a place waits only for
-	// places further down.
+	// Loops limits the sub-loops of this loop that run at once. Each loop has its own gate: a
+	// tree of gates cannot deadlock, because the holder of a place only waits for places deeper
+	// in the tree.
 	Loops calls.Gate
-	// Retries bounds the further attempts after an answer that breaks its contract, and after
-	// a reply that is no whole answer.
+	// Retries bounds the further attempts after an answer that violates its contract or an
+	// incomplete reply.
 	Retries int
-	// MaxTokens and Temperature apply to the calls. Zero and nil leave the choice to the
-	// Caller and the server.
+	// MaxTokens and Temperature apply to the calls. Zero and nil leave the choice to the Caller
+	// and the server.
 	MaxTokens   int
 	Temperature *float64
 	// OtherMode is the system prompt of ask_llm in an unknown mode.
 	OtherMode string
-	// Refused makes the answer to a query for a text that does not fit the budget. If it is
-	// nil, the first such query gets a notice and later ones raise.
+	// Refused returns the answer to a query for text that does not fit the budget. If it is nil,
+	// the first such query gets a notice and later ones raise.
 	Refused func(*ledger.BudgetError) string
-	// ErrorTexts makes a single query for a text that fails return what a failed slot has.
+	// ErrorTexts makes a failing single query for text return the text of a failed slot instead
+	// of raising.
 	ErrorTexts bool
-	// Lacks sums up what code goes on without; nil if nobody asks.
+	// Lacks sums up the records that code continues without; nil disables it.
 	Lacks *Lacks
 
 	warned   atomic.Bool
@@ -84,7 +85,7 @@ var modes = map[string]string{
 // ModePrompt returns the system prompt of ask_llm in a mode, empty for an unknown mode.
 func ModePrompt(mode string) string { return modes[mode] }
 
-// makeAsk makes the question for a query. A typed query has a contract.
+// makeAsk turns a query into an ask. A typed query has a contract.
 func (a *Answers) makeAsk(ctx context.Context, q Query) (calls.Ask, error) {
 	model := q.Model
 	if model == "" {
@@ -135,7 +136,7 @@ func (a *Answers) Leaf(ctx context.Context, q Query) (json.RawMessage, error) {
 	return a.noticeBudget(value, err, q.Schema != nil)
 }
 
-// askOnce asks a model once. Change completes the question.
+// askOnce asks a model once. Change, if set, completes the ask.
 func (a *Answers) askOnce(
 	ctx context.Context, q *Query, change func(*calls.Ask),
 ) (value json.RawMessage, err error) {
@@ -160,8 +161,8 @@ func (a *Answers) complete(ctx context.Context, ask calls.Ask) (json.RawMessage,
 	return texts.Quote(text)
 }
 
-// noticeBudget turns the first call past the budget into a text that says so. Only a query
-// for a text gets one: a typed query would take the text for a value.
+// noticeBudget turns the first call past the budget into a text that says so. Only queries for
+// text get it: a typed query would mistake the text for a value.
 func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	var budget *ledger.BudgetError
 	if !errors.As(err, &budget) {
@@ -178,7 +179,7 @@ func (a *Answers) noticeBudget(value json.RawMessage, err error, typed bool) (js
 	return texts.Quote(notice)
 }
 
-// showError returns the text of an error as the answer, if snippets want it so.
+// showError returns the text of an error as the answer, if ErrorTexts is set.
 func (a *Answers) showError(value json.RawMessage, err error, typed bool) (json.RawMessage, error) {
 	if err == nil || typed || !a.ErrorTexts {
 		return value, err
@@ -191,7 +192,7 @@ func formatNotice(err *ledger.BudgetError) string {
 		". Finish now with FINAL(...) from what you have; further calls will raise.)"
 }
 
-// Sub gives a task to a loop one level deeper, at the greatest depth to a model.
+// Sub gives a task to a loop one level deeper or, at the maximum depth, to a model.
 func (a *Answers) Sub(ctx context.Context, q Query) (json.RawMessage, error) {
 	value, err := a.runSub(ctx, q)
 	return a.noticeBudget(value, err, q.Schema != nil)
@@ -218,14 +219,14 @@ func (a *Answers) runSub(ctx context.Context, q Query) (value json.RawMessage, e
 	}
 	defer a.Loops.Leave()
 
-	// A loop that cannot make one call needs neither a session nor a folder.
+	// A loop that cannot afford a single call needs neither a session nor a folder.
 	if err := a.Caller.Ledger.Check(leastLoop); err != nil {
 		return nil, err
 	}
 	return a.Loop(ctx, q, contract)
 }
 
-// leastLoop is the least need of any loop: one short call.
+// leastLoop is the minimum need of any loop: one short call.
 var leastLoop = ledger.Spending{Calls: 1, InputTokens: 1, OutputTokens: 1, USD: 1e-6}
 
 // Ask asks a model with the system prompt of a mode.
@@ -275,8 +276,8 @@ func (a *Answers) Agent(ctx context.Context, id string, q Query) (json.RawMessag
 	return a.Sub(ctx, q)
 }
 
-// Reasoner is the agent that every loop has, unless the configuration gives its name to another.
-// It answers as rlm_query does: with a loop and all tools of the run.
+// Reasoner is the agent that every loop has, unless the configuration gives its name to another
+// agent. It answers as rlm_query does: with a loop and all tools of the run.
 const Reasoner = "recursive_reasoner"
 
 const reasonerDoc = "solves a task in several steps, with a REPL of its own"
@@ -288,7 +289,7 @@ func (a *Answers) agentNames() []string {
 	return slices.Compact(names)
 }
 
-// Predict fills a signature's outputs.
+// Predict fills in the outputs of a signature.
 func (a *Answers) Predict(ctx context.Context, p Prediction) (json.RawMessage, error) {
 	fields, output, err := schema.FromSignature(p.Signature)
 	if err != nil {
@@ -361,8 +362,8 @@ func (a *Answers) Many(
 	return slots, nil
 }
 
-// Foresee refuses queries that together do not fit the budget. It checks their number
-// before it reads their texts.
+// Foresee rejects queries that together exceed the budget. It checks their number before it
+// reads their texts.
 func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	sum := ledger.Spending{Calls: int64(len(queries))}
 	err := a.Caller.Ledger.Check(sum)
@@ -388,7 +389,7 @@ func (a *Answers) Foresee(ctx context.Context, queries []Query) error {
 	return err
 }
 
-// estimateAll returns what queries are going to use together.
+// estimateAll returns the expected use of queries.
 func (a *Answers) estimateAll(ctx context.Context, queries []Query) (sum ledger.Spending, err error) {
 	for _, q := range queries {
 		if ctx.Err() != nil {
@@ -408,8 +409,8 @@ func (a *Answers) estimateAll(ctx context.Context, queries []Query) (sum ledger.
 	return sum, nil
 }
 
-// Functions returns the functions of the protocol, answered by a. The loop's prompt leaves
-// out the functions that make no sense for it.
+// Functions returns the functions of the protocol, answered by a. Functions that make no sense
+// for the loop are left out of its prompt.
 func (a *Answers) Functions() []repl.Tool {
 	var hidden []string
 	if a.Loop == nil {

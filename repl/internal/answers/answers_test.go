@@ -20,8 +20,8 @@ func (unasked) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// TestTooManyAreForeseenAtOnce: what the budget of calls refuses anyway is not looked
-// at, text by text, and what is looked at ends with its context.
+// TestTooManyAreForeseenAtOnce: texts that the budget of calls refuses anyway are not examined
+// one by one, and an examination ends with its context.
 func TestTooManyAreForeseenAtOnce(t *testing.T) {
 	caller, err := calls.NewCaller(
 		calls.Caller{Models: unasked{}, Gate: calls.NewGate(4)}, ledger.Budget{Calls: 100}, nil,

@@ -18,16 +18,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Limits of a call that answers for several records.
+// Limits of a call that covers several records.
 const (
 	mostShort = 20    // records whose value is a word or a number
 	mostLong  = 5     // other records
-	mostChars = 8_000 // characters of all its records
+	mostChars = 8_000 // characters of all records
 )
 
-// covering asks for a value for each record, several records to a call. A reply counts as a
-// whole: one that leaves a record out, or names one twice, may have mixed up the others too.
-// Its records are asked about again in smaller groups, in the end one by one.
+// covering asks for a value for each record, several records per call. A reply is accepted or
+// rejected as a whole: if it omits a record or names one twice, it may have mixed up the others
+// too. Its records are then asked about again in smaller groups and finally one by one.
 type covering struct {
 	dialects
 
@@ -98,14 +98,14 @@ func (p dialects) newCovering(queries []Query, a arguments) (*covering, error) {
 	return c, err
 }
 
-// isEmpty reports whether there is nothing in a record to judge.
+// isEmpty reports whether a record holds nothing to judge.
 func isEmpty(record tiers.Value) bool {
 	var text string
 	isText := len(record) > 0 && record[0] == '"' && json.Unmarshal(record, &text) == nil
 	return string(record) == "null" || isText && strings.TrimSpace(text) == ""
 }
 
-// chooseSize returns how many records the first calls answer for.
+// chooseSize returns how many records each of the first calls covers.
 func (c *covering) chooseSize() int {
 	switch {
 	case contractOfMany(c.contract, 1) == nil:
@@ -124,7 +124,7 @@ func (c *covering) group(open []int, size int) (groups [][]int) {
 	for _, i := range open {
 		n := len(c.records[i])
 		if bytes.Contains(c.records[i], []byte(`"__rlm_text__"`)) {
-			n = mostChars // a reference to a long text, which gets a call of its own
+			n = mostChars // a reference to a long text, which gets its own call
 		}
 		if len(group) > 0 && (len(group) == size || chars+n > mostChars) {
 			groups, group, chars = append(groups, group), nil, 0
@@ -134,7 +134,7 @@ func (c *covering) group(open []int, size int) (groups [][]int) {
 	return append(groups, group)
 }
 
-// write makes the query of each group. What a value may be is in the prompt, too: a server
+// write makes the query of each group. The prompt also describes the permitted values: a server
 // that enforces a contract does not always show it to the model.
 func (c *covering) write(groups [][]int) ([]Query, error) {
 	queries := make([]Query, len(groups))
@@ -159,8 +159,8 @@ func (c *covering) write(groups [][]int) ([]Query, error) {
 	return queries, nil
 }
 
-// list writes records as an object by their numbers. As JSON, no record can end early and
-// begin another.
+// list writes records as an object keyed by number. As JSON, no record can end early and begin
+// another.
 func (c *covering) list(group []int) tiers.Value {
 	var b bytes.Buffer
 	for n, i := range group {
@@ -174,8 +174,8 @@ func (c *covering) list(group []int) tiers.Value {
 	return b.Bytes()
 }
 
-// ask asks for the values of groups and keeps them. It returns the records that may have
-// more success in smaller groups.
+// ask asks for the values of groups and keeps them. It returns the records that may succeed in
+// smaller groups.
 func (c *covering) ask(ctx context.Context, groups [][]int, asked []Query) (open []int, err error) {
 	replies, err := c.Many(ctx, asked, false)
 	var budget *ledger.BudgetError
@@ -207,7 +207,7 @@ func mayDependOnSize(err error) bool {
 	return err != nil && !errors.As(err, &budget)
 }
 
-// keep gives the records of a group their values.
+// keep stores the values of a group's records.
 func (c *covering) keep(group []int, reply fanout.Slot[json.RawMessage]) {
 	if len(group) == 1 {
 		c.slots[group[0]] = reply
@@ -222,8 +222,8 @@ func (c *covering) keep(group []int, reply fanout.Slot[json.RawMessage]) {
 	}
 }
 
-// contractOfMany returns the contract of an object with n values under the names "1" to n,
-// each of which meets one contract. It is nil if that contract cannot be part of another.
+// contractOfMany returns the contract of an object with n values named "1" to n, each of which
+// meets the given contract. It is nil if that contract cannot be part of another.
 func contractOfMany(one *schema.Contract, n int) json.RawMessage {
 	document := one.JSONSchema()
 	var all any
@@ -267,7 +267,7 @@ func marshal(members map[string]json.RawMessage) json.RawMessage {
 	return data
 }
 
-// mayBePart reports whether a schema means the same as a part of another one, once its $defs
+// mayBePart reports whether a schema keeps its meaning as part of another one, once its $defs
 // have moved to the root.
 func mayBePart(value any) bool {
 	switch v := value.(type) {

@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// sizing answers calls for several records with their numbers, unless fail has an error.
+// sizing answers calls for several records with their numbers, unless fail returns an error.
 type sizing struct {
 	noting
 

@@ -16,38 +16,38 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Query is one sub-call, as a snippet asked for it, whatever the dialect.
+// Query is one sub-call requested by a snippet, whatever the dialect.
 type Query struct {
 	// Prompt is the task.
 	Prompt tiers.Value
-	// Context is what it is about, nil if the snippet gave none.
+	// Context is the data that the task is about, or nil if the snippet gave none.
 	Context tiers.Value
-	// Images are pictures beside the prompt.
+	// Images are pictures that accompany the prompt.
 	Images []llm.Image
-	// Schema is the contract that the answer must meet, nil for text. It is what
-	// [schema.Parse] takes.
+	// Schema is the contract that the answer must meet, in a form that [schema.Parse] accepts;
+	// nil for text.
 	Schema json.RawMessage
-	// Model is the model's name, empty for the run's choice.
+	// Model is the model's name; empty leaves the choice to the run.
 	Model string
-	// Slot is the place in a fan-out, from 0.
+	// Slot is the index in a fan-out, from 0.
 	Slot int
 	// Mode is the mode of ask_llm, for the record of the call.
 	Mode string
-	// Covered says that the answer is one of several attempts for the same records, whose
-	// result says itself what failed.
+	// Covered marks an answer that is one of several attempts for the same records, whose result
+	// itself reports failures.
 	Covered bool
 	// Agent is the name of the agent that answers, empty for none.
 	Agent string
 }
 
-// Answerer does what the protocol's functions ask for: a loop.
+// Answerer implements the functions of the protocol. Each loop is one.
 //
 // An answer is JSON: a string for a query without a schema, else a value that
 // meets it. The methods are called concurrently.
 type Answerer interface {
 	// Leaf asks a model once.
 	Leaf(ctx context.Context, q Query) (json.RawMessage, error)
-	// Sub gives the task to a loop of its own, one level deeper.
+	// Sub gives the task to its own loop, one level deeper.
 	Sub(ctx context.Context, q Query) (json.RawMessage, error)
 	// Ask asks a helper with the prompt of a mode: "analysis", "deep_dive".
 	Ask(ctx context.Context, q Query, mode string) (json.RawMessage, error)
@@ -55,30 +55,30 @@ type Answerer interface {
 	Agent(ctx context.Context, id string, q Query) (json.RawMessage, error)
 	// Predict fills the output fields of a signature from inputs.
 	Predict(ctx context.Context, p Prediction) (json.RawMessage, error)
-	// Many answers leaf or sub queries at once, order kept. A failed slot has an
-	// error; the error of Many itself means that none was begun.
+	// Many answers leaf or sub queries concurrently, in order. A failed slot holds an error; an
+	// error of Many itself means that no query was started.
 	Many(ctx context.Context, queries []Query, sub bool) ([]fanout.Slot[json.RawMessage], error)
-	// Foresee refuses queries which together would pass the budget, with what
-	// they were going to cost.
+	// Foresee rejects queries that together would exceed the budget; the error names their
+	// expected cost.
 	Foresee(ctx context.Context, queries []Query) error
-	// Knows reports whether a model of that name may be asked.
+	// Knows reports whether a model with that name may be asked.
 	Knows(model string) bool
-	// Lack reports that code goes on without some of the records that it asked about. The
-	// same code may report it again under the same key.
+	// Lack reports that code continues without some of the records that it asked about. The same
+	// code may report again under the same key.
 	Lack(key string, missing, records int64)
 }
 
 // Prediction is a call of predict.
 type Prediction struct {
-	// Signature is such as "question, passage -> answer: str, score: float".
+	// Signature is, for example, "question, passage -> answer: str, score: float".
 	Signature string
-	// Instructions say more, empty if the snippet gave none.
+	// Instructions are further instructions, or empty if the snippet gave none.
 	Instructions string
 	// Inputs are the input fields' values.
 	Inputs map[string]tiers.Value
 }
 
-// answers are what the host does for each function of the protocol.
+// answers maps each function of the protocol to its implementation on the host.
 var answers = map[string]func(p dialects, ctx context.Context, call tiers.Call) (tiers.Value, error){
 	"llm_query":               dialects.llmQuery,
 	"llm_query_batched":       dialects.llmBatch,
@@ -123,8 +123,8 @@ func Functions(a Answerer, hidden ...string) []repl.Tool {
 	return append(tools, repl.Tool{Name: protocol.Lack, Raw: p.lack})
 }
 
-// Withhold is a function of the protocol that a loop does not have: it raises, with
-// the reason.
+// Withhold returns a function of the protocol that the loop does not offer: it raises with the
+// reason.
 func Withhold(name, reason string) repl.Tool {
 	return repl.Tool{Name: name, Raw: func(context.Context, tiers.Call) (tiers.Value, error) {
 		return nil, fmt.Errorf("%s: %s", name, reason)
@@ -134,7 +134,7 @@ func Withhold(name, reason string) repl.Tool {
 // dialects turns host calls into queries.
 type dialects struct{ Answerer }
 
-// synonyms are the other names of parameters, of libraries that models know.
+// synonyms are alternative names of parameters, from libraries that models know.
 var synonyms = map[string]string{
 	"query":           "prompt",
 	"question":        "prompt",
@@ -154,14 +154,13 @@ var synonyms = map[string]string{
 	"calls":           "prompts",
 }
 
-// arguments are those of a call by their names, null left out.
+// arguments are a call's arguments by name, without null.
 type arguments struct {
 	call   tiers.Call
 	values map[string]tiers.Value
 }
 
-// accept names positional arguments and translates synonyms. None is the same as
-// no argument.
+// accept names positional arguments and translates synonyms. None counts as no argument.
 func accept(call tiers.Call, params ...string) (arguments, error) {
 	if len(call.Args) > len(params) {
 		return arguments{}, fmt.Errorf(
@@ -199,7 +198,7 @@ func accept(call tiers.Call, params ...string) (arguments, error) {
 	return arguments{call, values}, err
 }
 
-// text is a parameter that is a string.
+// text returns a parameter that is a string.
 func (a arguments) text(name string) (string, error) {
 	value, ok := a.values[name]
 	if !ok {
@@ -213,7 +212,7 @@ func (a arguments) text(name string) (string, error) {
 	return s, nil
 }
 
-// list is a parameter that is a list.
+// list returns a parameter that is a list.
 func (a arguments) list(name string) ([]tiers.Value, error) {
 	var values []tiers.Value
 	if value, ok := a.values[name]; ok && json.Unmarshal(value, &values) != nil {
@@ -235,8 +234,8 @@ func (p dialects) named(value tiers.Value) bool {
 	return len(value) < 200 && json.Unmarshal(value, &name) == nil && name != "" && p.Knows(name)
 }
 
-// either takes the positional argument that is a model in one dialect and a
-// context in another: what names no model is the context.
+// either resolves the positional argument that is a model in one dialect and a context in
+// another: a value that names no model is the context.
 func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) <= at || p.named(call.Args[at]) {
 		return call
@@ -251,7 +250,7 @@ func (p dialects) either(call tiers.Call, at int) tiers.Call {
 	return call
 }
 
-// model takes a model from a place where the neighbour's dialect has a schema.
+// model accepts a model where the neighbouring dialect has a schema.
 func (p dialects) model(call tiers.Call, at int) tiers.Call {
 	if len(call.Args) > at && p.named(call.Args[at]) {
 		value := call.Args[at]
@@ -262,8 +261,8 @@ func (p dialects) model(call tiers.Call, at int) tiers.Call {
 	return call
 }
 
-// with returns m with a member more. One that is there already is left: the call
-// is then refused for having it twice, under its own name.
+// with returns m with one more member. A member already present stays: the call is then rejected
+// for the duplicate, under its own name.
 func with(m map[string]tiers.Value, name string, value tiers.Value) map[string]tiers.Value {
 	out := make(map[string]tiers.Value, len(m)+1)
 	for k, v := range m {
@@ -276,7 +275,7 @@ func with(m map[string]tiers.Value, name string, value tiers.Value) map[string]t
 	return out
 }
 
-// query makes a query of named arguments.
+// query makes a query from named arguments.
 func (p dialects) query(a arguments) (Query, error) {
 	model, err := a.text("model")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// noting is an Answerer that says what it was asked.
+// noting is an Answerer that reports what it was asked.
 type noting struct{ asked []string }
 
 func (n *noting) note(kind string, q Query) (json.RawMessage, error) {
@@ -140,7 +140,7 @@ func TestFailedSlots(t *testing.T) {
 	}
 }
 
-// FuzzProtocol feeds the protocol's functions what a hostile guest may send.
+// FuzzProtocol passes input that a hostile guest may send to the protocol's functions.
 func FuzzProtocol(f *testing.F) {
 	f.Add(0, `"p"`, `null`, `{"prompt":"x"}`)
 	f.Add(7, `["p", {"prompt": 1}]`, `["c", 2]`, `{"schema": {"type": "x"}}`)

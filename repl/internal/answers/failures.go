@@ -13,13 +13,13 @@ import (
 	"github.com/rlmhq/rlm/internal/text/texts"
 )
 
-// failures are the sub-calls of a loop that failed. A snippet may go on with their slots or
-// catch their exceptions, so that an answer would hide them.
+// failures are the failed sub-calls of a loop. A snippet may continue with their slots or catch
+// their exceptions, so an answer would hide them.
 type failures struct {
 	mu     sync.Mutex
 	calls  int              // of this turn
-	failed map[query]string // the reasons of those that failed in this turn, and were not repeated with success
-	signs  []string         // how the texts begin that stood for failed calls, in all turns, in lower case
+	failed map[query]string // why calls of this turn failed and were not repeated successfully
+	signs  []string         // how texts for failed calls begin, in all turns, in lower case
 }
 
 // query identifies a query in any dialect.
@@ -36,7 +36,8 @@ const (
 	minSign  = 24  // of an error's message alone, in characters
 )
 
-// note keeps the outcome of a query. A call that the end of its snippet broke off is none.
+// note records the outcome of a query. A call cut short by the end of its snippet does not
+// count.
 func (f *failures) note(ctx context.Context, q *Query, err error) {
 	if ctx.Err() != nil {
 		return
@@ -57,7 +58,7 @@ func (f *failures) note(ctx context.Context, q *Query, err error) {
 	}
 }
 
-// count keeps what became of a query in this turn.
+// count records the outcome of a query in this turn.
 func (f *failures) count(q *Query, err error) {
 	f.calls++
 	if err == nil {
@@ -70,7 +71,7 @@ func (f *failures) count(q *Query, err error) {
 	f.failed[q.identity()] = formatFailure(err)
 }
 
-// addSign keeps how a text begins that stands for a failed call.
+// addSign records the beginning of a text that stands for a failed call.
 func (f *failures) addSign(text string) {
 	runes := []rune(text)
 	sign := strings.ToLower(string(runes[:min(len(runes), maxSign)]))
@@ -82,7 +83,7 @@ func (f *failures) addSign(text string) {
 // formatFailure returns the text of a failed slot.
 func formatFailure(err error) string { return "Error: " + err.Error() }
 
-// The one member of the JSON object that stands for a failed call, of a query for a text and
+// The single member of the JSON object that stands for a failed call, of a query for a text and
 // of a query with a type. The guest turns the object into a SubCallError, a text that begins
 // with "Error: ". One with a type refuses to be used as a value.
 const (
@@ -90,7 +91,7 @@ const (
 	failedTypedKey = "__rlm_error__"
 )
 
-// encodeFailure returns what a snippet gets in the place of an answer.
+// encodeFailure returns the value that a snippet receives instead of an answer.
 func encodeFailure(typed bool, err error) (json.RawMessage, error) {
 	key := failedKey
 	if typed {
@@ -106,7 +107,7 @@ type Failed struct {
 	Reasons []string
 }
 
-// maxReasons bounds the reasons that a model is told.
+// maxReasons bounds the reasons shown to a model.
 const maxReasons = 3
 
 // String describes the failures to the model.
@@ -114,7 +115,7 @@ func (f Failed) String() string {
 	return fmt.Sprintf("%d of %d sub-calls failed: %s", f.Count, f.Of, strings.Join(f.Reasons, "; "))
 }
 
-// TakeFailed returns the sub-calls that failed since it was last called.
+// TakeFailed returns the sub-calls that failed since the last TakeFailed.
 func (a *Answers) TakeFailed() Failed {
 	f := &a.failures
 	f.mu.Lock()
@@ -133,8 +134,7 @@ func (a *Answers) TakeFailed() Failed {
 	return out
 }
 
-// FindFailure returns the text of a failed sub-call that an answer has in it, empty if it has
-// none.
+// FindFailure returns the text of a failed sub-call contained in an answer, or "".
 func (a *Answers) FindFailure(answer json.RawMessage) string {
 	f := &a.failures
 	f.mu.Lock()
@@ -159,11 +159,11 @@ func (a *Answers) FindFailure(answer json.RawMessage) string {
 	}
 }
 
-// Memory is what the answers of a loop remember from turn to turn.
+// Memory is what the answers of a loop remember between turns.
 type Memory struct {
-	// Warned says that a call has got the notice that the budget is used up.
+	// Warned reports that a call received the notice that the budget is used up.
 	Warned bool `json:"warned,omitempty"`
-	// Signs are how the texts begin that stood for failed calls.
+	// Signs are the beginnings of the texts that stood for failed calls.
 	Signs []string `json:"signs,omitempty"`
 }
 
@@ -174,7 +174,7 @@ func (a *Answers) Memory() Memory {
 	return Memory{Warned: a.warned.Load(), Signs: slices.Clone(a.failures.signs)}
 }
 
-// Restore takes over what other answers remembered.
+// Restore adopts the memory of other answers.
 func (a *Answers) Restore(m Memory) {
 	a.failures.mu.Lock()
 	defer a.failures.mu.Unlock()

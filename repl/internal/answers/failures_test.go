@@ -32,7 +32,7 @@ func TestAnswersWithTheTextOfAFailureAreFound(t *testing.T) {
 	}
 }
 
-// TestFailuresCountUntilTheyAreRepeated also bounds what the model is told.
+// TestFailuresCountUntilTheyAreRepeated also bounds the text shown to the model.
 func TestFailuresCountUntilTheyAreRepeated(t *testing.T) {
 	var a Answers
 	ask := func(prompt string, err error) { a.failures.note(t.Context(), &Query{Prompt: []byte(prompt)}, err) }

@@ -14,19 +14,19 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// The bounds of the pictures of one query. Servers take about as much.
+// The bounds on the pictures of one query. Servers accept about as much.
 const (
 	maxImages     = 20
 	maxImage      = 8 << 20 // bytes
 	maxImageBytes = 20 << 20
 )
 
-// seenTypes are the pictures that the models of all providers take.
+// seenTypes are the types of pictures that the models of all providers accept.
 var seenTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true,
 }
 
-// readImages reads a list of pictures, or one alone. Each is base64, which may be a data URL.
+// readImages reads a list of pictures or a single one. Each is base64, optionally as a data URL.
 func readImages(value tiers.Value) ([]llm.Image, error) {
 	if value == nil {
 		return nil, nil
@@ -54,7 +54,7 @@ func readImages(value tiers.Value) ([]llm.Image, error) {
 	return images, nil
 }
 
-// readImage decodes a picture of at most so many bytes.
+// readImage decodes a picture of at most that many bytes.
 func readImage(text string, most int) (llm.Image, error) {
 	if head, data, isURL := strings.Cut(text, ","); isURL && strings.HasPrefix(head, "data:") {
 		text = data

@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Lacks sums up the records that the code of a tree of loops goes on without. The zero value
+// Lacks sums up the records that the code of a tree of loops continues without. The zero value
 // is ready to use; it is safe for concurrent use.
 type Lacks struct {
 	mu   sync.Mutex
 	list map[string]lack
 }
 
-// lack says how many records of a result have no value.
+// lack is how many records of a result have no value.
 type lack struct{ missing, records int64 }
 
 func (l lack) String() string {
@@ -28,14 +28,14 @@ func (l lack) String() string {
 		humanize.Comma(l.missing), humanize.Comma(l.records))
 }
 
-// Limits of what is kept about lacks.
+// Limits of what is recorded about lacks.
 const (
 	maxLacks   = 1_000 // results; further ones count as one
 	maxLackKey = 64    // bytes
 )
 
-// put keeps a report. Of the reports about one result the largest counts: what the code got
-// first may be in the answer.
+// put stores a report. Of several reports about one result the largest counts: the answer may
+// rest on values from the first attempt.
 func (l *Lacks) put(key string, report lack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *Lacks) put(key string, report lack) {
 	}
 }
 
-// String says what an answer may lack, empty for nothing.
+// String describes what an answer may lack; it is empty if nothing is missing.
 func (l *Lacks) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Lacks) String() string {
 	return sum.String()
 }
 
-// Lack keeps a report, and emits it as a warning.
+// Lack stores a report and emits it as a warning.
 func (a *Answers) Lack(key string, missing, records int64) {
 	report := lack{missing, records}
 	if a.Lacks != nil {

@@ -27,9 +27,8 @@ func (p dialects) rlmBatch(ctx context.Context, call tiers.Call) (tiers.Value, e
 	return p.many(ctx, queries, true)
 }
 
-// batch makes the queries of a call with a list of prompts. Each is a prompt or a dict
-// with its own arguments. A list in the place of the model holds the
-// contexts.
+// batch makes the queries of a call with a list of prompts. Each item is a prompt or a dict with
+// its own arguments. A list in place of the model holds the contexts.
 func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	if len(call.Args) > 1 && len(call.Args[1]) > 0 && call.Args[1][0] == '[' {
 		call.Named = with(call.Named, "contexts", call.Args[1])
@@ -76,7 +75,7 @@ func (p dialects) batch(call tiers.Call, params ...string) ([]Query, error) {
 	return queries, nil
 }
 
-// contexts returns one context for each prompt, nil without contexts.
+// contexts returns one context per prompt, or nil without contexts.
 func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	if _, ok := a.values["contexts"]; !ok {
 		return nil, nil
@@ -92,8 +91,8 @@ func (a arguments) contexts(n int) ([]tiers.Value, error) {
 	return contexts, err
 }
 
-// entry makes the query of one item of a list. A dict with a prompt in it brings
-// its own context, schema and model.
+// entry makes the query of one item of a list. A dict with a prompt brings its own context,
+// schema and model.
 func (p dialects) entry(common arguments, i int) (Query, error) {
 	var own map[string]tiers.Value
 	if prompt := common.values["prompt"]; len(prompt) > 0 && prompt[0] == '{' &&
@@ -129,7 +128,7 @@ func (p dialects) entry(common arguments, i int) (Query, error) {
 	return q, err
 }
 
-// parallel answers run_parallel_sub_calls. It takes a single dict for a list of one.
+// parallel answers run_parallel_sub_calls. It accepts a single dict as a list of one.
 func (p dialects) parallel(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if len(call.Args) == 1 && len(call.Args[0]) > 0 && call.Args[0][0] == '{' {
 		call.Args = []tiers.Value{tiers.Value("[" + string(call.Args[0]) + "]")}
@@ -169,7 +168,7 @@ func encode(slots []fanout.Slot[json.RawMessage], queries []Query) (tiers.Value,
 	return json.Marshal(values)
 }
 
-// items makes a query for each item: the prompt, and the item as its context.
+// items makes a query for each item: the prompt, with the item as its context.
 func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, error) {
 	a, err := accept(call, params...)
 	if err != nil {
@@ -200,7 +199,7 @@ func (p dialects) items(call tiers.Call, params ...string) ([]Query, arguments, 
 	return queries, a, nil
 }
 
-// answerIfAffordable answers the queries of a combinator if their cost fits the budget.
+// answerIfAffordable answers the queries of a combinator if they fit the budget.
 func (p dialects) answerIfAffordable(
 	ctx context.Context, queries []Query,
 ) ([]fanout.Slot[json.RawMessage], error) {
@@ -230,8 +229,8 @@ func (p dialects) mapLLM(ctx context.Context, call tiers.Call) (tiers.Value, err
 	return encode(slots, queries)
 }
 
-// filterLLM answers with a list of booleans; the guest picks its own objects. A
-// slot that failed ends the call: an item must not vanish because a judge broke.
+// filterLLM answers with a list of booleans; the guest then selects its own objects. A failed
+// slot fails the call: an item must not vanish because its judge failed.
 func (p dialects) filterLLM(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, _, err := p.items(call, "prompt", "items", "model")
 	if err != nil {
@@ -259,8 +258,7 @@ func (p dialects) all(ctx context.Context, name string, queries []Query) (tiers.
 	return encode(slots, queries)
 }
 
-// tally answers with a label for each item, which the guest counts. Without a
-// prompt there is nothing to ask.
+// tally answers with a label for each item; the guest counts them. It requires a prompt.
 func (p dialects) tally(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	queries, a, err := p.items(call, "items", "labels", "prompt", "model")
 	if err != nil {
@@ -355,8 +353,8 @@ func groupLevel(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 	return queries, nil
 }
 
-// planLevels returns the queries of all levels. It takes an answer to be as long as the
-// first item, because nothing better is known.
+// planLevels returns the queries of all levels. For lack of a better estimate, it assumes that
+// an answer is as long as the first item.
 func planLevels(q Query, level []json.RawMessage, fanIn int) ([]Query, error) {
 	queries, err := groupLevel(q, level, fanIn)
 	for n := len(queries); n > 1; n = (n + fanIn - 1) / fanIn {

@@ -1,6 +1,5 @@
-// Package callnotes carries what happens during a model call to the loop that makes it.
-// Calls go through providers that others may write, so the receiver travels in the
-// context.
+// Package callnotes carries notes about a model call to the loop that makes it. Calls go through
+// providers that third parties may write, so the receiver travels in the context.
 package callnotes
 
 import (
@@ -8,26 +7,26 @@ import (
 	"time"
 )
 
-// Wait is a pause before a call is made again.
+// Wait is a pause before a call is retried.
 type Wait struct {
-	// Reason is how the last attempt failed, without provider and model.
+	// Reason is why the last attempt failed, without provider and model.
 	Reason string
-	// Pause is the time until the next attempt, Waited the time since the first failure,
-	// and Limit how long the call is repeated at most.
+	// Pause is the time until the next attempt, Waited the time since the first failure, and
+	// Limit the maximum time for retries.
 	Pause, Waited, Limit time.Duration
 }
 
-// Receiver takes notes, from several goroutines at once.
+// Receiver receives notes, from several goroutines at once.
 type Receiver interface {
 	NoteWait(w Wait)
-	// NoteDropped says that the model rejects a part of the request's sampling, such as
+	// NoteDropped reports that the model rejects a sampling parameter of the request, such as
 	// "temperature", and is asked without it.
 	NoteDropped(part string)
-	// NoteAsked says what is sent to which server, once for each attempt.
+	// NoteAsked reports what is sent to which server, once for each attempt.
 	NoteAsked(a Asked)
 }
 
-// Asked is the part of a request that a provider decides.
+// Asked is the part of a request that the provider decides.
 type Asked struct {
 	Host              string
 	Port              int
@@ -43,7 +42,7 @@ func With(ctx context.Context, r Receiver) context.Context {
 	return context.WithValue(ctx, key{}, r)
 }
 
-// SendWait passes a wait on. Without a receiver it does nothing.
+// SendWait passes on a wait. Without a receiver it does nothing.
 func SendWait(ctx context.Context, w Wait) {
 	if r, ok := ctx.Value(key{}).(Receiver); ok {
 		r.NoteWait(w)
@@ -57,7 +56,7 @@ func SendAsked(ctx context.Context, a Asked) {
 	}
 }
 
-// SendDropped passes on the name of a part that a model rejects. Without a receiver it does
+// SendDropped passes on the name of a parameter that a model rejects. Without a receiver it does
 // nothing.
 func SendDropped(ctx context.Context, part string) {
 	if r, ok := ctx.Value(key{}).(Receiver); ok {

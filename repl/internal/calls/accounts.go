@@ -10,15 +10,15 @@ import (
 
 // Ledger keeps the accounts of one run. It is safe for concurrent use.
 //
-// Each call reserves its possible cost before and settles its real cost after it, so that
-// calls in flight together cannot pass the budget. A run exceeds its budget only if a
-// server uses more than a request allows.
+// Each call reserves its maximum cost beforehand and settles its real cost afterwards, so that
+// calls in flight together cannot exceed the budget. A run exceeds its budget only if a server
+// uses more than a request allows.
 type Ledger struct {
 	budget ledger.Budget
 	start  time.Time
-	// atOnce is how many calls of snippets share the rest of the budget; 0 counts as 1.
+	// atOnce is how many snippet calls share the rest of the budget; 0 counts as 1.
 	atOnce int64
-	// kept is how many calls every other call leaves to those that are Last.
+	// kept is how many calls are reserved for those marked Last.
 	kept int64
 
 	mu       sync.Mutex
@@ -28,7 +28,7 @@ type Ledger struct {
 	refused  int
 }
 
-// NewLedger starts the accounts of a run.
+// NewLedger opens the accounts of a run.
 func NewLedger(b ledger.Budget) (*Ledger, error) {
 	if err := CheckBudget(b); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func NewLedger(b ledger.Budget) (*Ledger, error) {
 	return &Ledger{budget: b.WithDefaults(), start: time.Now(), settled: make(chan struct{})}, nil
 }
 
-// Budget returns the whole budget, defaults filled in.
+// Budget returns the whole budget, with defaults filled in.
 func (l *Ledger) Budget() ledger.Budget { return l.budget }
 
 // Spent returns the sum of the settled calls.
@@ -46,11 +46,11 @@ func (l *Ledger) Spent() ledger.Spending {
 	return l.spent
 }
 
-// Deadline returns the end of the budget of time.
+// Deadline returns the end of the time budget.
 func (l *Ledger) Deadline() time.Time { return l.start.Add(l.budget.Wall) }
 
-// timeForRoot is the part of the time that sub-calls leave to the root, so that it can
-// finish: a twentieth, or half a minute if that is at most a quarter.
+// timeForRoot is the part of the time that sub-calls leave to the root, so that it can finish: a
+// twentieth, or half a minute if that is at most a quarter.
 func (l *Ledger) timeForRoot() time.Duration {
 	wall := l.budget.Wall
 	return max(wall/20, min(30*time.Second, wall/4))
@@ -59,7 +59,7 @@ func (l *Ledger) timeForRoot() time.Duration {
 // LastWord returns when sub-calls end, so that the root has the rest of the time.
 func (l *Ledger) LastWord() time.Time { return l.Deadline().Add(-l.timeForRoot()) }
 
-// Elapsed returns the time since the ledger began.
+// Elapsed returns the time since the ledger was opened.
 func (l *Ledger) Elapsed() time.Duration { return time.Since(l.start) }
 
 // CallsLeft returns how many calls are left, without those kept for [Ask.Last].
@@ -69,8 +69,8 @@ func (l *Ledger) CallsLeft() int64 {
 	return max(0, l.budget.Calls-l.kept-l.spent.Calls-l.reserved.Calls)
 }
 
-// Check returns a [*ledger.BudgetError] if sub-calls with this need do not fit into the
-// rest of the budget, calls in flight included. It reserves nothing.
+// Check returns a [*ledger.BudgetError] if sub-calls with this need do not fit into the rest of
+// the budget, counting calls in flight. It reserves nothing.
 func (l *Ledger) Check(need ledger.Spending) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,16 +88,16 @@ type Need struct {
 	// Sub marks a call below the root, which leaves the end of the budget to the root loop,
 	// so that the root can finish.
 	Sub bool
-	// Last marks a call that may use the calls that all others keep for it, and the tokens
-	// and dollars that sub-calls leave to the root.
+	// Last marks a call that may use the calls kept for it, and the tokens and dollars that
+	// sub-calls leave to the root.
 	Last bool
-	// Least is how many output tokens the call can begin with, if it can ask again for
-	// more: it then takes at most its share of the budget, so that a small budget still
-	// holds many calls at once. 0 means that the call asks for all at once.
+	// Least is how many output tokens suffice to start the call, if it can ask again for more.
+	// It is then granted at most its share of the budget, so that even a small budget allows
+	// many calls at once. 0 means that the call asks for everything at once.
 	Least int64
 }
 
-// withOutput returns a need with at most so many output tokens.
+// withOutput returns a need with at most that many output tokens.
 func (n Need) withOutput(most int64) Need {
 	if most < n.OutputTokens {
 		share := float64(most) / float64(n.OutputTokens)
@@ -107,10 +107,10 @@ func (n Need) withOutput(most int64) Need {
 	return n
 }
 
-// Reserve sets aside the possible cost of a call. It waits while only calls in flight stand
-// in the way, because they seldom use all of their reservation. A need of output tokens
-// shrinks to the rest of the budget, at least minOutput; Grant has the result. The error is
-// a [*ledger.BudgetError] or the context's.
+// Reserve sets aside the maximum cost of a call. While only calls in flight stand in the way, it
+// waits, because they seldom use their whole reservation. A need of output tokens shrinks to
+// what is left of the budget, at least minOutput; Grant holds the result. The error is a
+// [*ledger.BudgetError] or the context's.
 func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	for {
 		r, wait, err := l.try(need)
@@ -125,7 +125,7 @@ func (l *Ledger) Reserve(ctx context.Context, need Need) (*Reservation, error) {
 	}
 }
 
-// try reserves, or returns a channel to wait for, or refuses.
+// try makes a reservation, returns a channel to wait on, or refuses.
 func (l *Ledger) try(need Need) (*Reservation, chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,8 +174,8 @@ func (l *Ledger) reserveForRoot() ledger.Spending {
 	}
 }
 
-// leftForOutput returns how many output tokens a call may use, if so many equal calls share
-// the rest of the budget.
+// leftForOutput returns how many output tokens a call may use if that many equal calls share the
+// rest of the budget.
 func (l *Ledger) leftForOutput(need Need, spent ledger.Spending, calls int64) int64 {
 	b := l.budget
 	left := min(
@@ -220,7 +220,7 @@ func (l *Ledger) findLack(used, need ledger.Spending) error {
 		}
 	}
 
-	// Sums of fractions are not exact, so a millionth of a cent does not count.
+	// Sums of fractions are inexact, so a millionth of a cent does not count.
 	if need.USD > 0 && used.USD+need.USD > b.USD+1e-8 {
 		return &ledger.BudgetError{
 			What:   "US dollars",
@@ -233,8 +233,8 @@ func (l *Ledger) findLack(used, need ledger.Spending) error {
 	return nil
 }
 
-// Reservation is the part of a budget set aside for one call. Settle or Release ends it; a
-// second end does nothing.
+// Reservation is a part of a budget set aside for one call. Settle or Release ends it; ending it
+// again does nothing.
 type Reservation struct {
 	ledger *Ledger
 	done   sync.Once
@@ -242,8 +242,8 @@ type Reservation struct {
 	Grant ledger.Spending
 }
 
-// maxRefusals bounds the events of refusals: a snippet may go on asking, because a refused
-// call costs nothing.
+// maxRefusals bounds the refusal events: a snippet may keep asking, because a refused call costs
+// nothing.
 const maxRefusals = 100
 
 // CountRefusal counts a refusal and reports whether the run emits an event for it.
@@ -254,7 +254,7 @@ func (l *Ledger) CountRefusal() bool {
 	return l.refused <= maxRefusals
 }
 
-// Settle replaces the reservation by the real use, even if that is more.
+// Settle replaces the reservation with the real use, even if that is more.
 func (r *Reservation) Settle(used ledger.Spending) {
 	r.done.Do(func() {
 		l := r.ledger
@@ -267,8 +267,7 @@ func (r *Reservation) Settle(used ledger.Spending) {
 	})
 }
 
-// TakeToolCall counts a call of a tool before it is made. The error is a
-// [*ledger.BudgetError].
+// TakeToolCall counts a tool call before it is made. The error is a [*ledger.BudgetError].
 func (l *Ledger) TakeToolCall() error {
 	one := ledger.Spending{ToolCalls: 1}
 	l.mu.Lock()
@@ -280,24 +279,24 @@ func (l *Ledger) TakeToolCall() error {
 	return nil
 }
 
-// Book adds what a call has used that was paid in an earlier process.
+// Book adds the use of a call that an earlier process paid for.
 func (l *Ledger) Book(used ledger.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spent = Add(l.spent, used)
 }
 
-// Restore continues the accounts of an earlier process: what it had spent, and for how long.
+// Restore continues the accounts of an earlier process: its spending and its elapsed time.
 func (l *Ledger) Restore(spent ledger.Spending, elapsed time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spent, l.start = spent, time.Now().Add(-elapsed)
 }
 
-// Release gives the reservation back, for a call that was never made.
+// Release returns the reservation of a call that was never made.
 func (r *Reservation) Release() { r.Settle(ledger.Spending{}) }
 
-// TimeError reports that the time is used up, or all but the part of the root.
+// TimeError reports that the time is used up, or all but the root's part.
 func (l *Ledger) TimeError() *ledger.BudgetError {
 	return &ledger.BudgetError{
 		What: "seconds", Limit: l.budget.Wall.Seconds(), Spent: l.Elapsed().Seconds(),
@@ -305,8 +304,8 @@ func (l *Ledger) TimeError() *ledger.BudgetError {
 	}
 }
 
-// WithDeadline returns a context that ends with the ledger's budget of time. Its cause is
-// a [*ledger.BudgetError].
+// WithDeadline returns a context that ends with the ledger's time budget. Its cause is a
+// [*ledger.BudgetError].
 func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.budget.Wall.Seconds()
 	return context.WithDeadlineCause(
@@ -314,8 +313,8 @@ func (l *Ledger) WithDeadline(ctx context.Context) (context.Context, context.Can
 	)
 }
 
-// WithTimeForRoot returns a context that leaves a share of the root's time to the root. Its
-// cause is a [*ledger.BudgetError].
+// WithTimeForRoot returns a context that ends early enough to leave a share of the root's time
+// to the root. Its cause is a [*ledger.BudgetError].
 func (l *Ledger) WithTimeForRoot(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	left := time.Duration(share * float64(l.timeForRoot()))
 	end := l.Deadline().Add(-left)

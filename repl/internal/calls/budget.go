@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// CheckBudget returns an error for the first field that makes no sense.
+// CheckBudget returns an error for the first invalid field.
 func CheckBudget(b ledger.Budget) error {
 	switch {
 	case b.Calls < 0 || b.ToolCalls < 0 || b.InputTokens < 0 || b.OutputTokens < 0 || b.Tokens < 0 || b.Wall < 0:
@@ -21,9 +21,9 @@ func CheckBudget(b ledger.Budget) error {
 	return nil
 }
 
-// Subtract returns the rest of a budget after a run, for runs that share one, one after
-// the other. A zero field becomes the rest of its default, except USD: it stays a guard
-// against accidents. The error is a [*ledger.BudgetError] if a field is used up.
+// Subtract returns the rest of a budget after a run, for consecutive runs that share one budget.
+// A zero field becomes the rest of its default, except USD, which stays a guard against
+// accidents. The error is a [*ledger.BudgetError] if a field is used up.
 func Subtract(
 	b ledger.Budget, used ledger.Spending, elapsed time.Duration,
 ) (ledger.Budget, error) {

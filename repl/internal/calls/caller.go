@@ -26,17 +26,17 @@ type Caller struct {
 	Models ledger.Models
 	Ledger *Ledger
 	// Gate limits model calls in flight. Only calls hold it, never a loop that waits for
-	// another, so a deep tree cannot deadlock on it.
+	// another, so it cannot deadlock a deep tree.
 	Gate Gate
-	// Emit takes events, from several goroutines at once.
+	// Emit receives events, from several goroutines at once.
 	Emit func(ledger.Event)
 	// MaxReply bounds the tokens of a reply; 0 is DefaultReply.
 	MaxReply int
-	// KeptCalls is how many calls of the budget, with some tokens and dollars, only those
-	// with Ask.Last may use.
+	// KeptCalls is how many calls of the budget, with some tokens and dollars, are reserved for
+	// calls with Ask.Last.
 	KeptCalls int64
 
-	names   []string // of the models that CheckModel let pass
+	names   []string // the models accepted by CheckModel
 	waits   *waits
 	windows *windows
 }
@@ -46,7 +46,7 @@ const DefaultReply = 8_192
 
 // Ask is one question to a model.
 type Ask struct {
-	// Node, Depth and Turn name the asking loop, Slot the place in a fan-out.
+	// Node, Depth and Turn identify the asking loop, Slot the index in a fan-out.
 	Node        string
 	Depth, Turn int
 	Slot        int
@@ -56,14 +56,14 @@ type Ask struct {
 	Schema      *schema.Contract
 	MaxTokens   int
 	Temperature *float64
-	// Embed asks for vectors in place of a reply: see [llm.Request].
+	// Embed requests vectors instead of a reply: see [llm.Request].
 	Embed bool
-	// Stream gets the reply as it arrives; nil for none.
+	// Stream receives the reply as it arrives; nil for none.
 	Stream func(delta string)
-	// Last lets the call use what Caller.KeptCalls keeps.
+	// Last lets the call use the part of the budget that Caller.KeptCalls reserves.
 	Last bool
-	// Sub says that a snippet asked. The record of the call then has the next three
-	// fields, which [ledger.SubCall] explains.
+	// Sub marks a call of a snippet. Its record then holds the next three fields, which
+	// [ledger.SubCall] explains.
 	Sub           bool
 	Question      string
 	ContextLength int
@@ -90,7 +90,7 @@ func NewCaller(base Caller, b ledger.Budget, models []string, strictUSD bool) (*
 	return &base, nil
 }
 
-// OpenRecord begins the record of a run, as [record.Open] does, and sends events there, too.
+// OpenRecord begins the record of a run, as [record.Open] does, and also sends events to it.
 func (c *Caller) OpenRecord(ctx context.Context, dir string) (*record.Trace, error) {
 	trace, err := record.Open(ctx, dir)
 	if trace == nil || err != nil {
@@ -110,8 +110,8 @@ func (c *Caller) OpenRecord(ctx context.Context, dir string) (*record.Trace, err
 	return trace, nil
 }
 
-// CheckModel resolves a model. With strictUSD it refuses a model without a price, because
-// the run could not keep its budget of dollars. Call it before any work.
+// CheckModel resolves a model. With strictUSD it rejects a model without a price, because the
+// run could not keep its dollar budget. Call it before any work.
 func (c *Caller) CheckModel(name string, strictUSD bool) error {
 	m, err := c.Models.Resolve(name)
 	if err != nil {
@@ -137,7 +137,7 @@ func estimateCost(m *llm.Model, r *llm.Request) Need {
 	return Need{Spending: spend(m, whole), PromptUSD: spend(m, prompt).USD}
 }
 
-// spend returns what one call with a usage takes from the budget.
+// spend returns the part of the budget that one call with a usage consumes.
 func spend(m *llm.Model, u llm.Usage) ledger.Spending {
 	spent := ledger.Spending{Calls: 1, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}
 	usd, known := m.Facts.Cost(u)
@@ -177,7 +177,7 @@ func (c *Caller) makeRequest(a *Ask, m *llm.Model) llm.Request {
 	return r
 }
 
-// Estimate returns the usual use of an ask that is made once.
+// Estimate returns the typical use of an ask that is made once.
 func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	m, err := c.resolve(a.Model)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *Caller) Estimate(a Ask) (ledger.Spending, error) {
 	return estimateCost(&m, &r).Spending, nil
 }
 
-// ask asks a model once. It waits at the gate, reserves the possible cost, asks, and
-// settles the real cost. Least is the room with which the call can begin, 0 for all.
+// ask asks a model once. It waits at the gate, reserves the maximum cost, asks, and settles the
+// real cost. Least is the number of reply tokens with which the call can begin, 0 for all.
 func (c *Caller) ask(
 	ctx context.Context, a Ask, least int64,
 ) (response llm.Response, granted room, err error) {
@@ -247,7 +247,7 @@ func (c *Caller) ask(
 	}
 	answered := response // observers may keep it
 	if a.Embed {
-		answered.Text = "" // numbers say nothing to them
+		answered.Text = "" // vectors mean nothing to observers
 	}
 	c.report(ctx, a, ledger.Event{
 		Elapsed: time.Since(begun), Used: &used, Request: withAsked(r, asked), Response: &answered,
@@ -258,8 +258,8 @@ func (c *Caller) ask(
 	return response, granted, err
 }
 
-// complete asks a model's provider. That is the caller's code, and snippets reach it from
-// goroutines where a panic would end the process.
+// complete asks a model's provider. The provider is the caller's code, and snippets reach it
+// from goroutines where a panic would end the process.
 func complete(
 	ctx context.Context, m *llm.Model, r llm.Request, stream func(string),
 ) (response llm.Response, err error) {
@@ -273,9 +273,9 @@ func complete(
 	return m.Provider.Complete(ctx, r, stream)
 }
 
-// settle books the use of a call. A call that failed before its reply counts and costs
-// nothing. A call that was broken off costs its prompt, because servers charge it. A reply
-// that came costs its price, even if it could not be recorded.
+// settle books the use of a call. A call that failed before its reply counts and costs nothing.
+// A call that was interrupted costs its prompt, because servers charge for it. A reply that
+// arrived costs its price, even if it could not be recorded.
 func (c *Caller) settle(
 	ctx context.Context, reserved *Reservation, m *llm.Model, r *llm.Request, response llm.Response,
 	err error,
@@ -296,14 +296,14 @@ func (c *Caller) settle(
 	return used
 }
 
-// withAsked returns a request with what its provider made of it.
+// withAsked returns a request as its provider sent it.
 func withAsked(r llm.Request, asked callnotes.Asked) *llm.Request {
 	r.MaxTokens = asked.MaxTokens
 	r.Temperature, r.TopP, r.Seed = asked.Temperature, asked.TopP, asked.Seed
 	return &r
 }
 
-// report completes and emits the event of a call, and records the call of a snippet.
+// report completes and emits the event of a call, and records the call if a snippet made it.
 func (c *Caller) report(ctx context.Context, a Ask, e ledger.Event) {
 	e.Kind, e.Text, e.Status = ledger.EventReply, e.Response.Text, e.Response.Finish
 	if e.Err != nil {
@@ -340,7 +340,7 @@ func (c *Caller) emit(a Ask, e ledger.Event) {
 	c.Tell(e)
 }
 
-// Tell emits an event, complete with its time. A receiver that panics does not end the run.
+// Tell emits an event after adding its time. A receiver that panics does not end the run.
 func (c *Caller) Tell(e ledger.Event) {
 	if c.Emit == nil {
 		return
@@ -368,11 +368,11 @@ func findLastUser(messages []llm.Message) string {
 	return ""
 }
 
-// DefaultRetries bounds the further attempts after an answer that breaks its contract, or
-// that is cut or empty.
+// DefaultRetries bounds the further attempts after an answer that violates its contract, or is
+// truncated or empty.
 const DefaultRetries = 2
 
-// MismatchError reports that every answer broke the contract.
+// MismatchError reports that every answer violated the contract.
 type MismatchError struct {
 	Violations []schema.Violation
 }
@@ -382,8 +382,8 @@ func (e *MismatchError) Error() string {
 	return "the answer does not meet the schema: " + prompts.Join(e.Violations)
 }
 
-// CheckRefusal returns an error if a model, or a filter of its server, declined to answer.
-// The text of such a reply is never an answer.
+// CheckRefusal returns an error if a model, or its server's filter, declined to answer. The text
+// of such a reply is never an answer.
 func CheckRefusal(model string, r llm.Response) error {
 	if r.Finish != llm.FinishRefusal {
 		return nil
@@ -391,20 +391,20 @@ func CheckRefusal(model string, r llm.Response) error {
 	return fmt.Errorf("the model %s declined: %s", model, texts.Truncate(r.Text, 500))
 }
 
-// CompleteTyped asks a model for a value that meets a.Schema. After an answer that does
-// not, it sends the violations and asks again; after a reply that is no whole answer, it asks
-// with more room; both together at most retries times. The error is then a [*MismatchError].
+// CompleteTyped asks a model for a value that meets a.Schema. After an invalid answer it sends
+// the violations and asks again; after an incomplete reply it asks with more room. Both together
+// happen at most retries times. The error is then a [*MismatchError].
 func (c *Caller) CompleteTyped(ctx context.Context, a Ask, retries int) (json.RawMessage, error) {
 	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReply)
 }
 
-// CompleteAll is [Caller.CompleteTyped] with every value of the answer that meets a.Schema: see
-// [schema.Contract.CheckReplyAll].
+// CompleteAll is like [Caller.CompleteTyped] but returns every value in the answer that meets
+// a.Schema: see [schema.Contract.CheckReplyAll].
 func (c *Caller) CompleteAll(ctx context.Context, a Ask, retries int) ([]json.RawMessage, error) {
 	return askUntilValid(ctx, c, a, retries, a.Schema.CheckReplyAll)
 }
 
-// askUntilValid asks until check finds a value, at most retries times more.
+// askUntilValid asks until check finds a value, with at most retries further attempts.
 func askUntilValid[T any](
 	ctx context.Context, c *Caller, a Ask, retries int,
 	check func(string) (T, []schema.Violation, error),
@@ -423,7 +423,7 @@ func askUntilValid[T any](
 			return none, err
 		}
 
-		// A refusal is no answer, whatever its words look like.
+		// A refusal is not an answer, whatever its text looks like.
 		if declined := CheckRefusal(a.Model, response); declined != nil {
 			violations = []schema.Violation{{Path: "$", Message: declined.Error()}}
 		}

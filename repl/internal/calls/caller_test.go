@@ -20,7 +20,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// answering is a registry whose every model answers by a function.
+// answering is a registry in which a function answers for every model.
 type answering func(ctx context.Context, r llm.Request) (llm.Response, error)
 
 func (a answering) Resolve(name string) (llm.Model, error) {
@@ -52,7 +52,7 @@ func question(text string) calls.Ask {
 	return calls.Ask{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
 }
 
-// TestARefusalIsNoAnswer: its words may look like one, of a text above all.
+// TestARefusalIsNoAnswer: its words may look like one, especially as text.
 func TestARefusalIsNoAnswer(t *testing.T) {
 	for schemaText, reply := range map[string]string{
 		`"str"`: "I cannot help with that.", `"bool"`: "No.", `{"type":"object"}`: `{"error": "declined"}`,
@@ -81,8 +81,8 @@ func TestARefusalIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsPaidIsBooked: also for a reply that could not be recorded, and for a call
-// that was broken off after its prompt had gone out.
+// TestWhatIsPaidIsBooked, even for a reply that could not be recorded, and for a call that was
+// interrupted after its prompt was sent.
 func TestWhatIsPaidIsBooked(t *testing.T) {
 	caller := callerOf(t, func(_ context.Context, r llm.Request) (llm.Response, error) {
 		return llm.Response{
@@ -115,7 +115,7 @@ func TestWhatIsPaidIsBooked(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotFloodTheRecord: a snippet that goes on asking pays nothing for it.
+// TestRefusalsDoNotFloodTheRecord: a snippet that keeps asking pays nothing for it.
 func TestRefusalsDoNotFloodTheRecord(t *testing.T) {
 	told := 0
 	caller, err := calls.NewCaller(
@@ -229,7 +229,7 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 		t.Errorf("got %s, %v after rooms of %v and %d retries", value, err, rooms, retries)
 	}
 
-	// What the rest of the budget cannot hold is not asked for again and again.
+	// Requests that the rest of the budget cannot hold are not repeated over and over.
 	long, rooms = 100_000, nil
 	response, err := caller.Complete(t.Context(), ask)
 	if err != nil || response.Finish != llm.FinishLength || len(rooms) > 4 {
@@ -240,8 +240,7 @@ func TestACutReplyIsAskedForWithMoreRoom(t *testing.T) {
 	}
 }
 
-// TestAReplyThatIsNoAnswerIsAskedForAgain with twice the room each time, and is no answer in
-// the end.
+// TestAReplyThatIsNoAnswerIsAskedForAgain with twice the room each time, and finally fails.
 func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply llm.Response
@@ -288,8 +287,8 @@ func TestAReplyThatIsNoAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestAWaitIsToldAndNotCounted: a call that was made again is one call, and of many calls
-// that wait for one model, one tells of it.
+// TestAWaitIsToldAndNotCounted: a retried call counts once, and of many calls that wait for one
+// model, one reports it.
 func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	var told []ledger.Event
 	caller := callerOf(t, func(ctx context.Context, _ llm.Request) (llm.Response, error) {
@@ -322,11 +321,11 @@ func TestAWaitIsToldAndNotCounted(t *testing.T) {
 	}
 }
 
-// A server that tells a smaller window each time is not believed for ever.
+// A server that states a smaller window each time is not believed forever.
 func TestAPromptIsSentOnceMoreWithLessRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		words func(asked int) string
-		takes int // the largest reply that the server takes
+		takes int // the largest reply that the server accepts
 		asked []int
 	}{
 		"fits": {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// StatusOf returns the status and the reason of a run that an error ended early. A budget
-// that is used up does not count as an error: left is nil then.
+// StatusOf returns the status and the reason of a run that an error ended early. Running out of
+// budget does not count as an error: left is nil then.
 func StatusOf(ctx context.Context, err error) (status ledger.Status, reason string, left error) {
 	var budget *ledger.BudgetError
 	var stopped *runlog.StoppedError

@@ -16,12 +16,12 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// ending is how a call ended, in the journal of its run.
+// ending is how a call ended, as stored in the run log.
 type ending struct {
 	Room     room            `json:"room"`
 	Used     ledger.Spending `json:"used"`
 	Response llm.Response    `json:"response"`
-	// Failed is the error of a model's server, Error any other.
+	// Failed is an error of a model's server, Error any other error.
 	Failed *failure `json:"failed,omitempty"`
 	Error  string   `json:"error,omitempty"`
 }
@@ -38,8 +38,8 @@ type failure struct {
 	Cause    string    `json:"cause,omitempty"`
 }
 
-// describe identifies an ask for the journal: by all that decides on its answer, without the
-// room for the reply that is left.
+// describe identifies an ask in the run log: by everything that affects its answer, except the
+// tokens left for the reply.
 func (a *Ask) describe() runlog.Request {
 	var contract json.RawMessage
 	if a.Schema != nil {
@@ -61,9 +61,9 @@ func (a *Ask) describe() runlog.Request {
 	}
 }
 
-// keep writes the ending of a call to the journal, before it counts. A call that was broken
-// off has no ending, and a failure that ends the run has none: a later process makes the call
-// again. Code has seen the other failures, and gone on.
+// keep writes the ending of a call to the run log before it takes effect. An interrupted call
+// has no ending, nor does a failure that ends the run: a later process makes the call again.
+// Code saw the other failures and continued.
 func (a *Ask) keep(ctx context.Context, step *runlog.Step, e ending, err error) error {
 	cost := store.Cost{
 		Calls: e.Used.Calls, InputTokens: e.Used.InputTokens, OutputTokens: e.Used.OutputTokens,
@@ -109,7 +109,7 @@ func (c *Caller) repeat(ctx context.Context, a Ask, kept json.RawMessage) (llm.R
 	return e.Response, e.Room, err
 }
 
-// decodeEnding decodes an ending strictly. A journal that is replayed may come from anywhere, and
+// decodeEnding decodes an ending strictly. A run log that is replayed may come from anywhere and
 // must not enlarge the budget.
 func decodeEnding(kept []byte) (e ending, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(kept))
@@ -126,7 +126,7 @@ func decodeEnding(kept []byte) (e ending, err error) {
 	return e, nil
 }
 
-// IsPlausible reports whether one call can have used this, of a model or of a tool.
+// IsPlausible reports whether a single call of a model or a tool can have used this much.
 func IsPlausible(used ledger.Spending) bool {
 	for _, n := range []int64{used.Calls, used.InputTokens, used.OutputTokens, used.Unpriced, used.ToolCalls} {
 		if n < 0 || n > mostUsed {
@@ -136,7 +136,7 @@ func IsPlausible(used ledger.Spending) bool {
 	return used.USD >= 0 && used.USD <= mostUsed
 }
 
-// mostUsed is more than any call uses, of everything.
+// mostUsed exceeds any quantity that a call uses.
 const mostUsed = 1 << 32
 
 // err returns the error of a call, nil if it got a reply.
@@ -150,8 +150,8 @@ func (e *ending) err() error {
 	return nil
 }
 
-// restore returns the error as the call had it. Callers test for the kinds that package llm
-// exports; of others they show the words.
+// restore returns the original error of the call. Callers test for the kinds that package llm
+// exports; for others, only the message is kept.
 func (f *failure) restore() error {
 	err := &llm.Error{
 		Kind: errors.New(f.Kind), Provider: f.Provider, Model: f.Model, Status: f.Status,

@@ -13,14 +13,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// windows remembers the windows that servers told when they refused a prompt. Nil remembers
-// none.
+// windows remembers the context windows that servers named when they rejected a prompt. Nil
+// remembers none.
 type windows struct {
 	mu     sync.Mutex
 	tokens map[string]int64 // by model
 }
 
-// get returns what is remembered, 0 for nothing.
+// get returns the remembered window, or 0.
 func (w *windows) get(model string) int64 {
 	if w == nil {
 		return 0
@@ -30,7 +30,7 @@ func (w *windows) get(model string) int64 {
 	return w.tokens[model]
 }
 
-// set remembers a window, unless a smaller one is known.
+// set records a window, unless a smaller one is known.
 func (w *windows) set(model string, tokens int64) (isNew bool) {
 	if w == nil {
 		return false
@@ -60,7 +60,7 @@ func (c *Caller) resolve(name string) (llm.Model, error) {
 	return m, nil
 }
 
-// learnWindow takes the window from the words with which a server refused a prompt. It
+// learnWindow reads the window from the message with which a server rejected a prompt. It
 // reports whether the same prompt fits with less room for the reply.
 func (c *Caller) learnWindow(a *Ask, err error) bool {
 	var refused *llm.Error
@@ -85,7 +85,7 @@ func (c *Caller) learnWindow(a *Ask, err error) bool {
 		usage.EstimateInput(r)+int64(r.MaxTokens) <= told
 }
 
-// Servers tell their window in words such as these:
+// Servers state their window in messages such as these:
 //
 //	This model's maximum context length is 8192 tokens. However, you requested …
 //	request (9031 tokens) exceeds the available context size (2048 tokens)
@@ -96,7 +96,7 @@ var windowWords = lazyregexp.New(
 // leastWindow is smaller than any useful window, in tokens.
 const leastWindow = 256
 
-// readWindow returns the window that a server's words tell, 0 for none.
+// readWindow returns the window that a server's message states, or 0.
 func readWindow(words string) int64 {
 	found := windowWords.FindStringSubmatch(words)
 	if found == nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// waitPause is the least time between two events about waiting for one model. In an outage,
-// many calls wait for the same.
+// waitPause is the minimum time between two events about waiting for one model. In an outage,
+// many calls wait for the same reason.
 const waitPause = 10 * time.Second
 
-// waits remembers when an event about each model was emitted.
+// waits remembers when an event about each model was last emitted.
 type waits struct {
 	mu   sync.Mutex
 	last map[string]time.Time

@@ -7,8 +7,8 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// TestARunBelowAnotherIsASubLoop: its nodes are below the sub-loop's, its beginning and
-// end are a loop's, and what it spent comes on top of what was spent before.
+// TestARunBelowAnotherIsASubLoop: its nodes are below the sub-loop's, its beginning and end are
+// those of a loop, and its spending is added to earlier spending.
 func TestARunBelowAnotherIsASubLoop(t *testing.T) {
 	var told []string
 	tell := NestEvents("0.2", ledger.Spending{Calls: 10}, func(e ledger.Event) {

@@ -12,19 +12,19 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// room is what a reply may have.
+// room is the space that a reply may use.
 type room struct {
 	Tokens  int64 `json:"tokens"`
 	IsShort bool  `json:"short,omitempty"` // the run allows more
 }
 
-// moreRoom is how many times the room of a reply that was cut the next one gets.
+// moreRoom is the factor by which the room grows after a truncated reply.
 const moreRoom = 4
 
-// Complete asks a model. The text of the response is without thoughts; the event has them.
-// A call of a snippet may begin with less room for its reply than the run allows. If the
-// reply is cut then, Complete asks again with more. If the server says that prompt and reply
-// together exceed the window, Complete asks again with less. The error is a
+// Complete asks a model. The text of the response excludes thoughts; the event includes them. A
+// snippet's call may begin with less room for its reply than the run allows. If the reply is
+// then truncated, Complete asks again with more room. If the server reports that prompt and
+// reply together exceed the window, it asks again with less. The error is a
 // [*ledger.BudgetError], one of the provider, or the context's.
 func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	least := int64(0)
@@ -40,7 +40,7 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 			continue
 		}
 
-		mayGrow := granted.IsShort && granted.Tokens >= least // else the budget has no more
+		mayGrow := granted.IsShort && granted.Tokens >= least // otherwise the budget has no more
 		if err != nil || response.Finish != llm.FinishLength || !mayGrow {
 			return response, err
 		}
@@ -52,8 +52,8 @@ func (c *Caller) Complete(ctx context.Context, a Ask) (llm.Response, error) {
 	}
 }
 
-// CompleteText asks a model for a text. A reply that is no whole answer is asked for again,
-// at most retries times, with more room than other replies get.
+// CompleteText asks a model for a text. After an incomplete reply it asks again, at most retries
+// times, with more room each time.
 func (c *Caller) CompleteText(ctx context.Context, a Ask, retries int) (string, error) {
 	response, lack, err := c.completeWhole(ctx, &a, &retries)
 	switch {
@@ -65,8 +65,8 @@ func (c *Caller) CompleteText(ctx context.Context, a Ask, retries int) (string, 
 	return response.Text, CheckRefusal(a.Model, response)
 }
 
-// completeWhole asks until a reply is whole. Each further attempt is one of retries and has
-// twice the room, as far as the model has it. Lack says what the last reply lacks.
+// completeWhole asks until a reply is complete. Each further attempt counts as one of retries
+// and has twice the room, as far as the model allows. Lack describes what the last reply lacks.
 func (c *Caller) completeWhole(
 	ctx context.Context, a *Ask, retries *int,
 ) (response llm.Response, lack string, err error) {
@@ -98,7 +98,7 @@ func (c *Caller) doubleRoom(a *Ask) (before, after int, err error) {
 	return before, c.makeRequest(a, &m).MaxTokens, nil
 }
 
-// findLack returns why a reply is no whole answer, empty if it is one or a refusal.
+// findLack returns why a reply is not a complete answer, or "" if it is one or a refusal.
 func findLack(r llm.Response) string {
 	switch {
 	case r.Finish == llm.FinishRefusal:
@@ -113,8 +113,8 @@ func findLack(r llm.Response) string {
 	return ""
 }
 
-// predictTokens returns the usual length of a reply: a word for a yes or a number, some
-// sentences for everything else.
+// predictTokens returns the typical length of a reply, in tokens: a word for a yes or a number,
+// some sentences for everything else.
 func predictTokens(contract *schema.Contract) int {
 	if contract != nil && IsShort(contract) {
 		return 16
@@ -140,7 +140,7 @@ func IsShort(contract *schema.Contract) bool {
 	return s.Enum != nil || s.Type == "boolean" || s.Type == "integer" || s.Type == "number"
 }
 
-// NonEmpty returns a reply that can be sent back: servers refuse empty messages.
+// NonEmpty returns a reply that can be sent back: servers reject empty messages.
 func NonEmpty(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "(empty reply)"

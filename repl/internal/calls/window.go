@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Window returns the size of a model's window in tokens, and false if it is unknown.
+// Window returns the size of a model's context window in tokens, and false if it is unknown.
 func (c *Caller) Window(name string) (tokens int64, known bool) {
 	m, err := c.resolve(name)
 	if err != nil || m.Facts.Window == 0 {
@@ -17,11 +17,11 @@ func (c *Caller) Window(name string) (tokens int64, known bool) {
 	return m.Facts.Window, true
 }
 
-// mostChars bounds a prompt for a model of unknown window, in characters. It is more than
-// any model takes: only the server knows better.
+// mostChars bounds a prompt for a model whose window is unknown, in characters. It is more than
+// any model accepts: only the server knows better.
 const mostChars = 16 << 20
 
-// MostChars returns how many characters a prompt to a model may have at most: four for each
+// MostChars returns the maximum length of a prompt to a model, in characters: four for each
 // token of the window.
 func (c *Caller) MostChars(name string) int64 {
 	if window, known := c.Window(name); known {
@@ -30,16 +30,16 @@ func (c *Caller) MostChars(name string) int64 {
 	return mostChars
 }
 
-// UsualChars returns how many characters a prompt to a model should have at most, so that
-// three quarters of the window hold it and the rest the reply. It returns 0 for an unknown
-// window.
+// UsualChars returns the recommended maximum length of a prompt to a model, in characters: it
+// fills three quarters of the window and leaves the rest to the reply. For an unknown window it
+// returns 0.
 func (c *Caller) UsualChars(name string) int64 {
 	window, _ := c.Window(name)
 	return 3 * window
 }
 
-// roomForReply returns the part of a window that a prompt leaves for the reply. Both share
-// the window, and estimates of a prompt are up to a fifth too low.
+// roomForReply returns the part of a window that a prompt leaves for the reply, in tokens. Both
+// share the window, and estimates of a prompt are up to a fifth too low.
 func roomForReply(window, prompt int64) int64 {
 	return max(minOutput, window-prompt-prompt/5)
 }
@@ -49,8 +49,8 @@ func (c *Caller) IsPriced() bool {
 	return len(c.having(func(f llm.Facts) bool { return f.Price == nil })) == 0
 }
 
-// ReportUnknown warns of models that may not do what the run expects of them, or whose
-// window or price nobody told.
+// ReportUnknown warns of models that may not do what the run expects of them, or whose window or
+// price is unknown.
 func (c *Caller) ReportUnknown() {
 	for _, w := range []struct {
 		text string
@@ -80,7 +80,7 @@ func (c *Caller) ReportUnknown() {
 	}
 }
 
-// having returns the models of the run whose facts fit.
+// having returns the models of the run whose facts satisfy fits.
 func (c *Caller) having(fits func(llm.Facts) bool) (names []string) {
 	for _, name := range c.names {
 		if m, err := c.resolve(name); err == nil && fits(m.Facts) {

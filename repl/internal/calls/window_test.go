@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// described is a registry whose only model has some facts, and gives one reply.
+// described is a registry whose only model has given facts and a single reply.
 type described struct {
 	facts llm.Facts
 	reply llm.Response
@@ -26,7 +26,7 @@ func (d described) Resolve(name string) (llm.Model, error) {
 	)}, nil
 }
 
-// ask asks the model once and returns what the run has spent.
+// ask asks the model once and returns the run's spending.
 func (d described) ask(t *testing.T, prompt string) (ledger.Spending, error) {
 	t.Helper()
 	caller, err := calls.NewCaller(

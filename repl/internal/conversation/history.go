@@ -12,13 +12,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// CountTokens is about how many tokens messages have.
+// CountTokens estimates the number of tokens in messages.
 func CountTokens(messages []llm.Message) int64 {
 	return usage.EstimateInput(llm.Request{Messages: messages})
 }
 
-// signals score a turn of a conversation by what is in it: a high one is worth
-// keeping. They are those of the Recursive Reflector.
+// signals score a turn of a conversation by its content: a high score is worth keeping. They
+// come from the Recursive Reflector.
 var signals = []struct {
 	role    llm.Role
 	pattern *lazyregexp.Regexp
@@ -31,10 +31,10 @@ var signals = []struct {
 	{llm.RoleUser, lazyregexp.New(`\(no output\)`), -1},
 }
 
-// failureSigns tell that a turn's code failed.
+// failureSigns indicate that a turn's code failed.
 var failureSigns = lazyregexp.New(`Error|Exception|Traceback|stderr:`)
 
-// told reports whether what a model was told in a turn has a sign.
+// told reports whether the feedback to the model in a turn matches a sign.
 func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	return slices.ContainsFunc(
 		turn,
@@ -42,7 +42,7 @@ func told(turn []llm.Message, sign *lazyregexp.Regexp) bool {
 	)
 }
 
-// longOutput is from where output counts as substantive, in characters.
+// longOutput is the length from which output counts as substantial, in characters.
 const longOutput = 500
 
 // importance scores a turn.
@@ -64,11 +64,11 @@ func importance(turn []llm.Message) float64 {
 	return score
 }
 
-// TrimTurns drops the least important turns until messages have at most limit
-// characters. The first keep messages stay, turns (a reply and what follows it)
-// stay in order, and one line says what is missing, below the last message that was
-// kept in any case: some servers take no two of a user's in a row. The last turn stays,
-// too: the model has not answered it yet.
+// TrimTurns drops the least important turns until messages have at most limit characters. The
+// first keep messages stay; turns (a reply and what follows it) stay in order. One line reports
+// what is missing, appended to the last message that was kept unconditionally, because some
+// servers reject two user messages in a row. The last turn also stays: the model has not
+// answered it yet.
 func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	total := CountChars(messages)
 	turns := turnsOf(messages[keep:])
@@ -110,7 +110,7 @@ func TrimTurns(messages []llm.Message, keep int, limit int) []llm.Message {
 	return out
 }
 
-// CountChars is how many characters messages have.
+// CountChars returns the number of characters in messages.
 func CountChars(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -119,7 +119,7 @@ func CountChars(messages []llm.Message) int {
 	return n
 }
 
-// turnsOf cuts messages before each reply.
+// turnsOf splits messages before each reply.
 func turnsOf(messages []llm.Message) [][]llm.Message {
 	var turns [][]llm.Message
 	for _, m := range messages {
@@ -132,8 +132,8 @@ func turnsOf(messages []llm.Message) [][]llm.Message {
 	return turns
 }
 
-// AppendReply adds a model's reply and what it is told about it to a conversation, which
-// stays as it was.
+// AppendReply appends a model's reply and the feedback on it to a conversation, and leaves the
+// original unchanged.
 func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	return append(
 		slices.Clip(messages),
@@ -145,8 +145,8 @@ func AppendReply(messages []llm.Message, reply, told string) []llm.Message {
 	)
 }
 
-// AppendUser adds a sentence of the user's to a conversation, which stays as it was:
-// to the last message, if that is one, since roles take turns.
+// AppendUser appends a sentence of the user to a conversation, and leaves the original
+// unchanged. If the last message is the user's, the sentence joins it, since roles alternate.
 func AppendUser(messages []llm.Message, text string) []llm.Message {
 	out := slices.Clone(messages)
 	if last := len(out) - 1; last >= 0 && out[last].Role == llm.RoleUser {

@@ -3,9 +3,9 @@
 //
 // A [Jail] starts a jailed process of this binary for each request. The process receives one
 // request, sends one reply and ends. It has no files, no network and no other processes. The
-// host bounds its time, its memory and the size of its reply. A template that doubles a text
-// endlessly, a Lua pattern that backtracks without end, or a Prolog program that calls halt/0
-// can only end its own process.
+// host bounds its time, its memory and the size of its reply. A template that keeps doubling a
+// text, a Lua pattern that backtracks forever, or a Prolog program that calls halt/0 can only
+// end its own process.
 //
 // Once a program runs, its process is hostile, so the host bounds the reply and decodes it
 // strictly.
@@ -33,19 +33,19 @@ const (
 
 	maxRequest = 32 << 20 // bytes of JSON
 	maxReply   = 8 << 20
-	overhead   = 64 << 20         // the memory of the process before its program runs
-	readyIn    = 30 * time.Second // the longest start
-	endIn      = 10 * time.Second // the longest end
+	overhead   = 64 << 20         // the memory of the process before its program starts
+	readyIn    = 30 * time.Second // the longest startup
+	endIn      = 10 * time.Second // the longest shutdown
 )
 
-// Jail bounds programs. The zero value has the defaults.
+// Jail bounds programs. The zero value uses the defaults.
 type Jail struct {
-	// Wall bounds the time of one request, Memory its memory, in bytes.
+	// Wall bounds the time of one request; Memory bounds its memory, in bytes.
 	Wall   time.Duration
 	Memory int64
 }
 
-// Kind says how a program failed.
+// Kind is the way in which a program failed.
 type Kind string
 
 // The ways in which programs fail.
@@ -61,13 +61,13 @@ const (
 // known reports whether a worker may report the kind.
 func (k Kind) known() bool { return k == Syntax || k == Raised || k == Size }
 
-// ProgramError reports a failed program. The program itself writes Message, except for limits.
+// ProgramError reports a failed program. Except for limits, the program itself writes Message.
 type ProgramError struct {
 	Kind    Kind
 	Message string
 }
 
-// Error says how the program failed.
+// Error describes how the program failed.
 func (e *ProgramError) Error() string { return string(e.Kind) + ": " + e.Message }
 
 // BrokenError reports that a jail could not start, or broke.
@@ -93,7 +93,7 @@ func IsTemplate(text string) bool {
 		strings.Contains(text, "{#")
 }
 
-// HasTemplate reports whether a value of encoding/json has a template among its texts. Keys of
+// HasTemplate reports whether a value of encoding/json contains a text with a template. Keys of
 // objects do not count.
 func HasTemplate(value any) bool {
 	switch v := value.(type) {
@@ -122,7 +122,7 @@ func (j Jail) Render(ctx context.Context, value any, variables map[string]any) (
 	return j.value(ctx, request{Task: taskRender, Value: value, Variables: variables})
 }
 
-// CheckTemplates returns the mistakes in templates, at most one for each.
+// CheckTemplates returns the mistakes in templates, at most one per template.
 func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -141,7 +141,7 @@ func (j Jail) CheckTemplates(ctx context.Context, texts []string) ([]Mistake, er
 }
 
 // Lua runs a Lua program. Each variable is a global. The result is the returned value, or else
-// the global result. The program has the base library, math, string and table, without the
+// the global result. The program can use the base library, math, string and table, except the
 // functions that load code.
 func (j Jail) Lua(ctx context.Context, source string, variables map[string]any) (any, error) {
 	return j.value(ctx, request{Task: taskLua, Source: source, Variables: variables})
@@ -258,7 +258,7 @@ var (
 	errReply = errors.New("the worker's reply is invalid")
 )
 
-// deadline sets the connection's deadline, unless the context has ended meanwhile.
+// deadline sets the connection's deadline, unless the context has ended in the meantime.
 func deadline(ctx context.Context, conn net.Conn, wall time.Duration) error {
 	if err := conn.SetDeadline(time.Now().Add(wall)); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// parsed is JSON as this package has it.
+// parsed returns JSON in the form that this package uses.
 func parsed(t *testing.T, text string) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -83,8 +83,7 @@ func TestTemplatesRender(t *testing.T) {
 	}
 }
 
-// TestATemplateThatFailsIsShown: by the line in which it fails, as its author wrote it
-// and not at any length.
+// TestATemplateThatFailsIsShown by the failing line, as its author wrote it and shortened.
 func TestATemplateThatFailsIsShown(t *testing.T) {
 	skip.WithoutJail(t)
 	for template, want := range map[string]string{
@@ -186,7 +185,7 @@ func TestPrologProgramsGiveValues(t *testing.T) {
 	}
 }
 
-// TestHostileProgramsEndAlone runs what hangs, grows, recurses or ends its process.
+// TestHostileProgramsEndAlone runs programs that hang, grow, recurse or end their process.
 func TestHostileProgramsEndAlone(t *testing.T) {
 	skip.WithoutJail(t)
 	j := evaluators.Jail{Wall: 2 * time.Second, Memory: 32 << 20}
@@ -208,7 +207,7 @@ func TestHostileProgramsEndAlone(t *testing.T) {
 			return err
 		}
 	}
-	// What grows may meet the limit of time first, on a machine that is busy.
+	// On a busy machine, programs that grow may hit the time limit first.
 	limits := []evaluators.Kind{
 		evaluators.Time, evaluators.Memory, evaluators.Died, evaluators.Raised,
 	}
@@ -397,7 +396,7 @@ func TestACanceledRequestEnds(t *testing.T) {
 	}
 }
 
-// TestPrologErrorsHaveLines: of the syntax, and of the goal that failed.
+// TestPrologErrorsHaveLines: for syntax errors, and for the goal that failed.
 func TestPrologErrorsHaveLines(t *testing.T) {
 	skip.WithoutJail(t)
 	for source, want := range map[string]string{

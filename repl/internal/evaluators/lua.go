@@ -10,14 +10,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Bounds of a Lua program that end in a Lua error.
+// Bounds that stop a Lua program with a Lua error.
 const (
 	luaCalls    = 200     // nested calls
 	luaRegistry = 1 << 18 // values on the stack
 )
 
-// luaLibraries are the libraries of a program. luaRemoved are functions taken out of them,
-// which read files or write to unread streams.
+// luaLibraries are the libraries of a program. luaRemoved are functions removed from them
+// because they read files or write to streams that nothing reads.
 var (
 	luaLibraries = []struct {
 		name string

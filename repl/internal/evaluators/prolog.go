@@ -49,7 +49,7 @@ type prologGoal struct {
 	line int
 }
 
-// lineReader knows the line of the last character that a parser has read.
+// lineReader tracks the line of the last character that a parser read.
 type lineReader struct {
 	*strings.Reader
 	line  int
@@ -66,7 +66,7 @@ func (r *lineReader) ReadRune() (c rune, size int, err error) {
 	return c, size, err
 }
 
-// atLine adds a line of the program to an error of it.
+// atLine adds a line of the program to its error.
 func atLine(line int, err error) error {
 	var ended *ProgramError
 	if errors.As(err, &ended) {
@@ -133,7 +133,7 @@ func (r *prologRun) assert(clause engine.Term) error {
 	return prologError(err)
 }
 
-// consult reads the program. It adds clauses at once and keeps goals for later.
+// consult reads the program. It adds clauses immediately and defers goals.
 func (r *prologRun) consult(source string) error {
 	reader := &lineReader{Reader: strings.NewReader(source), line: 1}
 	parser := engine.NewParser(r.vm, reader)
@@ -156,7 +156,7 @@ func (r *prologRun) consult(source string) error {
 	return nil
 }
 
-// goalOf returns the goal in a term of the program, nil if the term is a clause.
+// goalOf returns the goal in a term of the program, or nil if the term is a clause.
 func goalOf(term engine.Term) engine.Term {
 	c, ok := term.(engine.Compound)
 	if !ok {

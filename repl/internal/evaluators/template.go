@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a template that end in an error of the engine. The jail bounds the rest, such as a
+// Bounds that stop a template with an error of the engine. The jail bounds the rest, such as a
 // text that keeps doubling.
 const (
 	maxFuel      = 2_000_000 // steps of one text
@@ -32,7 +32,7 @@ func environment(kept *value.Value) *minijinja.Environment {
 	fuel := uint64(maxFuel)
 	env.SetFuel(&fuel)
 	env.SetRecursionLimit(maxRecursion)
-	env.SetUndefinedBehavior(minijinja.UndefinedSemiStrict) // nothing misspelled renders as nothing
+	env.SetUndefinedBehavior(minijinja.UndefinedSemiStrict) // misspelt names are errors
 	env.AddFilter(
 		keep,
 		func(
@@ -64,7 +64,7 @@ func checkTemplates(texts []string) []Mistake {
 // parserLine matches the position in an error of the engine's parser.
 var parserLine = lazyregexp.New(`\s*\(line (\d+)\)$`)
 
-// explained returns the line and the message of an engine's error.
+// explained returns the line and the message of an error from the engine.
 func explained(err error) (line int, message string) {
 	var e *minijinja.Error
 	if errors.As(err, &e) {
@@ -146,7 +146,7 @@ func (r *renderer) text(text string) (any, error) {
 	return r.render(text, text)
 }
 
-// render renders a text. Its errors quote the text that the author wrote.
+// render renders a text. Its errors quote the text as the author wrote it.
 func (r *renderer) render(text, written string) (string, error) {
 	template, err := r.env.TemplateFromString(text)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *renderer) render(text, written string) (string, error) {
 	return out, nil
 }
 
-// addKnown adds the keys of the state to the error of a template that uses an unknown one.
+// addKnown adds the known keys of the state to the error of a template that uses an unknown one.
 func (r *renderer) addKnown(err, cause error) error {
 	var ended *ProgramError
 	mistake, ok := errors.AsType[*minijinja.Error](cause)

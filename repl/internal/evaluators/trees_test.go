@@ -20,8 +20,8 @@ func levelsOf(depth int, level func(self, below int) string) string {
 	return b.String()
 }
 
-// trees are programs without a loop and without recursion: each level calls the one below twice, so
-// they make 2^depth calls. The last level gives true.
+// trees are programs without loops or recursion: each level calls the one below twice, so they
+// make 2^depth calls. The last level returns true.
 var trees = map[string]func(t *testing.T, j evaluators.Jail, depth int) (any, error){
 	"templates": func(t *testing.T, j evaluators.Jail, depth int) (any, error) {
 		t.Helper()
@@ -58,7 +58,7 @@ var trees = map[string]func(t *testing.T, j evaluators.Jail, depth int) (any, er
 	},
 }
 
-// TestTreesOfCallsEndAtTheirLimit: a tree of 2^40 calls ends at the limit of time, or before. The
+// TestTreesOfCallsEndAtTheirLimit: a tree of 2^40 calls ends at the time limit or earlier. The
 // control is a tree of a few calls, which ends by itself.
 func TestTreesOfCallsEndAtTheirLimit(t *testing.T) {
 	skip.WithoutJail(t)

@@ -50,7 +50,7 @@ type reply struct {
 	Message  string          `json:"message"`
 }
 
-// Bounds inside the worker. Their errors say more than its death would.
+// Bounds inside the worker. Their errors are more informative than the death of the process.
 const (
 	maxStack   = 64 << 20 // bytes of one goroutine's stack
 	maxMessage = 2_000    // bytes

@@ -1,2 +1,2 @@
-// Package fanout does many things at the same time and keeps their order.
+// Package fanout runs many operations concurrently and keeps their order.
 package fanout

@@ -8,15 +8,14 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/runlog"
 )
 
-// Slot is the outcome of one of many.
+// Slot is the outcome of one of many operations.
 type Slot[T any] struct {
 	Value T
 	Err   error
 }
 
-// Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes
-// in order. A failed slot ends no other; when ctx ends, what has not begun fails
-// with its cause.
+// Run calls f for 0 to n-1, at most limit at a time, and returns the outcomes in order. A failed
+// slot does not stop the others. When ctx ends, slots that have not started fail with its cause.
 func Run[T any](
 	ctx context.Context, n, limit int, f func(ctx context.Context, i int) (T, error),
 ) []Slot[T] {
@@ -35,6 +34,6 @@ func Run[T any](
 		})
 	}
 
-	_ = group.Wait() // no slot returns an error: each keeps its own
+	_ = group.Wait() // no slot returns an error: each stores its own
 	return slots
 }

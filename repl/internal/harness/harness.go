@@ -1,5 +1,5 @@
-// Package harness runs the loops. All of them begin, are recorded, keep their budget
-// and end in the same way; a loop adds what it does in between.
+// Package harness runs the loops. All loops start, are recorded, keep their budget and end in
+// the same way; each adds its own work in between.
 package harness
 
 import (
@@ -16,52 +16,51 @@ import (
 // Root is the node of a run in its tree of loops.
 const Root = "0"
 
-// Loop is the part of a run in which the loops differ. Its methods are called in the
-// order in which they stand here, each at most once.
+// Loop is the part of a run that differs between loops. Its methods are called in the order
+// below, each at most once.
 type Loop interface {
-	// Prepare checks all that can be checked before any work. Its error means that the
-	// run cannot begin.
+	// Prepare checks everything that can be checked before any work. An error means that the run
+	// cannot begin.
 	Prepare(ctx context.Context) (Plan, error)
-	// Solve works until there is an answer or something is used up. Its error says what
-	// ended it early. The trace is nil if the run keeps no record.
+	// Solve works until it has an answer or a budget is used up. Its error is the reason for an
+	// early end. The trace is nil if the run keeps no record.
 	Solve(ctx context.Context, trace *record.Trace) error
 	// Conclude completes the loop's outcome and returns the last event, whose node,
 	// time and spending the harness fills in.
 	Conclude(e *Ending) ledger.Event
 }
 
-// Plan is a run that may begin.
+// Plan is a run that is ready to begin.
 type Plan struct {
-	// Caller asks the run's models and takes its events. Without a Ledger the run has
-	// no deadline: the runs that it consists of keep the budget.
+	// Caller asks the run's models and receives its events. Without a Ledger the run has no
+	// deadline: the runs that it consists of keep the budget.
 	Caller *calls.Caller
-	// Folder is where the record goes, empty for none.
+	// Folder is the folder of the record; empty for none.
 	Folder string
-	// Started is the first event; the harness fills in its kind and its node.
+	// Started is the first event; the harness fills in its kind and node.
 	Started ledger.Event
 }
 
-// Ending says how a run ended.
+// Ending describes how a run ended.
 type Ending struct {
-	// Err ended the run early, nil for a budget that was used up. Conclude may change
-	// it: it is the error of the whole run.
+	// Err is the error that ended the run early; nil if a budget was used up. Conclude may
+	// change it: it is the error of the whole run.
 	Err error
-	// Status and Reason say what Err, or the budget, made of the run. They are empty
-	// if nothing ended it early.
+	// Status and Reason are the consequence of Err or of the budget. They are empty if nothing
+	// ended the run early.
 	Status ledger.Status
 	Reason string
-	// Spent and Budget are those of the run's ledger, zero without one.
+	// Spent and Budget come from the run's ledger; zero without one.
 	Spent   ledger.Spending
 	Budget  ledger.Budget
 	Elapsed time.Duration
-	// Folder is where the record lies, empty if there is none.
+	// Folder is the folder of the record; empty if there is none.
 	Folder string
 }
 
-// Run runs a loop: it prepares, opens the record, keeps the deadline, solves, and
-// reports the ending. The error is a [*repl.SetupError] if the run could not begin, in
-// which case neither Solve nor Conclude was called, and the context's cause if that
-// ended while it prepared.
+// Run runs a loop: it prepares, opens the record, enforces the deadline, solves, and reports the
+// ending. The error is a [*repl.SetupError] if the run could not begin, in which case neither
+// Solve nor Conclude was called, or the context's cause if the context ended during preparation.
 func Run(ctx context.Context, l Loop) error {
 	begun := time.Now()
 	plan, trace, err := prepare(ctx, l)
@@ -102,8 +101,8 @@ func prepare(ctx context.Context, l Loop) (Plan, *record.Trace, error) {
 	return plan, trace, nil
 }
 
-// refuse makes the error of a run that could not begin. A run that its caller ended
-// while it prepared was not set up wrongly.
+// refuse returns the error of a run that could not begin. If the caller ended the run during
+// preparation, that is not a setup error.
 func refuse(ctx context.Context, err error) error {
 	var setup *repl.SetupError
 	if ctx.Err() != nil || errors.As(err, &setup) {
@@ -112,7 +111,7 @@ func refuse(ctx context.Context, err error) error {
 	return &repl.SetupError{Err: err}
 }
 
-// withDeadline returns a context that ends with the ledger's budget of time.
+// withDeadline returns a context that ends with the ledger's time budget.
 func withDeadline(ctx context.Context, l *calls.Ledger) (context.Context, context.CancelFunc) {
 	if l == nil {
 		return ctx, func() {}
@@ -127,7 +126,7 @@ func announce(plan Plan) {
 	plan.Caller.Tell(first)
 }
 
-// settle fills in what the run used.
+// settle fills in the use of the run.
 func settle(e *Ending, l *calls.Ledger, begun time.Time) {
 	if l == nil {
 		e.Elapsed = time.Since(begun)

@@ -18,16 +18,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// List has the contexts of a session, in the order of their numbers in host calls.
+// List holds the contexts of a session, in the order of their numbers in host calls.
 type List []tiers.Input
 
-// prefixLength bounds the beginning of an input in a prompt, in characters.
+// prefixLength bounds the excerpt of an input in a prompt, in characters.
 const prefixLength = 200
 
 // maxPart bounds the copy of a lazy text for a sub-call, in bytes.
 const maxPart = 256 << 20
 
-// textRef stands for the characters from Start to End of an input: see [tiers.Call].
+// textRef refers to the characters from Start to End of an input: see [tiers.Call].
 type textRef struct {
 	Input      int
 	Start, End int64
@@ -52,7 +52,7 @@ func parseReference(value tiers.Value) (ref textRef, ok bool) {
 	}, true
 }
 
-// text returns the input of a reference.
+// text returns the input that a reference points to.
 func (in List) text(ctx context.Context, ref textRef) (*bigtext.Text, error) {
 	if ref.Input < 0 || ref.Input >= len(in) || in[ref.Input].Text == nil {
 		return nil, errors.New("a file of more than 8 MiB in a directory cannot be handed to " +
@@ -61,8 +61,8 @@ func (in List) text(ctx context.Context, ref textRef) (*bigtext.Text, error) {
 	return bigtext.Of(ctx, in[ref.Input].Text)
 }
 
-// part copies the characters of a reference, as UTF-8. Copying ends the caller's
-// dependence on the mapping, which may be cut short under it at any time.
+// part copies the characters of a reference, as UTF-8. After copying, the caller no longer
+// depends on the mapping, which may be truncated at any time.
 func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, error) {
 	text, err := in.text(ctx, ref)
 	if err != nil {
@@ -92,8 +92,8 @@ func (in List) part(ctx context.Context, ref textRef, limit int64) ([]byte, erro
 	return out, err
 }
 
-// Text returns a value for a prompt: a str unchanged, a lazy text as its characters, any
-// other value as JSON. Limit bounds it in characters.
+// Text returns a value for a prompt: a str unchanged, a lazy text as its characters, any other
+// value as JSON. Limit bounds it, in characters.
 func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string, error) {
 	if ref, ok := parseReference(value); ok {
 		data, err := in.part(ctx, ref, limit)
@@ -111,7 +111,7 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 		}
 	}
 
-	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may be anything
+	text = strings.ToValidUTF8(text, "\uFFFD") // a hostile guest's JSON may contain anything
 	if n := int64(utf8.RuneCountInString(text)); n > limit {
 		return "", fmt.Errorf(
 			"%s characters are too many for one sub-call, which takes %s: split them",
@@ -122,7 +122,7 @@ func (in List) Text(ctx context.Context, value tiers.Value, limit int64) (string
 	return text, nil
 }
 
-// resolveAll returns JSON with each lazy text in it replaced by its characters.
+// resolveAll returns JSON in which each lazy text is replaced by its characters.
 func (in List) resolveAll(ctx context.Context, value tiers.Value, limit int64) (string, error) {
 	resolved, err := in.resolve(ctx, value, &limit, 0)
 	return string(resolved), err
@@ -132,7 +132,7 @@ func (in List) resolve(
 	ctx context.Context, value tiers.Value, left *int64, depth int,
 ) (tiers.Value, error) {
 	if depth > 100 {
-		return value, nil // too deep for a text to be meant
+		return value, nil // too deep to be meant as a text
 	}
 	if ref, ok := parseReference(value); ok {
 		data, err := in.part(ctx, ref, *left)
@@ -173,8 +173,8 @@ func (in List) resolve(
 	return value, nil
 }
 
-// Open makes the input of a sub-loop from a value of a snippet. A reference to a whole text
-// gives the same text, any other value a copy. Call done after the sub-loop has ended.
+// Open makes the input of a sub-loop from a snippet's value. A reference to a whole text yields
+// the same text; any other value is copied. Call done after the sub-loop ends.
 func (in List) Open(
 	ctx context.Context, value tiers.Value,
 ) (input tiers.Input, done func() error, err error) {
@@ -212,7 +212,8 @@ func (in List) Open(
 }
 
 // Shorten returns the beginning and the end of an input of more than limit characters, and a
-// sentence that it is the variable context. It returns an empty text for a shorter input.
+// sentence explaining that the variable context holds the whole. For a shorter input it returns
+// an empty text.
 func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string, error) {
 	if input.Text == nil {
 		input.Text = bigtext.FromBytes("value", input.Value)
@@ -237,8 +238,7 @@ func Shorten(ctx context.Context, input tiers.Input, limit, ends int64) (string,
 }
 
 // Describe returns the description of the inputs for a prompt. Its size does not grow with
-// theirs, and is empty without inputs. With preview, it contains the beginning of each input,
-// quoted.
+// theirs; without inputs it is empty. With preview, it quotes the beginning of each input.
 func (in List) Describe(ctx context.Context, preview bool) (string, error) {
 	var b strings.Builder
 	for i, input := range in {
@@ -317,12 +317,12 @@ func describeInput(
 	}
 
 	for _, note := range input.Notes {
-		fmt.Fprintf(b, "  note: %s\n", quote(note)) // names of files may hold anything
+		fmt.Fprintf(b, "  note: %s\n", quote(note)) // file names may contain anything
 	}
 	return nil
 }
 
-// pictures are the kinds of pictures that models take.
+// pictures are the kinds of pictures that models accept.
 var pictures = []bigtext.Kind{"png", "jpg", "gif", "webp"}
 
 // describeBytes describes a file that is not text.
@@ -341,7 +341,7 @@ func describeBytes(b *strings.Builder, name string, text *bigtext.Text) {
 	}
 }
 
-// longestStr is the number of characters above which a context may be no real str.
+// longestStr is the number of characters above which a context cannot be a real str.
 const longestStr = math.MaxInt32
 
 func describeLength(name string, n int64) string {
@@ -352,9 +352,9 @@ func describeLength(name string, n int64) string {
 	return fmt.Sprintf("a str of %s characters", humanize.Comma(n))
 }
 
-// suggestParser returns a hint how to parse a text, empty if none helps.
+// suggestParser returns a hint on how to parse a text, or "" if none applies.
 func suggestParser(text *bigtext.Text, name string, n int64) string {
-	const small = 20 << 20 // beyond it a parsed copy would fill the sandbox
+	const small = 20 << 20 // above it, a parsed copy would fill the sandbox
 	kind := text.Kind()
 	switch {
 	case len(text.Tables()) > 0:
@@ -393,6 +393,6 @@ func describeValue(
 	)
 }
 
-// quote returns text of an input on one line, so that it cannot pass for a part of the
+// quote returns text of an input on one line, so that it cannot be mistaken for part of the
 // prompt.
 func quote(text string) string { return fmt.Sprintf("%q", text) }

@@ -149,7 +149,7 @@ func TestATextThatMayBeNoStrIsNotCalledOne(t *testing.T) {
 	}
 }
 
-// FuzzInputs feeds the decoder of references what a hostile guest may send.
+// FuzzInputs passes references that a hostile guest may send to the decoder.
 func FuzzInputs(f *testing.F) {
 	f.Add(`{"__rlm_text__":[0,1,2]}`)
 	f.Add(`[{"a":{"__rlm_text__":[0,-1,9999999999]}}]`)

@@ -13,16 +13,16 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// account counts the calls of tools within the budget of a run, and reports them.
+// account counts tool calls against the budget of a run, and reports them.
 type account struct {
 	ledger *calls.Ledger
 	tell   func(ledger.Event)
-	// free are the functions that do not count: they compute for the snippet, whose limits
-	// bound them, or belong to the session.
+	// free are the functions that do not count: they compute for the snippet, whose limits bound
+	// them, or belong to the session.
 	free map[string]bool
 }
 
-// newAccount returns the account of a session, nil without a ledger.
+// newAccount returns the account of a session, or nil without a ledger.
 func newAccount(cfg *Config, functions []tiers.Function) *account {
 	if cfg.Ledger == nil {
 		return nil
@@ -50,20 +50,20 @@ func (a *account) take(call *tiers.Call) (used ledger.Spending, err error) {
 	return ledger.Spending{ToolCalls: 1}, nil
 }
 
-// giveBack takes back the count of a call that was not made.
+// giveBack reverses the count of a call that was not made.
 func (a *account) giveBack(used *ledger.Spending) {
 	a.book(ledger.Spending{ToolCalls: -used.ToolCalls})
 	*used = ledger.Spending{}
 }
 
-// book counts what an earlier process has used.
+// book counts what an earlier process used.
 func (a *account) book(used ledger.Spending) {
 	if a != nil {
 		a.ledger.Book(used)
 	}
 }
 
-// report tells that a call has ended.
+// report reports that a call ended.
 func (a *account) report(call *tiers.Call, e *toolEnding, elapsed time.Duration) {
 	if a == nil || a.free[call.Function] {
 		return
@@ -81,7 +81,7 @@ const (
 	maxError    = 1_000
 )
 
-// showCall writes a call as a snippet does, with its arguments shortened.
+// showCall formats a call as in a snippet, with its arguments shortened.
 func showCall(call *tiers.Call) string {
 	var parts []string
 	for _, value := range call.Args {

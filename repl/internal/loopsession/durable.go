@@ -20,9 +20,9 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// callTool answers a call of a snippet. The journal of a run keeps the answer of a tool, so
-// that the tool does not do its work a second time, and the budget counts the call once. The
-// functions of the protocol keep the model calls of which they consist.
+// callTool answers a call of a snippet. The run log stores the answers of tools, so that a tool
+// does not do its work twice, and the budget counts the call once. The functions of the protocol
+// store the model calls of which they consist instead.
 func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	ctx = runlog.At(ctx, "call %d", call.Ordinal)
 	if _, isProtocol := protocol.Lookup(call.Function); isProtocol {
@@ -50,7 +50,7 @@ func (s *Session) callTool(ctx context.Context, call tiers.Call) (tiers.Value, e
 	var stopped *runlog.StoppedError
 	if err != nil && (ctx.Err() != nil || errors.As(err, &stopped)) {
 		step.Drop(store.Cost(used))
-		return nil, err // it was broken off: a later process makes the call again
+		return nil, err // it was interrupted: a later process makes the call again
 	}
 
 	e := toolEnding{Value: value, Used: used}
@@ -75,8 +75,8 @@ func (s *Session) repeat(call *tiers.Call, kept json.RawMessage) (tiers.Value, e
 	return e.value()
 }
 
-// callAllowed calls a tool if that is allowed, and reports whether it has done so. A call that
-// waits for a person parks the run.
+// callAllowed calls a tool if that is allowed, and reports whether it did. A call that waits for
+// a human decision parks the run.
 func (s *Session) callAllowed(
 	ctx context.Context, step *runlog.Step, call tiers.Call,
 ) (value tiers.Value, made bool, err error) {
@@ -110,7 +110,7 @@ func (s *Session) callAllowed(
 	return nil, made, fmt.Errorf("the call of %s has no answer: %w", call.Function, failed)
 }
 
-// toolEnding is how a call of a tool ended, in the journal of its run.
+// toolEnding is how a tool call ended, as stored in the run log.
 type toolEnding struct {
 	Value tiers.Value     `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
@@ -140,9 +140,9 @@ func (e *toolEnding) value() (tiers.Value, error) {
 	return e.Value, nil
 }
 
-// describeCall identifies a call for the journal.
+// describeCall identifies a call in the run log.
 func describeCall(call *tiers.Call) runlog.Request {
-	// Arguments are JSON, or else the call is refused.
+	// Arguments are JSON; otherwise the call is refused.
 	args, _ := json.Marshal(call.Args)   //nolint:errchkjson // see above
 	named, _ := json.Marshal(call.Named) //nolint:errchkjson // see above
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s %s", call.Function, args, named))
@@ -152,14 +152,15 @@ func describeCall(call *tiers.Call) runlog.Request {
 	}
 }
 
-// mover is a runner whose namespaces can be written and read. Those of an engine can.
+// mover is a runner whose namespaces can be exported and imported. An engine's runners implement
+// it.
 type mover interface {
 	Export(ctx context.Context, language tiers.Language) (tiers.State, error)
 	Import(ctx context.Context, states ...tiers.State) (tiers.Report, error)
 }
 
-// Export returns the namespaces of the session, none before the first snippet. The code that
-// this runs calls no tool.
+// Export returns the namespaces of the session, or none before the first snippet. The code that
+// it runs calls no tool.
 func (s *Session) Export(ctx context.Context) ([]tiers.State, error) {
 	runner, ok := s.runner.(mover)
 	if !ok {
@@ -181,8 +182,8 @@ func (s *Session) Export(ctx context.Context) ([]tiers.State, error) {
 	return states, nil
 }
 
-// Import brings namespaces, with the kinds of their variables, into a session that has run
-// nothing.
+// Import loads namespaces, with the kinds of their variables, into a session that has not run
+// anything.
 func (s *Session) Import(
 	ctx context.Context, variables map[string]string, states ...tiers.State,
 ) (tiers.Report, error) {

@@ -1,4 +1,4 @@
-// Package loopsession runs the code of one loop, in a session of its own.
+// Package loopsession runs the code of one loop, in its own session.
 package loopsession
 
 import (
@@ -21,39 +21,38 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config describes one session.
+// Config configures one session.
 type Config struct {
 	// Open makes the runner.
 	Open repl.Opener
 	// Inputs are the variables context, context_1 and so on. The caller keeps them open
 	// until the session is closed.
 	Inputs []tiers.Input
-	// Tools answer host calls. Nil is none.
+	// Tools answer host calls. Nil means no tools.
 	Tools *repl.Tools
-	// Approve decides on each call of a tool: see run.Config. Nil allows all.
+	// Approve decides on each tool call: see run.Config. Nil allows all.
 	Approve func(ctx context.Context, call tiers.Call) error
-	// Ledger counts the calls of tools, and Tell reports them. A nil Ledger counts none.
+	// Ledger counts tool calls, and Tell reports them. A nil Ledger counts none.
 	Ledger *calls.Ledger
 	Tell   func(ledger.Event)
-	// Variables are values that Python snippets find under these names. A snippet may bind a
-	// name to something else, and keeps that. A tool of the same name wins.
+	// Variables are values that Python snippets find under these names. A snippet may rebind a
+	// name, and the new value persists. A tool of the same name takes precedence.
 	Variables map[string]tiers.Value
 	// Limits bound each snippet. A zero Output means [repl.DefaultOutput]: the session keeps
 	// output beyond the feedback's cap for later snippets.
 	Limits tiers.Limits
 	// Deterministic makes clocks and randomness the same in every run.
 	Deterministic bool
-	// Out gives snippets the folder [tiers.OutFolder], see [Session.Collect].
+	// Out provides the folder [tiers.OutFolder] to snippets: see [Session.Collect].
 	Out bool
 }
 
-// Session is the namespace of one loop. It runs snippets, knows their variables, and hands
-// them values from the host. It has one owner; only host calls arrive from other
-// goroutines.
+// Session is the namespace of one loop. It runs snippets, tracks their variables, and passes
+// them values from the host. It has one owner; only host calls arrive from other goroutines.
 type Session struct {
 	runner repl.Runner
 	tools  *repl.Tools
-	// approve is that of the Config.
+	// approve is Approve of the Config.
 	approve func(ctx context.Context, call tiers.Call) error
 	account *account
 
@@ -62,7 +61,7 @@ type Session struct {
 	calls []ledger.SubCall
 	muted bool
 
-	variables map[string]string // name to kind, as the guest last reported
+	variables map[string]string // name to kind, as last reported by the guest
 }
 
 // stashFunction is the host function by which a snippet fetches a value from the host. Only
@@ -109,7 +108,7 @@ func isTool(functions []tiers.Function, name string) bool {
 	return slices.ContainsFunc(functions, func(f tiers.Function) bool { return f.Name == name })
 }
 
-// call answers a host call: the session's own or a tool's.
+// call answers a host call, with the session's own function or a tool.
 func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error) {
 	if call.Function != stashFunction {
 		s.mu.Lock()
@@ -136,8 +135,8 @@ func (s *Session) call(ctx context.Context, call tiers.Call) (tiers.Value, error
 	return value, nil
 }
 
-// noteCall keeps a sub-call of the running snippet, truncated: thousands of them, each with
-// a part of the input, would be a second copy of it.
+// noteCall records a sub-call of the running snippet, truncated: thousands of sub-calls, each
+// with a part of the input, would be a second copy of the input.
 func (s *Session) noteCall(c ledger.SubCall) {
 	for _, text := range []*string{&c.Prompt, &c.Question, &c.Response} {
 		*text = texts.Truncate(*text, record.MaxText)
@@ -147,8 +146,8 @@ func (s *Session) noteCall(c ledger.SubCall) {
 	s.calls = append(s.calls, c)
 }
 
-// Run runs one piece of code. An error means that no tier may run it or that a tier broke;
-// the Snippet then has what happened before.
+// Run runs one piece of code. An error means that no tier may run it or that a tier broke; the
+// Snippet then holds what happened before.
 func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	s.mu.Lock()
 	s.calls, s.muted = nil, b.WithoutCalls
@@ -179,7 +178,7 @@ func (s *Session) Run(ctx context.Context, b Block) (ledger.Snippet, error) {
 	return ran, err
 }
 
-// updateVariables replaces the known variables by the guest's and returns the new names.
+// updateVariables replaces the known variables with the guest's and returns the new names.
 func (s *Session) updateVariables(list []tiers.Variable) []string {
 	var fresh []string
 	now := make(map[string]string, len(list))
@@ -193,8 +192,8 @@ func (s *Session) updateVariables(list []tiers.Variable) []string {
 	return fresh
 }
 
-// Variables returns the kinds of the snippets' variables by their names, as the last
-// snippet that ended in order left them.
+// Variables returns the kinds of the snippets' variables by name, as of the last snippet that
+// ended normally.
 func (s *Session) Variables() map[string]string { return s.variables }
 
 // Assign sets a variable of the session to the JSON of a Go value.
@@ -224,12 +223,12 @@ func (s *Session) Assign(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// Home returns the name of the tier of the session's Python, empty before the first
+// Home returns the name of the tier that runs the session's Python, or "" before the first
 // snippet.
 func (s *Session) Home() string { return s.runner.Home(tiers.Python) }
 
-// Collect copies the files below [tiers.OutFolder] into a folder of the host. The session must
-// be opened with Out.
+// Collect copies the files below [tiers.OutFolder] to a folder on the host. The session must
+// have been opened with Out.
 func (s *Session) Collect(ctx context.Context, dir string) (tiers.Collected, error) {
 	collector, ok := s.runner.(tiers.Collector)
 	if !ok {
@@ -247,7 +246,6 @@ type Block struct {
 	Language tiers.Language
 	// Source is the code as the model wrote it.
 	Source string
-	// WithoutCalls refuses the host calls of the code, which then calls no tool and costs
-	// nothing.
+	// WithoutCalls refuses the code's host calls: it then calls no tool and costs nothing.
 	WithoutCalls bool
 }

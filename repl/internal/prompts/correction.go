@@ -6,7 +6,7 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Correction tells a model what is wrong with its answer and what is wanted.
+// Correction explains to a model what is wrong with its answer and what is expected.
 func Correction(contract *schema.Contract, violations []schema.Violation) string {
 	var b strings.Builder
 	b.WriteString("Your answer does not meet the required schema:\n")
@@ -20,7 +20,7 @@ func Correction(contract *schema.Contract, violations []schema.Violation) string
 	return b.String()
 }
 
-// Join are violations on one line.
+// Join returns violations on one line.
 func Join(violations []schema.Violation) string {
 	parts := make([]string, len(violations))
 	for i, v := range violations {

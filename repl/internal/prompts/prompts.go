@@ -10,12 +10,11 @@ import (
 )
 
 // Templates are the prompts of a loop: templates in the files prompts/*.md beside it, in the
-// language of the library's text/template. {{fence .Text}} shows a foreign text as a block that it
-// cannot leave.
+// language of text/template. {{fence .Text}} shows a foreign text as a block that it cannot
+// escape.
 type Templates struct{ trees map[string]*parse.Tree }
 
-// New reads the prompts that a loop embeds. It panics if one of them is no
-// template.
+// New parses the prompts that a loop embeds. It panics if one of them is not a valid template.
 func New(files fs.FS) Templates {
 	all := map[string]*parse.Tree{}
 	names, err := fs.Glob(files, "prompts/*.md")
@@ -38,8 +37,8 @@ func New(files fs.FS) Templates {
 	return Templates{all}
 }
 
-// Fill fills the prompt of a name, without its ending. The error is a mistake of the
-// loop's: data lacks what the template asks for.
+// Fill fills in the prompt with a name, given without the file extension. An error is a bug of
+// the loop: data lacks something that the template needs.
 func (p Templates) Fill(name string, data any) (string, error) {
 	x := &execution{trees: p.trees}
 	if err := x.template(name+".md", data); err != nil {
@@ -48,8 +47,8 @@ func (p Templates) Fill(name string, data any) (string, error) {
 	return strings.TrimSpace(x.out.String()), nil
 }
 
-// Fence puts a text between two lines of backticks, more than stand anywhere in the
-// text, so that no text can end its own block.
+// Fence puts a text between two lines of backticks, longer than any run of them in the text, so
+// that no text can end its own block.
 func Fence(text string) string {
 	longest, run := 2, 0
 	for i := range len(text) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Balanced is where the parenthesis lies that closes text, -1 if none does.
-// Strings of Python are skipped.
+// Balanced returns the index of the parenthesis that closes text, or -1. It skips Python
+// strings.
 func Balanced(text string) int {
 	depth := 1
 	for i := 0; i < len(text); i++ {
@@ -31,8 +31,8 @@ func Balanced(text string) int {
 	return -1
 }
 
-// stringEnd is the last byte of the string literal that begins at i, -1 if it has
-// no end.
+// stringEnd returns the index of the last byte of the string literal that begins at i, or -1 if
+// the literal has no end.
 func stringEnd(text string, i int) int {
 	quote := text[i : i+1]
 	if strings.HasPrefix(text[i:], strings.Repeat(quote, 3)) {

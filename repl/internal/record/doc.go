@@ -1,3 +1,3 @@
-// Package record writes the record of a run: for each loop a folder with a trajectory,
-// for the whole tree one file of events.
+// Package record writes the record of a run: a folder with a trajectory for each loop, and one
+// file of events for the whole tree.
 package record

@@ -11,7 +11,7 @@ import (
 // HasFailed reports whether the code did not run to its end.
 func HasFailed(s *ledger.Snippet) bool { return s.Status != tiers.StatusOK }
 
-// FormatFailure returns the exception in a line, empty if there was none.
+// FormatFailure returns the exception on one line, or "" if there was none.
 func FormatFailure(s *ledger.Snippet) string {
 	if s.Exception == nil {
 		return ""
@@ -19,8 +19,8 @@ func FormatFailure(s *ledger.Snippet) string {
 	return s.Exception.Type + ": " + texts.Truncate(s.Exception.Message, 500)
 }
 
-// FormatTraceback returns the exception with its traceback if it has one; empty if there
-// was no exception.
+// FormatTraceback returns the exception, with its traceback if it has one, or "" if there was no
+// exception.
 func FormatTraceback(s *ledger.Snippet) string {
 	switch {
 	case s.Exception == nil:

@@ -20,19 +20,19 @@ type files struct {
 
 	mu      sync.Mutex
 	open    map[string]*lines
-	prompts trajectory.Prompts // of the files that follow a journal
-	err     error              // the first that is of no open file
+	prompts trajectory.Prompts // of the files that follow a run log
+	err     error              // the first error that belongs to no open file
 }
 
-// lines is an append-only file of JSON lines.
+// lines is an append-only file of JSON Lines.
 type lines struct {
 	mu     sync.Mutex
 	file   *os.File
 	err    error
-	broken bool // a line could not be written whole
+	broken bool // a line could not be written completely
 }
 
-// begin makes the files of the root.
+// begin creates the files of the root.
 func (f *files) begin() error {
 	if err := f.add(trajectory.File); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (f *files) begin() error {
 	return f.add(trajectory.EventsFile)
 }
 
-// add makes a file, which must be new.
+// add creates a file, which must not exist yet.
 func (f *files) add(name string) error {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -55,7 +55,7 @@ func (f *files) add(name string) error {
 	}
 
 	if name == trajectory.EventsFile {
-		_, _ = filelock.Try(file) // tells the viewer that the record is being written
+		_, _ = filelock.Try(file) // shows the viewer that the record is being written
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func existsError(path string) error {
 	return fmt.Errorf("open %s: %w: name a new or empty folder", path, fs.ErrExist)
 }
 
-// checkNew refuses a folder that has the record of a run.
+// checkNew rejects a folder that holds the record of a run.
 func (f *files) checkNew() error {
 	for _, name := range []string{trajectory.File, trajectory.EventsFile} {
 		path := filepath.Join(f.dir, name)
@@ -78,8 +78,8 @@ func (f *files) checkNew() error {
 	return nil
 }
 
-// write appends a line. The first error of a file stays, and the end of its loop reports it.
-// Nothing comes after a line that could not be written whole.
+// write appends a line. The first error of a file is kept until the end of its loop reports it.
+// Nothing follows a line that could not be written completely.
 func (f *files) write(name string, line []byte) {
 	f.mu.Lock()
 	l := f.open[name]
@@ -98,7 +98,7 @@ func (f *files) write(name string, line []byte) {
 	l.err = cmp.Or(l.err, err)
 }
 
-// end closes a file, and returns its first error.
+// end closes a file and returns its first error.
 func (f *files) end(name string) error {
 	f.mu.Lock()
 	l := f.open[name]
@@ -130,7 +130,7 @@ func (f *files) endAll() error {
 	return errors.Join(errs...)
 }
 
-// subLoop is the folder of a sub-loop.
+// subLoop matches the folder of a sub-loop.
 var subLoop = lazyregexp.New(`^sub_[0-9]{4,9}$`)
 
 // clear deletes the record in the folder.
@@ -154,39 +154,39 @@ func (f *files) clear() error {
 	return errors.Join(append(errs, root.Close())...)
 }
 
-// note keeps the first error that is of no open file.
+// note keeps the first error that belongs to no open file.
 func (f *files) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = cmp.Or(f.err, err)
 }
 
-// follower writes the files of a record that a journal keeps.
+// follower writes the files of a record that a run log stores.
 type follower struct {
 	files *files
-	// isKnown says that an earlier process of the run has written the folder.
+	// isKnown reports that an earlier process of the run wrote the folder.
 	isKnown bool
 
 	past   trajectory.Rebuilt
 	begun  bool
-	opened map[string]bool // files that have lines of an earlier process
+	opened map[string]bool // files with lines of an earlier process
 }
 
-// Past implements [journal.Follower].
+// Past implements [runlog.Follower].
 func (f *follower) Past(turn int, data []byte) error { return f.past.Add(turn, data) }
 
-// Line implements [journal.Follower].
+// Line implements [runlog.Follower].
 func (f *follower) Line(k *trajectory.Kept) {
 	if !f.begun {
 		f.begun = true
 		f.files.note(f.begin())
 	}
-	if !k.Opens || !f.opened[k.File] { // else an earlier process has begun the run
+	if !k.Opens || !f.opened[k.File] { // otherwise an earlier process began the run
 		f.files.note(f.write(k))
 	}
 }
 
-// begin writes what earlier processes have kept.
+// begin writes what earlier processes stored.
 func (f *follower) begin() error {
 	if f.isKnown {
 		if err := f.files.clear(); err != nil {
@@ -204,7 +204,7 @@ func (f *follower) begin() error {
 	})
 	f.past = trajectory.Rebuilt{}
 
-	for file := range f.opened { // the sub-loops of earlier processes have ended
+	for file := range f.opened { // the sub-loops of earlier processes ended
 		if file != trajectory.File && file != trajectory.EventsFile {
 			err = cmp.Or(err, f.files.end(file))
 		}
@@ -212,7 +212,7 @@ func (f *follower) begin() error {
 	return err
 }
 
-// write writes a line with its whole prompt.
+// write writes a line with its complete prompt.
 func (f *follower) write(k *trajectory.Kept) error {
 	f.files.mu.Lock()
 	line, err := f.files.prompts.Expand(k)
@@ -223,7 +223,7 @@ func (f *follower) write(k *trajectory.Kept) error {
 	return f.writeLine(k.File, line)
 }
 
-// writeLine appends a line to a file, which may be new.
+// writeLine appends a line to a file, creating it if necessary.
 func (f *follower) writeLine(name string, line []byte) error {
 	f.files.mu.Lock()
 	isOpen := f.files.open[name] != nil

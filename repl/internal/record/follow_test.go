@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// tracing is a process of a run with a journal, which writes its record into a folder.
+// tracing simulates a process of a run with a run log, which writes its record into a folder.
 func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Log, *Trace)) error {
 	t.Helper()
 	s, err := sqlitestore.Open(dir)
@@ -39,7 +39,7 @@ func tracing(t *testing.T, dir, name, folder string, use func(*runlog.Log, *Trac
 	return trace.Close()
 }
 
-// turn writes a turn of a loop, whose prompt has so many messages.
+// turn writes a turn of a loop whose prompt has that many messages.
 func turn(trace *Trace, number, messages int) {
 	prompt := make([]llm.Message, messages)
 	for i := range prompt {

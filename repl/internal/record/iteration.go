@@ -4,7 +4,7 @@ import (
 	"github.com/rlmhq/rlm/internal/keep/trajectory"
 )
 
-// Iteration is a further line: one turn.
+// Iteration is a line for one turn.
 type Iteration struct {
 	Type          string                 `json:"type"` // "iteration"
 	Iteration     int                    `json:"iteration"`

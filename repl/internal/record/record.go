@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// MaxText bounds each text of a sub-call in a trajectory, in characters: a
-// thousand sub-calls with their chunks would make a second copy of the input.
+// MaxText bounds each text of a sub-call in a trajectory, in characters: a thousand sub-calls
+// with their chunks would make a second copy of the input.
 const MaxText = 20_000
 
 // BlockOf returns the record of code that ran.
@@ -62,24 +62,24 @@ func BlockOf(ran *ledger.Snippet, variables map[string]string) trajectory.CodeBl
 	return trajectory.CodeBlock{Code: ran.Source, Result: result}
 }
 
-// Trace writes the record of one loop: each line at once, by one write. A killed process loses
-// at most the end of its last line, which then has no line end. A nil Trace writes nothing. It
-// is safe for concurrent use.
+// Trace writes the record of one loop, each line immediately and with a single write. If the
+// process is killed, at most the last line is truncated; it then lacks its line end. A nil Trace
+// writes nothing. It is safe for concurrent use.
 //
-// A run with a journal keeps its record there. The files in its folder then follow the journal.
+// A run with a run log keeps its record there. The files in its folder then follow the run log.
 type Trace struct {
-	files   *files      // of all loops, nil for none
-	journal *runlog.Log // nil for none
-	folder  string      // of the loop, below the root's: "" or such as "sub_0001/"
+	files   *files      // of all loops, nil without files
+	journal *runlog.Log // nil without a run log
+	folder  string      // of the loop, relative to the root's: "" or such as "sub_0001/"
 
 	mu       sync.Mutex
 	children int
-	prompt   []llm.Message // the last one that a journal has
+	prompt   []llm.Message // the last prompt in the run log
 }
 
-// Open begins the record of a run in a folder. It creates the folder if necessary and fails
-// if the folder holds the record of another run. With a journal, the folder may be empty for
-// none. Without both it returns nil.
+// Open begins the record of a run in a folder. It creates the folder if necessary and fails if
+// the folder holds the record of another run. With a run log, dir may be empty for no folder.
+// Without either, it returns nil.
 func Open(ctx context.Context, dir string) (*Trace, error) {
 	t := &Trace{journal: runlog.From(ctx)}
 	if dir == "" && t.journal == nil {
@@ -97,8 +97,8 @@ func Open(ctx context.Context, dir string) (*Trace, error) {
 	return t, nil
 }
 
-// begin makes the files of the root. The folder of a run that goes on is written anew if an
-// earlier process of the same run has written it.
+// begin creates the files of the root. When a run resumes, a folder that an earlier process of
+// the same run wrote is rewritten.
 func (t *Trace) begin(ctx context.Context) error {
 	if t.journal == nil {
 		return t.files.begin()
@@ -121,7 +121,8 @@ func (t *Trace) begin(ctx context.Context) error {
 		return nil
 	}
 
-	// The process may be killed at any moment: the folder belongs to the run before it has files.
+	// The process may be killed at any moment: the folder belongs to the run before it has
+	// files.
 	if err := t.files.checkNew(); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (t *Trace) begin(ctx context.Context) error {
 	return t.files.begin()
 }
 
-// Child begins the record of a sub-loop in a new folder below t's: the folders mirror the
+// Child begins the record of a sub-loop in a new folder below that of t: the folders mirror the
 // tree of calls.
 func (t *Trace) Child() (*Trace, error) {
 	if t == nil {
@@ -146,7 +147,7 @@ func (t *Trace) Child() (*Trace, error) {
 	return child, nil
 }
 
-// next takes the folder of the next sub-loop.
+// next reserves the folder of the next sub-loop.
 func (t *Trace) next() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +155,7 @@ func (t *Trace) next() string {
 	return fmt.Sprintf("%ssub_%04d/", t.folder, t.children)
 }
 
-// GoOnAfter says that another process has written the records of the first sub-loops.
+// GoOnAfter records that another process wrote the records of the first sub-loops.
 func (t *Trace) GoOnAfter(children int) {
 	if t != nil {
 		t.mu.Lock()
@@ -163,8 +164,8 @@ func (t *Trace) GoOnAfter(children int) {
 	}
 }
 
-// Folder takes the folder of the next sub-loop and returns its name, for a run that opens
-// its own record there. It is empty if there is no folder.
+// Folder reserves the folder of the next sub-loop and returns its name, for a run that opens its
+// own record there. It is empty if there is no folder.
 func (t *Trace) Folder() string {
 	if t == nil || t.files == nil {
 		return ""
@@ -187,11 +188,11 @@ func (t *Trace) write(k trajectory.Kept, line any) {
 	} else if !t.journal.Trace(&k) && k.Prompt != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.prompt = nil // the next line cannot stand on this one
+		t.prompt = nil // the next line cannot build on this one
 	}
 }
 
-// Begin writes the metadata, completed: the backend is that of the model's name.
+// Begin writes the metadata and fills in the backend, which is the provider in the model's name.
 func (t *Trace) Begin(m trajectory.Metadata) {
 	if t == nil {
 		return
@@ -235,7 +236,8 @@ func (t *Trace) Turn(i Iteration) {
 	t.write(k, i)
 }
 
-// shorten returns a prompt without the messages of the one before, nil if it cannot be written.
+// shorten returns a prompt without the messages it shares with the previous prompt, or nil if it
+// cannot be written.
 func (t *Trace) shorten(messages []llm.Message) *trajectory.Prompt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,7 +254,7 @@ func (t *Trace) shorten(messages []llm.Message) *trajectory.Prompt {
 	return p
 }
 
-// CountSame counts the messages at the beginning that two conversations share.
+// CountSame returns how many messages two conversations share at the beginning.
 func CountSame(a, b []llm.Message) (n int) {
 	for n < min(len(a), len(b)) && isSame(&a[n], &b[n]) {
 		n++
@@ -267,7 +269,7 @@ func isSame(a, b *llm.Message) bool {
 		})
 }
 
-// Event writes an event, to the one file of the whole tree.
+// Event writes an event to the single file of the whole tree.
 func (t *Trace) Event(e ledger.Event) {
 	if t == nil {
 		return

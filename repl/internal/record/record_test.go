@@ -20,9 +20,9 @@ import (
 // writer is set for the child process of TestKillLosesNothingThatWasWritten.
 const writer = "RLM_TEST_TRACE_WRITER"
 
-// TestKillLosesNothingThatWasWritten kills a process that writes a trace and reads
-// what it left: every line that it had told of. Only a line that was being written
-// may be cut, and then it has no end.
+// TestKillLosesNothingThatWasWritten kills a process that writes a trace and reads what it left:
+// every line that it had announced. Only a line that was being written may be truncated, and
+// then it has no line end.
 func TestKillLosesNothingThatWasWritten(t *testing.T) {
 	if dir := os.Getenv(writer); dir != "" {
 		writeForEver(dir)
@@ -111,7 +111,7 @@ func TestAFolderHoldsOneTrace(t *testing.T) {
 	none.Event(ledger.Event{})
 }
 
-// TestAClosedTraceHoldsNoFile: by whatever name its folder is given.
+// TestAClosedTraceHoldsNoFile, whatever name was used for its folder.
 func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"plain", "./dot", "slash/", "a/../b"} {
@@ -139,7 +139,7 @@ func TestAClosedTraceHoldsNoFile(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsToldOnce: and what may have been half a line stays the last.
+// TestAFullDiskIsToldOnce, and a line that may be incomplete stays the last.
 func TestAFullDiskIsToldOnce(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

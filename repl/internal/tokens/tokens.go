@@ -1,17 +1,17 @@
-// Package tokens estimates how many tokens a text has, without the model's own tokenizer.
+// Package tokens estimates the number of tokens in a text, without the model's own tokenizer.
 package tokens
 
 import "unicode/utf8"
 
-// perMessage is what each message costs beside its text, for role and separators.
+// perMessage is the overhead of each message for role and separators, in tokens.
 const perMessage = 4
 
-// perImage is about what a picture costs that fills the size to which servers shrink pictures.
-// A small one costs less.
+// perImage is the approximate cost of a picture of the size to which servers shrink pictures, in
+// tokens. A small one costs less.
 const perImage = 1600
 
-// EstimatePrompt estimates the tokens of a prompt: the schema of its reply, which may be
-// empty, its images and its messages.
+// EstimatePrompt estimates the tokens of a prompt: the schema of its reply, which may be empty,
+// its images and its messages.
 func EstimatePrompt(schema string, images int, messages ...string) int64 {
 	sum := Estimate(schema) + perImage*int64(images)
 	for _, message := range messages {
@@ -20,11 +20,11 @@ func EstimatePrompt(schema string, images int, messages ...string) int64 {
 	return sum
 }
 
-// Estimate estimates the tokens of a text: one for four ASCII characters, one for any
-// other character.
+// Estimate estimates the tokens of a text: one for every four ASCII characters, and one for
+// every other character.
 //
-// English prose and code come out within a fifth of what common tokenizers count. Other
-// scripts come out rather high, which is the safe side for a budget.
+// For English prose and code, the result is within a fifth of common tokenizers. For other
+// scripts it is rather high, which is the safe side for a budget.
 func Estimate(text string) int64 {
 	ascii := 0
 	for i := range len(text) {

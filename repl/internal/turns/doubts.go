@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/repl/internal/pysyntax"
 )
 
-// RefuseWords returns why the text of a reply is no answer in words, empty if it may be one.
-// It is for replies to which no loop follows, which would run code and ask back.
+// RefuseWords returns why the text of a reply is not an answer in words, or "" if it may be one.
+// It is for replies that no loop follows, since a loop would run code and ask back.
 func RefuseWords(reply string) string {
 	r := Extract(reply)
 	text := strings.TrimSpace(reply)
@@ -34,7 +34,7 @@ func RefuseWords(reply string) string {
 	return ""
 }
 
-// doubt are the words of a model that takes back what it has just said.
+// doubt matches the words of a model that retracts what it just said.
 var doubt = lazyregexp.New(
 	`(?i)(?:^|[.!?:;,)…—–-]|\n)[\s*_>]*(?:wait|hold on|hmm+|oops|actually|scratch that|no,|on second thought)\b` +
 		`|\b(?:this|that|it|which|answer|result)(?: is|'s| was| seems| looks) (?:probably |clearly |likely )?` +
@@ -44,11 +44,11 @@ var doubt = lazyregexp.New(
 		`(?:re-?(?:count|check|do|compute|calculate|think|consider|examine|run|verify)|` +
 		`double[- ]check|verify|check|correct|fix|redo|try again)\b`)
 
-// maxDoubt bounds the end of a reply in words in which doubts count, in bytes.
+// maxDoubt bounds the end of a reply in words that is searched for doubts, in bytes.
 const maxDoubt = 200
 
-// compareBlocks refuses the answer of a block if a block behind it, which did not run, has
-// another.
+// compareBlocks rejects the answer of a block if a later block, which did not run, has a
+// different one.
 func (t *Turn) compareBlocks(answered loopsession.Block, behind []loopsession.Block) {
 	if t.Final == nil {
 		return
@@ -65,7 +65,7 @@ func (t *Turn) compareBlocks(answered loopsession.Block, behind []loopsession.Bl
 	}
 }
 
-// listFinals returns the calls that give an answer in code, without those in comments.
+// listFinals returns the calls in code that give an answer, without those in comments.
 func listFinals(source string) (calls []string) {
 	for _, at := range anyFinal.FindAllStringIndex(source, maxTries) {
 		if strings.HasPrefix(strings.TrimSpace(lineBefore(source, at[0])), "#") {
@@ -77,8 +77,8 @@ func listFinals(source string) (calls []string) {
 	return calls
 }
 
-// compareText refuses the answer of code if the text beside it gives another. A text that
-// gives none does not count.
+// compareText rejects the answer of code if the text beside it gives a different one. A text
+// without an answer does not count.
 func (t *Turn) compareText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	var other Turn
 	if err := other.settleText(ctx, s, f); err != nil || other.Final == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// elements are the marks of blocks that are none of Markdown's: elements that name code,
-// two backticks, and three quotes. The first stand anywhere, the others at a line's start.
+// elements match the delimiters of blocks outside Markdown: elements that name code, two
+// backticks, and three quotes. The first match anywhere, the others at the start of a line.
 var elements = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?is)<python\b[^>\n]*>(.*?)(?:</python>|$)`),
 	lazyregexp.New(`(?is)<tool_code\b[^>\n]*>(.*?)(?:</tool_code>|$)`),
@@ -23,8 +23,8 @@ var elements = []*lazyregexp.Regexp{
 	lazyregexp.New("(?s)(?:^|\n)'''[ \t]*(?:python|py|repl)?[ \t]*\n(.*?)(?:\n'''[ \t]*(?:\n|$)|$)"),
 }
 
-// findElements returns the code between the first of elements that a text has, and the
-// text before, between and behind them.
+// findElements returns the code delimited by the first of elements that occurs in a text, and
+// the text before, between and after the blocks.
 func findElements(text string) (blocks []loopsession.Block, around []string) {
 	for _, element := range elements {
 		for _, found := range element.FindAllStringSubmatch(text, -1) {
@@ -39,8 +39,8 @@ func findElements(text string) (blocks []loopsession.Block, around []string) {
 	return nil, []string{text}
 }
 
-// findCalls returns the code that the tool calls in a text hand over, the names of the
-// tools of all other calls, and the text before, between and behind them.
+// findCalls returns the code passed by the tool calls in a text, the names of the tools of all
+// other calls, and the text before, between and after the calls.
 func findCalls(text string) (blocks []loopsession.Block, others, around []string) {
 	calls, around := texts.CutToolCalls(text)
 	for _, call := range calls {
@@ -54,22 +54,22 @@ func findCalls(text string) (blocks []loopsession.Block, others, around []string
 	return blocks, others, around
 }
 
-// otherTools run code that is no Python.
+// otherTools run code other than Python.
 var otherTools = []string{"bash", "shell", "sh", "terminal", "javascript", "node", "sql"}
 
 var (
-	// parameter is an argument that is no JSON.
+	// parameter matches an argument that is not JSON.
 	parameter = lazyregexp.New(`(?s)<parameter(?:=|\s+name=)"?(\w+)"?[^>]*>(.*?)(?:</parameter>|$)` +
 		`|<arg_key>(\w+)</arg_key>\s*<arg_value>(.*?)(?:</arg_value>|$)`)
-	// callHeader stands before the arguments of a call, and has the name of the tool.
+	// callHeader matches the name of the tool, before the arguments of a call.
 	callHeader = lazyregexp.New(
 		`^\s*(?:(?:<(?:function|invoke)\b)?(?:=|\s+name=)"?([\w.]+)"?>` +
 			`|(?:<\|tool_call_begin\|>)?(?:functions\.)?([A-Za-z_]\w*)(?::\d+)?` +
 			`(?:<\|\w+\|>|\[ARGS\]|\s*\n\s*<arg_key>))`)
 )
 
-// readCall returns the name of the tool that a call in a text names, and the code that it
-// hands over. Either is empty if there is none.
+// readCall returns the name of the tool in a call and the code passed to it. Either may be
+// empty.
 func readCall(call string) (tool, source string) {
 	rest := call
 	if m := callHeader.FindStringSubmatch(call); m != nil {
@@ -90,7 +90,7 @@ func readCall(call string) (tool, source string) {
 	return tool, rest
 }
 
-// readJSONCall is readCall for a call in JSON, whose name may stand before it.
+// readJSONCall is readCall for a call in JSON. The name may precede the JSON.
 func readJSONCall(tool, call string) (name, source string) {
 	var in map[string]any
 	if json.NewDecoder(strings.NewReader(call)).Decode(&in) != nil {
@@ -115,7 +115,7 @@ func readJSONCall(tool, call string) (name, source string) {
 	return tool, pickCode(in)
 }
 
-// codeKeys are the names of the argument that is code.
+// codeKeys are the names of arguments that hold code.
 var codeKeys = []string{"code", "source", "python", "python_code", "script", "snippet", "input", "command"}
 
 // pickCode returns the code among the arguments of a call.

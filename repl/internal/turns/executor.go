@@ -11,20 +11,20 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Executor runs the code of a loop's replies and reports it. It belongs to one loop.
+// Executor runs the code in a loop's replies and reports it. It belongs to one loop.
 type Executor struct {
 	Session *loopsession.Session
-	// Tell takes the events, without the place in the tree.
+	// Tell receives the events, without the position in the tree.
 	Tell func(ledger.Event)
 
-	broken int // tiers that broke, in a row
+	broken int // consecutive failures of tiers
 }
 
-// maxBroken is how often in a row a tier may break before a loop gives up.
+// maxBroken is how many times in a row a tier may break before a loop gives up.
 const maxBroken = 3
 
 // Execute runs a reply's code and emits an event for each snippet. If a tier breaks, the
-// feedback says so, because the code may have caused it. After maxBroken breaks in a row,
+// feedback reports it, because the code may have caused it. After maxBroken breaks in a row,
 // Execute returns the error.
 func (x *Executor) Execute(ctx context.Context, reply Reply) (Turn, error) {
 	done, err := execute(ctx, x.Session, reply)

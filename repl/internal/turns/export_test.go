@@ -1,4 +1,4 @@
 package turns
 
-// WriteFeedback writes the message that tells a model what became of its code.
+// WriteFeedback writes the message that reports the outcome of its code to a model.
 var WriteFeedback = writeFeedback

@@ -9,36 +9,36 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Reply has the code and the answer of a model's reply.
+// Reply is the code and the answer found in a model's reply.
 type Reply struct {
-	// Blocks are the code, in order.
+	// Blocks are the blocks of code, in order.
 	Blocks []loopsession.Block
-	// Final is the answer given as text outside of code, nil if there is none.
+	// Final is the answer given as text outside of code, or nil.
 	Final *textFinal
-	// Bare are texts without a fence that may be code, the likeliest first. The session
-	// decides: see [Executor.Execute]. The first that is code replaces Blocks and Final.
+	// Bare are unfenced texts that may be code, the likeliest first. The session decides: see
+	// [Executor.Execute]. The first text that is code replaces Blocks and Final.
 	Bare []string
-	// Unread is text without a fence that looks like code. It runs if there are no Blocks
-	// and none of Bare is code: the model must see why it cannot run.
+	// Unread is unfenced text that looks like code. It runs if there are no Blocks and none of
+	// Bare is code: the model must see why it cannot run.
 	Unread string
-	// Notes tell the model what in its reply does not count. An answer in text beside them
-	// does not count either: the model counted on what the notes are about.
+	// Notes explain to the model which parts of its reply do not count. An answer in text beside
+	// them does not count either, because the model relied on the parts that the notes name.
 	Notes []string
-	// TakenBack reports that the words behind the code or the answer take it back.
+	// TakenBack reports that the words after the code or the answer retract it.
 	TakenBack bool
 
-	isOpen    bool // the last block lacks its end
-	isOutside bool // the blocks stand in no fence
+	isOpen    bool // the last block has no end
+	isOutside bool // the blocks are not in fences
 }
 
-// maxBlocks bounds the code of one reply. A flood beyond it is dropped: no model
-// reads the feedback of so many.
+// maxBlocks bounds the blocks of code in one reply. The excess is dropped: no model reads the
+// feedback on a larger number.
 const maxBlocks = 64
 
-// Extract finds code and answers in a reply. Code is looked for in layers, and the first
-// that has any wins: fenced blocks of every dialect, tool calls, elements such as <code>. A
-// fence without a language counts if it looks like Python; one of another language (json,
-// text) is no code, and an answer in it is none.
+// Extract finds code and answers in a reply. It looks for code in layers, and the first layer
+// with any code wins: fenced blocks of every dialect, tool calls, elements such as <code>. A
+// fence without a language counts if it looks like Python. A fence in another format (json,
+// text) is not code, and an answer in it does not count.
 func Extract(reply string) Reply {
 	reply = cleanReply(reply)
 	found := findFences(reply)
@@ -73,8 +73,8 @@ func Extract(reply string) Reply {
 	return r
 }
 
-// DropUnfinished drops what a reply may have had only a part of when the limit of tokens
-// cut it: answers in text, and code without an end.
+// DropUnfinished drops parts of a reply that the token limit may have truncated: answers in
+// text, and code without an end.
 func (r *Reply) DropUnfinished() {
 	if r.isOutside {
 		r.Blocks = nil
@@ -84,24 +84,25 @@ func (r *Reply) DropUnfinished() {
 	r.Final, r.Bare, r.Unread = nil, nil, ""
 }
 
-// maxLooked bounds the part of a reply that is searched, in bytes. No model writes so much,
+// maxLooked bounds the part of a reply that is searched, in bytes. No model writes that much,
 // but a server may send it.
 const maxLooked = 4 << 20
 
 var (
-	// fenceMargin stands before the marks of a fence, with characters that editors put there.
+	// fenceMargin matches the space before a fence, including characters that editors insert
+	// there.
 	fenceMargin = lazyregexp.New("(?m)^[ \t\u00a0\u202f\u200b\u200c\u200d\u2060\ufeff]+([`~]{3,})")
-	// anyFence begins a line that may open a fence, also in a quotation.
+	// anyFence matches the beginning of a line that may open a fence, even in a quotation.
 	anyFence  = lazyregexp.New("(?m)^ {0,3}(?:> ?)?[`~]{3,}")
 	quoteMark = lazyregexp.New("(?m)^ {0,3}> ?")
-	// turnEnd are the marks with which servers leave a reply that ends.
+	// turnEnd matches the markers that servers leave at the end of a reply.
 	turnEnd = lazyregexp.New(
 		`(?:\s*(?:<\|(?:eot_id|eom_id|im_end|end|endoftext|end_of_text|return)\|>|</s>|<end_of_turn>` +
 			`|<｜end▁of▁sentence｜>))+\s*$`)
 )
 
-// cleanReply returns the part of a reply that is searched, with the line ends of Unix,
-// without a byte order mark, and with plain marks of fences.
+// cleanReply returns the part of a reply that is searched, with Unix line ends, without a byte
+// order mark, and with plain fence marks.
 func cleanReply(reply string) string {
 	reply = strings.TrimPrefix(reply, "\ufeff")
 	reply = strings.ReplaceAll(reply[:min(len(reply), maxLooked)], "\r\n", "\n")
@@ -112,10 +113,10 @@ func cleanReply(reply string) string {
 	return fenceMargin.ReplaceAllStringFunc(reply, plainQuotes.Replace)
 }
 
-// ExtractScript finds the one Python script of a reply, in the form of the Recursive
-// Reflector: layers as of [Extract], but an answer in text is code like any other,
-// and of several blocks the first alone counts. A first block that begins with
-// "# BATCH" takes the others along. Of a reply that was cut, only code with its end counts.
+// ExtractScript finds the single Python script of a reply, in the form of the Recursive
+// Reflector. Layers are those of [Extract], but an answer in text is ordinary code, and only the
+// first of several blocks counts. A first block that begins with "# BATCH" includes the others.
+// In a truncated reply, only code with its end counts.
 func ExtractScript(reply string, isCut bool) (source string, ok bool) {
 	found := findFences(cleanReply(reply))
 	if isCut && found.isOpen {
@@ -135,12 +136,12 @@ func ExtractScript(reply string, isCut bool) (source string, ok bool) {
 	return source, source != ""
 }
 
-// keepLanguage keeps the blocks of one language.
+// keepLanguage returns the blocks in one language.
 func keepLanguage(blocks []loopsession.Block, language tiers.Language) []loopsession.Block {
 	return slices.DeleteFunc(blocks, func(b loopsession.Block) bool { return b.Language != language })
 }
 
-// joinScript returns the first of some blocks, or a batch of them.
+// joinScript returns the first block, or a batch of blocks.
 func joinScript(blocks []loopsession.Block) string {
 	if !strings.HasPrefix(strings.TrimSpace(blocks[0].Source), "# BATCH") {
 		return blocks[0].Source
@@ -153,7 +154,7 @@ func joinScript(blocks []loopsession.Block) string {
 	return strings.Join(sources, "\n\n")
 }
 
-// pythonSigns are the signs of Python, at a line's start or within.
+// pythonSigns matches signs of Python, at the start of a line or within it.
 var pythonSigns = lazyregexp.New(
 	`(?m)^[ \t]*(import |from \w[\w.]* import |def \w|async def |class \w|for .+ in .+:|` +
 		`while .+:|if .+:|` +
@@ -163,12 +164,12 @@ var pythonSigns = lazyregexp.New(
 		`^[A-Za-z_][\w.\[\]'", ]*[ \t]*[-+*/%|&]?=[^=]|\bcontext(_\d+)?\b[.\[]`,
 )
 
-// looksLikePython reports whether text shows a sign of Python. It tells code from
-// prose and data; whether it is Python, the parser will say.
+// looksLikePython reports whether text shows a sign of Python. It distinguishes code from prose
+// and data; the parser decides whether it is Python.
 func looksLikePython(text string) bool { return pythonSigns.MatchString(text) }
 
-// findIndented returns the first indented block that looks like Python, its common
-// indentation removed: that indentation is the block's mark, not the code's.
+// findIndented returns the first indented block that looks like Python, without its common
+// indentation, which marks the block and is not part of the code.
 func findIndented(reply string) string {
 	lines := strings.Split(reply, "\n")
 	for i := 0; i < len(lines); {
@@ -190,10 +191,10 @@ func findIndented(reply string) string {
 	return ""
 }
 
-// listItem begins an entry whose further lines are indented prose.
+// listItem matches the beginning of a list item, whose continuation lines are indented prose.
 var listItem = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 
-// margin is the indentation of a line of code, empty if it has none.
+// margin returns the indentation of a line of code, or "".
 func margin(line string) string {
 	if strings.TrimSpace(line) == "" ||
 		!strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") {
@@ -217,12 +218,12 @@ func dedent(lines []string) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-// maxBare bounds the text without a fence that may be code, in bytes.
+// maxBare bounds unfenced text that may be code, in bytes.
 const maxBare = 256 << 10
 
-// findBare returns what may be code without a fence: the whole reply, the lines outside of
-// fences from the first to the last that look like code, also the indented lines of a
-// list's entry, and both without the marks of lists and quotations on each line.
+// findBare returns unfenced text that may be code: the whole reply; the lines outside of fences
+// from the first to the last that look like code, including indented lines of list items; and
+// both without the list and quotation marks on each line.
 func findBare(reply, outside string) []string {
 	whole := strings.TrimSpace(reply)
 	if len(whole) > maxBare || !strings.ContainsAny(whole, "(=") && !strings.Contains(whole, "import ") {
@@ -242,7 +243,7 @@ func findBare(reply, outside string) []string {
 }
 
 // cutLines returns the lines of a text from the first to the last of some kind, without the
-// indentation of the first, empty if there is none.
+// indentation of the first, or "" if there are none.
 func cutLines(text string, isKind func(string) bool) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

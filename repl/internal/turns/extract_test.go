@@ -153,8 +153,8 @@ func TestAFloodOfBlocksIsBounded(t *testing.T) {
 	Extract(strings.Repeat("```\n~~~\n", 20_000))
 }
 
-// TestAFloodOfFencesIsReadOnce: each of these opens blocks that hold others, so that the
-// end of each would be looked for in all the rest.
+// TestAFloodOfFencesIsReadOnce: each input opens nested blocks, so a naive reader would search
+// the whole rest for the end of each.
 func TestAFloodOfFencesIsReadOnce(t *testing.T) {
 	skip.UnderRace(t)
 	for part, size := range map[string]int{

@@ -16,14 +16,14 @@ import (
 type FeedbackOptions struct {
 	// Cap bounds the characters of output and tracebacks.
 	Cap int
-	// Turn and Turns are which turn it was, from 1, of how many.
+	// Turn is the number of the turn, from 1, and Turns the maximum.
 	Turn, Turns int
-	// Header is the first line. If it is empty that is the turn, and a last line
-	// tells when turns run out.
+	// Header is the first line. If it is empty, the first line names the turn, and a last line
+	// warns when turns run out.
 	Header string
-	// Kept is the variable that holds the whole output, where the cap cut it.
+	// Kept is the variable that holds the whole output where the cap truncated it.
 	Kept string
-	// Notes are further sentences, one a line.
+	// Notes are further sentences, one per line.
 	Notes []string
 }
 
@@ -39,7 +39,7 @@ func JoinOutput(ran []ledger.Snippet) string {
 	return strings.ToValidUTF8(out.String(), "\uFFFD")
 }
 
-// writeFeedback writes the message that tells a model the outcome of its code.
+// writeFeedback writes the message that reports the outcome of its code to a model.
 func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string {
 	var b strings.Builder
 	end := ""
@@ -70,7 +70,7 @@ func writeFeedback(ran []ledger.Snippet, skipped int, o FeedbackOptions) string 
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// describe writes one block's outcome and takes what it shows from left.
+// describe writes one block's outcome and subtracts its length from left.
 func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	if n > 1 {
 		fmt.Fprintf(b, "Block %d of %d:\n", i+1, n)
@@ -112,11 +112,11 @@ func describe(b *strings.Builder, r *ledger.Snippet, i, n int, left *int) {
 	}
 }
 
-// minShown bounds each stream of code that failed if the cap is used up, in characters: the
-// reason of a failure must not vanish behind a flood of output.
+// minShown is the minimum shown of each stream of failed code once the cap is used up, in
+// characters: the reason of a failure must not vanish behind a flood of output.
 const minShown = 1_000
 
-// describeCircumstances writes what else happened to the session.
+// describeCircumstances writes what else happened in the session.
 func describeCircumstances(b *strings.Builder, r *ledger.Snippet) {
 	switch r.Status {
 	case tiers.StatusLimit:
@@ -145,7 +145,7 @@ func describeCircumstances(b *strings.Builder, r *ledger.Snippet) {
 	}
 }
 
-// mostNamed bounds the variables that are named in one list.
+// mostNamed bounds the variables named in one list.
 const mostNamed = 30
 
 func limitName(l tiers.Limit) string {
@@ -174,8 +174,8 @@ func joinNames(list []string) string {
 	return text
 }
 
-// fence returns a line that a text does not contain, to stand before and after it: what code
-// prints must not pass for a line of this program.
+// fence returns a line that a text does not contain, to delimit it: printed text must not pass
+// for a line of this program.
 func fence(text string) string {
 	line := "```"
 	for strings.Contains(text, line) {
@@ -184,11 +184,11 @@ func fence(text string) string {
 	return line
 }
 
-// plainName is a name as Python code can write it.
+// plainName matches a name that Python code can write.
 var plainName = lazyregexp.New(`^[\pL_][\pL\pN\pM_]*$`)
 
-// showName returns a name of the namespace, quoted if code could not have written it: code
-// can put any text into globals().
+// showName returns a name in the namespace, quoted if code could not have written it: code can
+// put any text into globals().
 func showName(name string) string {
 	if plainName.MatchString(name) {
 		return name
@@ -196,17 +196,17 @@ func showName(name string) string {
 	return strconv.Quote(name)
 }
 
-// onOneLine returns a text of the guest without line ends and control characters.
+// onOneLine returns text from the guest without line ends and control characters.
 func onOneLine(text string) string {
 	quoted := strconv.Quote(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// ReplyCut tells a model that the limit of tokens cut its reply.
+// ReplyCut tells a model that the token limit truncated its reply.
 const ReplyCut = "Your reply was cut at the limit of tokens, so code and answers without their end do not count. " +
 	"Write less in one turn."
 
-// endNote tells a model that its turns run out, empty as long as they do not.
+// endNote warns a model when its turns are running out; until then it is empty.
 func endNote(turn, turns int) string {
 	switch left := turns - turn; {
 	case left <= 0 || turns <= 2:
@@ -220,7 +220,7 @@ func endNote(turn, turns int) string {
 	return ""
 }
 
-// isCut reports whether feedback with this cap leaves output out.
+// isCut reports whether feedback with this cap omits output.
 func isCut(ran []ledger.Snippet, limit int) bool {
 	total := 0
 	for i := range ran {

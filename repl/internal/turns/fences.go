@@ -9,18 +9,18 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// fenced is what the fences of a reply hold, and what stands outside of them.
+// fenced is the content of a reply's fences, and the text outside of them.
 type fenced struct {
 	blocks []loopsession.Block
-	// others are the languages of code that nothing runs.
+	// others are the languages of code that cannot run here.
 	others []string
-	// outside is the text outside of all fences, after the part of it behind the last block.
+	// outside is the text outside of all fences; after is its part after the last block.
 	outside, after string
-	// isOpen reports that the last block lacks its end.
+	// isOpen reports that the last block has no end.
 	isOpen bool
 }
 
-// findFences reads the fences of a reply.
+// findFences finds the fences of a reply.
 func findFences(reply string) (found fenced) {
 	lines := strings.Split(reply, "\n")
 	marks := marksOf(lines)
@@ -49,8 +49,8 @@ func findFences(reply string) (found fenced) {
 	return found
 }
 
-// readFence returns the last line of the block that line i opens, what is in it, and
-// whether its end is missing.
+// readFence returns the index of the last line of the block opened on line i, the block's
+// content, and whether its end is missing.
 func readFence(
 	lines []string, marks []*mark, i int, opening *mark, steps *int,
 ) (end int, source string, isOpen bool) {
@@ -69,7 +69,7 @@ func readFence(
 		inner = cutIndent(inner, opening.indent)
 	}
 	source = strings.Join(inner, "\n")
-	if end == len(lines) { // the marks may stand behind the last line of code
+	if end == len(lines) { // the marks may follow the last line of code
 		trimmed := strings.TrimRight(source, " \t\n")
 		source = strings.TrimSuffix(trimmed, opening.marks)
 		isOpen = source == trimmed
@@ -77,7 +77,7 @@ func readFence(
 	return end, opening.source + source, isOpen
 }
 
-// cutIndent returns lines without the indentation of their fence, as far as they have it.
+// cutIndent returns lines without the indentation of their fence, as far as they share it.
 func cutIndent(lines []string, indent int) []string {
 	cut := make([]string, len(lines))
 	for i, line := range lines {
@@ -87,21 +87,21 @@ func cutIndent(lines []string, indent int) []string {
 	return cut
 }
 
-// mark is a line that opens or closes a block: its marks, and what stands behind them.
+// mark is a line that opens or closes a block: its marks, and the text after them.
 type mark struct {
 	marks, info string
-	// indent is how many spaces and tabs stand before the marks.
+	// indent is the number of spaces and tabs before the marks.
 	indent int
-	// source is code on the line itself, the whole block if isWhole.
+	// source is code on the line itself; if isWhole, it is the whole block.
 	source  string
 	isWhole bool
 }
 
-// maxIndent is how many spaces may stand before the marks of any fence. Marks further in
-// open a block only if they name a language that runs.
+// maxIndent is how many spaces may precede the marks of any fence. Marks indented further open a
+// block only if they name a language that runs.
 const maxIndent = 3
 
-// marksOf are the marks of lines, nil for a line that has none.
+// marksOf returns the marks of lines, nil for lines without one.
 func marksOf(lines []string) []*mark {
 	all := make([]*mark, len(lines))
 	for i, line := range lines {
@@ -110,8 +110,8 @@ func marksOf(lines []string) []*mark {
 	return all
 }
 
-// markOf is the mark of a line: at most three spaces, at least three backticks or
-// tildes, and no backtick behind them.
+// markOf returns the mark of a line: at most three spaces, at least three backticks or tildes,
+// and no backtick after them.
 func markOf(line string) *mark {
 	marks := strings.TrimLeft(line, " ")
 	indent := len(line) - len(marks)
@@ -128,14 +128,15 @@ func markOf(line string) *mark {
 }
 
 var (
-	// lateOpening opens a block behind words, or further in than other fences.
+	// lateOpening matches a block that opens after words, or is indented further than other
+	// fences.
 	lateOpening = lazyregexp.New("^(.*?)([`~]{3,})[ \t]*([A-Za-z_0-9]+)[ \t]*$")
-	// wholeFence is a block on one line.
+	// wholeFence matches a block on one line.
 	wholeFence = lazyregexp.New("^[ \t]*(`{3,})[ \t]*([A-Za-z_0-9]*)[ \t]*([^`]+?)`{3,}[ \t]*$")
 )
 
-// openingOf returns the mark of a line outside of blocks that opens one, nil if it opens
-// none, and the text before it.
+// openingOf returns the mark of a line outside of blocks that opens one, or nil, and the text
+// before the mark.
 func openingOf(line string, plain *mark) (before string, opening *mark) {
 	if plain != nil {
 		return "", withCode(plain)
@@ -164,10 +165,10 @@ func openingOf(line string, plain *mark) (before string, opening *mark) {
 	return m[1], &mark{marks: m[2], info: m[3], indent: indent}
 }
 
-// attributes stand behind the language of a fence: title="count.py" linenums=1.
+// attributes follow the language of a fence: title="count.py" linenums=1.
 var attributes = lazyregexp.New(`^(\w+=("[^"]*"|'[^']*'|\S+)\s*)+$`)
 
-// withCode moves code that stands behind the language of a fence into the block.
+// withCode moves code that follows the language of a fence into the block.
 func withCode(m *mark) *mark {
 	language, rest, _ := strings.Cut(m.info, " ")
 	_, runs := languages[strings.ToLower(language)]
@@ -179,15 +180,15 @@ func withCode(m *mark) *mark {
 	return &moved
 }
 
-// maxSteps is how many lines of a reply are looked at for the ends of blocks that hold
-// others. After that the next mark that may end a block does: a flood of blocks must
-// not take quadratic time.
+// maxSteps is how many lines of a reply are examined to find the ends of nested blocks. After
+// that, the next mark that may end a block ends it: a flood of blocks must not take quadratic
+// time.
 const maxSteps = 100_000
 
-// findClosing returns the line that closes the fence opened at line i, len(lines) if none
-// does: the reply was cut there, or a stop sequence ate it. Code may hold a text
-// with fences in it; an inner fence that names its language is closed first,
-// unless that leaves the outer one open.
+// findClosing returns the line that closes the fence opened at line i, or len(lines) if none
+// does: the reply was truncated there, or a stop sequence removed it. Code may contain text with
+// fences in it; an inner fence that names its language is closed first, unless that leaves the
+// outer one open.
 func findClosing(lines []*mark, i int, steps *int) int {
 	depth, plain := 0, len(lines)
 	for j := i + 1; j < len(lines); j++ {
@@ -201,7 +202,7 @@ func findClosing(lines []*mark, i int, steps *int) int {
 
 		if m.info != "" {
 			if _, runs := languages[word(m.info)]; runs && plain < len(lines) {
-				break // another block begins: the inner fence was none
+				break // another block begins: the inner line was not a fence
 			}
 			depth++
 			continue
@@ -217,8 +218,8 @@ func findClosing(lines []*mark, i int, steps *int) int {
 	return plain
 }
 
-// findIndentedClosing is findClosing for marks that stand further in: the marks of the end
-// do, too.
+// findIndentedClosing is findClosing for marks that are indented further: the closing marks are,
+// too.
 func findIndentedClosing(lines []string, i int, opening *mark, steps *int) int {
 	for j := i + 1; j < len(lines) && *steps > 0; j++ {
 		*steps--
@@ -230,7 +231,7 @@ func findIndentedClosing(lines []string, i int, opening *mark, steps *int) int {
 	return len(lines)
 }
 
-// word is the language that a fence names.
+// word returns the language that a fence names.
 func word(info string) string {
 	fields := strings.FieldsFunc(info, func(r rune) bool { return strings.ContainsRune(" \t,{}:", r) })
 	if len(fields) == 0 {
@@ -239,8 +240,8 @@ func word(info string) string {
 	return strings.ToLower(strings.TrimPrefix(fields[0], "."))
 }
 
-// blockOf returns the code of a block, false if it has none that runs. Then other is the
-// language of the code in it, empty for data.
+// blockOf returns the code of a block, or false if it cannot run here. Then other is the
+// language of the code, or "" for data.
 func blockOf(info, source string) (block loopsession.Block, ok bool, other string) {
 	if strings.TrimSpace(source) == "" {
 		return loopsession.Block{}, false, ""
@@ -265,5 +266,5 @@ func blockOf(info, source string) (block loopsession.Block, ok bool, other strin
 	return loopsession.Block{Language: language, Source: source}, known, other
 }
 
-// clipWord returns a name of a model's as it is told again, on one line and bounded.
+// clipWord returns a name from a model for display to it, on one line and bounded.
 func clipWord(name string) string { return onOneLine(name[:min(len(name), 40)]) }

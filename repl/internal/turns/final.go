@@ -17,12 +17,12 @@ import (
 type textFinal struct {
 	// Call is "FINAL", "FINAL_VAR" or "SUBMIT".
 	Call string
-	// Argument is what stands between the parentheses, trimmed.
+	// Argument is the text between the parentheses, trimmed.
 	Argument string
 
-	begin, end int  // its place in the text
-	isInline   bool // words stand before it on its line
-	isVague    bool // nothing says that it is the answer, or it is quoted
+	begin, end int  // its position in the text
+	isInline   bool // words precede it on its line
+	isVague    bool // nothing marks it as the answer, or it is quoted
 }
 
 // String returns the call as the model wrote it, shortened.
@@ -35,51 +35,52 @@ func (f *textFinal) String() string {
 }
 
 var (
-	// anyFinal finds a call anywhere in a reply.
+	// anyFinal matches a call anywhere in a reply.
 	anyFinal = lazyregexp.New("\\b(FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
-	// partOfFinal finds a call also inside a word: a text with one is program text, not an answer.
+	// partOfFinal also matches a call inside a word: a text with such a call is program text,
+	// not an answer.
 	partOfFinal = lazyregexp.New("(?:FINAL_VAR|FINAL|SUBMIT)[*_`]{0,3}\\(")
-	// beforeFinal may stand before an answer on its line: a mark of a list or a quotation, a
-	// short label ("Answer:"), and marks of emphasis. What is indented like code is code.
+	// beforeFinal matches what may precede an answer on its line: a list or quotation mark, a
+	// short label ("Answer:"), and marks of emphasis. Text indented like code is code.
 	beforeFinal = lazyregexp.New("^ {0,3}(?:(?:[-*+>]|\\d{1,3}[.)])[ \t]+)?" +
 		"(?:[*_]{0,3}[A-Za-z][A-Za-z ]{0,30}:[*_]{0,3}[ \t]*)?[*_`]{0,3}$")
-	// intent are the words of a model that talks about an answer it has yet to give.
+	// intent matches the words of a model that announces an answer.
 	intent = lazyregexp.New(
 		`(?i)\b(will|would|going to|then|when|once|if|until|should|could|can|may|must|need|not|never|` +
 			`before|later|next|call|calling|use|using|like|example|such as|e\.g|format)\b|'ll\b|n't\b`,
 	)
-	// assertion are the words before an answer inside a sentence that gives it.
+	// assertion matches the words before an answer inside a sentence that gives it.
 	assertion = lazyregexp.New(
 		`(?i)\b(is|are|answer|result|total|therefore|thus|hence|so|gives?|yields?|equals?)\b|[:=→]\s*$`)
-	// report are words before an answer that somebody else gives.
+	// report matches words before an answer that is attributed to someone else.
 	report = lazyregexp.New(
 		`(?i)\b(?:says?|said|saying|prints?|printed|wrote|writes?|written|reads|shows|showed|shown|` +
 			`contains?|contained|quotes?|quoted|logs|logged)\b[^\pL\pN.!?]*$`)
-	// condition are words on the line before an answer that is not given yet.
+	// condition matches words on the line before an answer that is not given yet.
 	condition = lazyregexp.New(
 		`(?i)\b(?:once|until|if|unless|later|formats?|examples?|templates?|such as|would|should)\b`)
 )
 
-// maxTries bounds how many places of one reply are tried: a flood of them must not
-// take quadratic time.
+// maxTries bounds how many places in one reply are tried: a flood of them must not take
+// quadratic time.
 const maxTries = 20
 
-// IsPutOff reports whether the words of a reply before its first bracket talk about an answer
-// that the model has yet to give.
+// IsPutOff reports whether the words of a reply before its first bracket announce an answer that
+// the model has yet to give.
 func IsPutOff(reply string) bool {
 	words, _, _ := strings.Cut(reply, "{")
 	words, _, _ = strings.Cut(words, "[")
 	return intent.MatchString(words)
 }
 
-// textReading is what the text of a reply outside of its code says.
+// textReading is the result of reading the text of a reply outside of its code.
 type textReading struct {
 	final *textFinal
-	// notes say why answers in the text do not count.
+	// notes explain why answers in the text do not count.
 	notes []string
-	// unread are the lines from the first to the last that look like code, empty if none do.
+	// unread are the lines from the first to the last that look like code; empty if none do.
 	unread string
-	// after is what stands behind the answer, or behind the last line of code.
+	// after is the text after the answer, or after the last line of code.
 	after string
 }
 
@@ -117,14 +118,14 @@ func readText(text string) (r textReading) {
 	return r
 }
 
-// findFinals returns the answers in a text in order, without those that it only talks
-// about, and notes about those that cannot be read.
+// findFinals returns the answers in a text in order, without those that are only mentioned, and
+// notes about those that cannot be read.
 func findFinals(text string) (finals []*textFinal, notes []string) {
 	places := anyFinal.FindAllStringSubmatchIndex(text, -1)
 	places = places[max(0, len(places)-maxTries):]
 	for i, at := range places {
 		if len(finals) > 0 && at[0] < finals[len(finals)-1].end {
-			continue // it is a part of the one before
+			continue // it is part of the previous one
 		}
 		line := lineBefore(text, at[0])
 		f := &textFinal{Call: text[at[2]:at[3]], begin: at[0]}
@@ -159,8 +160,8 @@ func findFinals(text string) (finals []*textFinal, notes []string) {
 	return finals, notes[:min(len(notes), 1)]
 }
 
-// isWordRune reports whether a character before an answer is more than a sign such as a tick:
-// a part of words, of a comment, of a table or of a quotation.
+// isWordRune reports whether a character before an answer is more than a symbol such as a tick:
+// part of words, a comment, a table or a quotation.
 func isWordRune(r rune) bool {
 	return r > ' ' && r < utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) ||
 		strings.ContainsRune(openQuotes, r)
@@ -168,8 +169,8 @@ func isWordRune(r rune) bool {
 
 const openQuotes = "\"'“‘„«"
 
-// isQuote reports whether a text quotes an answer: in quotation marks, behind words that say so,
-// or in a Markdown quotation beside other words.
+// isQuote reports whether a text quotes an answer: in quotation marks, after words that
+// introduce a quotation, or in a Markdown quotation beside other words.
 func isQuote(text string, f *textFinal) bool {
 	line := lineBefore(text, f.begin)
 	bare := strings.TrimRight(line, "*_` ")
@@ -188,7 +189,8 @@ func isQuote(text string, f *textFinal) bool {
 	})
 }
 
-// pickFinal returns the one answer among those in a text, or a note on why there is none.
+// pickFinal returns the single answer among those in a text, or a note explaining why there is
+// none.
 func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 	for _, f := range finals {
 		switch {
@@ -207,10 +209,10 @@ func pickFinal(finals []*textFinal) (picked *textFinal, note string) {
 	return picked, ""
 }
 
-// read reads the argument from what stands behind the opening parenthesis. It returns the
-// length up to the closing one, or the problem. Parentheses are counted outside of quoted strings
-// first, as code is read. Words may have any quotes and parentheses in them: their end is
-// the first parenthesis that ends a line and belongs to no other.
+// read reads the argument from the text after the opening parenthesis. It returns the length up
+// to the closing one, or the problem. It first counts parentheses outside of quoted strings, as
+// in code. In words, any quotes and parentheses may occur: they end at the first parenthesis
+// that ends a line and has no match.
 func (f *textFinal) read(text string) (length int, problem string) {
 	if end := pysyntax.Balanced(text); end >= 0 {
 		f.Argument = strings.TrimSpace(text[:end])
@@ -246,19 +248,19 @@ func (f *textFinal) read(text string) (length int, problem string) {
 	return end + 1, ""
 }
 
-// endMarks may stand behind an answer on its line: marks of emphasis and full stops.
+// endMarks may follow an answer on its line: marks of emphasis and full stops.
 const endMarks = " \t\r*_`.;!"
 
-// maxLine bounds the words that are looked at before and behind an answer, in bytes.
+// maxLine bounds the words that are examined before and after an answer, in bytes.
 const maxLine = 500
 
-// lineBefore returns what stands before a place on its line.
+// lineBefore returns the text before a position on its line.
 func lineBefore(text string, at int) string {
 	line := text[max(0, at-maxLine):at]
 	return line[strings.LastIndexByte(line, '\n')+1:]
 }
 
-// restOfLine returns what follows on a line, without endMarks.
+// restOfLine returns the rest of a line, without endMarks.
 func restOfLine(text string) string {
 	rest, _, _ := strings.Cut(text[:min(len(text), maxLine)], "\n")
 	return strings.Trim(rest, endMarks)

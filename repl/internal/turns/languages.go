@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// languages of fences that run, by what stands behind the marks.
+// languages maps the words after the marks of a fence to languages that run.
 var languages = map[string]tiers.Language{
 	"repl":        tiers.Python,
 	"python":      tiers.Python,
@@ -24,8 +24,8 @@ var languages = map[string]tiers.Language{
 	"golang":      tiers.Go,
 }
 
-// dataWords stand behind the marks of a fence that holds no code. Any other word that is
-// none of languages names code that does not run.
+// dataWords follow the marks of a fence that holds no code. Any other word that is not in
+// languages names code that does not run.
 var dataWords = func() map[string]bool {
 	words := map[string]bool{}
 	for _, word := range strings.Fields("text txt plain plaintext md markdown html xml svg css json jsonl json5 " +
@@ -36,7 +36,7 @@ var dataWords = func() map[string]bool {
 	return words
 }()
 
-// languageSigns tell the languages that models write in place of Python, the plainest sign
+// languageSigns identify the languages that models write instead of Python, the clearest sign
 // first.
 var languageSigns = []struct {
 	name string
@@ -58,8 +58,8 @@ var languageSigns = []struct {
 	{"Ruby", lazyregexp.New(`(?m)^\s*puts |\.each do\b`)},
 }
 
-// guessLanguage returns the language that a text is probably code of, empty if it shows no
-// sign of one besides Python.
+// guessLanguage returns the language that a text is probably written in, or "" if it shows no
+// sign of a language other than Python.
 func guessLanguage(text string) string {
 	for _, l := range languageSigns {
 		if l.sign.MatchString(text) {
@@ -69,12 +69,12 @@ func guessLanguage(text string) string {
 	return ""
 }
 
-// otherMeaning are statements of other languages that are Python with another meaning: n <- 5
+// otherMeaning matches statements of other languages that mean something else in Python: n <- 5
 // compares, ++n does nothing.
 var otherMeaning = lazyregexp.New(`(?m)^[ \t]*(?:[\w.]+ *<- |(?:\+\+|--)[A-Za-z_]\w*[ \t]*;?[ \t]*$)`)
 
-// hintLanguage tells the model of code that is no Python what it looks like, empty if it
-// looks like nothing else.
+// hintLanguage tells the model which language its code looks like if it is not Python, or
+// returns "" if it resembles none.
 func hintLanguage(ran *ledger.Snippet) string {
 	if ran.Language != tiers.Python || ran.Exception == nil || !isSyntax(ran.Exception.Type) {
 		return ""
@@ -85,15 +85,15 @@ func hintLanguage(ran *ledger.Snippet) string {
 	return ""
 }
 
-// onlyPython tells a model what it can write.
+// onlyPython tells a model which languages run.
 const onlyPython = "only Python (or Go) runs here."
 
-// isSyntax reports whether an exception says that a text is no Python.
+// isSyntax reports whether an exception means that a text is not Python.
 func isSyntax(exception string) bool {
 	return exception == "SyntaxError" || exception == "IndentationError" || exception == "TabError"
 }
 
-// noteOthers tells the model about code that nothing runs.
+// noteOthers informs the model about code that cannot run here.
 func noteOthers(fences, tools []string) (notes []string) {
 	add := func(note string) {
 		if len(notes) < maxNotes && (len(notes) == 0 || notes[len(notes)-1] != note) {
@@ -116,7 +116,7 @@ func noteOthers(fences, tools []string) (notes []string) {
 // maxNotes bounds the notes about one reply.
 const maxNotes = 3
 
-// codeLine is a line that is code of some language by its looks.
+// codeLine matches a line that looks like code of some language.
 var codeLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	// n = 5, a, b = f(), n: int = 5, $n .= 5
 	`[$@%]?[A-Za-z_][\w.$]*(?:\[[^\]]*\])*(?:\s*,\s*[$@%]?[A-Za-z_][\w.]*)*` +
@@ -139,21 +139,22 @@ var codeLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`(?:SELECT|INSERT|UPDATE|DELETE|CREATE|WITH)\s.*`,
 	`(?:grep|awk|sed|cat|wc|sort|cut|curl|find|head|tail)\s+(?:-|['"$/]|\S+\.\w+$).*`,
 	`\$ \w.*|#!.*|<\?php.*`,
-	// what ends with a mark of code
+	// a line that ends with a mark of code
 	`.*(?:[=()\[\]{}$].*;|\)\s*\{|=>\s*\{?)$`,
 }, `|`) + `)`)
 
-// lineMarks stand around a line of code in a list, in a quotation, in backticks or in bold.
+// lineMarks matches the decoration of a line of code in a list, in a quotation, in backticks or
+// in bold.
 var lineMarks = lazyregexp.New("^(?:[ \t]*(?:>[ \t]?)+)?(?:[ \t]*(?:[-*+]|\\d{1,3}[.)])[ \t])?(.*)$")
 
-// plainQuotes replaces characters that editors put into code.
+// plainQuotes replaces characters that editors insert into code.
 var plainQuotes = strings.NewReplacer(
 	"“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'",
 	"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "",
 )
 
-// bareLine returns a line without the marks of lists and quotations, emphasis and
-// backticks around the whole line, and characters of editors.
+// bareLine returns a line without list and quotation marks, without emphasis or backticks around
+// the whole line, and without characters that editors insert.
 func bareLine(line string) string {
 	line = lineMarks.ReplaceAllString(plainQuotes.Replace(line), "$1")
 	for _, mark := range []string{"**", "__", "`"} {
@@ -165,7 +166,7 @@ func bareLine(line string) string {
 	return line
 }
 
-// bareText returns a text of which each line is a bareLine, or the code of an interactive
+// bareText returns a text with bareLine applied to each line, or the code of an interactive
 // session.
 func bareText(text string) string {
 	if session.MatchString(text) {
@@ -179,7 +180,8 @@ func bareText(text string) string {
 }
 
 var (
-	// session is a line of code in an interactive session, prompt what begins each line.
+	// session matches a line of code in an interactive session, prompt the beginning of each
+	// line.
 	session = lazyregexp.New(`(?m)^[ \t]*>>> `)
 	prompt  = lazyregexp.New(`(?m)^[ \t]*(?:>>>|\.\.\.)(?: |$)(.*)$`)
 )
@@ -202,7 +204,7 @@ func isCodeLine(line string) bool {
 // mayBeCode reports whether a line of text looks like code, an answer included.
 func mayBeCode(line string) bool { return looksLikePython(line) || isCodeLine(line) }
 
-// behindCode returns the lines of a text behind the last that looks like code.
+// behindCode returns the lines of a text after the last one that looks like code.
 func behindCode(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range slices.Backward(lines) {
@@ -214,14 +216,14 @@ func behindCode(text string) string {
 }
 
 var (
-	// assignment sets a variable, also inside a sentence.
+	// assignment matches the setting of a variable, also inside a sentence.
 	assignment = lazyregexp.New("\\b([A-Za-z_]\\w*)(?:`?\\s*(?:\\[[^\\]\n]*\\]|\\.\\w+)*\\s*" +
 		"(?:[-+*/%|&^:]?=(?:[^=]|$)|<-)|\\+\\+|--)|(?:\\+\\+|--)([A-Za-z_]\\w*)")
 	anyName = lazyregexp.New(`[A-Za-z_]\w*`)
 )
 
-// findClaim returns the first name of an answer that the words around it set, empty if they
-// set none: words change no variable.
+// findClaim returns the first name in an answer that the surrounding words claim to set, or "":
+// words change no variable.
 func findClaim(words string, f *textFinal) string {
 	names := map[string]bool{}
 	for _, name := range anyName.FindAllString(f.Argument, -1) {

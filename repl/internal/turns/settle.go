@@ -13,23 +13,23 @@ import (
 )
 
 var (
-	// literalStart begins a text, a list or a dict.
+	// literalStart matches the beginning of a text, a list or a dict.
 	literalStart = lazyregexp.New(`^([A-Za-z]{0,2}["']|\[[^\]]|\{)`)
-	// expression is an argument that is code by its looks.
+	// expression matches an argument that looks like code.
 	expression = lazyregexp.New(
 		`^([A-Za-z]{0,2}["'\[{(]|[\pL_][\pL\d_]*([.(\[]|$|\s*=[^=]))`)
-	// arithmetic is an argument that calculates with names.
+	// arithmetic matches an argument that calculates with names.
 	arithmetic = lazyregexp.New(`^[\pL_][\pL\d_.]*(\s*[-+*/%]{1,2}\s*[\pL\d_.]+)+$`)
-	// constants is an argument of numbers alone, whose signs are those of dates, ranges,
-	// fractions, scores and lists as often as they are arithmetic.
+	// constants matches an argument of numbers alone. Its operators belong to dates, ranges,
+	// fractions, scores and lists as often as to arithmetic.
 	constants = lazyregexp.New(`^[\d\s.,:/_-]*$|^[\d\s.]+(and|or|in|is)[\d\s.]+$`)
-	// brokenCode is an argument that is code although it cannot be parsed: a sentence would
-	// not begin so.
+	// brokenCode matches an argument that is code although it cannot be parsed: no sentence
+	// begins like this.
 	brokenCode = lazyregexp.New(`^([A-Za-z]{0,2}["'\[{(]|[A-Za-z_][\w.]*[(\[])`)
-	// placeholder stands for an answer in the prompts of models.
+	// placeholder matches text that stands for an answer in prompts.
 	placeholder = lazyregexp.New(
 		`(?i)^(\.\.\.|…|<[^<>]*>|\[?(the |your )(final )?answer( here)?\]?)?$`)
-	// hole is a place in a text that only an f-string fills, or a name of code.
+	// hole matches a place in a text that only an f-string fills in, or a name from code.
 	hole = lazyregexp.New(`\{([A-Za-z_]\w*)[^{}]*\}|\b([A-Za-z]\w*_\w+)\b`)
 )
 
@@ -39,13 +39,13 @@ func (f *textFinal) isLiteral() bool {
 	return f.Call != "FINAL_VAR" && (isJSON || literalStart.MatchString(f.Argument))
 }
 
-// isExpression reports whether the argument is code by its looks.
+// isExpression reports whether the argument looks like code.
 func (f *textFinal) isExpression() bool {
 	return expression.MatchString(f.Argument) || arithmetic.MatchString(f.Argument)
 }
 
-// literal returns the argument as JSON, if that is what it is: a number, a quoted
-// string, a list, an object, true, false, null.
+// literal returns the argument as JSON, if it is a number, a quoted string, a list, an object,
+// true, false or null.
 func (f *textFinal) literal() (json.RawMessage, bool) {
 	if f.Argument == "" || !json.Valid([]byte(f.Argument)) {
 		return nil, false
@@ -53,9 +53,8 @@ func (f *textFinal) literal() (json.RawMessage, bool) {
 	return json.RawMessage(f.Argument), true
 }
 
-// source returns the Python by which a session decides what the answer means: a
-// variable, a string, a call. It is empty if the argument can only be text, such
-// as a date.
+// source returns the Python code by which a session determines the meaning of the answer: a
+// variable, a string, a call. It is empty if the argument can only be text, such as a date.
 func (f *textFinal) source() string {
 	if f.Call == "FINAL_VAR" && variable.MatchString(f.Argument) {
 		return "FINAL_VAR(" + f.Argument + ")"
@@ -70,13 +69,12 @@ func (f *textFinal) source() string {
 		return ""
 	}
 	if strings.Contains(f.Argument, "#") {
-		return f.Call + "(" + f.Argument + "\n)" // a comment does not hide the parenthesis
+		return f.Call + "(" + f.Argument + "\n)" // so that a comment does not hide the parenthesis
 	}
 	return f.Call + "(" + f.Argument + ")"
 }
 
-// variable is the argument of FINAL_VAR as code: a quoted name, or a name and a
-// value.
+// variable matches the argument of FINAL_VAR as code: a quoted name, or a name and a value.
 var variable = lazyregexp.New(`^(["'][^"'\n]*["']\s*(,.+)?|[A-Za-z_]\w*\s*,.+)$`)
 
 // text returns the argument as a JSON string.
@@ -85,8 +83,7 @@ func (f *textFinal) text() json.RawMessage {
 	return text
 }
 
-// hasHole reports whether a text names a variable of the session where its value should
-// stand.
+// hasHole reports whether a text contains the name of a session variable instead of its value.
 func hasHole(text string, variables map[string]string) bool {
 	for _, m := range hole.FindAllStringSubmatch(text, -1) {
 		if _, known := variables[m[1]+m[2]]; known {
@@ -96,9 +93,9 @@ func hasHole(text string, variables map[string]string) bool {
 	return false
 }
 
-// settleText finds the meaning of an answer in text. FINAL(x) is a literal, or Python that
-// the session evaluates. What is no Python at all is text as it stands. An error of the
-// evaluation is for the model: a name that does not exist is never the answer.
+// settleText determines the meaning of an answer in text. FINAL(x) is a literal, or Python that
+// the session evaluates. An argument that is not Python at all is text, taken verbatim. An
+// evaluation error goes to the model: a name that does not exist is never the answer.
 func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFinal) error {
 	if f.Call != "FINAL_VAR" && placeholder.MatchString(f.Argument) {
 		t.reject(f, "it has no answer in it")
@@ -126,7 +123,7 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	case isText:
 		t.takeText(s, f, f.text())
 	default:
-		t.Ran = append(t.Ran, ran) // the error of FINAL_VAR lists the variables that exist
+		t.Ran = append(t.Ran, ran) // the error of FINAL_VAR lists the existing variables
 		if f.Call != "FINAL_VAR" && ran.Exception != nil && ran.Exception.Type == "NameError" {
 			t.reject(f, ran.Exception.Message+". "+listVariables(s)+
 				` For a text, write it in quotes: FINAL("...")`)
@@ -136,11 +133,11 @@ func (t *Turn) settleText(ctx context.Context, s *loopsession.Session, f *textFi
 	return nil
 }
 
-// noPython are the exceptions of an argument that is no Python.
+// noPython are the exceptions raised for an argument that is not Python.
 var noPython = []string{"SyntaxError", "IndentationError"}
 
-// takeText takes a text as the answer, unless it has the name of a variable where the value
-// belongs.
+// takeText accepts a text as the answer, unless it contains the name of a variable instead of
+// its value.
 func (t *Turn) takeText(s *loopsession.Session, f *textFinal, value json.RawMessage) {
 	if value[0] == '"' && hasHole(f.Argument, s.Variables()) {
 		t.reject(f, "it names a variable where its value should stand; "+
@@ -155,12 +152,12 @@ func (t *Turn) reject(f *textFinal, reason string) {
 	t.Refuse(f.refuse(reason))
 }
 
-// refuse says why an answer in text does not count.
+// refuse formats the reason why an answer in text does not count.
 func (f *textFinal) refuse(reason string) string {
 	return f.Call + " in your text was not taken: " + reason + "."
 }
 
-// listVariables names the variables of a session.
+// listVariables returns the names of a session's variables.
 func listVariables(s *loopsession.Session) string {
 	names := slices.Sorted(maps.Keys(s.Variables()))
 	if len(names) == 0 {

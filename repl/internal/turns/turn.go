@@ -22,33 +22,33 @@ import (
 
 // Turn is the outcome of one reply.
 type Turn struct {
-	// Ran is the code that ran, in order; Skipped counts blocks that did not,
-	// because one before them failed or gave the answer.
+	// Ran is the code that ran, in order. Skipped counts blocks that did not run because an
+	// earlier one failed or gave the answer.
 	Ran     []ledger.Snippet
 	Skipped int
-	// Final is the answer, nil if there was none.
+	// Final is the answer, or nil.
 	Final *tiers.Final
 	// Notes are for the model.
 	Notes []string
-	// Broke says that a tier broke, so that variables may be gone.
+	// Broke reports that a tier broke, so variables may be lost.
 	Broke bool
-	// IsSilent says that the reply had neither code nor an answer.
+	// IsSilent reports that the reply contained neither code nor an answer.
 	IsSilent bool
-	// Refused says that an answer did not count; the notes say why.
+	// Refused reports that an answer did not count; the notes explain why.
 	Refused bool
 }
 
-// Refuse drops the answer. The note tells the model why.
+// Refuse drops the answer. The note explains the reason to the model.
 func (t *Turn) Refuse(note string) {
 	t.Final, t.Refused = nil, true
 	t.Notes = append(t.Notes, note)
 }
 
-// volatile are parts of an error that differ although the failure is the same.
+// volatile matches parts of an error that vary although the failure is the same.
 var volatile = lazyregexp.New(`<snippet \d+>|\bline \d+|0x[0-9a-f]+`)
 
-// Failure says what kept the turn from getting on, empty if it got on. Turns that fail in the
-// same way have the same text.
+// Failure describes what kept the turn from making progress, or returns "" if it made progress.
+// Turns that fail in the same way have the same text.
 func (t *Turn) Failure() string {
 	text := ""
 	if failed := t.Failed(); failed != nil {
@@ -59,7 +59,7 @@ func (t *Turn) Failure() string {
 	return strings.TrimSpace(volatile.ReplaceAllString(text, "…"))
 }
 
-// Failed returns the code that did not run to its end, nil if all did.
+// Failed returns the code that did not run to its end, or nil if all did.
 func (t *Turn) Failed() *ledger.Snippet {
 	i := slices.IndexFunc(t.Ran, func(r ledger.Snippet) bool { return record.HasFailed(&r) })
 	if i < 0 {
@@ -68,7 +68,7 @@ func (t *Turn) Failed() *ledger.Snippet {
 	return &t.Ran[i]
 }
 
-// Shows reports whether the output and the errors of the turn show all of some texts to the
+// Shows reports whether the output and the errors of the turn show every text of a list to the
 // model.
 func (t *Turn) Shows(list []string) bool {
 	var shown strings.Builder
@@ -80,12 +80,12 @@ func (t *Turn) Shows(list []string) bool {
 	})
 }
 
-// execute runs a reply's code, block after block until one fails or answers, and
-// then settles an answer in its text. An answer beside code that
-// failed does not count: the model wrote it before it knew.
+// execute runs a reply's code block by block until one fails or answers, and then settles an
+// answer in its text. An answer beside code that failed does not count: the model wrote it
+// before it knew of the failure.
 //
-// Notes tell the model about code that no tier may run. An error means that the context
-// ended or that a tier broke.
+// Notes inform the model about code that no tier may run. An error means that the context ended
+// or that a tier broke.
 func execute(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error) {
 	t, err := runReply(ctx, s, r)
 	switch {
@@ -102,12 +102,12 @@ func execute(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error)
 	return t, err
 }
 
-// settleBare lets the session decide whether a text without a fence is code.
+// settleBare lets the session decide whether an unfenced text is code.
 func (r *Reply) settleBare(ctx context.Context, s *loopsession.Session) error {
 	if len(r.Bare) == 0 {
 		return nil
 	}
-	list, err := json.Marshal(r.Bare) // Python reads it as a list of texts, too
+	list, err := json.Marshal(r.Bare) // also valid as a Python list of texts
 	if err != nil {
 		return err
 	}
@@ -125,14 +125,14 @@ func (r *Reply) settleBare(ctx context.Context, s *loopsession.Session) error {
 	return nil
 }
 
-// runBare takes a text without a fence for the code of the reply.
+// runBare makes an unfenced text the code of the reply.
 func (r *Reply) runBare(source string) {
 	r.Blocks = []loopsession.Block{{Language: tiers.Python, Source: source}}
 	r.Final = nil
 }
 
-// settleUnread deals with text that looks like code and that the session does not take for
-// Python. It runs, so that the model sees the error, unless it would run with another meaning.
+// settleUnread handles text that looks like code but is not Python according to the session. It
+// runs, so that the model sees the error, unless it would run with a different meaning.
 func (r *Reply) settleUnread() {
 	if !otherMeaning.MatchString(r.Unread) {
 		r.runBare(r.Unread)
@@ -142,17 +142,17 @@ func (r *Reply) settleUnread() {
 	r.Notes = append(r.Notes, "Your code was not run. This looks like "+name+": "+onlyPython)
 }
 
-// untouched is what the variable answer holds before a snippet has put anything into
-// it. Some models hand it over although they mean another variable.
+// untouched matches the variable answer before a snippet has assigned anything to it. Some
+// models submit it although they mean another variable.
 var untouched = lazyregexp.New(`^\{"content": ?"", ?"ready": ?false\}$`)
 
-// isPlaceholder reports whether an answer is a text that stands for an answer in prompts.
+// isPlaceholder reports whether an answer is a placeholder from the prompts.
 func isPlaceholder(answer json.RawMessage) bool {
 	var text string
 	return json.Unmarshal(answer, &text) == nil && text != "" && placeholder.MatchString(text)
 }
 
-// isEmptyAnswer reports whether a snippet set answer["ready"] and no content.
+// isEmptyAnswer reports whether a snippet set answer["ready"] without content.
 func isEmptyAnswer(f *tiers.Final) bool {
 	return f.Name == "answer" && (string(f.Value) == `""` || string(f.Value) == "null")
 }
@@ -172,7 +172,7 @@ func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error
 		if err != nil {
 			if err := t.noteRefusal(err); err != nil {
 				if ctx.Err() != nil {
-					// A run that is out of time shows how far its snippet came.
+					// A run that is out of time shows how far its snippet got.
 					t.Ran = append(t.Ran, ran)
 				}
 				return t, err
@@ -218,7 +218,7 @@ func runReply(ctx context.Context, s *loopsession.Session, r Reply) (Turn, error
 	return t, err
 }
 
-// noteRefusal notes that no tier may run a snippet. It returns any other error.
+// noteRefusal adds a note if no tier may run a snippet. It returns any other error.
 func (t *Turn) noteRefusal(err error) error {
 	if !errors.Is(err, router.ErrNoTier) {
 		return err
@@ -231,8 +231,8 @@ func (t *Turn) noteRefusal(err error) error {
 const NothingDone = "Your reply had neither code nor a final answer, so nothing happened. " +
 	"Write code in a ```repl block, or give your answer with FINAL(...)."
 
-// Feedback returns the feedback on a turn and keeps its output in the session. The run goes
-// on if the session cannot take the output, for example because its memory is full.
+// Feedback returns the feedback on a turn and keeps its output in the session. The run continues
+// if the session cannot hold the output, for example because its memory is full.
 func (t *Turn) Feedback(ctx context.Context, s *loopsession.Session, o FeedbackOptions) (string, error) {
 	if output := JoinOutput(t.Ran); output != "" {
 		name, err := keepOutput(ctx, s, o.Turn, output)
@@ -260,7 +260,7 @@ func (t *Turn) CodeBlocks(s *loopsession.Session) []trajectory.CodeBlock {
 	return blocks
 }
 
-// keepOutput binds _stdout_N to the whole output of turn N, for the snippets after it.
+// keepOutput binds _stdout_N to the whole output of turn N, for later snippets.
 func keepOutput(
 	ctx context.Context, s *loopsession.Session, turn int, output string,
 ) (name string, err error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// The part of a name before the slash picks the provider. Here it is a script, so no key
-// is needed. A command would set Env to os.Getenv.
+// The part of a name before the slash selects the provider. Here it is a script, so no key is
+// needed. A command would set Env to os.Getenv.
 func Example() {
 	models, err := providers.New(providers.Options{})
 	if err != nil {

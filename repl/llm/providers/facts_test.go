@@ -11,8 +11,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// describe starts a server that answers each path with a text, and each question with a
-// reply of 10 and 5 tokens that cost what OpenRouter says.
+// describe starts a server that answers each path with a text, and each question with a reply of
+// 10 and 5 tokens at the cost that OpenRouter reports.
 func describe(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func TestServersTellWindowsAndPrices(t *testing.T) {
 		name, model, variable, path string
 		answers                     map[string]string
 		want                        llm.Facts
-		in, out                     float64 // of a million tokens; -1 if unknown
+		in, out                     float64 // per million tokens; -1 if unknown
 	}{
 		{
 			"OpenRouter", "openrouter/a/b", "OPENROUTER_BASE_URL", "/api/v1",

@@ -20,15 +20,15 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/providers"
 )
 
-// The bounds of calls to servers that do harm.
+// The bounds on calls to hostile servers.
 const (
 	mostOfAReply = 1 << 20
 	patience     = 300 * time.Millisecond
 	mostMemory   = 64 << 20 // that a call may allocate, in bytes
 )
 
-// hostileServers answer as no server should: the reply is larger than its bound, or it does not
-// end. A call ends with one of the kinds.
+// hostileServers answer as no server should: the reply exceeds its bound, or never ends. A call
+// fails with one of the kinds.
 var hostileServers = []struct {
 	name  string
 	serve http.HandlerFunc
@@ -105,7 +105,7 @@ func serveWrongLength(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// hijack sends what the standard library would not send.
+// hijack sends output that the standard library would not send.
 func hijack(first, part string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -120,8 +120,8 @@ func hijack(first, part string) http.HandlerFunc {
 	}
 }
 
-// TestRepliesWithoutAnEnd: a call ends within its bounds, whatever a server sends. The control is a
-// client without bounds.
+// TestRepliesWithoutAnEnd: a call ends within its bounds, whatever a server sends. The control
+// is a client without bounds.
 func TestRepliesWithoutAnEnd(t *testing.T) {
 	for _, c := range hostileServers {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRepliesWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// readNaively reads a reply as a client does that thinks of no harm, for as long as a call may take.
+// readNaively reads a reply like an unsuspecting client, for as long as a call may take.
 func readNaively(t *testing.T, url string) (int64, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

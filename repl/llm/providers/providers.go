@@ -1,6 +1,6 @@
-// Package providers connects to model servers: OpenAI, Anthropic, Azure, OpenRouter,
-// Ollama, vLLM, LiteLLM and any other server that speaks the format of OpenAI. Keys and
-// addresses come from the environment or from the caller.
+// Package providers connects to model servers: OpenAI, Anthropic, Azure, OpenRouter, Ollama,
+// vLLM, LiteLLM and any other server that uses OpenAI's format. Keys and addresses come from the
+// environment or from the caller.
 //
 // [New] returns a [Registry], which turns the name of a model, such as
 // "anthropic/claude-sonnet-4-5", into a model that can be called. docs/reference/models.md lists
@@ -23,36 +23,36 @@ import (
 // defaults.
 type HTTP = httpclient.HTTP
 
-// Options say where models are and how to reach them.
+// Options configure which models are available and how to reach them.
 type Options struct {
-	// Env looks up an environment variable, usually os.Getenv. The variables have the
-	// names that the vendors use.
+	// Env looks up an environment variable, usually os.Getenv. The variables have the vendors'
+	// own names.
 	Env      func(name string) string
 	Keys     map[string]llm.Secret // by provider; they take precedence over Env
 	BaseURLs map[string]string     // by provider; they take precedence over Env
 	Default  string                // the provider of names without one; "openai" if empty
 	HTTP     HTTP                  // for all providers
 	Prices   string                // a price table that takes precedence over servers and the built-in one
-	// Windows and Rates take precedence over Prices. Their keys are full names of models,
-	// in which * stands for any text. A window is in tokens, and only the price of tokens
-	// in and out has to be set.
+	// Windows and Rates take precedence over Prices. Their keys are full names of models, in
+	// which * stands for any text. A window is in tokens, and only the prices of input and
+	// output tokens must be set.
 	Windows map[string]int64
 	Rates   map[string]llm.Price
-	// Sampling applies to requests that do not say otherwise themselves, by their depth: at 0
-	// the root's own turns, and at each further one the calls of its snippets and sub-loops.
-	// The last entry is also for all deeper ones.
+	// Sampling applies to requests that do not set their own, by depth: at 0 to the root's own
+	// turns, and at each further depth to the calls of its snippets and sub-loops. The last
+	// entry also applies to all greater depths.
 	Sampling []llm.Sampling
 	Record   string // a file to which every call is appended
-	// Replay is a record that answers in place of all models, without servers and keys.
+	// Replay is a call log that answers instead of all models, without servers and keys.
 	Replay string
-	// Unasked says that models are only looked up and never asked. Then an address or a
-	// key may be missing.
+	// Unasked reports that models are only looked up and never asked. Addresses and keys may
+	// then be missing.
 	Unasked bool
 }
 
 // New returns the registry of all providers. Close it after use.
 //
-// It fails only for a file that cannot be read. What a provider lacks is reported when
+// It fails only for a file that cannot be read. Missing settings of a provider are reported when
 // one of its models is resolved.
 func New(o Options) (*Registry, error) {
 	if o.Env == nil {
@@ -101,7 +101,7 @@ type builder struct {
 	replay   *calllog.Replay
 }
 
-// openFiles opens the records.
+// openFiles opens the call logs.
 func (b *builder) openFiles() (err error) {
 	if b.Replay != "" {
 		if b.replay, err = calllog.Load(b.Replay); err != nil {
@@ -124,7 +124,7 @@ type server interface {
 	io.Closer
 }
 
-// addServer adds a provider that is made once, when its first model is resolved.
+// addServer adds a provider that is created once, when its first model is resolved.
 func (b *builder) addServer(v vendor) {
 	open := sync.OnceValues(func() (llm.Provider, error) {
 		if b.replay != nil {
@@ -154,7 +154,7 @@ func (b *builder) addScripts(name string) {
 	}
 }
 
-// wrap returns the provider, with its calls recorded if the caller wants that.
+// wrap returns the provider, with its calls recorded if the caller asked for that.
 func (b *builder) wrap(name string, p llm.Provider) llm.Provider {
 	if b.log == nil {
 		return p

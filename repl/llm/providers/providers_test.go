@@ -230,7 +230,7 @@ func TestASchemaIsEnforcedByTheServer(t *testing.T) {
 	}
 }
 
-// sameJSON compares values without regard to the order of members.
+// sameJSON compares values, ignoring the order of members.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil &&

@@ -16,9 +16,9 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
-// Registry resolves the names of models. A name is "provider/id": the part before the
-// first slash picks the provider, the rest is the provider's own name for the model and
-// may contain slashes. It is safe for concurrent use.
+// Registry resolves the names of models. A name is "provider/id": the part before the first
+// slash selects the provider, the rest is the provider's own name for the model and may contain
+// slashes. It is safe for concurrent use.
 type Registry struct {
 	fallback string            // the provider of names without a slash
 	own      *prices.Table     // of the caller
@@ -29,12 +29,12 @@ type Registry struct {
 	kept []io.Closer
 }
 
-// opener returns the provider behind the names of one prefix. It is called for each
-// name, so it keeps a provider that has connections to share. Its errors say what to set.
+// opener returns the provider behind the names with one prefix. It is called for each name, so
+// it caches a provider that has connections to share. Its errors explain what to set.
 type opener func(id string) (llm.Provider, error)
 
-// Resolve returns the model with the given name. The error says what is wrong with the
-// name, or what the provider lacks, such as a key.
+// Resolve returns the model with the given name. The error explains what is wrong with the name,
+// or what the provider lacks, such as a key.
 func (r *Registry) Resolve(name string) (llm.Model, error) {
 	provider, id, found := strings.Cut(name, "/")
 	switch ext := path.Ext(name); {
@@ -72,7 +72,7 @@ func (r *Registry) Resolve(name string) (llm.Model, error) {
 	return llm.Model{Name: full, ID: id, Provider: p, Facts: facts}, nil
 }
 
-// explainUnknown says how to name a model whose provider is unknown.
+// explainUnknown explains how to name a model whose provider is unknown.
 func (r *Registry) explainUnknown(provider, id string) string {
 	if lower := strings.ToLower(provider); r.openers[lower] != nil {
 		return fmt.Sprintf("unknown provider %q: write %s/%s", provider, lower, id)
@@ -88,7 +88,7 @@ func (r *Registry) facts(name string, byServer llm.Facts) llm.Facts {
 	return told.Or(r.own.Lookup(name), told.Or(byServer, prices.Default().Lookup(name)))
 }
 
-// keep adds something that is closed with the registry, such as connections.
+// keep registers something that is closed with the registry, such as connections.
 func (r *Registry) keep(c io.Closer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,8 @@ func (r *Registry) keep(c io.Closer) {
 	r.kept = append(r.kept, c)
 }
 
-// Close closes the connections and records of all providers, which must not be used any
-// more.
+// Close closes the connections and call logs of all providers, which must not be used
+// afterwards.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

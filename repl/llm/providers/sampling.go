@@ -10,8 +10,8 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// checkSampling returns an error of the kind "bad configuration" if no server could take
-// the sampling of some depth.
+// checkSampling returns an error of the kind "bad configuration" if no server could accept the
+// sampling of some depth.
 func checkSampling(byDepth []llm.Sampling) error {
 	for depth, s := range byDepth {
 		err := findMistake(s)
@@ -39,7 +39,7 @@ func findMistake(s llm.Sampling) error {
 	return nil
 }
 
-// sampled is a provider whose requests get the sampling of their depth.
+// sampled is a provider whose requests use the sampling of their depth.
 type sampled struct {
 	llm.Provider
 	byDepth []llm.Sampling
@@ -63,8 +63,8 @@ func (s sampled) Complete(
 	return s.Provider.Complete(ctx, r, stream)
 }
 
-// at returns the sampling for a part of a run. The calls of a loop's snippets, its leaves,
-// are one deeper than the loop.
+// at returns the sampling for a part of a run. The calls of a loop's snippets, its leaves, are
+// one level deeper than the loop.
 func (s sampled) at(m llm.Metadata) llm.Sampling {
 	depth := m.Depth
 	if m.Purpose == "leaf" {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/openai"
 )
 
-// format is what a vendor's server speaks.
+// format is the format of a vendor's server.
 type format int
 
 const (
@@ -29,10 +29,10 @@ type vendor struct {
 	keyVar     string // the environment variable of the key
 	urlVar     string // the environment variable of the address
 	defaultURL string // empty if the address has to be set
-	needsKey   bool   // at the default address; another one may do without
+	needsKey   bool   // at the default address; other addresses may do without
 	unlisted   bool   // see openai.Options
 	oldLimit   bool   // see openai.Options
-	atOnce     int    // requests that the server works on at once; zero: many
+	atOnce     int    // requests that the server works on at once; 0: many
 	describes  openai.Description
 	parseURL   func(string) (string, error)
 }
@@ -107,7 +107,8 @@ func (b *builder) connect(v vendor) (server, error) {
 	return openai.New(o)
 }
 
-// locate returns the address and the key of a vendor, or an error that says what to set.
+// locate returns the address and the key of a vendor, or an error that names the missing
+// setting.
 func (b *builder) locate(v vendor) (base string, key llm.Secret, err error) {
 	base = cmp.Or(b.BaseURLs[v.name], b.Env(v.urlVar), v.defaultURL)
 	if base == "" && b.Unasked {
@@ -141,12 +142,12 @@ func (b *builder) locate(v vendor) (base string, key llm.Secret, err error) {
 	return base, key, nil
 }
 
-// ollamaPort is where Ollama listens.
+// ollamaPort is the port on which Ollama listens.
 const ollamaPort = "11434"
 
-// parseOllamaHost returns the address of Ollama's OpenAI interface from the value of
-// Ollama's own variable: a host with or without scheme and port. It may be the address
-// that the server listens on, which is not one to connect to.
+// parseOllamaHost returns the address of Ollama's OpenAI interface from the value of Ollama's
+// own variable: a host with or without scheme and port. The value may be the address on which
+// the server listens, which is not always one to connect to.
 func parseOllamaHost(host string) (string, error) {
 	if !strings.Contains(host, "://") {
 		host = "http://" + host

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// formats are providers, one for each way of talking to the server.
+// formats are providers, one for each wire format.
 var formats = []string{"openai", "anthropic", "azure", "ollama"}
 
 // quick makes retries wait for milliseconds.
@@ -73,7 +73,7 @@ type caller struct {
 	streamed bool
 }
 
-// ask makes a call. It returns the response and the text that was streamed.
+// ask makes a call. It returns the response and the streamed text.
 func (c caller) ask(ctx context.Context, r llm.Request) (llm.Response, string, error) {
 	r.Model = c.model.ID
 	if r.Messages == nil {

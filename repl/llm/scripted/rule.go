@@ -14,14 +14,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// Rule is an answer and the condition for giving it. It has exactly one of Reply,
+// Rule is an answer and the condition under which it is given. It sets exactly one of Reply,
 // Expand, Error and Do.
 type Rule struct {
 	When   When          `yaml:"when"`
-	Reply  *string       `yaml:"reply"`  // given as it is
+	Reply  *string       `yaml:"reply"`  // given verbatim
 	Expand *string       `yaml:"expand"` // given with ${name} and ${json:name} replaced
 	Error  *llm.Error    `yaml:"-"`      // given with provider and model filled in
-	Do     llm.Func      `yaml:"-"`      // is called for the answer
+	Do     llm.Func      `yaml:"-"`      // called for the answer
 	Finish string        `yaml:"finish"` // "stop" if empty
 	Usage  *llm.Usage    `yaml:"usage"`  // estimated if nil
 	Delay  time.Duration `yaml:"delay"`  // before the answer
@@ -35,7 +35,7 @@ type When struct {
 	Depth   *int   `yaml:"depth"`
 	Turn    *int   `yaml:"turn"`
 	Slot    *int   `yaml:"slot"`
-	Said    *int   `yaml:"said"`   // how many replies of the model are in the conversation
+	Said    *int   `yaml:"said"`   // how many replies of the model the conversation contains
 	Schema  *bool  `yaml:"schema"` // whether the request has a schema
 	Model   string `yaml:"model"`
 	Last    string `yaml:"last"`   // a regular expression (RE2) for the last message
@@ -69,7 +69,7 @@ func (rule *Rule) compile() error {
 	return rule.checkNames()
 }
 
-// check returns the first mistake in a rule, its expressions aside.
+// check returns the first mistake in a rule, except in its expressions.
 func (rule *Rule) check() error {
 	answers := 0
 	for _, isGiven := range []bool{
@@ -115,7 +115,7 @@ func (rule *Rule) checkNames() error {
 	return nil
 }
 
-// builtinNames returns the names that every text to expand can use, with their values.
+// builtinNames returns the names available in every text to expand, with their values.
 func builtinNames(r llm.Request) map[string]string {
 	last := r.Messages[len(r.Messages)-1]
 	return map[string]string{
@@ -141,8 +141,8 @@ func countReplies(r llm.Request) int {
 	return n
 }
 
-// match reports whether a rule answers a request, and returns the values of the names
-// that its text can use.
+// match reports whether a rule answers a request, and returns the values of the names available
+// in its text.
 func (rule *Rule) match(r llm.Request) (names map[string]string, ok bool) {
 	if !rule.When.fits(r) {
 		return nil, false
@@ -156,7 +156,7 @@ func (rule *Rule) match(r llm.Request) (names map[string]string, ok bool) {
 	return names, ok
 }
 
-// fits reports whether a request meets the condition, its expressions aside.
+// fits reports whether a request meets the condition, except for its expressions.
 func (w When) fits(r llm.Request) bool {
 	if w.Purpose != "" && w.Purpose != r.Metadata.Purpose || w.Model != "" && w.Model != r.Model {
 		return false
@@ -212,7 +212,7 @@ func findGroups(
 // JSON string, which is also a string literal in Python.
 var placeholder = lazyregexp.New(`\$\{(json:)?(\w+)\}`)
 
-// expand replaces the names in a text by their values.
+// expand replaces the names in a text with their values.
 func expand(text string, names map[string]string) (string, error) {
 	var out strings.Builder
 	end := 0

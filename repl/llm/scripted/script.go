@@ -1,9 +1,9 @@
 // Package scripted answers requests by rules, from a file or from Go, without any model.
 // It serves tests, demos and dry runs.
 //
-// The first rule that matches a request answers it. The answer depends on the request
-// alone and not on the order of requests, so a run over a script is the same however
-// many calls are in flight. docs/reference/models.md describes the format of the file.
+// The first rule that matches a request answers it. The answer depends on the request alone and
+// not on the order of requests, so a scripted run is the same however many calls are in flight.
+// docs/reference/models.md describes the format of the file.
 package scripted
 
 import (
@@ -29,12 +29,12 @@ const (
 
 // script implements [llm.Provider].
 type script struct {
-	model string // the name that replies give
+	model string // the model name in replies
 	rules []Rule
 }
 
-// New returns a provider that answers by rules. The error is of the kind "bad file" and
-// names the rule.
+// New returns a provider that answers by rules. The error is of the kind "bad file" and names
+// the rule.
 func New(rules ...Rule) (llm.Provider, error) {
 	return newScript("", slices.Clone(rules))
 }
@@ -74,13 +74,13 @@ func Load(path string) (llm.Provider, error) {
 	return s, nil
 }
 
-// fileRule is a rule as a file has it.
+// fileRule is a rule as written in a file.
 type fileRule struct {
 	Rule  `yaml:",inline"`
 	Error *fileError `yaml:"error"`
 }
 
-// fileError is an error as a file has it.
+// fileError is an error as written in a file.
 type fileError struct {
 	Kind       string        `yaml:"kind"`
 	Message    string        `yaml:"message"`

@@ -13,12 +13,12 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
-// profileName is the name of an architecture's profile, and of its file beside the machine code
-// without the extension. No program embeds it.
+// profileName returns the name of an architecture's profile, which is also the name, without the
+// extension, of its file beside the machine code. No program embeds it.
 func profileName(arch string) string { return "profile_" + arch }
 
-// unpack writes the committed module and image to a folder, and the profiles, if they are of this
-// module.
+// unpack writes the committed module and image to a folder, and the profiles if they belong to
+// this module.
 func unpack(folder string) error {
 	all := map[string]func() ([]byte, error){"python.wasm": cpython.Module, "image.bin": cpython.Image}
 	for arch := range cpython.MachineCode().Profiles {
@@ -102,7 +102,7 @@ func compressFile(path, folder, name string) (artefact.Artefact, error) {
 	return described, os.WriteFile(filepath.Join(folder, name), compressed, 0o644)
 }
 
-// readPairs reads lines of two texts. isReversed says that the second one is the key.
+// readPairs reads lines of two texts. isReversed means that the second text is the key.
 func readPairs(path, separator string, isReversed bool) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// face is the interface of a module, as interface.json has it.
+// face is the interface of a module, in the form of interface.json.
 type face struct {
 	Imports []aot.Signature
 	Exports []aot.Signature
@@ -35,7 +35,7 @@ var (
 
 const memoryLine = "wasm_rt_memory_t* w2c_guest_memory(w2c_guest* instance);"
 
-// readInterface reads what guest.h declares.
+// readInterface reads the declarations in guest.h.
 func (m *module) readInterface() error {
 	for _, match := range importLine.FindAllStringSubmatch(m.files["guest.h"], -1) {
 		p, err := parsePrototype(match[3])
@@ -100,8 +100,8 @@ func (p prototype) signature(module, name string) aot.Signature {
 	return s
 }
 
-// glue is C code: for each import a function that leaves to Go, for each export a function that
-// Go can begin with.
+// glue returns C code: for each import a function that leaves to Go, and for each export a
+// function that Go can call.
 func (f *face) glue() string {
 	var s strings.Builder
 	s.WriteString("#include \"guest.h\"\n#include \"aot.h\"\n\n")
@@ -144,7 +144,7 @@ func (f *face) glue() string {
 	return s.String()
 }
 
-// importNames are the names of the imports as strings in C.
+// importNames returns the names of the imports as C strings.
 func (f *face) importNames() string {
 	var s strings.Builder
 	for _, i := range f.Imports {

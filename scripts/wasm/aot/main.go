@@ -1,4 +1,4 @@
-// Command aot makes machine code of a WebAssembly module, together with wasm2c and clang.
+// Command aot compiles a WebAssembly module to machine code, together with wasm2c and clang.
 //
 //	aot unpack DIR                   writes the committed module, image and profiles
 //	aot rewrite RAW C                changes wasm2c's output, and adds what the host calls
@@ -6,8 +6,8 @@
 //	aot describe LOCK FLAGS PROFILES DIR ARCH=BLOB...  compresses blobs and their profiles, and
 //	                                 writes their manifest
 //
-// wasm2c writes guest.h, guest-impl.h and guest_*.c to RAW. rewrite and pack refuse what they
-// do not expect: the blob is part of the wall around a guest.
+// wasm2c writes guest.h, guest-impl.h and guest_*.c to RAW. rewrite and pack reject anything
+// unexpected: the blob is part of the wall around a guest.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/aot"
 )
 
-// machines are the architectures, with the relocations that do not depend on the address at
-// which the code is loaded.
+// machines are the architectures, with the relocations that do not depend on the load address of
+// the code.
 var machines = map[elf.Machine]struct {
 	name     string
 	relative map[uint32]bool
@@ -22,7 +22,8 @@ var machines = map[elf.Machine]struct {
 		uint32(elf.R_X86_64_PC32): true, uint32(elf.R_X86_64_PLT32): true,
 		uint32(elf.R_X86_64_PC64): true,
 	}},
-	// The last ones are of the low 12 bits, which are those of the offset: code begins with a page.
+	// The last ones concern the low 12 bits, which are those of the offset, since code begins at
+	// a page boundary.
 	elf.EM_AARCH64: {"arm64", map[uint32]bool{
 		uint32(elf.R_AARCH64_CALL26): true, uint32(elf.R_AARCH64_JUMP26): true,
 		uint32(elf.R_AARCH64_CONDBR19): true, uint32(elf.R_AARCH64_TSTBR14): true,
@@ -35,7 +36,7 @@ var machines = map[elf.Machine]struct {
 	}},
 }
 
-// packFile reads a linked program and the folder of rewrite, and writes a blob.
+// packFile reads a linked program and the output folder of rewrite, and writes a blob.
 func packFile(program, folder, to string) error {
 	text, err := os.ReadFile(filepath.Join(folder, "interface.json"))
 	if err != nil {
@@ -60,7 +61,7 @@ func packFile(program, folder, to string) error {
 	return os.WriteFile(to, blob, 0o644)
 }
 
-// pack makes a blob of a program that was linked with its relocations.
+// pack makes a blob from a program that was linked with its relocations.
 func pack(f *elf.File, about face) ([]byte, error) {
 	machine, ok := machines[f.Machine]
 	if !ok {
@@ -82,7 +83,7 @@ func pack(f *elf.File, about face) ([]byte, error) {
 	return aot.Encode(h, code)
 }
 
-// checkRelocations makes sure that the code runs at any address.
+// checkRelocations checks that the code can run at any address.
 func checkRelocations(f *elf.File, relative map[uint32]bool) error {
 	checked := 0
 	for _, s := range f.Sections {
@@ -114,7 +115,7 @@ func checkRelocations(f *elf.File, relative map[uint32]bool) error {
 
 const page = 4096
 
-// readSegments returns the memory of the program, which has nothing to write to.
+// readSegments returns the memory of the program, which has no writable data.
 func readSegments(f *elf.File, h *aot.Header) ([]byte, error) {
 	var code []byte
 	for _, p := range f.Progs {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// rewrite changes wasm2c's output for one module, given by the names of its files:
+// rewrite changes wasm2c's output for one module; files are keyed by name:
 //
 //   - A guest's memory lies at a fixed distance behind its instance, so the instance's pointer
 //     is also the base of the memory. wasm2c reads the base anew after each store.
@@ -21,8 +21,8 @@ import (
 //   - A load whose value is not used may be dropped, but not its check. Where a fault is the check,
 //     no load may be dropped.
 //
-// It adds glue.c, with a function for each import and each export, table.S with the table,
-// interface.json, which describes the interface, and imports.inc, its imports in C.
+// It adds glue.c, with a function for each import and each export; table.S with the table;
+// interface.json, which describes the interface; and imports.inc, its imports in C.
 func rewrite(files map[string]string) (map[string]string, error) {
 	m := &module{files: files, types: map[string]int{}}
 	for _, step := range []func() error{
@@ -51,15 +51,15 @@ func rewrite(files map[string]string) (map[string]string, error) {
 
 type module struct {
 	files map[string]string
-	types map[string]int // wasm2c's name of a type, and our number of it, from 1
+	types map[string]int // wasm2c's name of a type, to our number for it, from 1
 	table []tableEntry
 	size  int
 	face  face
-	// hasGlobals says that wasm2c wrote a function that sets globals.
+	// hasGlobals reports that wasm2c wrote a function that sets globals.
 	hasGlobals bool
 }
 
-// tableEntry is an entry of the table: the name of a C function, and its type's number.
+// tableEntry is an entry of the table: the name of a C function, and the number of its type.
 type tableEntry struct {
 	function string
 	kind     int
@@ -80,7 +80,7 @@ func (m *module) units() []string {
 	return names
 }
 
-// checkNoData refuses a module whose memory or table would need a start at run time.
+// checkNoData rejects a module whose memory or table would need initialisation at run time.
 func (m *module) checkNoData() error {
 	if m.files["guest.h"] == "" || m.files["guest-impl.h"] == "" || len(m.units()) == 0 {
 		return errors.New("the folder has no output of wasm2c with -n guest")
@@ -105,8 +105,8 @@ var (
 		`^  init_(?:instance_import|globals|tables|memories|elem_instances)\(instance[^;]*\);$`)
 )
 
-// readStart refuses a module that does more at the start than to set globals and the table.
-// rewriteUnits cuts all of it but the globals.
+// readStart rejects a module that does more at the start than set globals and the table.
+// rewriteUnits removes all of it except the globals.
 func (m *module) readStart() error {
 	found := 0
 	for _, name := range m.units() {
@@ -128,7 +128,7 @@ func (m *module) readStart() error {
 
 var typeLine = regexp.MustCompile(`(?m)^FUNC_TYPE_EXTERN_T\((w2c_guest_t\d+)\) = ("[^"]*");$`)
 
-// readTypes numbers the types. Equal types have equal hashes and get one number.
+// readTypes numbers the types. Equal types have equal hashes and share a number.
 func (m *module) readTypes() error {
 	numbers := map[string]int{}
 	for _, unit := range m.units() {
@@ -155,7 +155,7 @@ var (
 		`(?m)^  funcref_table_init\(&instance->w2c_(\w+), \w+, (\d+), (\d+)u, 0, (\d+), instance\);$`)
 )
 
-// readTable reads the table's only segment, whose place is constant.
+// readTable reads the table's only segment, whose position is constant.
 func (m *module) readTable() error {
 	unit := m.files["guest_0.c"]
 	if unit == "" {
@@ -197,7 +197,7 @@ func (m *module) readTable() error {
 	return nil
 }
 
-// tableSource is the table in the language of the assembler.
+// tableSource returns the table in assembly language.
 func (m *module) tableSource() string {
 	var s strings.Builder
 	s.WriteString("\t.section .rodata\n\t.globl aot_table\n\t.hidden aot_table\n\t.balign 8\naot_table:\n")
@@ -213,7 +213,7 @@ func (m *module) tableSource() string {
 	return s.String()
 }
 
-// replace replaces a text that must be there once.
+// replace replaces a text that must occur exactly once.
 func replace(text *string, from, to string) error {
 	if n := strings.Count(*text, from); n != 1 {
 		return fmt.Errorf("guest-impl.h has %.60q %d times, not once", from, n)
@@ -250,7 +250,8 @@ const indirectCall = `#define CALL_INDIRECT(table, t, ft, x, ...)               
 
 `
 
-// Where a fault is the check, a load must not be dropped. aot.sh tells clang that no memory changes.
+// Where a fault serves as the check, a load must not be dropped. aot.sh tells clang that no
+// memory changes.
 const forcedReads = `#if AOT_FORCE_READS
 #define FORCE_READ_INT(var) __asm__ volatile("" : : "r"(var))
 #define FORCE_READ_FLOAT(var) __asm__ volatile("" : : AOT_FLOAT(var))
@@ -311,7 +312,7 @@ var (
 
 const globalsHead = "static void init_globals(w2c_guest* instance) {"
 
-// rewriteUnits changes the functions. All of them get the same instance.
+// rewriteUnits changes the functions. All of them receive the same instance.
 func (m *module) rewriteUnits() error {
 	starts := 0
 	for _, name := range m.units() {

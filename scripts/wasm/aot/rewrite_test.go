@@ -9,7 +9,7 @@ const hash = `"` +
 	`\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f` +
 	`\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"`
 
-// written has what wasm2c writes, as far as rewrite reads it.
+// written returns wasm2c's output, as far as rewrite reads it.
 func written() map[string]string {
 	other := strings.Replace(hash, "00", "ff", 1)
 	return map[string]string{
@@ -90,7 +90,7 @@ func TestRewrite(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"guest-impl.h": {
 			"#include \"aot.h\"\n", "+ AOT_STATE + (u64)(addr))", "aot_context(instance)->stack_limit",
-			// Types with one hash are one type.
+			// Types with the same hash are one type.
 			"#define AOT_TABLE_SIZE 4\n#define w2c_guest_t0_AOT 1\n" +
 				"#define w2c_guest_t1_AOT 2\n#define w2c_guest_t2_AOT 1\n",
 			"#define FORCE_READ_INT(var)\n", "#if AOT_FORCE_READS\n",
@@ -129,7 +129,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRewriteWithoutGlobalsOrEntries makes an empty start, and a table of empty entries.
+// TestRewriteWithoutGlobalsOrEntries produces an empty start, and a table of empty entries.
 func TestRewriteWithoutGlobalsOrEntries(t *testing.T) {
 	files := written()
 	text := files["guest_0.c"]
@@ -154,8 +154,8 @@ func TestRewriteWithoutGlobalsOrEntries(t *testing.T) {
 	}
 }
 
-// TestRewriteRefuses changes what wasm2c writes. A newer version may do so, and a module may
-// have what a guest cannot have.
+// TestRewriteRefuses changes wasm2c's output. A newer version may do so, and a module may have
+// parts that a guest cannot have.
 func TestRewriteRefuses(t *testing.T) {
 	for name, change := range map[string][3]string{
 		"another macro for addresses": {"guest-impl.h", "&(mem)->data[addr]", "(mem)->base + addr"},

@@ -8,10 +8,10 @@ import (
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
-// yieldImport is what instrumented code calls when its fuel has run out.
+// yieldImport is the function that instrumented code calls when its fuel runs out.
 var yieldImport = wasmbin.Import{Module: "rlm", Name: "yield"}
 
-// product is what pack makes, not yet compressed.
+// product is the output of pack before compression.
 type product struct {
 	module       []byte
 	image        []byte
@@ -21,8 +21,8 @@ type product struct {
 	python string
 }
 
-// build instruments the reactor, runs it up to the image and proves that the
-// module without data runs over that.
+// build instruments the reactor, runs it up to the image and proves that the module without data
+// runs over that image.
 func build(ctx context.Context, reactor, preload []byte) (*product, error) {
 	module, stats, err := instrument(reactor)
 	if err != nil {
@@ -56,10 +56,9 @@ func instrument(reactor []byte) (*wasmbin.Module, wasmbin.FuelStats, error) {
 	return module.AddFuel(yieldImport)
 }
 
-// checkState proves that all of the module's state is its memory, its stack
-// pointer and its fuel, and returns the initial value of the stack pointer.
-// That the code never changes the table is seen to by AddFuel, which rejects
-// the instructions that would.
+// checkState proves that the whole state of the module is its memory, its stack pointer and its
+// fuel, and returns the initial value of the stack pointer. AddFuel ensures that the code never
+// changes the table: it rejects the instructions that would.
 func checkState(m *wasmbin.Module) (uint32, error) {
 	if m.Section(wasmbin.SectionStart) != nil {
 		return 0, errors.New("the module has a start function")

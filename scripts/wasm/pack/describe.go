@@ -58,7 +58,7 @@ func addCompressed(files map[string][]byte, name string, data []byte) (artefact.
 	return described, err
 }
 
-// readLines returns the lines of a file, empty ones and comments left out.
+// readLines returns the lines of a file, without empty lines and comments.
 func readLines(name string) ([]string, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func readLines(name string) ([]string, error) {
 	return lines, nil
 }
 
-// readInputs reads lines of a hash and a file name, as sha256sum prints them.
+// readInputs reads lines of a hash and a file name, as printed by sha256sum.
 func readInputs(name string) (map[string]string, error) {
 	lines, err := readLines(name)
 	if err != nil {
@@ -111,8 +111,8 @@ func readFlags(name string) (map[string]string, error) {
 	return flags, nil
 }
 
-// versions takes the versions of packages from the names of their files:
-// name_version.dsc for sources, name_version_architecture.deb for tools.
+// versions extracts the versions of packages from the names of their files: name_version.dsc for
+// sources, name_version_architecture.deb for tools.
 func versions(inputs map[string]string) (sources, toolchain map[string]string) {
 	sources, toolchain = make(map[string]string), make(map[string]string)
 	for file := range inputs {
@@ -130,8 +130,8 @@ func versions(inputs map[string]string) (sources, toolchain map[string]string) {
 	return sources, toolchain
 }
 
-// addGoVersions adds the modules that had a hand in the bytes: one ran the
-// guest, the other compressed.
+// addGoVersions adds the modules that influence the bytes: one ran the guest, the other
+// compressed.
 func addGoVersions(toolchain map[string]string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

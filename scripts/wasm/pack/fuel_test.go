@@ -11,7 +11,7 @@ import (
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
-// TestTheCommittedModulesPay reads the code of each module that is part of the program.
+// TestTheCommittedModulesPay checks the code of each module that is part of the program.
 func TestTheCommittedModulesPay(t *testing.T) {
 	python, err := cpython.Module()
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTheCommittedModulesPay(t *testing.T) {
 	}
 }
 
-// readRustModule reads a module of scripts/wasm/rust.sh from its folder.
+// readRustModule reads a module built by scripts/wasm/rust.sh from its folder.
 func readRustModule(t *testing.T, folder string) []byte {
 	t.Helper()
 	folder = filepath.Join("../../..", folder)

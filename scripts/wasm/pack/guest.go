@@ -17,27 +17,27 @@ import (
 
 const stackPointerGlobal = "__stack_pointer"
 
-// Flags in what rlm.call returns, above the 32 bits of the reply's length.
+// Flags in the result of rlm.call, above the 32 bits of the reply's length.
 const (
 	replyError = 1 << 32
 	replyASCII = 1 << 33
 )
 
-// guest is one instance of the module, deterministic in all it sees: its
-// clocks and random numbers are made up, and there is no file system.
+// guest is one instance of the module, deterministic in everything it sees: its clocks and
+// random numbers are made up, and there is no file system.
 type guest struct {
 	mod    api.Module
 	memory *memory
 	output bytes.Buffer
-	// calls are the requests the guest made.
+	// calls are the requests that the guest made.
 	calls []string
-	// answer makes the reply to a request, and its flags.
+	// answer returns the reply to a request, and its flags.
 	answer func(request string) (reply string, flags uint64)
-	// pending is the reply that the guest has not taken yet.
+	// pending is the reply that the guest has not fetched yet.
 	pending string
 }
 
-// host is a runtime with what the module imports.
+// host is a runtime with the module's imports.
 type host struct {
 	runtime wazero.Runtime
 }
@@ -68,7 +68,7 @@ func newHost(ctx context.Context) (*host, error) {
 
 func (h *host) close(ctx context.Context) error { return h.runtime.Close(ctx) }
 
-// call notes the request, answers it and leaves the reply pending.
+// call records the request, answers it and leaves the reply pending.
 func call(ctx context.Context, m api.Module, ptr, size uint32) uint64 {
 	request, ok := m.Memory().Read(ptr, size)
 	if !ok {
@@ -81,7 +81,7 @@ func call(ctx context.Context, m api.Module, ptr, size uint32) uint64 {
 	return uint64(len(g.pending)) | flags
 }
 
-// take copies the pending reply, or as much as the guest wants, and drops it.
+// take copies the pending reply, or as much as the guest asks for, and drops it.
 func take(ctx context.Context, m api.Module, dst, size uint32) {
 	g := guestOf(ctx)
 	if uint64(size) > uint64(len(g.pending)) || !m.Memory().WriteString(dst, g.pending[:size]) {
@@ -90,7 +90,7 @@ func take(ctx context.Context, m api.Module, dst, size uint32) {
 	g.pending = ""
 }
 
-// refuse answers every host call unless a test sets another answer.
+// refuse answers every host call unless a test sets a different answer.
 func refuse(string) (reply string, flags uint64) {
 	return "there is no host yet", replyError | replyASCII
 }
@@ -130,14 +130,14 @@ func (h *host) instantiate(
 	return g, nil
 }
 
-// memory is a guest's memory. It may begin longer than the module's minimum,
-// which is what wazero first asks for.
+// memory is a guest's memory. It may begin longer than the module's minimum, which is the size
+// that wazero first asks for.
 type memory struct {
 	buf   []byte
 	limit uint64
 }
 
-// Reallocate returns the memory grown to size, or nil if it may not be.
+// Reallocate returns the memory grown to size, or nil if that is not allowed.
 func (m *memory) Reallocate(size uint64) []byte {
 	if size > m.limit {
 		return nil
@@ -148,7 +148,7 @@ func (m *memory) Reallocate(size uint64) []byte {
 	return m.buf
 }
 
-// Free does nothing: the collector does it.
+// Free does nothing: the garbage collector frees the memory.
 func (m *memory) Free() {}
 
 func (g *guest) call(ctx context.Context, name string, args ...uint64) (uint32, error) {

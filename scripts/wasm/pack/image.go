@@ -9,7 +9,7 @@ import (
 	"github.com/rlmhq/rlm/internal/machine/cpython/manifest"
 )
 
-// withGuest runs use with a guest of the module.
+// withGuest calls use with a guest of the module.
 func withGuest(ctx context.Context, module, image []byte, use func(*guest) error) (err error) {
 	h, err := newHost(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func takeImage(ctx context.Context, module, preload []byte, stackPointer uint32)
 		}
 
 		image = bytes.Clone(memory)
-		clear(image[:stackPointer]) // what is left of calls that have returned
+		clear(image[:stackPointer]) // leftovers of calls that have returned
 		return nil
 	})
 	return image, err
@@ -67,7 +67,7 @@ func (g *guest) start(ctx context.Context, preload []byte) error {
 	return err
 }
 
-// checkQuiet makes sure that nothing outside the memory remembers the run.
+// checkQuiet checks that nothing outside the memory remembers the run.
 func (g *guest) checkQuiet(stackPointer uint32) error {
 	if got := uint32(g.mod.ExportedGlobal(stackPointerGlobal).Get()); got != stackPointer {
 		return fmt.Errorf("the stack pointer is %#x, not back at %#x", got, stackPointer)

@@ -1,6 +1,6 @@
-// Command pack turns the linked CPython reactor into what the wasm tier ships:
-// an instrumented module without data, the memory image over which it runs,
-// and a manifest. The same inputs always give the same bytes.
+// Command pack turns the linked CPython reactor into the files that the wasm tier ships: an
+// instrumented module without data, the memory image over which it runs, and a manifest. The
+// same inputs always give the same bytes.
 package main
 
 import (

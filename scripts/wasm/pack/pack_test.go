@@ -13,7 +13,7 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// The tests run what is committed: forks of the image, as the tier makes them.
+// The tests run the committed files: forks of the image, as the tier makes them.
 var shared struct {
 	host  *host
 	code  wazero.CompiledModule
@@ -69,7 +69,7 @@ func mustBoot(t *testing.T, g *guest, source string) {
 	}
 }
 
-// runSource runs a snippet by way of the input buffer and returns its status.
+// runSource runs a snippet through the input buffer and returns its status.
 func runSource(t *testing.T, g *guest, source string, flags uint64) int32 {
 	t.Helper()
 	input, err := g.call(t.Context(), "input")
@@ -99,7 +99,7 @@ func TestForkRunsSnippets(t *testing.T) {
 		{"abc", 0, 3},
 		{"", 0, 0},
 		{"\u00e9\U0001f600", 0, 2},
-		{"\xff\xfe", 0, 2}, // not UTF-8: escaped, not refused
+		{"\xff\xfe", 0, 2}, // not UTF-8: escaped rather than rejected
 		{"a\x00b", 0, 3},
 		{"abc", 7, 10},
 	}

@@ -1,6 +1,6 @@
-// Command packrust turns a module that Rust linked into what is committed: a module
-// without data that counts fuel, the data over which it runs, and a manifest. The same module
-// always gives the same bytes.
+// Command packrust turns a module linked by Rust into the committed files: a module without data
+// that counts fuel, the data over which it runs, and a manifest. The same module always gives
+// the same bytes.
 package main
 
 import (
@@ -75,7 +75,7 @@ func write(out string, m rustmodule.Manifest, module, data []byte) (err error) {
 	)
 }
 
-// layData lays the segments out as the memory has them.
+// layData arranges the segments as in the memory.
 func layData(m *wasmbin.Module) (start uint32, data []byte, err error) {
 	segments, err := m.DataSegments()
 	if err != nil {
@@ -96,7 +96,7 @@ func layData(m *wasmbin.Module) (start uint32, data []byte, err error) {
 	return start, data, nil
 }
 
-// checkState proves that all of the module's state is its memory, its stack pointer and its
+// checkState proves that the whole state of the module is its memory, its stack pointer and its
 // fuel, so that a copy of the memory is a copy of the instance.
 func checkState(m *wasmbin.Module) error {
 	if m.Section(wasmbin.SectionStart) != nil {

@@ -1,4 +1,4 @@
-// Package anthropic speaks the messages format of Anthropic, described at
+// Package anthropic implements Anthropic's messages format, described at
 // https://docs.anthropic.com/en/api/messages.
 package anthropic
 
@@ -20,7 +20,7 @@ const version = "2023-06-01"
 // defaultMaxTokens is sent if the caller sets no limit, because the format requires one.
 const defaultMaxTokens = 8192
 
-// Options name a server.
+// Options configure a provider for one server.
 type Options struct {
 	Name    string     // of the provider
 	BaseURL string     // without the version: https://api.anthropic.com
@@ -76,7 +76,7 @@ type request struct {
 	CacheControl *cacheControl `json:"cache_control,omitempty"`
 }
 
-// outputConfig asks the server to enforce a schema, and says how hard the model thinks.
+// outputConfig asks the server to enforce a schema, and sets the model's thinking effort.
 type outputConfig struct {
 	Format *outputFormat `json:"format,omitempty"`
 	Effort string        `json:"effort,omitempty"`
@@ -88,18 +88,18 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// cacheControl asks the server to keep the conversation for the next turn.
+// cacheControl asks the server to cache the conversation for the next turn.
 type cacheControl struct {
 	Type string `json:"type"`
 }
 
-// turn is a message whose content is a text, or blocks if there are pictures.
+// turn is a message whose content is a text, or blocks if it has pictures.
 type turn struct {
 	Role    llm.Role `json:"role"`
 	Content any      `json:"content"`
 }
 
-// block is a text or a picture of a message.
+// block is a text or a picture in a message.
 type block struct {
 	Type   string  `json:"type"`
 	Text   string  `json:"text,omitempty"`
@@ -130,10 +130,10 @@ func encodeMessage(m llm.Message) turn {
 // noText replaces a message without text, which the server rejects.
 const noText = "(no text)"
 
-// Encode implements [chat.Format]. System messages go into a field of their own.
+// Encode implements [chat.Format]. System messages go into a separate field.
 //
-// A conversation that has had a reply is cached, because it will be sent again. A single
-// question is not: writing to the cache costs.
+// A conversation that contains a reply is cached, because it will be sent again. A single
+// question is not: writing to the cache costs money.
 func (format) Encode(r chat.Request, stream bool) any {
 	out := request{
 		Model: r.Model, MaxTokens: r.MaxTokens,

@@ -21,7 +21,7 @@ type message struct {
 		Text string `json:"text"`
 	}] `json:"content"`
 	StopReason string `json:"stop_reason"`
-	// Usage is decoded later: bad numbers must not lose the text.
+	// Usage is decoded later: invalid numbers must not lose the text.
 	Usage json.RawMessage `json:"usage"`
 }
 
@@ -37,8 +37,8 @@ type event struct {
 	Usage json.RawMessage `json:"usage"` // message_delta
 }
 
-// usage is what the call used, as the server reports it: the three parts of the input
-// separately. A missing field is nil, because later events repeat only some fields.
+// usage is what the call used, as the server reports it, with the three parts of the input
+// separate. A missing field is nil, because later events repeat only some fields.
 type usage struct {
 	Input      *int64 `json:"input_tokens"`
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
@@ -78,7 +78,7 @@ func (r *reader) ReadWhole(body io.Reader) error {
 	return nil
 }
 
-// addMessage takes in a whole reply, or the frame of one.
+// addMessage adds a whole reply, or the frame of one.
 func (r *reader) addMessage(in message) {
 	r.id, r.model = in.ID, in.Model
 	r.addUsage(in.Usage)
@@ -89,7 +89,7 @@ func (r *reader) addMessage(in message) {
 	}
 }
 
-// addUsage takes in what was used so far.
+// addUsage adds the usage reported so far.
 func (r *reader) addUsage(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
@@ -142,7 +142,7 @@ func (r *reader) ReadEvent(data []byte) (text string, err error) {
 	return "", nil
 }
 
-// finishReasons maps this server's reasons to stop to the common ones.
+// finishReasons maps this server's stop reasons to the common ones.
 var finishReasons = map[string]string{
 	"end_turn":                      llm.FinishStop,
 	"stop_sequence":                 llm.FinishStop,

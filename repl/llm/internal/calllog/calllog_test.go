@@ -26,7 +26,7 @@ func ask(text string) llm.Request {
 	return llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: text}}}
 }
 
-// open opens a record in a new directory.
+// open opens a call log in a new directory.
 func open(t *testing.T) (path string, log *calllog.Log) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.jsonl")
@@ -39,7 +39,7 @@ func open(t *testing.T) (path string, log *calllog.Log) {
 	return path, log
 }
 
-// play loads a record for replay.
+// play loads a call log for replay.
 func play(t *testing.T, path string) llm.Provider {
 	t.Helper()
 	replay, err := calllog.Load(path)
@@ -277,7 +277,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip records any text and plays it again.
+// FuzzRoundTrip records any text and replays it.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("a", `{"type":"boolean"}`)
 	f.Add("\xff\ufffd\\ufffd", ` {"a" : "\xff"}`)

@@ -9,11 +9,11 @@ import (
 	"io"
 )
 
-// maxLine bounds one line of a record, in bytes.
+// maxLine bounds one line of a call log, in bytes.
 const maxLine = 64 << 20
 
-// readLines checks the header of a record and passes on each finished line after it. It
-// returns how many bytes the finished lines have.
+// readLines checks the header of a call log and passes on each finished line after it. It
+// returns the number of bytes in the finished lines.
 func readLines(r io.Reader, each func(line []byte) error) (whole int64, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for number := 1; ; number++ {
@@ -35,8 +35,8 @@ func readLines(r io.Reader, each func(line []byte) error) (whole int64, err erro
 	}
 }
 
-// readLine returns the next finished line without its end. At an unfinished line it
-// returns io.EOF.
+// readLine returns the next finished line without its line end. At an unfinished line it returns
+// io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -53,7 +53,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// checkHeader checks the first line of a record.
+// checkHeader checks the first line of a call log.
 func checkHeader(line []byte) error {
 	var h header
 	if err := decodeStrictly(line, &h); err != nil {
@@ -71,7 +71,7 @@ func checkHeader(line []byte) error {
 	return nil
 }
 
-// decodeStrictly decodes one JSON value without unknown fields.
+// decodeStrictly decodes one JSON value and rejects unknown fields.
 func decodeStrictly(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A line that a full disk cuts short stays the last one. The next program that opens the
-// record removes it.
+// A line truncated by a full disk stays the last one. The next program that opens the call log
+// removes it.
 func TestNothingComesAfterAHalfLine(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

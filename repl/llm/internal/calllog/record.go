@@ -1,8 +1,8 @@
-// Package calllog writes model calls to a file and replays them without the models.
+// Package calllog records model calls in a file and replays them without the models.
 //
-// A record is a file of JSON Lines: a header, then one line for each call, written when
-// the call ends. Requests contain no keys, so a record contains none. It does contain
-// every prompt. docs/reference/models.md describes the format.
+// A call log is a file of JSON Lines: a header, then one line for each call, written when the
+// call ends. Requests contain no keys, so neither does a call log. It does contain every prompt.
+// docs/reference/models.md describes the format.
 package calllog
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
-// header is the first line of a record.
+// header is the first line of a call log.
 type header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 }
 
-// currentHeader starts the records that this program writes.
+// currentHeader is the header of the call logs that this program writes.
 var currentHeader = header{Format: "rlm-llm-record", Version: 1}
 
-// entry is one call, with either a response or an error. An entry with facts is what the
-// provider's server told about the model of the request.
+// entry is one call, with either a response or an error. An entry with facts holds what the
+// provider's server reported about the model of the request.
 type entry struct {
 	Hash     string       `json:"hash,omitempty"` // of provider and request
 	Provider string       `json:"provider"`
@@ -69,8 +69,8 @@ func newFailure(err *llm.Error) *failure {
 	return f
 }
 
-// hashRequest identifies a request to a provider. Metadata does not count: where in a
-// run a question comes up does not change its answer.
+// hashRequest identifies a request to a provider. Metadata does not count: the place of a
+// question in a run does not change its answer.
 func hashRequest(provider string, r llm.Request) (string, error) {
 	text, err := json.Marshal(r)
 	if err == nil && bytes.Contains(text, []byte(`\ufffd`)) {
@@ -84,8 +84,8 @@ func hashRequest(provider string, r llm.Request) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// encodeTwice decodes and encodes a request once more. Bytes that are not UTF-8 encode
-// as \ufffd, but what is read back from that encodes as the character itself.
+// encodeTwice decodes a request and encodes it again. Bytes that are not UTF-8 first encode as
+// \ufffd; after decoding, they encode as the character itself.
 func encodeTwice(text []byte) ([]byte, error) {
 	var r llm.Request
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -94,16 +94,15 @@ func encodeTwice(text []byte) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// Log is a record that is being written. It is safe for concurrent use within one
-// process.
+// Log is a call log that is being written. It is safe for concurrent use within one process.
 type Log struct {
 	mu   sync.Mutex
 	file *os.File
 	err  error // of the first line that could not be written
 }
 
-// Open opens a record to append to, or creates one that only its owner can read. It
-// removes a last line that a killed program left unfinished.
+// Open opens a call log for appending, or creates one that only its owner can read. It removes a
+// last line that a killed program left unfinished.
 func Open(path string) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -117,12 +116,13 @@ func Open(path string) (*Log, error) {
 	return l, nil
 }
 
-// badFile returns the error of a record that cannot be used.
+// badFile returns the error for a call log that cannot be used.
 func badFile(path string, err error) error {
 	return &llm.Error{Kind: kind.ErrBadFile, Provider: "record", Message: path, Err: err}
 }
 
-// prepare writes the header of a new file, and cuts off an unfinished line of any other.
+// prepare writes the header of a new file, or removes an unfinished last line from an existing
+// one.
 func (l *Log) prepare() error {
 	whole, err := readLines(l.file, func([]byte) error { return nil })
 	if err != nil {
@@ -137,8 +137,8 @@ func (l *Log) prepare() error {
 	return nil
 }
 
-// write adds a line. After a line that could not be written completely it writes no
-// more, because the next line would continue the broken one.
+// write adds a line. After a line that could not be written completely it stops writing, because
+// the next line would continue the broken one.
 func (l *Log) write(line any) error {
 	text, err := json.Marshal(line)
 	if err != nil {
@@ -157,9 +157,9 @@ func (l *Log) write(line any) error {
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// Wrap returns a provider that asks p and records the call. A call that cannot be
-// recorded fails, because an incomplete record is worse than none. Calls that end with
-// their context are not recorded.
+// Wrap returns a provider that asks p and records the call. A call that cannot be recorded
+// fails, because an incomplete call log is worse than none. Calls that end with their context
+// are not recorded.
 func (l *Log) Wrap(name string, p llm.Provider) llm.Provider {
 	return &recorder{log: l, name: name, inner: p}
 }
@@ -196,7 +196,7 @@ func (rec *recorder) Complete(
 	return out, err
 }
 
-// write adds an entry to the record.
+// write adds an entry to the call log.
 func (rec *recorder) write(line entry) (err error) {
 	if line.Hash, err = hashRequest(rec.name, line.Request); err != nil {
 		return err
@@ -204,8 +204,8 @@ func (rec *recorder) write(line entry) (err error) {
 	return rec.log.write(line)
 }
 
-// Check asks the recorded provider: see [llm.Check]. It records what the server tells
-// about the model, because the requests of a run depend on it.
+// Check asks the recorded provider: see [llm.Check]. It records what the server reports about
+// the model, because the requests of a run depend on it.
 func (rec *recorder) Check(ctx context.Context, model string) error {
 	err := llm.Check(ctx, rec.inner, model)
 	facts := rec.Facts(model)

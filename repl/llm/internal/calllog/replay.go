@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Replay answers requests from a record. It is safe for concurrent use.
+// Replay answers requests from a call log. It is safe for concurrent use.
 type Replay struct {
 	mu    sync.Mutex
-	calls map[string][]call    // by hash, in the order of the record
+	calls map[string][]call    // by hash, in the order of the call log
 	facts map[string]llm.Facts // by provider/model, does not change after Parse
 }
 
@@ -28,8 +28,8 @@ type call struct {
 	failed   *llm.Error
 }
 
-// Load reads a record to replay. The error is of the kind "bad file" and names the line. The
-// journal of a run is a record without calls: the run answers them itself, by their places.
+// Load reads a call log to replay. The error is of the kind "bad file" and names the line. A run
+// log counts as a call log without calls: the run itself answers them, by position.
 func Load(path string) (*Replay, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func Load(path string) (*Replay, error) {
 	return replay, nil
 }
 
-// Parse reads a record. It ignores an unfinished last line.
+// Parse reads a call log. It ignores an unfinished last line.
 func Parse(r io.Reader) (*Replay, error) {
 	replay := &Replay{calls: map[string][]call{}, facts: map[string]llm.Facts{}}
 	if _, err := readLines(r, replay.add); err != nil {
@@ -57,7 +57,7 @@ func Parse(r io.Reader) (*Replay, error) {
 	return replay, nil
 }
 
-// add takes in a line.
+// add processes a line.
 func (p *Replay) add(line []byte) error {
 	var e entry
 	if err := decodeStrictly(line, &e); err != nil {
@@ -100,18 +100,18 @@ func (f *failure) restore() (*llm.Error, error) {
 	return &llm.Error{Kind: known, Status: f.Status, Message: f.Message, Usage: f.Usage}, nil
 }
 
-// Provider returns a provider that answers from the record in place of the one that was
-// recorded under a name. Equal requests get their answers in the recorded order; a
-// request without an answer fails with the kind "no reply on file".
+// Provider returns a provider that answers from the call log instead of the provider recorded
+// under a name. Equal requests get their answers in the recorded order; a request without an
+// answer fails with the kind "no reply on file".
 func (p *Replay) Provider(name string) llm.Provider { return &player{replay: p, name: name} }
 
-// player answers in place of one provider.
+// player answers instead of one provider.
 type player struct {
 	replay *Replay
 	name   string
 }
 
-// Facts returns what the server told when the record was written: see [told.By].
+// Facts returns what the server reported when the call log was written: see [told.By].
 func (p *player) Facts(model string) llm.Facts { return p.replay.facts[p.name+"/"+model] }
 
 // Complete implements [llm.Provider].

@@ -1,7 +1,7 @@
-// Package chat asks model servers for replies, in whatever format they speak.
+// Package chat asks model servers for replies, in whatever format they use.
 //
-// A [Format] writes requests and reads replies. The [Provider] built on it sends them,
-// learns what the server's models reject, and counts what a call used.
+// A [Format] writes requests and reads replies. The [Provider] built on it sends them, learns
+// what the server's models reject, and counts the use of each call.
 package chat
 
 import (
@@ -22,26 +22,26 @@ import (
 // Request is a request in a form that the server accepts.
 type Request struct {
 	llm.Request
-	// Shape is the schema to enforce, nil if there is none or if it is in the prompt.
+	// Shape is the schema to enforce, or nil if there is none or if it is in the prompt.
 	Shape *Shape
 }
 
-// Format is how one kind of server writes requests and replies.
+// Format writes requests and reads replies for one kind of server.
 type Format interface {
-	// Path returns where replies of a model are requested.
+	// Path returns the URL path for requests to a model.
 	Path(model string) string
-	// Encode returns the body of a request, to be marshalled as JSON.
+	// Encode returns the body of a request, ready to be marshalled as JSON.
 	Encode(r Request, stream bool) any
 	// NewReader returns a reader for one reply.
 	NewReader() Reader
 }
 
-// Reader takes in one reply, whole or event by event. Its errors are *llm.Error.
+// Reader reads one reply, whole or event by event. Its errors are *llm.Error.
 type Reader interface {
 	// ReadWhole reads a reply that arrives in one piece.
 	ReadWhole(body io.Reader) error
-	// ReadEvent reads one event of a streamed reply and returns the text in it. It
-	// returns [httpclient.ErrDone] at the last one.
+	// ReadEvent reads one event of a streamed reply and returns its text. At the last event it
+	// returns [httpclient.ErrDone].
 	ReadEvent(data []byte) (text string, err error)
 	// Reply returns what has arrived so far.
 	Reply() Reply
@@ -50,8 +50,8 @@ type Reader interface {
 // Reply is a reply, or the part of one that has arrived.
 type Reply struct {
 	Text    string
-	Refusal string // why the model declined, in place of the text
-	ID      string // the server's name for the reply
+	Refusal string // why the model declined, instead of the text
+	ID      string // the server's ID of the reply
 	Model   string
 	Finish  string // empty while the reply has not ended
 	Usage   llm.Usage
@@ -109,10 +109,10 @@ func (p *Provider) Complete(
 			}
 		}
 	})
-	return ask.Complete(ctx, r, nil) // the function has streamed
+	return ask.Complete(ctx, r, nil) // the function has already streamed
 }
 
-// restoreReply takes the value that a schema asked for out of what was put around it.
+// restoreReply extracts the value that a schema requested from its wrapping.
 func restoreReply(response llm.Response, r Request) llm.Response {
 	response.Structured = r.Shape != nil
 	if r.Schema == nil || response.Finish == llm.FinishRefusal {
@@ -164,8 +164,8 @@ func (p *Provider) send(ctx context.Context, r Request, stream func(string)) (ll
 	return NewResponse(reader.Reply(), r.Request, outcome), nil
 }
 
-// Read reads a reply: as a stream if give is not nil, which receives its text piece by
-// piece. The error of a broken stream carries an estimate of what the stream used.
+// Read reads a reply. If give is not nil, it reads a stream and passes the text to give piece by
+// piece. The error of a broken stream carries an estimate of its usage.
 func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error {
 	if give == nil {
 		return reader.ReadWhole(body)
@@ -190,11 +190,11 @@ func Read(body io.Reader, reader Reader, r llm.Request, give func(string)) error
 	return err
 }
 
-// maxName bounds the names that a server gives, in bytes.
+// maxName bounds the names that a server sends, in bytes.
 const maxName = 200
 
-// NewResponse returns the response for a complete reply. A usage that cannot be true is
-// replaced by an estimate, and includes what failed attempts used.
+// NewResponse returns the response for a complete reply. An implausible usage is replaced by an
+// estimate, and includes what failed attempts used.
 func NewResponse(reply Reply, r llm.Request, outcome httpclient.Outcome) llm.Response {
 	text, finish := reply.Text, cmp.Or(reply.Finish, llm.FinishStop)
 	if reply.Refusal != "" {

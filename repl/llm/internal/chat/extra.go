@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ownMembers are the members of a request's body that have settings of their own, or that
-// decide what the reply looks like.
+// ownMembers are the members of a request's body that have their own settings, or that determine
+// the form of the reply.
 var ownMembers = []string{
 	"model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stop", "stop_sequences",
 	"stream", "stream_options", "response_format", "output_config", "cache_control",
@@ -17,8 +17,7 @@ var ownMembers = []string{
 	"tools", "tool_choice", "functions", "function_call",
 }
 
-// CheckExtra returns an error if text is not a JSON object that a request may have beside
-// its own members.
+// CheckExtra returns an error unless text is a JSON object that may extend a request.
 func CheckExtra(text json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {
@@ -34,7 +33,7 @@ func CheckExtra(text json.RawMessage) error {
 	return nil
 }
 
-// addExtra adds the members of an object to a body, which is an object that is not empty.
+// addExtra adds the members of an object to a body, which must be a nonempty object.
 func addExtra(body, extra json.RawMessage) (json.RawMessage, error) {
 	if extra == nil {
 		return body, nil

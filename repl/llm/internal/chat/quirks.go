@@ -11,14 +11,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// quirks remembers what a server's models reject, so it is tried only once. The zero
+// quirks remembers what a server's models reject, so that each is tried only once. The zero
 // value is ready to use; it is safe for concurrent use.
 type quirks struct {
 	mu       sync.Mutex
 	rejected map[string]bool // by partKey, schemaKey and streamKey
 }
 
-// maxQuirks bounds what is remembered. Beyond it, everything is learned again.
+// maxQuirks bounds what is remembered. Beyond it, everything is learned anew.
 const maxQuirks = 1024
 
 // adapt returns a request without what the server is known to reject. A schema that the
@@ -42,15 +42,15 @@ func (q *quirks) adapt(r llm.Request) Request {
 	return adapted
 }
 
-// part is a part of the sampling that a model may reject.
+// part is a sampling parameter that a model may reject.
 type part struct {
 	name  string // as servers call it
 	isSet func(s *llm.Sampling) bool
 	drop  func(s *llm.Sampling)
 }
 
-// parts are all parts that a request can do without. The extra body is none: nobody knows
-// what it means.
+// parts are all parameters that a request can do without. The extra body is not among them: its
+// meaning is unknown.
 var parts = []part{
 	{
 		"temperature",
@@ -66,12 +66,11 @@ var parts = []part{
 	},
 }
 
-// schemaWords are words by which servers complain about a schema.
+// schemaWords are words that servers use to complain about a schema.
 var schemaWords = []string{"response_format", "output_config", "schema", "structured output"}
 
 // learn remembers what a server rejected, and reports whether to ask again without it. A
-// rejected request costs no tokens. Without names the part of the sampling that was
-// rejected.
+// rejected request costs no tokens. Without names the sampling parameter that was rejected.
 func (q *quirks) learn(r Request, streamed bool, err error) (again bool, without string) {
 	var failure *llm.Error
 	if !errors.As(err, &failure) || !errors.Is(failure, kind.ErrBadRequest) || failure.Status == 0 {
@@ -98,10 +97,10 @@ func (q *quirks) learn(r Request, streamed bool, err error) (again bool, without
 	return true, ""
 }
 
-// partKey identifies a model that may reject a part of the sampling.
+// partKey identifies a model that may reject a sampling parameter.
 func partKey(r llm.Request, p part) string { return r.Model + "\x00" + p.name }
 
-// streamKey identifies a model that may not be streamed: OpenAI streams some models only to
+// streamKey identifies a model that may not allow streaming: OpenAI streams some models only to
 // verified accounts, and some servers do not stream at all.
 func streamKey(r llm.Request) string { return r.Model + "\x00stream" }
 
@@ -119,7 +118,7 @@ func (q *quirks) isRejected(key string) bool {
 	return q.rejected[key]
 }
 
-// remember keeps a rejection.
+// remember stores a rejection.
 func (q *quirks) remember(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,16 +17,16 @@ type Shape struct {
 	Strict  bool // the server can be asked to follow it exactly
 }
 
-// definitionKeys are the members of a schema that have to stay at its top.
+// definitionKeys are the members that must stay at the top of a schema.
 var definitionKeys = []string{"$defs", "definitions", "$schema"}
 
-// newShape prepares a schema for a server that enforces schemas. Servers want an object
-// at the top, so any other schema is put into an object with one member. They follow a
-// schema exactly only if its objects are closed and require all of their members
+// newShape prepares a schema for a server that enforces schemas. Servers want an object at the
+// top, so any other schema is wrapped in an object with one member. They follow a schema exactly
+// only if its objects are closed and require all of their members
 // (https://platform.openai.com/docs/guides/structured-outputs).
 //
-// It returns false for a schema that cannot be sent: one that is not an object, or has
-// references that would break in the wrapping.
+// It returns false for a schema that cannot be sent: a schema that is not an object, or has
+// references that would break when wrapped.
 func newShape(schema json.RawMessage) (Shape, bool) {
 	top := map[string]json.RawMessage{}
 	if err := json.Unmarshal(schema, &top); err != nil || len(top) == 0 {
@@ -67,7 +67,7 @@ func wrapSchema(inner map[string]json.RawMessage) map[string]any {
 	return outer
 }
 
-// maxSchemaDepth is how deep schemas are inspected; deeper ones are not strict.
+// maxSchemaDepth is how deep schemas are inspected; deeper schemas are not strict.
 const maxSchemaDepth = 64
 
 // isClosed reports whether every object schema in a tree is closed and requires all of
@@ -98,8 +98,8 @@ func isClosed(node any, depth int) bool {
 	return true
 }
 
-// isPortable reports whether all references of a schema point into its definitions, so
-// that they hold when the rest moves one level down.
+// isPortable reports whether all references in a schema point into its definitions, so that they
+// stay valid when the rest moves one level down.
 func isPortable(node any) bool {
 	isBound := func(inner any) bool { return !isPortable(inner) }
 	switch n := node.(type) {
@@ -123,8 +123,8 @@ func isDefinition(target string) bool {
 	return strings.HasPrefix(target, "#/$defs/") || strings.HasPrefix(target, "#/definitions/")
 }
 
-// unwrapValue returns the value of a reply to a wrapped schema as JSON. It returns a
-// reply that is not wrapped as it is: the server did not enforce the schema after all.
+// unwrapValue returns, as JSON, the value in a reply to a wrapped schema. A reply without the
+// wrapping is returned unchanged: the server did not enforce the schema.
 func unwrapValue(text string) string {
 	var outer map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &outer)
@@ -134,8 +134,8 @@ func unwrapValue(text string) string {
 	return string(outer["value"])
 }
 
-// appendInstruction returns the messages with an instruction to follow the schema, for
-// servers that cannot enforce one. It ends the last user message, where models follow it
+// appendInstruction returns the messages with an instruction to follow the schema, for servers
+// that cannot enforce one. It comes at the end of the last user message, where models follow it
 // best.
 func appendInstruction(messages []llm.Message, schema json.RawMessage) []llm.Message {
 	instruction := fmt.Sprintf(
@@ -152,8 +152,8 @@ func appendInstruction(messages []llm.Message, schema json.RawMessage) []llm.Mes
 	return append(messages, llm.Message{Role: llm.RoleUser, Content: instruction})
 }
 
-// removeFence returns a reply without the code fence around all of it, which models add
-// to JSON even when asked not to.
+// removeFence returns a reply without the code fence around it, which models add to JSON even
+// when asked not to.
 func removeFence(text string) string {
 	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "```")
 	inner, closed := strings.CutSuffix(inner, "```")

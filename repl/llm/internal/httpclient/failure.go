@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	maxErrorBody = 64 << 10 // bytes that are read of a failed reply
-	maxMessage   = 500      // characters that are kept of a server's words
+	maxErrorBody = 64 << 10 // bytes read from a failed reply
+	maxMessage   = 500      // characters kept of a server's message
 )
 
-// clean makes a server's words fit to be shown: no key, no control characters, not too
-// long. The characters go first: one in the middle of a key would hide it.
+// clean makes a server's message fit for display: no key, no control characters, bounded length.
+// Control characters are removed first: one in the middle of a key would hide it.
 func (c *Client) clean(text string) string {
 	text = strings.Map(printable, text)
 	if key := c.options.Key.Reveal(); key != "" {
@@ -36,7 +36,7 @@ func (c *Client) clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// printable returns a character as it may be shown, -1 to remove it.
+// printable returns a character fit for display, or -1 to remove it.
 func printable(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
@@ -47,8 +47,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// cleanError is an error with a text that may be shown. Its cause can be tested for, but
-// the cause's own text does not come through.
+// cleanError is an error whose text is fit for display. Its cause can be tested for, but the
+// cause's own text is not exposed.
 type cleanError struct {
 	text string
 	err  error
@@ -60,8 +60,8 @@ func (e cleanError) Error() string { return e.text }
 // Is reports whether the cause is the target.
 func (e cleanError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// classifyTransportError turns an error of net/http into an *llm.Error, or into the
-// cause of the context if that is why it failed.
+// classifyTransportError turns an error of net/http into an *llm.Error, or into the cause of the
+// context if that is why it failed.
 func (c *Client) classifyTransportError(
 	ctx, attempt context.Context, call Call, err error,
 ) error {
@@ -117,11 +117,12 @@ type description struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
 	Code    json.RawMessage `json:"code"` // a text or a number
-	// Metadata is OpenRouter's: raw in it is what the server behind it said, in any form.
+	// Metadata is OpenRouter's: its member raw holds the message of the upstream server, in any
+	// form.
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// words returns the description in words.
+// words returns the description as text.
 func (d description) words() string {
 	var behind struct {
 		Raw json.RawMessage `json:"raw"`
@@ -141,9 +142,9 @@ func (d description) words() string {
 	return strings.TrimPrefix(d.Message+": "+raw, ": ")
 }
 
-// ParseFailure reads the description of an error from the body of a failed reply or from
-// a stream. Its kind is what the description alone reveals, "server error" if that is
-// nothing.
+// ParseFailure reads the description of an error from the body of a failed reply or from a
+// stream. Its kind is derived from the description alone; if that reveals nothing, it is "server
+// error".
 func ParseFailure(text []byte) *llm.Error {
 	var outer struct {
 		description
@@ -218,7 +219,7 @@ var signs = []struct {
 	{kind.ErrBadRequest, []string{"invalid_request", "bad_request", "badrequest"}, nil},
 }
 
-// classifyWords returns the kind that a server's codes and words stand for.
+// classifyWords returns the kind that a server's codes and words indicate.
 func classifyWords(codes, message string) error {
 	codes, message = strings.ToLower(codes), strings.ToLower(message)
 	for _, sign := range signs {
@@ -235,8 +236,8 @@ func containsAny(text string, words []string) bool {
 		func(word string) bool { return strings.Contains(text, word) })
 }
 
-// classifyStatus returns the kind of a status. Where the status is vague, the kind that
-// the server's words stand for decides.
+// classifyStatus returns the kind that a status indicates. Where the status is vague, the kind
+// indicated by the server's words decides.
 func classifyStatus(status int, worded error, message string) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -248,9 +249,9 @@ func classifyStatus(status int, worded error, message string) error {
 	case status == http.StatusTooManyRequests && !errors.Is(worded, kind.ErrQuota):
 		return kind.ErrRateLimited
 	case errors.Is(worded, kind.ErrContextLength):
-		return worded // some servers say so with status 500
+		return worded // some servers report this with status 500
 	case status == http.StatusNotImplemented:
-		return kind.ErrBadRequest // it will not be there later either
+		return kind.ErrBadRequest // it will not appear later either
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
 		return kind.ErrServer
 	case status == http.StatusRequestEntityTooLarge:
@@ -263,7 +264,7 @@ func classifyStatus(status int, worded error, message string) error {
 	return worded
 }
 
-// namesModel reports whether a server says that it does not have the model.
+// namesModel reports whether a server reports that it does not have the model.
 func namesModel(worded error, message string) bool {
 	return errors.Is(worded, kind.ErrUnknownModel) ||
 		strings.Contains(strings.ToLower(message), "model")

@@ -14,19 +14,19 @@ type HTTP struct {
 	// Attempts bounds the attempts whose replies are late, broken or malformed; 5. Such
 	// replies may have cost their tokens.
 	Attempts int
-	// Outage is how long a call is made again after its first failure; 5 minutes, negative
-	// for never. A server that has never answered gets 10 seconds at most.
+	// Outage is how long a call is retried after its first failure; 5 minutes, negative for
+	// never. A server that never answered gets at most 10 seconds.
 	Outage      time.Duration
 	FirstWait   time.Duration // the mean pause before the second attempt, then doubled; 0.5 s
-	MaxWait     time.Duration // the longest pause that the server has not asked for; 15 s
+	MaxWait     time.Duration // the longest pause not requested by the server; 15 s
 	MaxResponse int64         // bytes of a reply; 16 MiB
-	// AtOnce bounds the requests in flight to each server; 16 for ollama, else no bound. An
-	// answer 429 lowers the bound, and successes raise it again.
+	// AtOnce bounds the requests in flight to each server; 16 for ollama, otherwise unbounded. A
+	// 429 lowers the bound, and successes raise it again.
 	AtOnce int
-	// AllowHTTP lets a key go to another host over a connection that is not encrypted.
+	// AllowHTTP allows a key to be sent unencrypted to another host.
 	AllowHTTP bool
 	Headers   map[string]string // sent with every request, such as HTTP-Referer for OpenRouter
-	Transport http.RoundTripper // nil for one that each provider makes
-	// Wait is called before the pause that precedes a further attempt; nil for no call.
+	Transport http.RoundTripper // nil for one per provider
+	// Wait is called before each pause that precedes a further attempt; it may be nil.
 	Wait func(err *llm.Error, pause time.Duration)
 }

@@ -1,6 +1,6 @@
-// Package httpclient sends requests to model servers over HTTP. It sends the key to one
-// host only, bounds replies, retries what may succeed later, and returns failures as
-// [llm.Error]. It knows no format of requests and replies.
+// Package httpclient sends requests to model servers over HTTP. It sends the key to one host
+// only, bounds replies, retries what may succeed later, and returns failures as [llm.Error]. It
+// is independent of the format of requests and replies.
 package httpclient
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Options describe a server and how to talk to it.
+// Options configure a client for one server.
 type Options struct {
 	Name      string // the provider's name, for errors
 	BaseURL   string // http or https; calls append their path
 	Key       llm.Secret
 	KeyHeader string // the header that carries the key
-	KeyPrefix string // what stands before the key, such as "Bearer "
+	KeyPrefix string // the text before the key, such as "Bearer "
 	HTTP      HTTP
 }
 
@@ -35,8 +35,8 @@ const (
 	defaultMaxWait     = 15 * time.Second
 	defaultMaxResponse = 16 << 20
 
-	// idleConns is how many connections are kept for the next call. It exceeds any
-	// sensible fan-out, so a fan-out does not open its connections again and again.
+	// idleConns is how many connections are kept for the next call. It exceeds any sensible
+	// fan-out, so a fan-out does not keep reopening its connections.
 	idleConns = 256
 	// maxHeaderBytes bounds the headers of a reply.
 	maxHeaderBytes = 64 << 10
@@ -44,11 +44,11 @@ const (
 	maxRedirects = 3
 )
 
-// setDefaults replaces what is not positive.
+// setDefaults replaces values that are not positive.
 func setDefaults(p *HTTP) {
 	setDefault(&p.Timeout, defaultTimeout)
 	setDefault(&p.Attempts, defaultAttempts)
-	if p.Outage == 0 { // a negative one means no retries
+	if p.Outage == 0 { // negative means no retries
 		p.Outage = defaultOutage
 	}
 	setDefault(&p.FirstWait, defaultFirstWait)
@@ -59,7 +59,7 @@ func setDefaults(p *HTTP) {
 	}
 }
 
-// setDefault sets a number that is not positive to its default.
+// setDefault replaces a number that is not positive with its default.
 func setDefault[T int | int64 | time.Duration](number *T, standard T) {
 	if *number <= 0 {
 		*number = standard
@@ -127,9 +127,9 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// checkServer checks the address of a server, the key and the headers that go there. It
-// returns the address without a slash at its end. Errors do not repeat an address that
-// contains a password.
+// checkServer checks the address of a server, and the key and the headers sent there. It returns
+// the address without a trailing slash. Errors do not repeat an address that contains a
+// password.
 func checkServer(o Options) (base string, err error) {
 	u, err := url.Parse(o.BaseURL)
 	if err != nil {

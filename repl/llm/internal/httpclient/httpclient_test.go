@@ -157,13 +157,13 @@ func TestABodyIsReadToItsBoundAndNoFurther(t *testing.T) {
 	}
 }
 
-// TestTheErrorSaysWhatCameInPlaceOfAReply: a page of a proxy, nothing, or a part.
+// TestTheErrorSaysWhatCameInPlaceOfAReply: a page from a proxy, nothing, or only a part.
 func TestTheErrorSaysWhatCameInPlaceOfAReply(t *testing.T) {
 	const page = "<html>\n<title>Sign in</title>sk-secret"
 	for _, c := range []struct {
 		status     int
 		kind, body string
-		cut        int // bytes that are announced, and do not come
+		cut        int // bytes that are announced but not sent
 		want       string
 	}{
 		{200, "text/html; charset=utf-8", page, 0, `malformed reply (HTTP status 200): HOST sent 38 bytes of ` +

@@ -20,22 +20,22 @@ type contact struct {
 	success  atomic.Int64 // the last success, in nanoseconds since 1970
 }
 
-// patience decides how long one call is made again.
+// patience decides how long a call is retried.
 //
-// Time bounds all attempts. While the server is away, nothing else does, because these
-// attempts cost nothing. A reply that came too late, broke or cannot be read may have cost
-// its tokens, so the number of such attempts is bounded too.
+// Time bounds all attempts. While the server is away, it is the only bound, because these
+// attempts cost nothing. A reply that was late, interrupted or unreadable may have cost its
+// tokens, so the number of such attempts is also bounded.
 type patience struct {
 	client *Client
-	once   bool      // it is not
+	once   bool      // no retries
 	begun  time.Time // the first failure
 	costly int       // attempts that may have cost tokens
-	// lowered is the new bound of requests in flight if the last attempt has lowered it.
+	// lowered is the new bound on requests in flight if the last attempt lowered it, else 0.
 	lowered int
 }
 
-// next returns the pause before the next attempt, and false if the call has to be given
-// up. The failure then says why.
+// next returns the pause before the next attempt, or false if the call has to be given up. The
+// failure then explains why.
 func (p *patience) next(
 	ctx context.Context, failure *llm.Error, hint retryHint,
 ) (pause time.Duration, again bool) {
@@ -69,10 +69,9 @@ func (p *patience) next(
 	return pause, true
 }
 
-// isAway reports whether a failure shows that the server is away: it cannot be reached,
-// declines all work, or breaks the connection before it replies. A server that fails with
-// the status 500 and answers other calls in the meantime is not away: the request may be
-// the reason.
+// isAway reports whether a failure shows that the server is away: it cannot be reached, declines
+// all work, or breaks the connection before it replies. A server that fails with the status 500
+// and answers other calls in the meantime is not away: the request may be the reason.
 func (p *patience) isAway(failure *llm.Error) bool {
 	switch {
 	case failure.Status == http.StatusInternalServerError:
@@ -83,15 +82,15 @@ func (p *patience) isAway(failure *llm.Error) bool {
 	return isOneOf(failure.Kind, kind.ErrRateLimited, kind.ErrServer, kind.ErrUnreachable)
 }
 
-// timeLimit is how long a call is made again after its first failure, and what to do if
-// that was not enough.
+// timeLimit is how long a call is retried after its first failure, and advice in case that was
+// not enough.
 type timeLimit struct {
 	most   time.Duration
 	advice string
 }
 
-// firstContact is how long a server may be silent that has never answered: its address may
-// be wrong.
+// firstContact is how long a server that never answered may stay silent: its address may be
+// wrong.
 const firstContact = 10 * time.Second
 
 // limit returns the limit after a failure.
@@ -103,8 +102,8 @@ func (p *patience) limit(failure *llm.Error) timeLimit {
 	return timeLimit{outage, "raise --outage to wait longer"}
 }
 
-// findObstacle returns why a call cannot wait for its next attempt, empty if it can. The
-// server may have asked for the pause.
+// findObstacle returns why a call cannot wait for its next attempt, or "" if it can. The server
+// may have asked for the pause.
 func (l timeLimit) findObstacle(
 	ctx context.Context, asked, pause, waited time.Duration,
 ) string {
@@ -124,7 +123,7 @@ func (l timeLimit) findObstacle(
 	return ""
 }
 
-// addReason adds to a cause why the call was given up.
+// addReason adds the reason for giving up to a cause.
 func addReason(cause error, reason string) error {
 	if cause != nil {
 		reason = cause.Error() + ": " + reason
@@ -132,13 +131,13 @@ func addReason(cause error, reason string) error {
 	return cleanError{text: reason, err: cause}
 }
 
-// leastPause is the shortest pause that a server gets by asking: it might ask for a millisecond
-// through a whole outage.
+// leastPause is the shortest pause that a server can request: otherwise it might request a
+// millisecond throughout an outage.
 const leastPause = 100 * time.Millisecond
 
-// choosePause returns how long to wait before the next attempt: as long as the server
-// asks, else twice as long as before, within the time that is left. Half of the pause is
-// random, so that calls which failed together do not return together.
+// choosePause returns how long to wait before the next attempt: as long as the server asks, else
+// twice as long as before, within the time left. Half of the pause is random, so that calls
+// which failed together do not return together.
 func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Duration {
 	policy := c.options.HTTP
 	if asked := failure.RetryAfter; asked > 0 {
@@ -153,7 +152,7 @@ func (c *Client) choosePause(failure *llm.Error, left time.Duration) time.Durati
 	return min(mean/2+rand.N(mean+1), policy.MaxWait, max(left, 0))
 }
 
-// sendWait notes a pause. The note's reason follows that of the failure.
+// sendWait sends a note about a pause. Its reason is derived from the failure.
 func (c *Client) sendWait(ctx context.Context, failure *llm.Error, w callnotes.Wait) {
 	if c.options.HTTP.Wait != nil {
 		c.options.HTTP.Wait(failure, w.Pause)

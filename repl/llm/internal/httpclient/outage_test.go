@@ -17,11 +17,11 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// fakeServer answers by a function of the time since the test began.
+// fakeServer answers with a function of the time since the test began.
 type fakeServer func(since time.Duration, r *http.Request) (*http.Response, error)
 
-// client returns a client of the server. It belongs into a bubble of synctest, whose time
-// passes at once.
+// client returns a client of the server. It must be used in a synctest bubble, where time passes
+// instantly.
 func (f fakeServer) client(t *testing.T, p HTTP) *Client {
 	t.Helper()
 	begun := time.Now()
@@ -39,7 +39,7 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is a response with a status, a text and a pair of a header.
+// reply returns a response with a status, a text and header pairs.
 func reply(status int, text string, header ...string) (*http.Response, error) {
 	r := &http.Response{
 		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)),
@@ -50,7 +50,7 @@ func reply(status int, text string, header ...string) (*http.Response, error) {
 	return r, nil
 }
 
-// refuse is what a closed port says.
+// refuse returns the error of a closed port.
 func refuse() (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 }

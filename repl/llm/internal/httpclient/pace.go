@@ -15,21 +15,21 @@ import (
 // first 429.
 type pace struct {
 	mu     sync.Mutex
-	most   float64 // zero: no bound
-	start  float64 // the bound before any 429, which successes never exceed; zero: none
+	most   float64 // 0: unbounded
+	start  float64 // the bound before any 429, which successes never exceed; 0: unbounded
 	flying int
 	round  int // counts the halvings
 	queue  []chan struct{}
 }
 
-// newPace returns a pace with a bound from the beginning, for a server that works on few
-// requests at once and lets the others wait. Zero means no bound.
+// newPace returns a pace with an initial bound, for a server that works on few requests at once
+// and queues the others. Zero means no bound.
 func newPace(atOnce int) *pace {
 	return &pace{most: float64(atOnce), start: float64(atOnce)}
 }
 
-// enter waits for a place, and returns the round in which the request begins. Leave gives the
-// place back.
+// enter waits for a place, and returns the round in which the request begins. Call leave to
+// return the place.
 func (p *pace) enter(ctx context.Context) (round int, err error) {
 	p.mu.Lock()
 	if len(p.queue) == 0 && p.hasRoom() {
@@ -54,7 +54,7 @@ func (p *pace) enter(ctx context.Context) (round int, err error) {
 
 func (p *pace) hasRoom() bool { return p.most == 0 || float64(p.flying) < p.most }
 
-// abandon takes a request out of the queue. It passes on a place that came in the meantime.
+// abandon removes a request from the queue. It passes on a place granted in the meantime.
 func (p *pace) abandon(place chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *pace) abandon(place chan struct{}) {
 	p.admit()
 }
 
-// admit gives free places to those who wait, in their order. The caller holds mu.
+// admit grants free places to waiting requests, in order. The caller holds mu.
 func (p *pace) admit() {
 	for len(p.queue) > 0 && p.hasRoom() {
 		p.flying++
@@ -77,8 +77,9 @@ func (p *pace) admit() {
 	}
 }
 
-// leave gives a place back and learns from how the request ended. Several 429 of one round
-// count once: they answer the same crowd. It returns the new bound if it is lower now, else 0.
+// leave returns a place and learns from the outcome of the request. Several 429s in one round
+// count once, because they answer the same burst. It returns the new bound if it was lowered,
+// else 0.
 func (p *pace) leave(round int, err error) (lowered int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +101,7 @@ func (p *pace) leave(round int, err error) (lowered int) {
 	return lowered
 }
 
-// describeBound says for the note about a pause that a bound is lower now. Zero is empty.
+// describeBound describes a lowered bound for the note about a pause. For zero it returns "".
 func describeBound(lowered int) string {
 	if lowered == 0 {
 		return ""

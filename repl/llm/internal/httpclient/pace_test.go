@@ -15,10 +15,10 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// limited is a failed request that the server has answered with 429.
+// limited is the error of a request that the server answered with 429.
 var limited = &llm.Error{Kind: kind.ErrRateLimited}
 
-// enterAll begins requests that have room.
+// enterAll begins requests for which there is room.
 func enterAll(t *testing.T, p *pace, n int) (round int) {
 	t.Helper()
 	for range n {
@@ -81,7 +81,7 @@ func TestABoundFromTheBeginningIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitInTheirOrder frees one place after another.
+// TestRequestsWaitInTheirOrder frees one place at a time.
 func TestRequestsWaitInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, order := newPace(1), make(chan int, 5)
@@ -105,7 +105,7 @@ func TestRequestsWaitInTheirOrder(t *testing.T) {
 	})
 }
 
-// TestACallsPlaceIsFreeWhileItPauses has a server that answers 429 while more than three
+// TestACallsPlaceIsFreeWhileItPauses uses a server that answers 429 while more than three
 // requests are in flight. All calls must succeed, and the crowd must shrink.
 func TestACallsPlaceIsFreeWhileItPauses(t *testing.T) {
 	const capacity, callers = 3, 24

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// ReadJSON decodes a body of one JSON value.
+// ReadJSON decodes a body that holds one JSON value.
 func ReadJSON(body io.Reader, into any) error {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -26,8 +26,8 @@ func ReadJSON(body io.Reader, into any) error {
 	return Decode(text, into)
 }
 
-// Decode decodes one JSON value. A value that ends early was cut off; any other mistake
-// makes it malformed.
+// Decode decodes one JSON value. A value that ends early was truncated; any other mistake makes
+// it malformed.
 func Decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	if err == nil {
@@ -100,12 +100,12 @@ func ReadEvents(body io.Reader, each func(data string) error) error {
 	return nil
 }
 
-// fetchTimeout bounds an attempt to get what the server says about itself.
+// fetchTimeout bounds an attempt to fetch the server's description of itself.
 const fetchTimeout = 30 * time.Second
 
-// Fetch decodes what the server says about itself. Servers other than the vendor's may not
-// support the request: then Fetch leaves into as it is and returns no error. The call has a
-// path, and a body if the server wants one.
+// Fetch decodes the server's description of itself. Servers other than the vendor's may not
+// support the request: then Fetch leaves into unchanged and returns no error. The call has a
+// path, and a body if the server requires one.
 func (c *Client) Fetch(ctx context.Context, call Call, into any) error {
 	call.Method, call.Timeout = cmp.Or(call.Method, http.MethodGet), fetchTimeout
 	call.Read = func(body io.Reader) error { return ReadJSON(body, into) }

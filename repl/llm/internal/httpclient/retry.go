@@ -13,21 +13,21 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// Outcome says what a call took.
+// Outcome reports what a call used.
 type Outcome struct {
 	Attempts int
-	wasted   llm.Usage // by failed attempts of which parts of a reply had arrived
+	wasted   llm.Usage // used by failed attempts that received part of a reply
 }
 
-// AddWaste returns the usage together with what failed attempts used.
+// AddWaste returns the usage plus that of failed attempts.
 func (o Outcome) AddWaste(u llm.Usage) llm.Usage { return addUsage(u, o.wasted) }
 
-// Do makes a call and repeats it while that can help: see patience.
+// Do makes a call and repeats it while that may help: see patience.
 //
 // It repeats the statuses 408, 409, 429 and 5xx, unless the header X-Should-Retry says
-// otherwise, as the vendors' own clients do. It also repeats connections that fail, and
-// replies that take too long, are cut off or cannot be read. It does not repeat what would
-// fail again: other statuses, no credit, too large replies, and redirects.
+// otherwise, as the vendors' own clients do. It also repeats connections that fail, and replies
+// that are late, truncated or unreadable. It does not repeat what would fail again: other
+// statuses, lack of credit, oversized replies, and redirects.
 func (c *Client) Do(ctx context.Context, call Call) (Outcome, error) {
 	var done Outcome
 	p := patience{client: c, once: call.Once}
@@ -82,8 +82,8 @@ func (c *Client) annotateError(err error, call Call) *llm.Error {
 	return failure
 }
 
-// isWorthRepeating reports whether a request that failed this way may succeed later. The
-// server knows best.
+// isWorthRepeating reports whether a request that failed in this way may succeed later. The
+// server's hint takes precedence.
 func isWorthRepeating(failure *llm.Error, hint retryHint) bool {
 	switch hint {
 	case "true":
@@ -113,7 +113,7 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// maxRetryAfter replaces longer waits, which no client makes.
+// maxRetryAfter caps longer waits, which no client makes.
 const maxRetryAfter = 365 * 24 * time.Hour
 
 // parseRetryAfter reads how long a server asks to wait: Retry-After in seconds or as a
@@ -148,7 +148,7 @@ func multiply(n uint64, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// addUsage returns the sum of two usages, which is estimated if one of them is.
+// addUsage returns the sum of two usages. The sum is estimated if either is.
 func addUsage(a, b llm.Usage) llm.Usage {
 	return llm.Usage{
 		InputTokens:      addTokens(a.InputTokens, b.InputTokens),
@@ -161,8 +161,8 @@ func addUsage(a, b llm.Usage) llm.Usage {
 	}
 }
 
-// addUSD adds what servers said that two calls cost. The sum is unknown, which is 0, if
-// one of them used tokens at a cost that no server told.
+// addUSD adds the costs that servers reported for two calls. The sum is unknown, which is 0, if
+// one of them used tokens at an unreported cost.
 func addUSD(a, b llm.Usage) float64 {
 	for _, u := range []llm.Usage{a, b} {
 		if u != (llm.Usage{}) && u.USD == 0 {
@@ -172,7 +172,7 @@ func addUSD(a, b llm.Usage) float64 {
 	return a.USD + b.USD
 }
 
-// addTokens adds two counts; a sum beyond int64 stays at its end.
+// addTokens adds two counts; a sum beyond int64 saturates.
 func addTokens(a, b int64) int64 {
 	if a > 0 && b > math.MaxInt64-a {
 		return math.MaxInt64

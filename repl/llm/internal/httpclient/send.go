@@ -19,26 +19,26 @@ import (
 // Call is one exchange with the server.
 type Call struct {
 	Method string
-	// Path is appended to the base URL and may have a query. After "/.." it is appended to
-	// the base URL without its last part, such as the version.
+	// Path is appended to the base URL and may include a query. If it begins with "/..", it is
+	// appended to the base URL without its last part, such as the version.
 	Path  string
 	Body  []byte // JSON, nil for none
 	Model string // for errors
-	// EstimateInput returns the tokens of the prompt, which a broken reply has cost. It
-	// is nil if the call is free.
+	// EstimateInput returns the tokens of the prompt, which a broken reply still costs. It is
+	// nil if the call is free.
 	EstimateInput func() int64
 	// Read decodes the body of a successful reply. It is called once for each attempt
 	// and starts over each time. It returns *llm.Error.
 	Read func(body io.Reader) error
-	// Restart is called before Read is called again; nil for no call.
+	// Restart is called before Read is called again; it may be nil.
 	Restart func()
-	// Once says that the call is not repeated.
+	// Once disables retries of the call.
 	Once bool
-	// Timeout bounds an attempt, if it is shorter than the policy's.
+	// Timeout bounds an attempt if it is shorter than the policy's timeout.
 	Timeout time.Duration
 }
 
-// retryHint is what a server says about repeating a request: "true", "false" or nothing.
+// retryHint is the server's hint on repeating a request: "true", "false" or nothing.
 type retryHint string
 
 // send makes one attempt. The error is an *llm.Error, or the cause of the context if the
@@ -81,7 +81,7 @@ func (c *Client) timeout(call Call) time.Duration {
 	return c.options.HTTP.Timeout
 }
 
-// locate returns the address of a path.
+// locate returns the URL of a path.
 func (c *Client) locate(path string) string {
 	if rest, above := strings.CutPrefix(path, "/.."); above {
 		return c.base[:strings.LastIndex(c.base, "/")] + rest
@@ -89,7 +89,7 @@ func (c *Client) locate(path string) string {
 	return c.base + path
 }
 
-// setHeaders adds what every request carries.
+// setHeaders adds the headers of every request.
 func (c *Client) setHeaders(req *http.Request, call Call) {
 	for name, value := range c.options.HTTP.Headers {
 		req.Header.Set(name, value)
@@ -118,7 +118,7 @@ func (c *Client) readBody(ctx, attempt context.Context, call Call, body *bounded
 	case body.err != nil:
 		err = copyUsage(c.classifyTransportError(ctx, attempt, call, body.err), err)
 	case body.size == 0 && isOneOf(err, kind.ErrCut):
-		err = &llm.Error{Kind: kind.ErrMalformed} // it came whole, so the server is not away
+		err = &llm.Error{Kind: kind.ErrMalformed} // it arrived complete, so the server is not away
 	}
 
 	if begun := body.left < limit; begun {
@@ -136,8 +136,8 @@ func copyUsage(to, from error) error {
 	return to
 }
 
-// chargePrompt notes on an error that a reply which began and then broke, or cannot be
-// read, has cost its prompt, if not more.
+// chargePrompt notes on an error that a reply which began and then broke off, or cannot be read,
+// cost at least its prompt.
 func chargePrompt(err error, call Call) {
 	var failure *llm.Error
 	if call.EstimateInput == nil || !errors.As(err, &failure) || failure.Usage != (llm.Usage{}) {
@@ -148,7 +148,7 @@ func chargePrompt(err error, call Call) {
 	}
 }
 
-// nameReply notes on the error of a reply that cannot be read, or was cut off, what came in its place.
+// nameReply adds to the error of an unreadable or truncated reply what arrived instead.
 func (c *Client) nameReply(err error, response *http.Response, body *boundedReader) {
 	var failure *llm.Error
 	if !errors.As(err, &failure) || !isOneOf(failure.Kind, kind.ErrCut, kind.ErrMalformed) {
@@ -163,7 +163,7 @@ func (c *Client) nameReply(err error, response *http.Response, body *boundedRead
 	failure.Message = came
 }
 
-// describeReply says which server has sent what.
+// describeReply describes what a server sent.
 func (c *Client) describeReply(response *http.Response, begin []byte, size int64) string {
 	host := c.host.Host
 	if size == 0 {
@@ -177,8 +177,8 @@ func (c *Client) describeReply(response *http.Response, begin []byte, size int64
 		cmp.Or(strings.TrimSpace(media), "no type"), text)
 }
 
-// maxBegin is how much is kept of the begin of a reply, in bytes, and shownBegin how much an error
-// shows of it, in characters: fewer, so that no part of a key is shown.
+// maxBegin is how much of the beginning of a reply is kept, in bytes. shownBegin is how much of
+// it an error shows, in characters: less, so that no part of a key is shown.
 const (
 	maxBegin   = 1_000
 	shownBegin = 120
@@ -186,17 +186,17 @@ const (
 
 var errTooLarge = errors.New("too large")
 
-// boundedReader reads a body up to a limit. It keeps the error, because a decoder
-// reports the missing rest instead.
+// boundedReader reads a body up to a limit. It keeps the error, because a decoder reports the
+// missing rest instead.
 type boundedReader struct {
 	r     io.Reader
 	left  int64
 	err   error
-	size  int64  // that was read
-	begin []byte // of it
+	size  int64  // bytes read
+	begin []byte // the first bytes read
 }
 
-// Read reads at most what is left.
+// Read reads at most the remaining bytes.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -223,8 +223,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 // drainTime is how long a finished reply may occupy its connection.
 const drainTime = 100 * time.Millisecond
 
-// drain reads what follows a finished reply, so the connection can be used again. A
-// server that keeps sending, or keeps silent without closing, loses the connection.
+// drain reads the rest of a finished reply, so that the connection can be reused. If the server
+// keeps sending, or stays silent without closing, the connection is dropped.
 func drain(body io.Reader, cancel func()) {
 	timer := time.AfterFunc(drainTime, cancel)
 	defer timer.Stop()

@@ -1,10 +1,10 @@
 // Package kind names the kinds of failure of a model call.
 //
-// Scripts and records refer to a kind by its text, so the texts are part of their
-// formats and never change.
+// Scripts and call logs refer to a kind by its text, so the texts are part of their formats and
+// never change.
 package kind
 
-// Error is one kind of failure. It is the target of errors.Is.
+// Error is one kind of failure. It is a target for errors.Is.
 type Error string
 
 // Error returns the text of the kind.
@@ -15,7 +15,7 @@ const (
 	ErrNoKey         Error = "no key"
 	ErrUnknownName   Error = "unknown provider" // the part of a name before the slash
 	ErrMisconfigured Error = "bad configuration"
-	ErrBadFile       Error = "bad file" // a script, record or price table that cannot be read
+	ErrBadFile       Error = "bad file" // a script, call log or price table that cannot be read
 	ErrNoReply       Error = "no reply on file"
 )
 
@@ -38,7 +38,7 @@ const (
 	ErrCut         Error = "reply cut off"
 	ErrMalformed   Error = "malformed reply"      // not in the server's own format
 	ErrTooLarge    Error = "reply too large"      // in bytes
-	ErrRedirect    Error = "redirected elsewhere" // not followed: it would pass on prompt and key
+	ErrRedirect    Error = "redirected elsewhere" // not followed: that would pass on prompt and key
 )
 
 // all are the kinds of this package.

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/told"
 )
 
-// Description says where a server describes its models, beside its list of models.
+// Description is where a server describes its models, beyond its list of models.
 type Description int
 
 // The places.
@@ -25,8 +25,8 @@ const (
 	AtLiteLLM                    // /model/info
 )
 
-// Check looks for a model in the server's list and remembers what the server tells about
-// the model, which costs nothing: see [llm.Check] and [told.By].
+// Check looks for a model in the server's list and remembers what the server reports about it,
+// which costs nothing: see [llm.Check] and [told.By].
 func (p *Provider) Check(ctx context.Context, model string) error {
 	path := "/models"
 	if p.options.DeploymentVersion != "" {
@@ -47,15 +47,15 @@ func (p *Provider) Check(ctx context.Context, model string) error {
 	return nil
 }
 
-// Facts returns what the server told when the model was checked.
+// Facts returns what the server reported when the model was checked.
 func (p *Provider) Facts(model string) llm.Facts {
 	known, _ := p.told.Load(model)
 	facts, _ := known.(llm.Facts)
 	return facts
 }
 
-// findModel returns the entry of a model. A server with one model answers for it by any
-// name, so its only entry describes the model even if it is not listed.
+// findModel returns the entry of a model. A server with one model answers for it under any name,
+// so its only entry describes the model even if it is not listed.
 func findModel(list []listedModel, model string) (found listedModel, isListed bool) {
 	for _, listed := range list {
 		if listed.serves(model) {
@@ -69,8 +69,8 @@ func findModel(list []listedModel, model string) (found listedModel, isListed bo
 	return found, false
 }
 
-// listedModel is an entry of a server's list of models. Servers describe their models in
-// different fields, and most say nothing.
+// listedModel is an entry in a server's list of models. Servers describe their models in
+// different fields, and most do not describe them.
 type listedModel struct {
 	ID string `json:"id"`
 
@@ -93,14 +93,14 @@ type listedModel struct {
 	} `json:"pricing"`
 }
 
-// serves reports whether an entry stands for a model. After a colon there may be a
-// variant (OpenRouter) or a tag (Ollama).
+// serves reports whether an entry stands for a model. A colon may introduce a variant
+// (OpenRouter) or a tag (Ollama).
 func (l listedModel) serves(model string) bool {
 	plain, _, _ := strings.Cut(model, ":")
 	return l.ID == model || l.ID == plain || strings.HasPrefix(l.ID, model+":")
 }
 
-// facts returns what an entry tells about its model.
+// facts returns the facts in an entry about its model.
 func (l listedModel) facts() llm.Facts {
 	window := cmp.Or(l.MaxModelLen, l.Meta.Context, l.TopProvider.ContextLength, l.ContextLength)
 	return llm.Facts{
@@ -110,8 +110,8 @@ func (l listedModel) facts() llm.Facts {
 	}
 }
 
-// describe asks the server's own interface about a model. Not every version of a server
-// has it, and a model can be asked without it, so no answer is no failure.
+// describe asks the server's own interface about a model. Not every version of a server provides
+// it, and a model can be used without it, so a missing answer is not a failure.
 func (p *Provider) describe(ctx context.Context, model string) llm.Facts {
 	switch p.options.Describes {
 	case AtOllama:
@@ -123,8 +123,8 @@ func (p *Provider) describe(ctx context.Context, model string) llm.Facts {
 	return llm.Facts{}
 }
 
-// describeByOllama returns the window of a model: the one that it is loaded with, else the
-// one that it will be loaded with, else the largest that it can have.
+// describeByOllama returns the window of a model: the window with which it is loaded, else the
+// one with which it will be loaded, else the largest possible.
 func (p *Provider) describeByOllama(ctx context.Context, model string) llm.Facts {
 	var running struct {
 		Models httpclient.List[struct {
@@ -195,10 +195,10 @@ func (p *Provider) describeByLiteLLM(ctx context.Context, model string) llm.Fact
 	return llm.Facts{}
 }
 
-// mostTokens is more than any model takes. A larger number is a mistake.
+// mostTokens is more than any model accepts. A larger number is a mistake.
 const mostTokens = 1 << 28
 
-// count is a number of tokens as a server tells it: 0 for anything that cannot be one.
+// count is a number of tokens as reported by a server: 0 for any implausible value.
 type count int64
 
 // UnmarshalJSON never fails: a strange count must not hide the rest of a description.
@@ -213,8 +213,8 @@ func (c *count) UnmarshalJSON(text []byte) error {
 // mostPerToken is more than any token costs, in US dollars.
 const mostPerToken = 1
 
-// price is the price of a token in US dollars, as a server tells it in a number or a text.
-// It is nil for anything that cannot be one; OpenRouter has -1 for a price that varies.
+// price is the price of a token in US dollars, as reported by a server in a number or a text. It
+// is nil for any implausible value; OpenRouter uses -1 for a price that varies.
 type price struct{ perToken *float64 }
 
 // UnmarshalJSON never fails, see count.
@@ -226,7 +226,7 @@ func (p *price) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// perMillion returns the price of a million tokens, nil if it is unknown.
+// perMillion returns the price of a million tokens, or nil if unknown.
 func (p price) perMillion() *float64 {
 	if p.perToken == nil {
 		return nil
@@ -235,7 +235,7 @@ func (p price) perMillion() *float64 {
 	return &n
 }
 
-// newPrice returns the price of a model, nil if the server does not tell it.
+// newPrice returns the price of a model, or nil if the server does not report it.
 func newPrice(input, output, cached, write price) *llm.Price {
 	if input.perToken == nil || output.perToken == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/kind"
 )
 
-// longestVector bounds the numbers of a vector. The longest of known models have 8,192.
+// longestVector bounds the length of a vector. The longest of known models have 8,192 numbers.
 const longestVector = 16_384
 
 // Complete implements [llm.Provider], with embeddings.
@@ -70,7 +70,7 @@ func (p *Provider) embed(ctx context.Context, r llm.Request) (llm.Response, erro
 	}, nil
 }
 
-// embedPath returns where the vectors of a model are requested.
+// embedPath returns the URL path for requests for vectors of a model.
 func (p *Provider) embedPath(model string) string {
 	if p.options.DeploymentVersion == "" {
 		return "/embeddings"
@@ -79,7 +79,7 @@ func (p *Provider) embedPath(model string) string {
 		"/embeddings?api-version=" + url.QueryEscape(p.options.DeploymentVersion)
 }
 
-// readVectors reads a reply with so many vectors, in any order.
+// readVectors reads a reply with n vectors, in any order.
 func readVectors(body io.Reader, n int) ([][]float32, llm.Usage, error) {
 	var reply struct {
 		Data httpclient.List[struct {

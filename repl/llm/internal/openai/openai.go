@@ -1,6 +1,5 @@
-// Package openai speaks the chat completions format of OpenAI. Azure, OpenRouter, vLLM,
-// Ollama, LiteLLM and many other servers speak it too; they differ by their base URL and
-// by a few options.
+// Package openai implements OpenAI's chat completions format. Azure, OpenRouter, vLLM, Ollama,
+// LiteLLM and many other servers use it too; they differ in their base URL and in a few options.
 //
 // The format is described at https://platform.openai.com/docs/api-reference/chat.
 package openai
@@ -17,22 +16,22 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/httpclient"
 )
 
-// Options name a server and say how it differs from OpenAI's own.
+// Options configure a provider and describe how its server differs from OpenAI's own.
 type Options struct {
 	Name    string     // of the provider, as in "openrouter/…"
 	BaseURL string     // including the version: https://api.openai.com/v1
 	Key     llm.Secret // may be empty
-	// Azure sends the key in the header api-key, as Azure wants it.
+	// Azure sends the key in the header api-key, as Azure requires.
 	Azure bool
-	// DeploymentVersion is the version of Azure's older interface, such as "2024-10-21",
-	// in which the model is a part of the path. It is empty for the newer interface.
+	// DeploymentVersion is the version of Azure's older interface, such as "2024-10-21", in
+	// which the model is part of the path. It is empty for the newer interface.
 	DeploymentVersion string
-	// OldTokenLimit sends the limit of a reply as max_tokens. OpenAI's newer models
-	// reject it, the other servers expect it.
+	// OldTokenLimit sends the limit of a reply as max_tokens. OpenAI's newer models reject it;
+	// the other servers expect it.
 	OldTokenLimit bool
-	// Unlisted says that the server's list of models is incomplete.
+	// Unlisted reports that the server's list of models is incomplete.
 	Unlisted bool
-	// Describes says where else the server describes its models.
+	// Describes is where else the server describes its models.
 	Describes Description
 	HTTP      httpclient.HTTP
 }
@@ -134,13 +133,13 @@ func (f format) Encode(r chat.Request, stream bool) any {
 	return out
 }
 
-// message is a message whose content is a text, or pieces if there are pictures.
+// message is a message whose content is a text, or pieces if it has pictures.
 type message struct {
 	Role    llm.Role `json:"role"`
 	Content any      `json:"content"`
 }
 
-// piece is a text or a picture of a message.
+// piece is a text or a picture in a message.
 type piece struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`

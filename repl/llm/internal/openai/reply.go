@@ -16,12 +16,12 @@ type completion struct {
 	ID      string                  `json:"id"`
 	Model   string                  `json:"model"`
 	Choices httpclient.List[choice] `json:"choices"`
-	// Usage is decoded later: bad numbers must not lose the text.
+	// Usage is decoded later: invalid numbers must not lose the text.
 	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
-// choice is one of several alternatives. Requests ask for one.
+// choice is one of several alternatives. Requests ask for only one.
 type choice struct {
 	Index        int    `json:"index"`
 	Message      words  `json:"message"` // of a whole reply
@@ -29,14 +29,14 @@ type choice struct {
 	FinishReason string `json:"finish_reason"`
 }
 
-// words are what the model said.
+// words are the model's words.
 type words struct {
 	Content content `json:"content"`
 	Refusal string  `json:"refusal"`
 }
 
-// content is the text of a message: a string, or the parts of a list that are text. Parts
-// of other types, such as thoughts and pictures, are left out.
+// content is the text of a message: a string, or the text parts of a list. Parts of other types,
+// such as thoughts and pictures, are left out.
 type content string
 
 // UnmarshalJSON decodes a string, a list of parts, or null for no text.
@@ -88,8 +88,8 @@ type usage struct {
 		ReasoningTokens int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 
-	// Cost is OpenRouter's own price of the call in US dollars. With the user's own key
-	// for the model, it is only the fee, and the details have the rest.
+	// Cost is OpenRouter's own price of the call in US dollars. With the user's own key for the
+	// model, it is only the fee, and the details hold the rest.
 	Cost        float64 `json:"cost"`
 	IsOwnKey    bool    `json:"is_byok"`
 	CostDetails struct {
@@ -138,7 +138,7 @@ func (r *reader) ReadEvent(data []byte) (text string, err error) {
 	return r.add(in)
 }
 
-// add takes in a completion and returns its text.
+// add adds a completion and returns its text.
 func (r *reader) add(in completion) (text string, err error) {
 	if len(in.Error) > 0 && string(in.Error) != "null" {
 		return "", httpclient.ParseFailure([]byte(`{"error":` + string(in.Error) + `}`))
@@ -165,7 +165,7 @@ func (r *reader) add(in completion) (text string, err error) {
 	return r.text.String()[begin:], nil
 }
 
-// addUsage takes in the usage of a completion, if there is one that can be decoded.
+// addUsage adds the usage of a completion, if it has one that can be decoded.
 func (r *reader) addUsage(raw json.RawMessage) {
 	var in usage
 	if json.Unmarshal(raw, &in) != nil || in == (usage{}) {

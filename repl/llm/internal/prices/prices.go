@@ -1,7 +1,7 @@
-// Package prices knows what models cost and how much they take.
+// Package prices holds the prices and the token limits of models.
 //
-// [Default] is the table that is built into the program. docs/reference/models.md describes the
-// format of the file.
+// [Default] is the table built into the program. docs/reference/models.md describes the format
+// of the file.
 package prices
 
 import (
@@ -28,7 +28,7 @@ type Table struct{ rows []row }
 
 // row is one entry of the file.
 type row struct {
-	Match     string   `yaml:"match"` // "provider/id"; * stands for any text
+	Match     string   `yaml:"match"` // "provider/id"; * matches any text
 	Input     *float64 `yaml:"input"`
 	Output    *float64 `yaml:"output"`
 	Cached    *float64 `yaml:"cached"`
@@ -50,13 +50,13 @@ type longRow struct {
 //go:embed prices.yaml
 var embedded []byte
 
-// listed has the models that prices.yaml leaves out. scripts/prices writes it.
+// listed holds the models that prices.yaml leaves out. scripts/prices writes it.
 //
 //go:embed listed.yaml
 var listed []byte
 
-// Default returns the table that is built into the program. It is as old as the
-// program, so what it says is an estimate and only the bill is exact.
+// Default returns the table built into the program. It is as old as the program, so its prices
+// are estimates; only the bill is exact.
 var Default = sync.OnceValue(func() *Table {
 	table := &Table{}
 	for _, text := range [][]byte{embedded, listed} {
@@ -90,8 +90,8 @@ func Load(path string) (*Table, error) {
 	return table, nil
 }
 
-// Given returns the table of windows and prices by patterns of full names. Longer patterns
-// come first, so a name wins over a pattern that covers it.
+// Given returns a table of windows and prices by patterns of full names. Longer patterns come
+// first, so a name takes precedence over a pattern that covers it.
 func Given(windows map[string]int64, rates map[string]llm.Price) (*Table, error) {
 	table := &Table{}
 	for match, window := range windows {
@@ -140,7 +140,7 @@ func (t *Table) check() error {
 	return nil
 }
 
-// badFile returns the error of a table that cannot be used.
+// badFile returns the error for a table that cannot be used.
 func badFile(part string, err error) error {
 	return &llm.Error{Kind: kind.ErrBadFile, Message: part, Err: err}
 }
@@ -169,7 +169,7 @@ func (r row) check() error {
 	return nil
 }
 
-// prices returns all prices of an entry; those that are not given are nil.
+// prices returns all prices of an entry, with nil for prices not given.
 func (r row) prices() []*float64 {
 	all := []*float64{r.Input, r.Output, r.Cached, r.Write}
 	if r.Long != nil {
@@ -181,14 +181,14 @@ func (r row) prices() []*float64 {
 // isTokenCount reports whether a model can have a limit of n tokens.
 func isTokenCount(n int64) bool { return n >= 0 && n <= maxTokens }
 
-// Over returns a table that looks into t first and then into other.
+// Over returns a table that consults t first and then other.
 func (t *Table) Over(other *Table) *Table {
 	return &Table{rows: slices.Concat(t.rows, other.rows)}
 }
 
-// Lookup returns what is known about the model with the given full name. Each fact
-// comes from the first matching entry that has it, so a user's own entry may give a
-// price and leave the window to the table below.
+// Lookup returns what is known about the model with the given full name. Each fact comes from
+// the first matching entry that contains it, so a user's own entry may give a price and leave
+// the window to the table below.
 func (t *Table) Lookup(name string) llm.Facts {
 	var facts llm.Facts
 	for _, row := range t.rows {
@@ -202,7 +202,7 @@ func (t *Table) Lookup(name string) llm.Facts {
 	return facts
 }
 
-// price returns the price of an entry, nil if it has none.
+// price returns the price of an entry, or nil.
 func (r row) price() *llm.Price {
 	if r.Input == nil {
 		return nil
@@ -218,7 +218,7 @@ func (r row) price() *llm.Price {
 	return price
 }
 
-// matchPattern reports whether a name matches a pattern in which * stands for any text.
+// matchPattern reports whether a name matches a pattern in which * matches any text.
 func matchPattern(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -12,13 +12,13 @@ import (
 	"github.com/rlmhq/rlm/internal/text/spelling"
 )
 
-// The decoder's words for mistakes, which name types of Go.
+// The decoder's error messages, which name Go types.
 var (
 	unknownKey = lazyregexp.New(`^(line \d+: )field (.+) not found in type \S+$`)
 	wrongKind  = lazyregexp.New("(?s)^(line \\d+: )cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
 )
 
-// explain says what is wrong in a file in the words of its author.
+// explain describes a mistake in a file in terms familiar to its author.
 func explain(err error, into any) error {
 	mistakes, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -53,10 +53,10 @@ func explainLine(line string, into any) string {
 	return fmt.Sprintf("%sgive %s, not %s", m[1], nameType(m[4]), given)
 }
 
-// given are values that have no text of their own.
+// given describes values that have no text.
 var given = map[string]string{"seq": "a list", "map": "an object", "null": "null"}
 
-// nameType returns what a value of a Go type is in a file.
+// nameType returns the YAML term for a Go type.
 func nameType(name string) string {
 	switch {
 	case name == "string":
@@ -75,7 +75,7 @@ func nameType(name string) string {
 	return "an object"
 }
 
-// listKeys returns the keys of a type, and of the types in it.
+// listKeys returns the keys of a type and of the types it contains.
 func listKeys(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:

@@ -1,5 +1,5 @@
-// Package yamlfile decodes small YAML files strictly, so that a typing error is
-// reported with its line instead of being ignored.
+// Package yamlfile decodes small YAML files strictly, so that a typing error is reported with
+// its line instead of being ignored.
 package yamlfile
 
 import (
@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode decodes one YAML document of at most limit bytes. An unknown field and a field
-// that is given twice are errors.
+// Decode decodes one YAML document of at most limit bytes. Unknown and duplicate fields are
+// errors.
 func Decode(r io.Reader, limit int64, into any) error {
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {

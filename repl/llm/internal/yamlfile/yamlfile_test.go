@@ -8,8 +8,7 @@ import (
 	"github.com/rlmhq/rlm/repl/llm/internal/yamlfile"
 )
 
-// Decoders have been seen that take minutes for a page of brackets, or bring the whole
-// process down.
+// Some decoders take minutes for a page of brackets, or bring the whole process down.
 func TestHostileYAMLIsSoonRefused(t *testing.T) {
 	units := []string{
 		"[", "{a: ", "- ", "? ", "&a ", "a: ", "!!a ", "!", "a\n", "- [", "*a ", "\"", "'", "| ",
@@ -26,7 +25,7 @@ func TestHostileYAMLIsSoonRefused(t *testing.T) {
 	}
 }
 
-// Mistakes are told without the names of Go's types.
+// Mistakes are reported without the names of Go types.
 func TestMistakesAreToldInTheWordsOfTheirAuthor(t *testing.T) {
 	type rule struct {
 		Reply *string        `yaml:"reply"`

@@ -1,5 +1,5 @@
-// Command collector is an OpenTelemetry Collector with a receiver and an exporter of OTLP. It is
-// a module of its own, because the collector needs hundreds of others.
+// Command collector is an OpenTelemetry Collector with an OTLP receiver and an OTLP exporter. It
+// is a separate module, because the collector needs hundreds of others.
 package main
 
 import (

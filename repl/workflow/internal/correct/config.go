@@ -13,21 +13,21 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// Config describes a loop.
+// Config configures a loop.
 type Config struct {
 	Generator Step
 	Evaluator Evaluator
-	// Corrector makes the next output from an invalid one. If it is nil, the generator
-	// makes the next one, too.
+	// Corrector makes the next output from an invalid one. If it is nil, the generator also
+	// makes the next output.
 	Corrector *Step
 	// Iterations bounds the attempts; 0 is [DefaultIterations].
 	Iterations int
-	// OnFailure is ReturnBest, ReturnLast or Raise; empty is ReturnBest.
+	// OnFailure is ReturnBest, ReturnLast or Raise; empty means ReturnBest.
 	OnFailure string
 }
 
-// Step makes an output: with an action, whose parameters may contain templates, or with
-// Python, the body of a function of state.
+// Step makes an output: with an action, whose parameters may contain templates, or with Python,
+// as the body of a function of state.
 type Step struct {
 	Action string
 	With   map[string]any
@@ -106,7 +106,7 @@ func stepOf(with map[string]any) Step {
 	return s
 }
 
-// evaluatorOf reads an evaluator. typeName is the member with its type.
+// evaluatorOf reads an evaluator. typeName is the member that holds its type.
 func evaluatorOf(with map[string]any, typeName string) Evaluator {
 	e := Evaluator{Schema: with["schema"]}
 	e.Type, _ = with[typeName].(string)
@@ -134,7 +134,7 @@ func correctorOf(with map[string]any) Step {
 	return s
 }
 
-// problem makes a problem at a value of a file.
+// problem returns a problem at a value of a file.
 func problem(at *flow.Tree, format string, args ...any) *flow.Problem {
 	return &flow.Problem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
 }
@@ -173,7 +173,7 @@ func verifyEvaluator(with *flow.Tree, typeName string) []*flow.Problem {
 	return found
 }
 
-// noteJudge notes that a judge's prompt lacks the output, which data is an expression of.
+// noteJudge notes that a judge's prompt lacks the output; data is the expression for it.
 func noteJudge(with *flow.Tree, data string) []*flow.Problem {
 	prompt := with.Get("prompt")
 	if prompt == nil || showsOutput(prompt.Text) || data != "" && strings.Contains(prompt.Text, data) {

@@ -128,7 +128,7 @@ examples:
 	}
 }
 
-// TestAJudgeThatCannotBeReadNeverLetsPass: it is asked again, and then has failed.
+// TestAJudgeThatCannotBeReadNeverLetsPass: it is asked again, and then counts as failed.
 func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	with := "evaluator_type: llm\nprompt: Judge.\ndata: 1"
@@ -153,8 +153,8 @@ func TestAJudgeThatCannotBeReadNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestAQuotedVerdictNeverLetsPass: an output may hold a verdict of its own for a judge,
-// or an evaluator's message, to repeat.
+// TestAQuotedVerdictNeverLetsPass: an output may contain its own verdict, for a judge or an
+// evaluator's message to repeat.
 func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, reply := range []string{
@@ -181,7 +181,7 @@ func TestAQuotedVerdictNeverLetsPass(t *testing.T) {
 	}
 }
 
-// TestCodeThatIsNotValidEndsTheRun: no output could mend it.
+// TestCodeThatIsNotValidEndsTheRun: no output could fix it.
 func TestCodeThatIsNotValidEndsTheRun(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, c := range []struct{ language, code, want string }{
@@ -206,7 +206,7 @@ nodes:
 	}
 }
 
-// TestAValidOutputIsTheBest: whatever score a judge gave to one before.
+// TestAValidOutputIsTheBest, whatever score a judge gave to an earlier one.
 func TestAValidOutputIsTheBest(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": false, "score": 0.9}`, `{"valid": true, "score": 0.6}`)
@@ -260,12 +260,12 @@ func TestEvaluatorOfTypeCustom(t *testing.T) {
 	}
 }
 
-// TestHostileEvaluatorsNeverLetPass: what raises, hangs, grows, ends its
-// interpreter or returns something else is a verdict that says so.
+// TestHostileEvaluatorsNeverLetPass: code that raises, hangs, grows, ends its interpreter or
+// returns something else yields a verdict that reports it.
 func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, "")
-	const soon = 2 * time.Second // for what has no end: the others get as long as they need
+	const soon = 2 * time.Second // for what never ends; the others get as long as they need
 	for _, c := range []struct {
 		language, code, want string
 		wall                 time.Duration
@@ -318,7 +318,7 @@ func TestHostileEvaluatorsNeverLetPass(t *testing.T) {
 func TestParametersOfEvaluate(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, `{"valid": true}`)
-	// data is the state's output and evaluator_type schema, unless they are given.
+	// data is the state's output and evaluator_type is schema, unless given.
 	got, err := evaluate(t, cfg, "schema: {type: integer}", `{"reflection_output": "5"}`)
 	if err != nil || !strings.Contains(got, `"valid":true`) {
 		t.Errorf("got %s, %v", got, err)
@@ -332,7 +332,7 @@ func TestParametersOfEvaluate(t *testing.T) {
 	if err != nil || models.requests[0].Model != "test/judge" {
 		t.Errorf("asked %+v, %v", models.requests, err)
 	}
-	// The state is as it was, but for the output.
+	// The state is unchanged except for the output.
 	outcome, err := run(
 		t,
 		"nodes:\n  - uses: reflection.evaluate\n    with: {data: 1, schema: {type: integer}}\n    output: v\n",
@@ -382,7 +382,7 @@ func TestParametersOfCorrect(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, models := config(t, "Here: {\"fixed\": true}")
 	prompt := "prompt: \"{{ state.reflection_output | tojson }} {{ state.reflection_errors | tojson }}\""
-	// data and errors are the state's, unless they are given.
+	// data and errors come from the state, unless given.
 	got, err := corrected(
 		t, cfg, prompt, `{"reflection_output": {"a": 1}, "reflection_errors": [{"message": "m"}]}`,
 	)

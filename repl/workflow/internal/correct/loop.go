@@ -46,14 +46,14 @@ type Outcome struct {
 	Success bool
 	// Chosen is the attempt that the strategy chose, or the valid one.
 	Chosen Attempt
-	// Best is the valid attempt, or else the earliest one with the highest score; nil if
-	// no attempt made an output of the type that is wanted.
+	// Best is the valid attempt, or else the earliest one with the highest score; nil if no
+	// attempt produced an output of the required type.
 	Best    *Attempt
 	History []Attempt
 }
 
-// Values returns the outcome in the form of reflection.loop. A valid output that is an
-// object adds its members, where their names are free.
+// Values returns the outcome in the form of reflection.loop. The members of a valid output that
+// is an object are added where their names are free.
 func (o *Outcome) Values() map[string]any {
 	values := map[string]any{
 		"success": o.Success, "valid": o.Success, stateIteration: len(o.History),
@@ -88,11 +88,11 @@ func historyValues(history []Attempt) []any {
 // FailedError is the error of a loop that raises because no attempt was valid.
 type FailedError struct {
 	History []Attempt
-	// Best is the attempt with the highest score, nil if none made an output.
+	// Best is the attempt with the highest score; nil if none produced an output.
 	Best *Attempt
 }
 
-// Error says how good the best attempt was and what is wrong with the last.
+// Error reports how good the best attempt was and what is wrong with the last.
 func (e *FailedError) Error() string {
 	score := 0.0
 	if e.Best != nil {
@@ -210,8 +210,8 @@ func (l *loop) judgeOutput(ctx context.Context, i int, output any) (Attempt, err
 	}, nil
 }
 
-// make makes the next output: the generator makes the first, the corrector, if there is
-// one, the others.
+// make makes the next output: the generator makes the first; the corrector, if any, makes the
+// others.
 func (l *loop) make(ctx context.Context, i int) (any, error) {
 	if i == 1 || l.cfg.Corrector == nil {
 		output, err := l.cfg.Generator.do(ctx, l.Run, "the generator", nil)
@@ -240,7 +240,7 @@ func (l *loop) publish(i int) error {
 	if l.best != nil {
 		values[stateBest], values[stateBestScore] = l.best.Output, scoreValue(l.best.Score)
 	} else {
-		l.Drop(stateBest) // that of an earlier loop
+		l.Drop(stateBest) // of an earlier loop
 	}
 	return l.Set(values)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// echo is an action of the tests: its result is its parameters, and of the state
-// what the loop has put there.
+// echo is an action for tests: its result is its parameters, and the part of the state that the
+// loop put there.
 var echo = flow.Action{
 	Name: "echo", Open: true,
 	Do: func(_ context.Context, r *flow.Run, with map[string]any) (any, error) {
@@ -37,7 +37,7 @@ var echo = flow.Action{
 	},
 }
 
-// loopOf is a file with one loop over a schema that wants a and b.
+// loopOf returns a file with one loop over a schema that requires a and b.
 func loopOf(more string) string {
 	return `
 nodes:
@@ -59,7 +59,7 @@ const corrector = `      corrector:
 	`e.path }} {{ e.message }};{% endfor %}
 `
 
-// TestActionsTable: the actions by their names, each with a sentence about it.
+// TestActionsTable: the actions by name, each with a description.
 //
 // Source 004, repl/workflow/internal/correct/actions.go: Actions: reflection.loop,
 // reflection.evaluate, reflection.correct.
@@ -270,7 +270,7 @@ nodes:
 	}
 }
 
-// TestFailedErrorHasTheHistory is the table of an entry's fields.
+// TestFailedErrorHasTheHistory checks the table of an entry's fields.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: Each history entry has iteration,
 // output, score, valid, errors.
@@ -300,8 +300,7 @@ func TestFailedErrorHasTheHistory(t *testing.T) {
 	}
 }
 
-// TestStateVariables looks at the state in the second iteration, while the
-// corrector works.
+// TestStateVariables checks the state in the second iteration, while the corrector works.
 //
 // Source 004, repl/workflow/internal/correct/loop.go: State variables: reflection_iteration,
 // reflection_output, reflection_errors, reflection_history, reflection_best,

@@ -17,8 +17,8 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// script is a registry whose every model gives the replies in their order, the
-// last again and again, and remembers what it was asked.
+// script is a registry in which every model gives the replies in order, repeats the last, and
+// remembers the requests.
 type script struct {
 	mu       sync.Mutex
 	replies  []string
@@ -40,13 +40,13 @@ func (s *script) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// prompt is the last message of request i.
+// prompt returns the last message of request i.
 func (s *script) prompt(i int) string {
 	m := s.requests[i].Messages
 	return m[len(m)-1].Content
 }
 
-// config is a configuration with an engine, and models that give these replies.
+// config returns a configuration with an engine, and models that give these replies.
 func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	t.Helper()
 	models := &script{replies: replies}
@@ -56,7 +56,7 @@ func config(t *testing.T, replies ...string) (flow.Config, *script) {
 	}, models
 }
 
-// run runs a file over an input. The files of these tests are right.
+// run runs a file over an input. The files of these tests are valid.
 func run(t *testing.T, source string, cfg flow.Config, input string) (flow.Outcome, error) {
 	t.Helper()
 	file, err := flow.Parse("w.yaml", []byte(source), append(correct.Actions(), echo)...)
@@ -70,7 +70,7 @@ func run(t *testing.T, source string, cfg flow.Config, input string) (flow.Outco
 	return file.Run(t.Context(), cfg, state)
 }
 
-// asJSON is a value as JSON.
+// asJSON returns a value as JSON.
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

@@ -19,9 +19,9 @@ const (
 	deepestPart = 40
 )
 
-// scoreOf returns the share of the parts of a value that are right. Its parts are the value
-// itself, the members and items that it has, and the members that the schema requires. A
-// member that is missing is wrong with all that the schema requires of it.
+// scoreOf returns the fraction of the parts of a value that are correct. Its parts are the value
+// itself, its members and items, and the members that the schema requires. A missing member
+// counts as wrong together with everything that the schema requires of it.
 func scoreOf(contract *schema.Contract, value any, violations []schema.Violation) float64 {
 	s := scorer{wrong: map[string]int{}}
 	if json.Unmarshal(contract.JSONSchema(), &s.root) != nil {
@@ -43,7 +43,7 @@ func scoreOf(contract *schema.Contract, value any, violations []schema.Violation
 	return max(0, math.Round(share*1e4)/1e4)
 }
 
-// admits reports whether a value has a type that the root of a schema allows.
+// admits reports whether the root of a schema allows the type of a value.
 func admits(contract *schema.Contract, value any) bool {
 	s := scorer{}
 	if json.Unmarshal(contract.JSONSchema(), &s.root) != nil {
@@ -52,14 +52,14 @@ func admits(contract *schema.Contract, value any) bool {
 	return s.admits(s.root, value, 0)
 }
 
-// scorer counts the parts of a value and those that are wrong.
+// scorer counts the parts of a value and the wrong ones among them.
 type scorer struct {
 	root       any
 	wrong      map[string]int // violations by path, without those that belong to a part
 	parts, bad int
 }
 
-// walk counts a value and what is below it, by a schema.
+// walk counts a value and everything below it, according to a schema.
 func (s *scorer) walk(here, value any, path string, depth int) {
 	s.parts++
 	if s.wrong[path] > 0 {
@@ -91,7 +91,7 @@ func (s *scorer) walk(here, value any, path string, depth int) {
 	}
 }
 
-// miss counts a value that is missing, with all that it would have to have.
+// miss counts a missing value together with all its required parts.
 func (s *scorer) miss(here any, depth int) {
 	s.parts++
 	s.bad++
@@ -108,13 +108,13 @@ func (s *scorer) miss(here any, depth int) {
 	}
 }
 
-// member returns the schema of a member, nil if there is none.
+// member returns the schema of a member, or nil.
 func (s *scorer) member(object map[string]any, name string) any {
 	properties, _ := object["properties"].(map[string]any)
 	return properties[name]
 }
 
-// resolve returns a schema as an object, after the references in its own document.
+// resolve returns a schema as an object, following references within its own document.
 func (s *scorer) resolve(here any, depth int) map[string]any {
 	object, _ := here.(map[string]any)
 	ref, _ := object["$ref"].(string)
@@ -159,8 +159,8 @@ func (s *scorer) admits(here, value any, depth int) bool {
 	return true
 }
 
-// isType reports whether a value has a type of JSON Schema. A number counts as an integer,
-// and a text as what it can be coerced to.
+// isType reports whether a value has a type of JSON Schema. A number counts as an integer, and a
+// text as whatever it can be coerced to.
 func isType(name string, value any) bool {
 	switch value.(type) {
 	case nil:
@@ -173,10 +173,10 @@ func isType(name string, value any) bool {
 	return name != "null" && name != "object" && name != "array"
 }
 
-// plainName is a name that paths have without quotes.
+// plainName matches a name that paths show without quotes.
 var plainName = lazyregexp.New(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*$`)
 
-// memberPath returns the path of a member, as violations have it.
+// memberPath returns the path of a member in the form that violations use.
 func memberPath(path, name string) string {
 	if plainName.MatchString(name) {
 		return path + "." + name

@@ -35,7 +35,7 @@ func TestScoresWeighWhatTheSchemaAsks(t *testing.T) {
 		{person, `"Here you are: Ann."`, "0.0"},
 		{person, `"[1, 2]"`, "0.0"},
 		{person, `7`, "0.0"},
-		// The object, and 3 members, of which one has 2 members.
+		// The object, and 3 members, one of which has 2 members.
 		{person, `{}`, "0.1667"},
 		{person, `{"name": "Ann"}`, "0.3333"},
 		{person, `{"name": "", "email": "a"}`, "0.3333"},
@@ -85,8 +85,8 @@ func TestTheBestAttemptHasTheWantedType(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then gives the
-// default, even after a loop that had one.
+// TestWithoutAnyValueThereIsNoBestAttempt: state.get("reflection_best", default) then returns
+// the default, even after a loop that had one.
 //
 // Source 004, repl/workflow/internal/correct/score.go: Graceful degradation:
 // state.get("reflection_best", {}) works if no output has a value.
@@ -105,7 +105,7 @@ func TestWithoutAnyValueThereIsNoBestAttempt(t *testing.T) {
 	}
 }
 
-// TestAVerdictMustNotContradictItself: what is valid cannot be worth nothing.
+// TestAVerdictMustNotContradictItself: a valid output cannot be worth nothing.
 func TestAVerdictMustNotContradictItself(t *testing.T) {
 	skip.WithoutJail(t)
 	cfg, _ := config(t, `{"valid": true, "score": 0.0}`)
@@ -122,7 +122,7 @@ func TestAVerdictMustNotContradictItself(t *testing.T) {
 	}
 }
 
-// TestAJudgeAlwaysSeesTheOutput: a prompt that omits the output gets it at its end.
+// TestAJudgeAlwaysSeesTheOutput: it is appended to a prompt that omits it.
 func TestAJudgeAlwaysSeesTheOutput(t *testing.T) {
 	skip.WithoutJail(t)
 	for prompt, want := range map[string]string{
@@ -155,7 +155,7 @@ func TestFailuresNameTheirIteration(t *testing.T) {
 	}
 }
 
-// TestReasonsAreBounded: they go into the state and into further prompts.
+// TestReasonsAreBounded: they become part of the state and of further prompts.
 func TestReasonsAreBounded(t *testing.T) {
 	skip.WithoutJail(t)
 	long := strings.Repeat("x", 50_000)

@@ -18,16 +18,16 @@ type Verdict struct {
 	Valid bool
 	// Score is from 0 to 1.
 	Score float64
-	// Errors are objects with a message and, if known, a path. A valid output has none,
-	// any other at least one.
+	// Errors are objects with a message and, if known, a path. A valid output has none; any
+	// other output has at least one.
 	Errors []any
 	// Suggestions are texts.
 	Suggestions []any
-	// Reason is the judge's reason, empty if it gave none.
+	// Reason is the judge's reason; empty if it gave none.
 	Reason string
 
-	// foreign reports that the output has no value of the type that the schema wants. Such
-	// an output is never the best one: nothing that reads the best output expects it.
+	// foreign reports that the output has no value of the type that the schema requires. Such an
+	// output is never the best one: code that reads the best output does not expect it.
 	foreign bool
 }
 
@@ -54,7 +54,7 @@ func scoreValue(score float64) json.Number {
 	return json.Number(text)
 }
 
-// failVerdict returns the verdict on an output that could not be judged, or was not made.
+// failVerdict returns the verdict on an output that could not be judged, or was never made.
 func failVerdict(format string, args ...any) Verdict {
 	return Verdict{
 		Errors:      []any{map[string]any{"message": fmt.Sprintf(format, args...)}},
@@ -79,7 +79,7 @@ var judgeContract = parseLater(`{
 	}
 }`)
 
-// parseLater returns a contract that is parsed at its first use.
+// parseLater returns a function that parses a contract on first use.
 func parseLater(text string) func() *schema.Contract {
 	return sync.OnceValue(func() *schema.Contract {
 		contract, err := schema.Parse(json.RawMessage(text))
@@ -90,8 +90,8 @@ func parseLater(text string) func() *schema.Contract {
 	})
 }
 
-// longestReason bounds the reason, each error and each suggestion of a verdict, in characters.
-// They go into the state and into further prompts.
+// longestReason bounds the reason, and each error and suggestion of a verdict, in characters.
+// They become part of the state and of further prompts.
 const longestReason = 2_000
 
 // verdictOf reads a verdict: true, false, or an object that meets the contract.

@@ -12,31 +12,30 @@ import (
 type Action struct {
 	// Name is the name in files, such as "llm.call".
 	Name string
-	// Doc is a description in a sentence.
+	// Doc is a one-sentence description.
 	Doc string
 	// Params are the parameters.
 	Params []Param
-	// Open lets a file give parameters that Params does not name. Do gets them like Late
-	// parameters.
+	// Open allows parameters that Params does not name. Do receives them like Late parameters.
 	Open bool
-	// Asks says that every use asks a model: a run without a model is refused before it
+	// Asks marks an action that always asks a model: a run without a model is rejected before it
 	// begins.
 	Asks bool
 	// Verify finds problems that Params cannot express, such as which of two parameters
 	// is needed. It is called with the given parameters before anything runs.
 	Verify func(with *Tree) []*Problem
-	// Note finds what a run does otherwise than the file seems to say.
+	// Note finds differences between what the file suggests and what a run does.
 	Note func(with *Tree) []*Problem
-	// Do does the work. with has the parameters of the file, with defaults filled in and
-	// templates rendered except in Late parameters, in the types of Params. The result is
-	// a value of encoding/json.
+	// Do does the work. with holds the parameters of the file, with defaults filled in and
+	// templates rendered except in Late parameters, in the types of Params. The result is a
+	// value of encoding/json.
 	Do func(ctx context.Context, r *Run, with map[string]any) (any, error)
 }
 
 // Type is the type of a parameter.
 type Type string
 
-// The types of parameters. A text with a template in it stands for any type.
+// The types of parameters. A text that contains a template can stand for any type.
 const (
 	AnyType    Type = "any"
 	TextType   Type = "text"
@@ -56,24 +55,24 @@ type Param struct {
 	Name     string
 	Type     Type
 	Required bool
-	// Default is the value of a missing parameter; nil leaves it out.
+	// Default is the value of a missing parameter; with nil, it is left out.
 	Default any
 	// Values are the allowed texts of a TextType; nil allows any.
 	Values []string
 	// Least and Most bound a WholeType, unless both are 0.
 	Least, Most int
-	// Fields are the members of an ObjectType; nil allows any. For a ListType they are
-	// the members of each item, which must be an object.
+	// Fields are the members of an ObjectType; nil allows any. For a ListType they are the
+	// members of each item, which must be an object.
 	Fields []Param
 	// Verify finds problems that Fields cannot express.
 	Verify func(value *Tree) []*Problem
-	// The action itself renders Late parameters, once it knows the state.
+	// Late parameters are rendered by the action itself, once it knows the state.
 	Late bool
-	// Doc is a description in a sentence.
+	// Doc is a one-sentence description.
 	Doc string
 }
 
-// actionTable has the actions that a file can use, by their names.
+// actionTable holds the actions that a file can use, by name.
 type actionTable map[string]Action
 
 // newActionTable returns the actions of this package and more. Names must be unique.
@@ -98,7 +97,7 @@ func (a actionTable) names() []string { return slices.Sorted(maps.Keys(a)) }
 // verbatim reports whether a parameter is never a template.
 func (p *Param) verbatim() bool { return p.Type == SchemaType || p.Type == CodeType }
 
-// find returns the parameter with a name, nil if there is none.
+// find returns the parameter with a name, or nil.
 func find(params []Param, name string) *Param {
 	for i := range params {
 		if params[i].Name == name {

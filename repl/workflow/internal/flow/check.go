@@ -15,9 +15,9 @@ func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 func nodeNumber(i int) string { return "node " + strconv.Itoa(i+1) }
 
-// Check finds unknown actions and parameters, missing parameters and wrong types,
-// contracts that do not compile, and unreadable templates. The error is a [*FileError],
-// the context's, or says that the jail for templates is missing.
+// Check finds unknown actions and parameters, missing parameters and wrong types, contracts that
+// do not compile, and unreadable templates. The error is a [*FileError], the context's error, or
+// reports that the jail for templates is missing.
 func (f *File) Check(ctx context.Context) error {
 	c := f.checked()
 	if err := c.readTemplates(ctx); err != nil {
@@ -26,7 +26,7 @@ func (f *File) Check(ctx context.Context) error {
 	return fileError(f.Name, c.found)
 }
 
-// checked is Check without the templates.
+// checked checks everything but the templates.
 func (f *File) checked() *checker {
 	c := &checker{actions: f.actions, folder: f.Folder}
 	for _, n := range f.Nodes {
@@ -53,8 +53,8 @@ func (f *File) Models() []string {
 	return names
 }
 
-// Notes returns what a run does otherwise than the file seems to say: keys without effect,
-// and the notes of actions. It is empty for most files.
+// Notes returns the differences between what the file suggests and what a run does: keys without
+// effect, and the notes of actions. It is empty for most files.
 func (f *File) Notes() []*Problem {
 	notes := append(slices.Clone(f.ignored), f.checked().notes...)
 	for _, note := range notes {
@@ -80,7 +80,7 @@ func (c *checker) fail(at *Tree, format string, args ...any) {
 	)
 }
 
-// use checks that an action is known, and its parameters.
+// use checks that an action is known, and checks its parameters.
 func (c *checker) use(name, with *Tree) {
 	action, known := c.actions[name.Text]
 	if !known {
@@ -100,7 +100,7 @@ func (c *checker) use(name, with *Tree) {
 	}
 }
 
-// members checks the members of an object by their table.
+// members checks the members of an object against their table.
 func (c *checker) members(tree *Tree, params []Param, open bool, what string) {
 	for i, key := range tree.Keys {
 		p := find(params, key.Text)
@@ -206,7 +206,7 @@ func without(t *Tree, key string) *Tree {
 	return &rest
 }
 
-// schema compiles a contract, with the files that it refers to.
+// schema compiles a contract, including the files that it refers to.
 func (c *checker) schema(v *Tree) {
 	if _, err := contractIn(c.folder, v.Plain()); err != nil {
 		c.fail(v, "%s", shortenText(err.Error(), 500))
@@ -247,8 +247,8 @@ func (c *checker) readTemplates(ctx context.Context) error {
 	return nil
 }
 
-// mismatch says how v differs from the type of a parameter; empty if it does not. It also
-// checks the results of templates.
+// mismatch describes how v deviates from the type of a parameter, or returns "". It also checks
+// the results of templates.
 func (p *Param) mismatch(v *Tree) string {
 	kinds := map[Type]Kind{
 		TextType: Text, ModelType: Text, ActionType: Text, CodeType: Text, ListType: List,
@@ -280,7 +280,7 @@ func (p *Param) mismatch(v *Tree) string {
 	return ""
 }
 
-// article names the type of a parameter, with its article.
+// article returns the type of a parameter, with its article.
 func (p *Param) article() string {
 	switch p.Type {
 	case TextType:

@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Config is converted from workflow.Config, which describes the fields: a public type keeps
-// its documentation outside of internal packages, and a difference does not compile.
+// Config is converted from workflow.Config, which documents the fields: a public type keeps its
+// documentation outside of internal packages, and a difference does not compile.
 type Config struct {
 	Models        ledger.Models
 	Model         string
@@ -50,7 +50,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.Limits.Validate()
 }
 
-// allowed returns the models that the file may ask, each once.
+// allowed returns the models that the file may ask, without duplicates.
 func (c *Config) allowed() []string {
 	all := append([]string{c.Model}, c.AllowedModels...)
 	all = append(all, slices.Collect(maps.Values(c.ModelFor))...)
@@ -58,7 +58,7 @@ func (c *Config) allowed() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
-// noModel is the problem of a step that needs a model in a run without one.
+// noModel is the problem reported for a step that needs a model in a run without one.
 const noModel = "no model to ask: name an allowed model in the file, " +
 	"or give the run a model, such as openai/gpt-5"
 

@@ -10,12 +10,12 @@ const (
 
 var edgeKeys = []string{"from", "to", "type"}
 
-// oneLine tells the writer of a file which edges work.
+// oneLine tells the author of a file which edges are valid.
 const oneLine = "edges must form one line without branches or loops"
 
-// orderNodes puts the nodes into the order of a file's edges, which must form one line
-// through all nodes. A missing first edge, from __start__, or last edge, to __end__, changes
-// nothing.
+// orderNodes puts the nodes in the order of a file's edges, which must form one line through all
+// nodes. Leaving out the first edge, from __start__, or the last, to __end__, makes no
+// difference.
 func (p *parsing) orderNodes(edges *Tree) {
 	if edges.Kind != List {
 		p.fail(edges, `"edges" must be a list of objects with "from" and "to"`)
@@ -95,7 +95,7 @@ func (p *parsing) edgeEnd(edge *Tree, key, outer string) string {
 	return ""
 }
 
-// firstNode returns the first node that no edge enters, empty if there is none.
+// firstNode returns the first node that no edge enters, or "".
 func (p *parsing) firstNode(next map[string]string) string {
 	for _, n := range p.file.Nodes {
 		entered := false
@@ -109,7 +109,7 @@ func (p *parsing) firstNode(next map[string]string) string {
 	return ""
 }
 
-// nodeNamed returns the node with a name, nil if there is none.
+// nodeNamed returns the node with a name, or nil.
 func (p *parsing) nodeNamed(name string) *Node {
 	for _, n := range p.file.Nodes {
 		if n.Name == name {

@@ -8,12 +8,13 @@ import (
 	"github.com/rlmhq/rlm/repl/workflow/internal/flow"
 )
 
-// threeNodes is a file with the nodes b, a and c, and some edges.
+// threeNodes returns a file with the nodes b, a and c, and some edges.
 func threeNodes(edges string) string {
 	return "nodes:\n  - {name: b, run: x}\n  - {name: a, run: x}\n  - {name: c, run: x}\nedges:" + edges
 }
 
-// TestEdgesOrderTheNodes: a line of edges is the order of the nodes, with and without its ends.
+// TestEdgesOrderTheNodes: a line of edges determines the order of the nodes, with and without
+// its ends.
 func TestEdgesOrderTheNodes(t *testing.T) {
 	for edges, want := range map[string]string{
 		" []": "b a c",
@@ -33,7 +34,7 @@ func TestEdgesOrderTheNodes(t *testing.T) {
 	}
 }
 
-// TestOtherEdgesAreRefused: branches, loops and conditions would run otherwise than they say.
+// TestOtherEdgesAreRefused: branches, loops and conditions would not run as written.
 func TestOtherEdgesAreRefused(t *testing.T) {
 	for edges, want := range map[string]string{
 		" {}":                    `w.yaml:5:8: "edges" must be a list`,
@@ -57,7 +58,7 @@ func TestOtherEdgesAreRefused(t *testing.T) {
 	}
 }
 
-// TestIgnoredKeysAreNoted: files of other programs load, and the reader is told.
+// TestIgnoredKeysAreNoted: files of other programs load, and the reader is informed.
 func TestIgnoredKeysAreNoted(t *testing.T) {
 	file := parse(t, "name: x\nversion: 1\nstate_schema: {a: str}\nsettings: {ltm: {}}\nnodes:\n  - run: return {}\n")
 	var notes []string
@@ -72,7 +73,7 @@ w.yaml:4:1: note: "settings" has no effect`
 	}
 }
 
-// TestMessagesOfLLMCall: a conversation stands in place of a prompt.
+// TestMessagesOfLLMCall: a conversation can replace the prompt.
 func TestMessagesOfLLMCall(t *testing.T) {
 	models := says("hi")
 	outcome, err := parse(t, `
@@ -113,7 +114,7 @@ nodes:
 	}
 }
 
-// TestTheResultOfCode: what it returns, or else its variable result, in every node.
+// TestTheResultOfCode: the returned value, or else the variable result, in every node.
 //
 // Source 004, repl/workflow/internal/flow/python.go: run: code returns a value, or sets
 // result.

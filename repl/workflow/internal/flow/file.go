@@ -9,49 +9,49 @@ import (
 // maxNodes bounds the nodes of a file.
 const maxNodes = 200
 
-// File is a workflow file. It does not change.
+// File is a workflow file. It is immutable.
 type File struct {
 	// Name is the name in problem reports.
 	Name string
 	// Title and Description are the members name and description of the file.
 	Title, Description string
-	// Nodes run one after the other.
+	// Nodes run one after another.
 	Nodes []*Node
 	// Folder is the folder of schemas that "$ref" may name; empty allows none.
 	Folder string
 
 	actions actionTable
-	ignored []*Problem // notes on the keys that have no effect
+	ignored []*Problem // notes on keys without effect
 }
 
-// Node is one step of a file. It has Uses or Run.
+// Node is one step of a file. It sets either Uses or Run.
 type Node struct {
 	// Name is unique in the file. The default is "node N", counted from 1.
 	Name string
-	// Uses names an action, With are its parameters, nil for none.
+	// Uses names an action. With holds its parameters; nil for none.
 	Uses string
 	With *Tree
 	// Run is the body of a Python function.
 	Run string
-	// Output is the member of the state that gets the result. Without it, the members of
-	// the result go into the state, each under its name.
+	// Output is the member of the state that receives the result. If it is empty, the members of
+	// the result are added to the state under their own names.
 	Output string
 
 	at   *Tree // the node as a whole
 	uses *Tree
 }
 
-// The keys of a file and of a node. Files of other programs have the ignored keys, which say
-// nothing that a run needs.
+// The keys of a file and of a node. The ignored keys occur in files of other programs; a run
+// does not need them.
 var (
 	fileKeys    = []string{"name", "description", "nodes", "edges"}
 	ignoredKeys = []string{"version", "state_schema", "settings"}
 	nodeKeys    = []string{"name", "description", "uses", "run", "with", "output"}
 )
 
-// Parse reads a file whose nodes can use the actions of this package and more. The error is
-// a [*FileError] with everything that is wrong with the structure, or names a wrong action.
-// [File.Check] finds wrong uses, parameters, contracts and templates.
+// Parse reads a file whose nodes can use the actions of this package and more. The error is a
+// [*FileError] with every structural problem, or names an invalid action. [File.Check] finds
+// wrong uses, parameters, contracts and templates.
 func Parse(name string, source []byte, more ...Action) (*File, error) {
 	actions, err := newActionTable(more)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *parsing) whole(tree *Tree) {
 	}
 }
 
-// noteIgnored notes the keys that have no effect.
+// noteIgnored notes the keys without effect.
 func (p *parsing) noteIgnored(tree *Tree) {
 	for _, key := range tree.Keys {
 		if contains(ignoredKeys, key.Text) {
@@ -128,7 +128,7 @@ func (p *parsing) keys(tree *Tree, what string, known []string) {
 	}
 }
 
-// text returns a text member, empty if it is missing.
+// text returns a text member, or "" if it is missing.
 func (p *parsing) text(tree *Tree, key string) string {
 	value := tree.Get(key)
 	if value == nil {

@@ -52,8 +52,8 @@ func TestYAMLBecomesJSON(t *testing.T) {
 	}
 }
 
-// TestProblemsPointAtLineAndColumn checks where problems are reported, and that
-// the nearest name is told.
+// TestProblemsPointAtLineAndColumn checks where problems are reported, and that the nearest name
+// is suggested.
 func TestProblemsPointAtLineAndColumn(t *testing.T) {
 	skip.WithoutJail(t)
 	for _, c := range []struct{ source, want string }{
@@ -96,7 +96,7 @@ func TestProblemsPointAtLineAndColumn(t *testing.T) {
 	}
 }
 
-// problems are those of parsing or of checking.
+// problems returns the problems found by parsing or checking.
 func problems(t *testing.T, source string) error {
 	t.Helper()
 	file, err := flow.Parse("w.yaml", []byte(source))
@@ -156,8 +156,8 @@ func TestAReportHasTwentyProblemsAtMost(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds the reader of files. Whatever it takes keeps within its bounds
-// and says where its problems are.
+// FuzzParse parses random files. Whatever is accepted stays within its bounds, and problems have
+// positions.
 func FuzzParse(f *testing.F) {
 	f.Add(
 		[]byte(

@@ -15,8 +15,8 @@ const LLMCall = "llm.call"
 // maxTokens bounds the parameter max_tokens.
 const maxTokens = 1_000_000
 
-// llmCall asks a model. Its result is an object: content is the reply, a text or, with a
-// schema, a value; model is the name of the model.
+// llmCall asks a model. Its result is an object: content is the reply, which is a text or, with
+// a schema, a value; model is the name of the model.
 var llmCall = Action{
 	Name: LLMCall,
 	Doc:  "Asks a model.",

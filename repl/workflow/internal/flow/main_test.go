@@ -15,7 +15,7 @@ var shared *rlm.Engine
 
 func TestMain(m *testing.M) { looptest.Main(m, &shared, rlm.Options{}) }
 
-// asked is a registry whose every model answers by a function, and remembers.
+// asked is a registry in which every model answers with a function and remembers the requests.
 type asked struct {
 	mu       sync.Mutex
 	requests []llm.Request
@@ -37,15 +37,15 @@ func (a *asked) Resolve(name string) (llm.Model, error) {
 	}, nil
 }
 
-// says answers everything with the same.
+// says returns models that always give the same answer.
 func says(text string) *asked {
 	return &asked{answer: func(llm.Request) (string, error) { return text, nil }}
 }
 
-// last is the last message of a request.
+// last returns the last message of a request.
 func last(r llm.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
-// config is a configuration with an engine.
+// config returns a configuration with an engine.
 func config(models *asked) flow.Config {
 	cfg := flow.Config{Open: shared.Opener(router.Policy{})}
 	if models != nil {

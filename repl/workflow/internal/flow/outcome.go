@@ -7,14 +7,14 @@ import (
 	"github.com/rlmhq/rlm/repl/ledger"
 )
 
-// How runs end.
+// The ways in which runs end.
 const (
 	StatusDone   ledger.Status = "done"   // every node ran
 	StatusBroken ledger.Status = "broken" // a failure ended the run
 )
 
-// Outcome is converted to workflow.Outcome, which describes the fields: the public type
-// keeps its documentation outside of internal packages, and a difference does not compile.
+// Outcome is converted to workflow.Outcome, which documents the fields: the public type keeps
+// its documentation outside of internal packages, and a difference does not compile.
 type Outcome struct {
 	Status  ledger.Status   `json:"status"`
 	State   map[string]any  `json:"state"`
@@ -27,7 +27,7 @@ type Outcome struct {
 	Trace   string          `json:"trace,omitempty"`
 }
 
-// NodeError says that a node failed because of the file, its code or a model. It ends the
+// NodeError reports that a node failed because of the file, its code or a model. It ends the
 // run.
 type NodeError struct {
 	File, Node string
@@ -42,27 +42,26 @@ func (e *NodeError) Error() string {
 // Unwrap returns the reason.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// ProgramError says how code or a template of the file failed: it raised, exceeded a
-// limit, or broke its interpreter. The message comes from the code and is untrusted.
+// ProgramError reports how code or a template of the file failed: it raised, exceeded a limit,
+// or broke its interpreter. The message comes from the code and is untrusted.
 type ProgramError struct {
 	// What is the program: "run", "the template", "the evaluator".
 	What string
 	// Type is the name of the exception or of the limit.
 	Type, Message string
-	// Traceback is Python's.
+	// Traceback is the Python traceback.
 	Traceback string
-	// Invalid says that the code is not valid in its language and never ran.
+	// Invalid reports that the code is not valid in its language and never ran.
 	Invalid bool
 }
 
-// ofTemplate is What of a template.
+// ofTemplate is the What of a template.
 const ofTemplate = "the template"
 
-// OfFile reports whether the file is at fault for every state: invalid code, or a
-// template.
+// OfFile reports whether the file fails in every state: because of invalid code, or a template.
 func (e *ProgramError) OfFile() bool { return e.Invalid || e.What == ofTemplate }
 
-// Error says what the program did.
+// Error describes what the program did.
 func (e *ProgramError) Error() string {
 	return fmt.Sprintf("%s ended by %s: %s", e.What, e.Type, shortenText(e.Message, 1_000))
 }

@@ -23,7 +23,7 @@ func (p *Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// FileError lists all problems of a file, in the order of the file.
+// FileError lists all problems of a file, in order of position.
 type FileError struct{ Problems []*Problem }
 
 // Error returns a line for each problem.
@@ -35,11 +35,11 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds the problems reported of one file.
+// maxProblems bounds the problems reported for one file.
 const maxProblems = 20
 
-// fileError makes an error of the first maxProblems problems, in the order of the file;
-// nil if there are none.
+// fileError returns an error with the first maxProblems problems, in order of position, or nil
+// without problems.
 func fileError(file string, p []*Problem) error {
 	if len(p) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func fileError(file string, p []*Problem) error {
 	return &FileError{p}
 }
 
-// quoteName shows a name of the file, short and on one line.
+// quoteName shows a name from the file, short and on one line.
 func quoteName(name string) string { return strconv.Quote(shortenText(name, 60)) }
 
 // shortenText cuts a text to a number of characters.
@@ -72,8 +72,8 @@ func shortenText(text string, limit int) string {
 	return string(runes[:limit]) + "…"
 }
 
-// describeUnknown says that a name is unknown, and suggests a known one.
-// what may end in an owner, as in "key of a node".
+// describeUnknown reports that a name is unknown, and suggests a known one. what may end in an
+// owner, as in "key of a node".
 func describeUnknown(what, name string, known []string) string {
 	what, owner, hasOwner := strings.Cut(what, " of ")
 	text := "unknown " + what + " " + quoteName(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Code is the body of a Python function. Its result is what it returns, or else its variable
+// Code is the body of a Python function. Its result is the returned value, or else its variable
 // result.
 type Code struct {
 	Source string
@@ -26,13 +26,12 @@ type Code struct {
 	Values map[string]any
 }
 
-// body runs a function's body by its syntax tree: indenting the text would change its
-// strings.
+// body runs a function's body from its syntax tree: indenting the text would change its strings.
 //
 //go:embed body.py
 var body string
 
-// given is the variable with the input of the body.
+// given is the variable that holds the input of the body.
 const given = "_rlm_given"
 
 // Python runs code in the sandbox that the router chooses, and returns its result. All
@@ -51,7 +50,7 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	}
 	ran, err := r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body + c.writeForAnalysers()})
 	invalid := err == nil && neverRan(&ran)
-	if invalid { // say what is wrong with the code itself, by its own lines
+	if invalid { // explain what is wrong with the code itself, with its own line numbers
 		ran, err = r.python.Run(ctx, loopsession.Block{Language: tiers.Python, Source: body})
 	}
 	if err != nil {
@@ -69,17 +68,16 @@ func (r *Run) Python(ctx context.Context, c Code) (any, error) {
 	return value, err
 }
 
-// writeForAnalysers writes the code as a function behind the end of the snippet, where
-// only the analysers read it. It never runs, because its indent of one space changes
-// strings.
+// writeForAnalysers writes the code as a function after the end of the snippet, where only the
+// analysers read it. It never runs, because its one-space indentation changes strings.
 func (c *Code) writeForAnalysers() string {
 	text := strings.ReplaceAll(strings.TrimRight(c.Source, "\n"), "\n", "\n ")
 	return "\n\ndef _rlm_seen(" + strings.Join(
 		slices.Sorted(maps.Keys(c.Values)), ", ",
-	) + "):\n " + text + "\n pass\n_rlm_seen\n" // what no line mentions would not count
+	) + "):\n " + text + "\n pass\n_rlm_seen\n" // names that no line mentions would not count
 }
 
-// neverRan reports whether a snippet is not valid Python: then the traceback has no frame
+// neverRan reports whether a snippet is not valid Python: the traceback then contains no frame
 // of it.
 func neverRan(ran *ledger.Snippet) bool {
 	e := ran.Exception
@@ -104,7 +102,7 @@ func (r *Run) openPython(ctx context.Context) (err error) {
 	return err
 }
 
-// noResult is the Type of a ProgramError of code that ran to its end.
+// noResult is the Type of a ProgramError for code that ran to its end.
 const noResult = "the end of its code"
 
 // result returns the result of a body, or a *ProgramError.
@@ -133,7 +131,7 @@ func (c *Code) result(ran *ledger.Snippet) (any, error) {
 	return nil, ended
 }
 
-// Decode decodes one JSON value, numbers as json.Number.
+// Decode decodes one JSON value, with numbers as json.Number.
 func Decode(raw []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

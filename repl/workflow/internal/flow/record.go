@@ -16,14 +16,14 @@ import (
 	"github.com/rlmhq/rlm/repl/llm"
 )
 
-// root is the run in its tree; its nodes are the sub-loops.
+// root names the run in its tree; its nodes are the sub-loops.
 const root = "0"
 
-// place is the current node of a run, or the run itself, with the work there since its
+// place is the current node of a run, or the run itself, with the work done there since its
 // record was last written.
 type place struct {
 	node  string // in the tree
-	turn  int    // of a loop, from 1; 0 outside of one
+	turn  int    // of a loop, from 1; 0 outside of a loop
 	begun time.Time
 	trace *record.Trace
 
@@ -43,7 +43,7 @@ func (r *Run) begin(f *File) {
 	})
 }
 
-// enter begins a node, whose number counts from 1. The error is about the record.
+// enter begins a node; numbers count from 1. The error concerns the record.
 func (r *Run) enter(n *Node, number int) error {
 	trace, err := r.trace.Child()
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Run) Iterate(n int) {
 	}
 }
 
-// write records the work so far as a turn with an answer or nil.
+// write records the work so far as a turn, with an answer or nil.
 func (r *Run) write(answer any) {
 	at := &r.at
 	at.written++
@@ -132,13 +132,13 @@ func (r *Run) ran(ran ledger.Snippet) {
 	})
 }
 
-// Tell sends an event to Config.Progress, with its place in the run.
+// Tell sends an event to Config.Progress after adding its position in the run.
 func (r *Run) Tell(e ledger.Event) {
 	e.Node, e.Turn = r.at.node, r.at.turn
 	r.caller.Tell(e)
 }
 
-// shown returns a value for display: a text as it is, nothing for nil, else JSON.
+// shown returns a value for display: a text verbatim, nil as "", anything else as JSON.
 func shown(value any) string {
 	if value == nil {
 		return ""

@@ -16,15 +16,15 @@ import (
 	"github.com/rlmhq/rlm/schema"
 )
 
-// Bounds of the files that a schema refers to.
+// Bounds of the files to which a schema refers.
 const (
 	maxRefFile  = 256 << 10 // bytes of one
 	maxRefFiles = 20
 )
 
-// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in
-// the workflow's folder or below it, with a fragment after "#": its content becomes part
-// of the contract. The network is never used.
+// Contract compiles a schema of a file. A "$ref" may name another file, JSON or YAML, in or
+// below the workflow's folder, with a fragment after "#": its content becomes part of the
+// contract. The network is never used.
 func (r *Run) Contract(document any) (*schema.Contract, error) {
 	return contractIn(r.folder, document)
 }
@@ -52,7 +52,7 @@ func contractIn(folder string, document any) (*schema.Contract, error) {
 	return contract, nil
 }
 
-// nameFiles puts the names of files in place of those of their parts of the bundle.
+// nameFiles replaces the names of parts of the bundle with those of their files.
 func (b *bundle) nameFiles(text string) string {
 	for file, part := range b.names {
 		text = strings.ReplaceAll(text, "#/$defs/"+part+"/", file+"#/")
@@ -78,10 +78,10 @@ func RefersOutside(document any) bool {
 	return false
 }
 
-// bundle puts the documents that a schema refers to under "$defs" of one.
+// bundle puts the documents to which a schema refers under "$defs" of one document.
 type bundle struct {
 	folder string
-	names  map[string]string // a file's path, and its name in parts
+	names  map[string]string // a file's path, to its name in parts
 	parts  map[string]any
 }
 
@@ -110,8 +110,8 @@ func (b *bundle) attach(whole any) (any, error) {
 	return document, nil
 }
 
-// rewrite returns a document of a file, the empty name for the workflow's own,
-// with its references leading into the bundle.
+// rewrite returns the document of a file with its references redirected into the bundle. The
+// workflow's own document has an empty file name.
 func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d levels deep", maxDepth)
@@ -150,7 +150,7 @@ func (b *bundle) rewrite(document any, file string, depth int) (any, error) {
 	return document, nil
 }
 
-// reference translates a reference of a file into one into the bundle.
+// reference translates a reference in a file into a reference into the bundle.
 func (b *bundle) reference(ref, file string) (string, error) {
 	name, fragment, _ := strings.Cut(ref, "#")
 	if name == "" {
@@ -203,7 +203,7 @@ func (b *bundle) load(target string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // to open a pipe would wait for its writer
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
 		return errors.New("it is not a regular file")
 	}
 

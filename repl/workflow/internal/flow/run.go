@@ -20,12 +20,11 @@ import (
 // maxState bounds the state, in bytes of its JSON.
 const maxState = 8 << 20
 
-// Run checks the file and runs it over an input, whose members are the first state.
+// Run checks the file and runs it over an input, whose members are the initial state.
 //
-// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError]
-// if the file is at fault), a [*NodeError] if a node failed, the context's cause, or
-// describes another failure. A used-up budget is not an error. The Outcome says how far
-// the run came.
+// The error is a [*repl.SetupError] if the run could not begin (it wraps a [*FileError] if the
+// file is at fault), a [*NodeError] if a node failed, the context's cause, or a description of
+// another failure. Running out of budget is not an error. The Outcome holds the results so far.
 func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outcome, error) {
 	r := &fileRun{file: f, given: cfg, outcome: Outcome{State: input}}
 	err := harness.Run(ctx, r)
@@ -36,7 +35,7 @@ func (f *File) Run(ctx context.Context, cfg Config, input map[string]any) (Outco
 	return r.outcome, err
 }
 
-// fileRun is a run of a file as the harness sees it.
+// fileRun implements [harness.Loop] for a run of a file.
 type fileRun struct {
 	*Run
 
@@ -94,11 +93,9 @@ func (r *fileRun) Conclude(e *harness.Ending) ledger.Event {
 	return ledger.Event{Status: string(o.Status), Text: shown(o.Result), Error: o.Reason}
 }
 
-// Run is a run of a file, as its actions see it. Its methods are not safe for concurrent
-// use.
+// Run is the run of a file as seen by its actions. Its methods are not safe for concurrent use.
 type Run struct {
-	// State holds the values that nodes share, by names; values are those of
-	// encoding/json.
+	// State holds the values that nodes share, by name; values are those of encoding/json.
 	State map[string]any
 
 	cfg     Config
@@ -115,8 +112,8 @@ type Run struct {
 	unwritten error // of the nodes' records
 }
 
-// NewRun returns a run without a file, for actions used from Go. Input is its first
-// State. It can use the actions of this package and more. The caller closes it.
+// NewRun returns a run without a file, for using actions from Go. Its initial State is state. It
+// can use the actions of this package and more. The caller closes it.
 func NewRun(cfg Config, state map[string]any, more ...Action) (*Run, error) {
 	actions, err := newActionTable(more)
 	if err != nil {
@@ -146,7 +143,7 @@ func newRun(cfg Config, state map[string]any, actions actionTable) (*Run, error)
 	return r, nil
 }
 
-// prepare makes every check that needs no work of a model or a sandbox.
+// prepare makes every check that needs neither a model nor a sandbox.
 func prepare(ctx context.Context, f *File, cfg Config, input map[string]any) (*Run, error) {
 	r, err := newRun(cfg, input, f.actions)
 	if err != nil {
@@ -206,7 +203,7 @@ func (r *Run) checkModels(ctx context.Context, f *File, explicitUSD bool) error 
 	return ledger.CheckModels(ctx, r.cfg.Models, r.cfg.Progress, all...)
 }
 
-// nodes runs all nodes, one after the other.
+// nodes runs all nodes, one after another.
 func (r *Run) nodes(ctx context.Context, f *File) error {
 	for i, n := range f.Nodes {
 		if err := r.enter(n, i+1); err != nil {
@@ -264,8 +261,7 @@ func (r *Run) one(ctx context.Context, n *Node) error {
 	return r.Set(members)
 }
 
-// Set puts values into the state, in their JSON form. The error says that the state is
-// full.
+// Set puts values into the state, in their JSON form. The error reports that the state is full.
 func (r *Run) Set(values map[string]any) error {
 	next := maps.Clone(r.State)
 	maps.Copy(next, values)

@@ -102,7 +102,7 @@ func TestParametersOfLLMCall(t *testing.T) {
 			t.Errorf("asked %+v", r)
 		}
 	}
-	// The state's model goes before the default.
+	// The state's model takes precedence over the default.
 	outcome, err := parse(
 		t, "nodes:\n  - uses: llm.call\n    with: {prompt: hi}\n",
 	).Run(t.Context(), cfg, map[string]any{"model": "gpt-4"})
@@ -254,8 +254,8 @@ func TestATracebackShowsTheNodesLines(t *testing.T) {
 	}
 }
 
-// TestTheRouterSeesWhatCodeNeeds: the analysers see the code of a node as they see
-// a snippet, and not the program that runs it.
+// TestTheRouterSeesWhatCodeNeeds: the analysers see the code of a node like a snippet, and not
+// the program that runs it.
 func TestTheRouterSeesWhatCodeNeeds(t *testing.T) {
 	cfg := config(nil)
 	cfg.Open = shared.Opener(router.Policy{MinIsolation: tiers.IsolationWasm})
@@ -343,8 +343,8 @@ func TestOtherActionsCanBeAdded(t *testing.T) {
 	}
 }
 
-// BenchmarkRender is a node's parameters through the jail: starting it is nearly
-// all of that.
+// BenchmarkRender renders a node's parameters in the jail, whose start takes nearly all of the
+// time.
 func BenchmarkRender(b *testing.B) {
 	r, err := flow.NewRun(flow.Config{}, map[string]any{"name": "Ann"})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/rlmhq/rlm/tiers"
 )
 
-// Act runs an action by its name, with parameters as in a file: it renders templates over
-// the state, fills in defaults and checks types.
+// Act runs an action by name, with parameters as in a file: it renders templates over the state,
+// fills in defaults and checks types.
 func (r *Run) Act(ctx context.Context, name string, with map[string]any) (any, error) {
 	action, known := r.actions[name]
 	if !known {
@@ -94,8 +94,8 @@ func normal(with map[string]any) (map[string]any, error) {
 	return plain, err
 }
 
-// Render renders the templates in a value over the state. A text that is one
-// expression alone becomes the expression's value, of whatever type.
+// Render renders the templates in a value over the state. A text that consists of one expression
+// becomes the expression's value, of whatever type.
 func (r *Run) Render(ctx context.Context, value any) (any, error) {
 	if !evaluators.HasTemplate(value) {
 		return value, nil
@@ -117,7 +117,7 @@ func (r *Run) Prolog(ctx context.Context, what, source string, values map[string
 	)
 }
 
-// jailTier stands in the record for the tier of code that ran in a jail.
+// jailTier is recorded as the tier of code that ran in a jail.
 const jailTier = "jail"
 
 // inJail runs a program of a language and records it.
@@ -151,7 +151,7 @@ func (r *Run) jail() evaluators.Jail {
 	return evaluators.Jail{Wall: r.cfg.Limits.Wall, Memory: r.cfg.Limits.Memory}
 }
 
-// programError adds the program of the file to an error of the jail.
+// programError names the program of the file in an error of the jail.
 func programError(what string, err error) error {
 	var ended *evaluators.ProgramError
 	if errors.As(err, &ended) {
@@ -164,9 +164,9 @@ func programError(what string, err error) error {
 	return err
 }
 
-// Model returns the model for a name in the file: the replacement of ModelFor, or the
-// name itself if it is allowed. Without a name it is the state's member "model", if that
-// is allowed, or else the default.
+// Model returns the model for a name in the file: the replacement in ModelFor, or the name
+// itself if it is allowed. Without a name, it is the state's member "model" if that is allowed,
+// or else the default.
 func (r *Run) Model(name string) (string, error) {
 	if stated, ok := r.State["model"].(string); ok && name == "" {
 		if model, err := r.cfg.resolve(stated); err == nil {
@@ -191,8 +191,8 @@ func (r *Run) Ask(ctx context.Context, a calls.Ask) (llm.Response, error) {
 	return response, err
 }
 
-// Typed asks a model for a value that meets a.Schema. It asks again after a reply that
-// does not; the error is a [*calls.MismatchError] if none did.
+// Typed asks a model for a value that meets a.Schema. It asks again after an invalid reply; the
+// error is a [*calls.MismatchError] if no reply was valid.
 func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	if err := r.fill(&a); err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (r *Run) Typed(ctx context.Context, a calls.Ask) (any, error) {
 	return Decode(raw)
 }
 
-// TypedAll is [Run.Typed] with every value of the reply that meets a.Schema: see
+// TypedAll is like [Run.Typed] but returns every value in the reply that meets a.Schema: see
 // [calls.Caller.CompleteAll].
 func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	if err := r.fill(&a); err != nil {
@@ -228,7 +228,7 @@ func (r *Run) TypedAll(ctx context.Context, a calls.Ask) ([]any, error) {
 	return values, nil
 }
 
-// fill completes a question with its model and its place in the file.
+// fill completes a question with its model and its position in the file.
 func (r *Run) fill(a *calls.Ask) error {
 	if r.cfg.Models == nil {
 		return errors.New("cannot ask a model: set Config.Models")
@@ -242,7 +242,7 @@ func (r *Run) fill(a *calls.Ask) error {
 	return nil
 }
 
-// isBroken reports whether the host failed, and not the file.
+// isBroken reports whether the host failed, rather than the file.
 func isBroken(err error) bool {
 	var broken *tiers.BrokenError
 	var model *llm.Error

@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/text/lazyregexp"
 )
 
-// Bounds of a file. The value of an alias counts each time.
+// Bounds of a file. The value of an alias counts each time it is used.
 const (
 	maxFile  = 1 << 20 // bytes
 	maxDepth = 40
@@ -36,21 +36,21 @@ const (
 	Other  Kind = "other" // a number, a boolean or null
 )
 
-// Tree is a value of a file with its position. It does not change.
+// Tree is a value of a file with its position. It is immutable.
 type Tree struct {
 	// Line and Column are its position, from 1.
 	Line, Column int
 	Kind         Kind
-	// Keys and Items are the members of an object, in their order; a list has only Items.
+	// Keys and Items are the members of an object, in order; a list has only Items.
 	Keys, Items []*Tree
-	// Text is the text of a Text.
+	// Text is the content of a Text.
 	Text string
 
 	scalar  any  // of Other: nil, bool or json.Number
 	literal bool // a Text whose lines begin on the line after Line
 }
 
-// Get returns a member of an object, nil if there is none.
+// Get returns a member of an object, or nil.
 func (t *Tree) Get(key string) *Tree {
 	if t == nil {
 		return nil
@@ -118,7 +118,7 @@ func parseTree(source []byte) (tree *Tree, wrong *Problem) {
 	}
 
 	defer func() {
-		if r := recover(); r != nil { // the library states its invariants by panics
+		if r := recover(); r != nil { // the library panics when its invariants are violated
 			tree, wrong = nil, &Problem{
 				Line: 1, Column: 1, Message: fmt.Sprintf("the YAML reader failed: %v", r),
 			}
@@ -165,7 +165,7 @@ func yamlProblem(err error) *Problem {
 	return p
 }
 
-// planter makes a Tree of the library's nodes, and counts its parts.
+// planter builds a Tree from the library's nodes, and counts its parts.
 type planter struct {
 	parts, texts int
 }

@@ -8,9 +8,9 @@
 //	conform random DIR SEED          calls all functions of random modules with random numbers
 //	conform python SEED MINUTES      runs random Python in both engines of tier wasm
 //
-// A module NAME.wasm has its machine code beside it in NAME.blob. Where the build refused the
-// module, NAME.refused says why. conform.sh makes all of this. Each difference is printed, and
-// makes the command fail.
+// A module NAME.wasm is accompanied by its machine code in NAME.blob. If the build rejected the
+// module, NAME.refused gives the reason. conform.sh creates all of these. Each difference is
+// printed, and makes the command fail.
 package main
 
 import (

@@ -24,12 +24,13 @@ import (
 
 const (
 	wasmPage = 64 << 10
-	// space is what a 32-bit address and offset could reach, and faults beyond the memory.
+	// space is the range that a 32-bit address plus offset can reach; beyond the memory, it
+	// faults.
 	space  = 8<<30 + wasmPage
 	before = 64 << 10
 )
 
-// pair is one module in both engines. Every call happens in both.
+// pair is one module in both engines. Every call is made in both.
 type pair struct {
 	program   *aot.Program
 	guest     *aot.Guest
@@ -39,11 +40,11 @@ type pair struct {
 	exports   []wasmbin.Export
 	runtime   wazero.Runtime
 	theirs    api.Module
-	told      [2]maphash.Hash // of the calls of the host
+	told      [2]maphash.Hash // of the calls to the host
 }
 
 // openPair loads the module at a path without its extension. original is the module with its
-// data. Its memory in wazero is the image of ours.
+// data. Its memory in wazero becomes the image of ours.
 func openPair(ctx context.Context, path, original string) (*pair, error) {
 	blob, err := os.ReadFile(path + ".blob")
 	if err != nil {
@@ -165,7 +166,7 @@ func (p *pair) close(ctx context.Context) error {
 
 func is32(kind api.ValueType) bool { return kind == api.ValueTypeI32 || kind == api.ValueTypeF32 }
 
-// tell notes a call of the host, and leaves a result that depends on the parameters.
+// tell records a call to the host, and leaves a result that depends on the parameters.
 func tell(told *maphash.Hash, name string, stack []uint64, params int, isResult32 bool) {
 	fmt.Fprintln(told, name, stack[:params])
 	result := uint64(len(name))
@@ -192,7 +193,7 @@ func (p *pair) Call(number int, slots []uint64) {
 	tell(&p.told[0], f.Name, slots, len(f.Params), f.Result == "i" || f.Result == "f")
 }
 
-// Preempt lets the guest go on.
+// Preempt lets the guest continue.
 func (p *pair) Preempt() {}
 
 // Grow makes more of the region writable.
@@ -209,19 +210,19 @@ func (p *pair) Grow(pages uint64) bool {
 	return unix.Mprotect(p.region[before:end], unix.PROT_READ|unix.PROT_WRITE) == nil
 }
 
-// outcome is what a call did in one engine.
+// outcome is the result of a call in one engine.
 type outcome struct {
 	result uint64
 	trap   string // empty if the call returned
 }
 
-// number is the name of an export in our engine, see wasmbin.AsGuest.
+// number returns the name of an export in our engine: see wasmbin.AsGuest.
 func (p *pair) number(name string) string {
 	return strconv.Itoa(slices.IndexFunc(p.exports, func(e wasmbin.Export) bool { return e.Name == name }))
 }
 
-// call calls a function in both engines, and has an error if they differ. After some traps, the
-// memories are not compared: see mayDiffer.
+// call calls a function in both engines, and returns an error if they differ. After some traps,
+// the memories are not compared: see mayDiffer.
 func (p *pair) call(ctx context.Context, name string, params []uint64) (outcome, error) {
 	f, ok := p.program.Export(p.number(name))
 	if !ok {
@@ -258,13 +259,13 @@ const (
 	outOfBounds = "out of bounds memory access"
 )
 
-// mayDiffer reports whether the state may be another one than in wazero. The limits of recursions
-// differ. Where a fault is the check of an access, clang may have moved a store across it.
+// mayDiffer reports whether the state may differ from wazero's. The limits of recursion differ.
+// Where a fault serves as the check of an access, clang may have moved a store across it.
 func (p *pair) mayDiffer(end outcome) bool {
 	return end.trap == overflow || end.trap == outOfBounds && p.program.Reach() > 0
 }
 
-// trapOf is the first line of an error, without wazero's prefix.
+// trapOf returns the first line of an error, without wazero's prefix.
 func trapOf(err error) string {
 	if err == nil {
 		return ""
@@ -288,7 +289,7 @@ func isSame(kind string, a, b uint64) bool {
 	return a == b
 }
 
-// compareState compares memories, exported globals, and what the hosts were told.
+// compareState compares memories, exported globals, and the calls that the hosts received.
 func (p *pair) compareState() error {
 	if p.told[0].Sum64() != p.told[1].Sum64() {
 		return errors.New("the hosts were told different things")

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// expressions are forms of an expression, by the letter of its kind: i integer, f float, s text,
-// b bytes, l list of integers, d dictionary from texts to integers. @k stands for an expression
-// of kind k.
+// expressions are forms of an expression, by the letter of its kind: i for integer, f for float,
+// s for text, b for bytes, l for a list of integers, d for a dictionary from texts to integers.
+// @k stands for an expression of kind k.
 var expressions = map[byte][]string{
 	'i': {
 		"(@i + @i)", "(@i - @i)", "(@i * @i)", "(@i // @i)",
@@ -82,7 +82,7 @@ var expressions = map[byte][]string{
 	},
 }
 
-// leaves are the values at the ends.
+// leaves are the values that end an expression.
 var leaves = map[byte][]string{
 	'i': {"0", "1", "-1", "2", "7", "10", "255", "-256", "(1 << 31)", "(1 << 63)", "10**25", "True", "65536"},
 	'f': {"0.0", "-0.0", "0.5", "1.1", "-2.75", "1e16", "1e-300", "1e308", "float('inf')", "float('nan')", "3.0"},
@@ -135,7 +135,7 @@ func randomSession(random *rand.Rand) []string {
 
 func (g *generator) pick(of []string) string { return of[g.random.IntN(len(of))] }
 
-// expression returns one of a kind, at most so deep.
+// expression returns an expression of a kind, nested at most depth levels.
 func (g *generator) expression(kind byte, depth int) string {
 	if depth == 0 || g.random.IntN(6) == 0 {
 		if g.random.IntN(2) == 0 {

@@ -15,11 +15,11 @@ import (
 	"github.com/rlmhq/rlm/tiers/wasm"
 )
 
-// sessionLimits let programs reach the limits of fuel and memory, too.
+// sessionLimits allow programs to reach the limits of fuel and memory, too.
 var sessionLimits = tiers.Limits{Memory: 96 << 20, Fuel: 3_000_000}
 
 // runPython runs random programs in both engines, in sessions of three snippets, until the time
-// is over. Output, ending, exception, fuel and memory must agree.
+// is up. Output, ending, exception, fuel and memory must agree.
 func runPython(seed uint64, minutes float64) error {
 	ctx := context.Background()
 	engine, oracle := wasm.New(wasm.Options{Engine: "aot"}), wasm.New(wasm.Options{Engine: "wazero"})
@@ -62,7 +62,7 @@ func runPython(seed uint64, minutes float64) error {
 	return nil
 }
 
-// ending is what a snippet left.
+// ending is the result of a snippet.
 type ending struct {
 	end, output, exception string
 	fuel                   uint64

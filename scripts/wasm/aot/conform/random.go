@@ -18,7 +18,7 @@ import (
 	"github.com/rlmhq/rlm/scripts/wasm/internal/wasmbin"
 )
 
-// edges are numbers at which instructions change what they do.
+// edges are numbers at which instructions change their behaviour.
 var edges = []uint64{
 	0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 0xff, 0x7fff, 0xffff, wasmPage - 8, wasmPage - 4, wasmPage - 1, wasmPage,
 	math.MaxInt32, 1 << 31, math.MaxUint32 - 7, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64,
@@ -26,7 +26,7 @@ var edges = []uint64{
 	0xfff0000000000000, 0x7ff8000000000000, 0x41e0000000000000, 0x43e0000000000000,
 }
 
-// fuelName is the export that a random module counts down, and traps at 0.
+// fuelName is the export that a random module counts down, trapping at 0.
 const (
 	fuelName = "fuel"
 	fuel     = 20_000
@@ -49,7 +49,7 @@ func runRandom(folder string, seed uint64) error {
 		base := strings.TrimSuffix(path, ".blob")
 		p, err := openPair(ctx, base, base+".wasm")
 		if err != nil && strings.Contains(err.Error(), "out of bounds") {
-			ends["does not start"]++ // its data or its table does not fit, in wazero
+			ends["does not start"]++ // in wazero, its data or its table does not fit
 			continue
 		}
 
@@ -77,8 +77,8 @@ func runRandom(folder string, seed uint64) error {
 	return errors.Join(differences...)
 }
 
-// callAll calls each function of a module some times. A trap after which the states may differ
-// ends the test.
+// callAll calls each function of a module several times. A trap after which the states may
+// differ ends the test.
 func (p *pair) callAll(ctx context.Context, random *rand.Rand, note func(outcome)) error {
 	for range rounds {
 		for _, e := range p.exports {

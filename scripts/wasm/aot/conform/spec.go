@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// script is a file of tests, as wast2json writes it.
+// script is a file of tests, as written by wast2json.
 type script struct {
 	Commands []command `json:"commands"`
 }
@@ -40,11 +40,11 @@ type action struct {
 
 type value struct {
 	Type string `json:"type"`
-	// Value is a number of unsigned bits, or "nan:canonical", or "nan:arithmetic".
+	// Value is a number of unsigned bits, "nan:canonical" or "nan:arithmetic".
 	Value string `json:"value"`
 }
 
-// trapNames are the standard's words for traps, and ours.
+// trapNames maps the standard's terms for traps to ours.
 var trapNames = map[string]string{
 	"out of bounds memory access":   "out of bounds memory access",
 	"out of bounds table access":    "invalid table access",
@@ -58,13 +58,13 @@ var trapNames = map[string]string{
 	"call stack exhausted":          "stack overflow",
 }
 
-// tally counts what became of assertions and modules.
+// tally counts the outcomes of assertions and modules.
 type tally struct {
 	agreed, skipped map[string]int
 	modules         int
-	// signalling counts operations on a signalling NaN that clang leaves out, as "x - 0": the NaN
-	// stays as it is, but the standard wants a quiet one. The code of Python has no such operation:
-	// the compiler that made the module has left them out, too.
+	// signalling counts operations on a signalling NaN that clang leaves out, such as "x - 0":
+	// the NaN stays as it is, but the standard requires a quiet one. Python's code has no such
+	// operation: the compiler that made the module left them out, too.
 	signalling int
 	refused    map[string]int
 	failed     []string
@@ -123,12 +123,12 @@ func (t *tally) runScript(path string) error {
 	}
 
 	ctx := context.Background()
-	var last *pair // nil if the module was refused
+	var last *pair // nil if the module was rejected
 	named := map[string]*pair{}
 	opened := map[*pair]bool{} // those that a command may still name
 	defer func() {
 		for p := range opened {
-			_ = p.close(ctx) // they are at rest
+			_ = p.close(ctx) // they are idle
 		}
 	}()
 	for _, c := range s.Commands {
@@ -170,7 +170,7 @@ func (t *tally) runScript(path string) error {
 	return nil
 }
 
-// openModule opens a module, or returns nil if the build refused it.
+// openModule opens a module, or returns nil if the build rejected it.
 func (t *tally) openModule(ctx context.Context, path string) (*pair, error) {
 	base := strings.TrimSuffix(path, filepath.Ext(path))
 	if why, err := os.ReadFile(base + ".refused"); err == nil {
@@ -194,13 +194,15 @@ func (t *tally) openModule(ctx context.Context, path string) (*pair, error) {
 
 var detail = regexp.MustCompile(`"[^"]*"|\d+`)
 
-// reason is the last line of a refusal without its details, so that equal ones are counted together.
+// reason returns the last line of a rejection without its details, so that equal ones are
+// counted together.
 func reason(why string) string {
 	lines := strings.Split(strings.TrimSpace(why), "\n")
 	return detail.ReplaceAllString(lines[len(lines)-1], "_")
 }
 
-// check runs the action of a command in both engines, and compares with what the test expects.
+// check runs the action of a command in both engines, and compares the results with the test's
+// expectation.
 func (c *command) check(ctx context.Context, p *pair) (got outcome, err error) {
 	if c.Action.Type == "get" {
 		var theirs uint64
@@ -242,7 +244,7 @@ func (c *command) check(ctx context.Context, p *pair) (got outcome, err error) {
 	return got, nil
 }
 
-// isSignalling says whether a result would be right with the bit that makes a NaN quiet.
+// isSignalling reports whether a result would be correct with the bit that makes a NaN quiet.
 func (c *command) isSignalling(got outcome) bool {
 	quiet := uint64(1 << 51)
 	if strings.HasPrefix(c.Action.Field, "f32") {
@@ -252,7 +254,7 @@ func (c *command) isSignalling(got outcome) bool {
 		len(c.Expected) == 1 && c.Expected[0].matches(got.result|quiet)
 }
 
-// matches says whether a number is the value, or a NaN of the wanted kind.
+// matches reports whether the number is the value, or a NaN of the expected kind.
 func (v value) matches(n uint64) bool {
 	is32 := strings.HasSuffix(v.Type, "32")
 	if is32 {

@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// A unit of fuel copies 2^bulkUnitBits bytes: this takes about as long as the
-	// turn of a loop.
+	// A unit of fuel pays for copying 2^bulkUnitBits bytes, which takes about as long as one
+	// iteration of a loop.
 	bulkUnitBits = 6
-	// bulkPart is the most that one instruction copies, in bytes. Then the host may act.
+	// bulkPart is the most that one instruction copies, in bytes. Afterwards the host may act.
 	bulkPart = 1 << 20
 )
 
-// The instructions that copy and fill the only memory.
+// The instructions that copy and fill the module's only memory.
 var (
 	memoryCopy = []byte{opPrefix, opMemoryCopy, 0, 0}
 	memoryFill = []byte{opPrefix, opMemoryFill, 0}
 )
 
-// bulkFunctions are the indices of the functions that copy and fill instead. imports is the number
-// of functions before the module's own.
+// bulkFunctions are the indices of the functions that copy and fill instead. imports is the
+// number of functions before the module's own.
 type bulkFunctions struct {
 	imports, copies, fills uint32
 }
 
-// replaces returns the function that does what an instruction does.
+// replaces returns the function that replaces an instruction.
 func (f bulkFunctions) replaces(instruction []byte) (function uint32, ok bool) {
 	r := &reader{buf: instruction}
 	if r.byte() != opPrefix {
@@ -65,18 +65,18 @@ func (m *Module) declareBulk() (*Module, bulkFunctions, error) {
 	return out.replace(SectionFunction, declared), bulkFunctions{uint32(len(imports)), first, first + 1}, nil
 }
 
-// meter makes code that counts fuel.
+// meter generates code that counts fuel.
 type meter struct {
 	fuel, yield uint32
 }
 
-// check returns the instructions to put at a loop header:
+// check returns the instructions for a loop header:
 //
 //	fuel -= cost
 //	if fuel < 0 { yield() }
 //
-// They leave the operand stack alone and open and close their own block, so
-// that they fit wherever an instruction may stand.
+// They leave the operand stack alone and open and close their own block, so that they fit
+// wherever an instruction is allowed.
 func (m meter) check(cost int64) []byte {
 	return slices.Concat(
 		m.burn(appendSigned([]byte{opI64Const}, cost)),
@@ -87,7 +87,8 @@ func (m meter) check(cost int64) []byte {
 	)
 }
 
-// burn returns instructions that take from the fuel what cost puts on the stack.
+// burn returns instructions that subtract from the fuel the number that cost leaves on the
+// stack.
 func (m meter) burn(cost []byte) []byte {
 	return slices.Concat(
 		appendU32([]byte{opGlobalGet}, m.fuel),
@@ -96,7 +97,7 @@ func (m meter) burn(cost []byte) []byte {
 	)
 }
 
-// The parameters of the functions. The source of a fill is the byte.
+// The parameters of the functions. For a fill, source is the byte.
 const (
 	destination = iota
 	source
@@ -152,22 +153,22 @@ func (m meter) fillFunction() []byte {
 	))
 }
 
-// isBulk reports whether a body is that of one of the two functions.
+// isBulk reports whether a body is the body of one of the two functions.
 func (m meter) isBulk(body []byte) bool {
 	return bytes.Equal(body, m.copyFunction()) || bytes.Equal(body, m.fillFunction())
 }
 
-// functionBody is a function without locals.
+// functionBody returns the body of a function without locals.
 func functionBody(code []byte) []byte { return slices.Concat([]byte{0}, code, []byte{opEnd}) }
 
-// whenLong runs code if the length is more than one part.
+// whenLong runs code if the length exceeds one part.
 func whenLong(code []byte) []byte {
 	return slices.Concat(
 		get(length), i32(bulkPart), []byte{opI32GtU, opIf, emptyType}, code, []byte{opEnd},
 	)
 }
 
-// whenOutside runs code if the range that begins at a parameter leaves the memory.
+// whenOutside runs code if the range that begins at a parameter extends beyond the memory.
 func whenOutside(start byte, code []byte) []byte {
 	const pageBits = 16
 	return slices.Concat(

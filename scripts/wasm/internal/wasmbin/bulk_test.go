@@ -12,10 +12,10 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// bulkPages is the size of the memory of bulkModule: ten parts.
+// bulkPages is the size of bulkModule's memory, in pages: ten parts.
 const bulkPages = 10 * bulkPart >> 16
 
-// bulkModule exports copy and fill, of one instruction each, and imports rlm.yield.
+// bulkModule exports copy and fill, each of one instruction, and imports rlm.yield.
 func bulkModule() []byte {
 	parameters := []byte{opLocalGet, 0, opLocalGet, 1, opLocalGet, 2}
 	return slices.Concat(
@@ -35,7 +35,7 @@ func bulkModule() []byte {
 	)
 }
 
-// machine is an instance of a module, with the lengths of fuel at its yields.
+// machine is an instance of a module, with the amounts of fuel at its yields.
 type machine struct {
 	api.Module
 	yields int
@@ -59,7 +59,7 @@ func start(t *testing.T, wasm []byte) *machine {
 	return m
 }
 
-// startBulk starts bulkModule as it is, and with its fuel counted.
+// startBulk starts bulkModule unchanged, and with its fuel counted.
 func startBulk(t *testing.T) (plain, counted *machine) {
 	t.Helper()
 	m, stats, err := parse(t, bulkModule()).AddFuel(Import{"rlm", "yield"})
@@ -77,20 +77,20 @@ func (m *machine) do(name string, args ...uint64) error {
 	return err
 }
 
-// bytes is the whole memory.
+// bytes returns the whole memory.
 func (m *machine) bytes() []byte {
 	b, _ := m.Memory().Read(0, m.Memory().Size())
 	return b
 }
 
-// scramble gives two memories the same random content.
+// scramble fills two memories with the same random content.
 func scramble(random *rand.ChaCha8, a, b *machine) {
 	_, _ = random.Read(a.bytes())
 	copy(b.bytes(), a.bytes())
 }
 
-// TestBulkDoesWhatTheInstructionsDo compares with the instructions themselves, which the
-// module has before it counts fuel: the bytes, and the errors.
+// TestBulkDoesWhatTheInstructionsDo compares the bytes and the errors with those of the
+// instructions themselves, which the module contains before it counts fuel.
 func TestBulkDoesWhatTheInstructionsDo(t *testing.T) {
 	plain, counted := startBulk(t)
 	random := rand.NewChaCha8([32]byte{1})

@@ -6,25 +6,26 @@ import (
 	"math"
 )
 
-// freeCalls bounds the calls that one call may lead to without a payment. They take about 0.1 ms.
+// freeCalls bounds the number of calls to which one call may lead without a payment. They take
+// about 0.1 ms.
 const freeCalls = 10_000
 
-// payment follows the instructions of one function, and knows whether the way to the current one
-// has paid fuel: at the function's beginning, at a loop header, or before an indirect call. The
-// code is structured, so whatever lies in a loop, or behind one in the same block, has passed its
-// header.
+// payment follows the instructions of one function, and tracks whether the path to the current
+// one has paid fuel: at the function's beginning, at a loop header, or before an indirect call.
+// The code is structured, so whatever is inside a loop, or after one in the same block, has
+// passed its header.
 type payment struct {
 	isPaid bool
 	blocks []block
 }
 
-// block is a block that is open.
+// block is an open block.
 type block struct{ isLoop, wasPaid bool }
 
 // errNesting is the error of code whose blocks do not match.
 var errNesting = errors.New("an end or else without its block")
 
-// pass goes past an instruction.
+// pass advances past an instruction.
 func (p *payment) pass(op byte) error {
 	switch op {
 	case opBlock, opIf, opLoop:
@@ -49,8 +50,8 @@ func (p *payment) pass(op byte) error {
 	return nil
 }
 
-// unpaidCalls lists the functions that a body calls before it has paid, by their indices, as often
-// as the code calls them.
+// unpaidCalls lists the functions that a body calls before paying, by index, as often as the
+// code calls them.
 func unpaidCalls(body []byte) (callees []uint32, err error) {
 	var p payment
 	err = eachInstruction(body, func(i instruction) error {
@@ -63,7 +64,7 @@ func unpaidCalls(body []byte) (callees []uint32, err error) {
 	return callees, err
 }
 
-// callGraph has the unpaid calls of each function to others that the module defines itself.
+// callGraph holds the unpaid calls of each function to others that the module defines itself.
 // Functions are numbered without the imports.
 type callGraph [][]uint32
 
@@ -88,10 +89,10 @@ func newCallGraph(bodies [][]byte, imports uint32) (callGraph, error) {
 }
 
 // choosePayers returns the functions that must pay at their beginning, so that no call leads to
-// more than freeCalls others without a payment, or to endlessly many. Loops and indirect calls
-// pay already.
+// more than freeCalls others without a payment, or to infinitely many. Loops and indirect calls
+// already pay.
 //
-// It cuts each cycle at the function with the most calls from and to the cycle, a common greedy
+// It cuts each cycle at the function with the most calls to and from the cycle, a common greedy
 // choice for the feedback vertex set, and then each tree that is too large.
 func (g callGraph) choosePayers() []bool {
 	pays := make([]bool, len(g))
@@ -108,8 +109,8 @@ func (g callGraph) choosePayers() []bool {
 	return pays
 }
 
-// cutTrees makes functions pay whose trees of unpaid calls are too large, the deepest first.
-// sizes has the sizes of trees that are known, 0 for the others. The graph has no cycles.
+// cutTrees makes functions pay if their trees of unpaid calls are too large, the deepest first.
+// sizes holds the known sizes of trees, 0 for the others. The graph has no cycles.
 func (g callGraph) cutTrees(f uint32, pays []bool, sizes []int) int {
 	switch {
 	case pays[f]:
@@ -130,8 +131,8 @@ func (g callGraph) cutTrees(f uint32, pays []bool, sizes []int) int {
 	return size
 }
 
-// busiest returns the function of a cycle that calls itself, or has the most pairs of calls from
-// and to others of the cycle.
+// busiest returns the function of a cycle that calls itself, or that has the most pairs of calls
+// to and from others in the cycle.
 func (g callGraph) busiest(cycle []uint32) uint32 {
 	inside := map[uint32]int{} // the calls to each function
 	for _, f := range cycle {
@@ -164,8 +165,8 @@ func (g callGraph) busiest(cycle []uint32) uint32 {
 	return best
 }
 
-// cycles returns the strongly connected components of the functions that do not pay, without
-// those of one function that does not call itself. The algorithm is Tarjan's.
+// cycles returns the strongly connected components of the functions that do not pay, except for
+// single functions that do not call themselves. The algorithm is Tarjan's.
 func (g callGraph) cycles(pays []bool) [][]uint32 {
 	n := len(g)
 	t := tarjan{
@@ -184,7 +185,7 @@ func (g callGraph) cycles(pays []bool) [][]uint32 {
 type tarjan struct {
 	graph      callGraph
 	pays       []bool
-	index, low []int // by the function, from 1
+	index, low []int // by function, from 1
 	last       int
 	open       []uint32
 	isOpen     []bool
@@ -215,7 +216,7 @@ func (t *tarjan) visit(f uint32) {
 	}
 }
 
-// close takes the component that begins with f.
+// close completes the component that begins with f.
 func (t *tarjan) close(f uint32, callsItself bool) {
 	at := len(t.open) - 1
 	for t.open[at] != f {

@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// treeModule makes a module of functions without parameters. All of them are in the table, and
+// treeModule returns a module of functions without parameters. All of them are in the table, and
 // exported under their number. It imports rlm.yield. Global 0 is an i32.
 func treeModule(bodies ...[]byte) []byte {
 	types, code, elements, exports := [][]byte{}, [][]byte{}, []byte{}, [][]byte{}
@@ -44,7 +44,7 @@ func callTable(function int) []byte {
 	return []byte{opI32Const, byte(function), opCallIndirect, 0, 0}
 }
 
-// once is a loop that ends at once.
+// once is a loop that ends immediately.
 var once = []byte{opLoop, emptyType, opEnd}
 
 func when(then []byte) []byte {
@@ -52,7 +52,7 @@ func when(then []byte) []byte {
 }
 
 // TestNoTreeOfCallsIsFree: each module calls itself in a tree of 2^40 calls, or endlessly. The
-// host ends it when it has yielded often enough.
+// host ends it once it has yielded often enough.
 func TestNoTreeOfCallsIsFree(t *testing.T) {
 	twice := func(f func(int) []byte, i int) []byte { return slices.Concat(f(i), f(i)) }
 	var levels, throughTable, behindLoops [][]byte
@@ -92,12 +92,12 @@ func twiceBelow(code []byte) []byte {
 	)
 }
 
-// branchOver is code in a block that it leaves at once.
+// branchOver returns code in a block that it leaves immediately.
 func branchOver(code []byte) []byte {
 	return slices.Concat([]byte{opBlock, emptyType, 0x0c, 0}, code, []byte{opEnd})
 }
 
-// elseOf is an if whose condition does not hold.
+// elseOf returns an if whose condition is false.
 func elseOf(then, otherwise []byte) []byte {
 	return slices.Concat(
 		[]byte{opI32Const, 0, opIf, emptyType}, then, []byte{opElse}, otherwise, []byte{opEnd})
@@ -191,8 +191,8 @@ func TestAnEndWithoutItsBlockIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzCode gives arbitrary code to what inserts payments. Whatever it accepts, wazero must accept
-// after as before.
+// FuzzCode passes arbitrary code to the functions that insert payments. Whatever they accept,
+// wazero must accept afterwards if it accepted it before.
 func FuzzCode(f *testing.F) {
 	f.Add(countdown)
 	f.Add(slices.Concat(once, call(0), []byte{opEnd}))

@@ -7,8 +7,8 @@ import (
 )
 
 // CheckFuel returns an error unless all code of a module pays: each loop at its header, each
-// indirect call before it, and each tree of direct calls after at most freeCalls of them. It reads
-// the code that AddFuel has written, and shares only the instruction tables with it.
+// indirect call before it, and each tree of direct calls after at most freeCalls of them. It
+// reads the code that AddFuel wrote, and shares only the instruction tables with it.
 func (m *Module) CheckFuel(yield Import) error {
 	index, err := m.functionImport(yield)
 	if err != nil {
@@ -69,7 +69,7 @@ type fuelChecker struct {
 	payments [][]byte
 	graph    callGraph
 	imports  uint32
-	isBulk   []bool // the functions that stand for an instruction
+	isBulk   []bool // the functions that replace an instruction
 }
 
 // readFunction adds a function's unpaid calls to the graph.

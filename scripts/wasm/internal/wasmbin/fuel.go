@@ -9,8 +9,8 @@ import (
 // FuelGlobal is the name under which the fuel counter is exported.
 const FuelGlobal = "fuel"
 
-// FuelStats counts where code pays fuel: at loop headers, at instructions that copy or fill
-// memory, before indirect calls, and at the beginning of functions.
+// FuelStats counts the places at which code pays fuel: loop headers, instructions that copy or
+// fill memory, indirect calls, and the beginning of functions.
 type FuelStats struct {
 	Functions, Loops, Bulk, Indirect, Prologues int
 }
@@ -18,7 +18,8 @@ type FuelStats struct {
 // Points returns the number of all places.
 func (s FuelStats) Points() int { return s.Loops + s.Bulk + s.Indirect + s.Prologues }
 
-// AddFuel makes the module count: a new exported mutable global of type i64 goes down by one
+// AddFuel makes the module count fuel: a new exported mutable global of type i64 decreases by
+// one
 //
 //   - at every loop header,
 //   - before every indirect call that no other payment of its function precedes, and at the
@@ -26,8 +27,8 @@ func (s FuelStats) Points() int { return s.Loops + s.Bulk + s.Indirect + s.Prolo
 //   - for every 64 bytes that an instruction copies or fills.
 //
 // Whenever it is negative there, or between two parts of a long copy, the imported function
-// yield, of no parameters and no results, is called. The global starts at the largest value, so
-// that a module without a host never yields.
+// yield, without parameters and results, is called. The global starts at the maximum, so that a
+// module without a host never yields.
 func (m *Module) AddFuel(yield Import) (*Module, FuelStats, error) {
 	yieldIndex, err := m.functionImport(yield)
 	if err != nil {
@@ -120,8 +121,8 @@ func appendSigned(dst []byte, v int64) []byte {
 	}
 }
 
-// rewriter inserts check where code pays fuel, and calls a function of bulk instead of every
-// instruction that copies or fills.
+// rewriter inserts check where code pays fuel, and replaces every instruction that copies or
+// fills with a call of a function in bulk.
 type rewriter struct {
 	check []byte
 	bulk  bulkFunctions
@@ -183,13 +184,13 @@ func (w *rewriter) rewriteFunction(body []byte, paysFirst bool) ([]byte, error) 
 	return append(out, body[copied:]...), err
 }
 
-// instruction is one of a function, by its places in the function's body.
+// instruction is one instruction of a function, given by its position in the function's body.
 type instruction struct {
 	op                byte
 	at, operands, end int
 }
 
-// eachInstruction calls f for each instruction of a function but its last end.
+// eachInstruction calls f for each instruction of a function except its last end.
 func eachInstruction(body []byte, f func(instruction) error) error {
 	r := &reader{buf: body}
 	skipLocals(r)
@@ -210,7 +211,7 @@ func eachInstruction(body []byte, f func(instruction) error) error {
 	return r.err
 }
 
-// codeStart returns the place of a function's first instruction, behind its locals.
+// codeStart returns the position of a function's first instruction, after its locals.
 func codeStart(body []byte) int {
 	r := &reader{buf: body}
 	skipLocals(r)

@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// AsGuest returns a module that does the same as a guest of package aot: it has no data,
-// exports its memory as "memory", its functions and globals under their number among the
-// module's exports, and no table. Who runs it brings the data. It has an error for a module
-// that runs code of its own at the start, imports more than functions, or has no function to call.
+// AsGuest returns an equivalent module that can be a guest of package aot: it has no data and no
+// table, and exports its memory as "memory", and its functions and globals under their number
+// among the module's exports. The host that runs it supplies the data. It returns an error for a
+// module that runs its own code at the start, imports anything but functions, or has no function
+// to call.
 func (m *Module) AsGuest() (*Module, error) {
 	if m.Section(SectionStart) != nil {
 		return nil, errors.New("wasmbin: the module has a start function")
@@ -48,8 +49,8 @@ func encodeExports(exports []Export) []byte {
 	return body
 }
 
-// with returns the module with a section of that kind, in the place of an earlier one or in the
-// order of the standard. The kind is none behind the element section.
+// with returns the module with a section of that kind, replacing an earlier one or inserted in
+// the standard's order. The kind must not come after the element section.
 func (m *Module) with(id SectionID, body []byte) *Module {
 	out, isDone := &Module{}, false
 	for _, s := range m.Sections {

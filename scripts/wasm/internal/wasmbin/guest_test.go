@@ -33,7 +33,7 @@ func TestAsGuest(t *testing.T) {
 	}
 }
 
-// TestAsGuestAddsAMemory to a module that has none, before the globals.
+// TestAsGuestAddsAMemory to a module without one, before the globals.
 func TestAsGuestAddsAMemory(t *testing.T) {
 	m := parse(t, module(countdown))
 	m.Sections = slices.DeleteFunc(m.Sections, func(s Section) bool { return s.ID == SectionMemory })
@@ -49,7 +49,7 @@ func TestAsGuestAddsAMemory(t *testing.T) {
 	}
 }
 
-// TestNoGuest refuses what no guest can be.
+// TestNoGuest rejects modules that cannot be guests.
 func TestNoGuest(t *testing.T) {
 	for want, change := range map[string]func(*Module) *Module{
 		"start function": func(m *Module) *Module { return m.with(SectionStart, []byte{1}) },

@@ -38,16 +38,16 @@ const (
 	opMemoryFill = 11
 )
 
-// errForbidden is for instructions that would change what a memory image
-// cannot hold: the table, or which segments were dropped. A module with one of
-// them cannot be resumed from its memory alone.
+// errForbidden is for instructions that would change state that a memory image cannot hold: the
+// table, or which segments were dropped. A module with such an instruction cannot be resumed
+// from its memory alone.
 var errForbidden = errors.New("instruction changes state outside the memory")
 
 // errUnknown is for instructions that are not in the table yet.
 var errUnknown = errors.New("unknown instruction")
 
-// skipOperands moves r past the operands of the instruction op. It fails at
-// instructions it does not know or does not want.
+// skipOperands moves r past the operands of the instruction op. It fails at unknown or forbidden
+// instructions.
 func skipOperands(r *reader, op byte) {
 	switch {
 	case op == opBlock, op == opLoop, op == opIf:
@@ -85,14 +85,14 @@ func skipOperands(r *reader, op byte) {
 	}
 }
 
-// plain says whether op is an instruction without operands.
+// plain reports whether op is an instruction without operands.
 func plain(op byte) bool {
 	switch op {
 	case 0x00, 0x01, opElse, opEnd, 0x0f, 0x1a, 0x1b:
 		// unreachable, nop, else, end, return, drop, select
 		return true
 	}
-	return op >= 0x45 && op <= 0xc4 // numeric ones, sign extension last
+	return op >= 0x45 && op <= 0xc4 // numeric instructions, with sign extension last
 }
 
 func skipBlockType(r *reader) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Kind is what an import or export is.
+// Kind is the kind of an import or export.
 type Kind byte
 
 // The kinds of imports and exports.
@@ -28,7 +28,7 @@ type Export struct {
 	Index uint32
 }
 
-// Global is one global of the module's own.
+// Global is one of the module's own globals.
 type Global struct {
 	Type    byte
 	Mutable bool
@@ -159,8 +159,8 @@ func readDataSegment(r *reader) DataSegment {
 	return s
 }
 
-// WithoutData returns the module without its data. It must then run over a
-// memory in which the data already is.
+// WithoutData returns the module without its data. It must then run over a memory that already
+// holds the data.
 func (m *Module) WithoutData() *Module {
 	out := &Module{}
 	for _, s := range m.Sections {
@@ -171,14 +171,14 @@ func (m *Module) WithoutData() *Module {
 	return out
 }
 
-// MemoryPages returns the size of the only memory at the start, in pages of 64 KiB.
+// MemoryPages returns the initial size of the only memory, in pages of 64 KiB.
 func (m *Module) MemoryPages() (uint32, error) {
 	type limits struct{ least uint32 }
 	memories, err := list(m.Section(SectionMemory), func(r *reader) limits {
 		flags := r.byte()
 		l := limits{r.u32()}
 		if flags&1 != 0 {
-			r.u32() // the most
+			r.u32() // the maximum
 		}
 		return l
 	})

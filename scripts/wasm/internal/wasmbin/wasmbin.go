@@ -1,10 +1,8 @@
-// Package wasmbin reads WebAssembly binaries section by section, counts fuel
-// in them and strips their data: what it takes to turn a linked module into
-// one that runs over a ready-made memory.
+// Package wasmbin reads WebAssembly binaries section by section, counts fuel in them and strips
+// their data: what it takes to turn a linked module into one that runs over a prepared memory.
 //
-// It knows exactly what clang emits for the module it is made for, and rejects
-// everything else: an instruction skipped wrongly would yield a module that is
-// valid and does something else.
+// It supports exactly what clang emits for this module, and rejects everything else: skipping an
+// instruction incorrectly would yield a module that is valid but behaves differently.
 package wasmbin
 
 import (
@@ -39,15 +37,15 @@ type Section struct {
 	Body []byte
 }
 
-// Module is a module as a list of sections. Bodies may be shared with the
-// bytes it was parsed from and are never changed in place.
+// Module is a module as a list of sections. Bodies may alias the parsed bytes and are never
+// changed in place.
 type Module struct {
 	Sections []Section
 }
 
 const header = "\x00asm\x01\x00\x00\x00"
 
-// errTruncated says that a binary ended within something.
+// errTruncated reports that a binary ended prematurely.
 var errTruncated = errors.New("unexpected end")
 
 // Parse splits a module into its sections.
@@ -84,8 +82,8 @@ func (m *Module) Encode() []byte {
 	return out
 }
 
-// Section returns the body of the section of that kind, nil if there is none.
-// There is at most one of each, custom sections apart.
+// Section returns the body of the section of that kind, or nil. There is at most one of each,
+// except for custom sections.
 func (m *Module) Section(id SectionID) []byte {
 	for _, s := range m.Sections {
 		if s.ID == id {
@@ -95,7 +93,7 @@ func (m *Module) Section(id SectionID) []byte {
 	return nil
 }
 
-// replace returns a module with another body for one kind of section.
+// replace returns a module with the body of one kind of section replaced.
 func (m *Module) replace(id SectionID, body []byte) *Module {
 	out := &Module{Sections: make([]Section, len(m.Sections))}
 	copy(out.Sections, m.Sections)
@@ -107,8 +105,8 @@ func (m *Module) replace(id SectionID, body []byte) *Module {
 	return out
 }
 
-// reader decodes; its first error sticks, and what it returns after one is
-// zero, so that callers check once.
+// reader decodes. Its first error sticks, and afterwards it returns zeros, so that callers check
+// once.
 type reader struct {
 	buf []byte
 	pos int

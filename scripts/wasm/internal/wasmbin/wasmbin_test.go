@@ -28,7 +28,7 @@ func function(code ...byte) []byte {
 	return append(appendU32(nil, uint32(len(body))), body...)
 }
 
-// countdown is a function of an i32 that goes round a loop as often as it says.
+// countdown is a function of an i32 that runs a loop that many times.
 var countdown = []byte{
 	0x03, 0x40, // loop
 	0x20, 0x00, 0x41, 0x01, 0x6b, 0x22, 0x00, // local.get 0, i32.const 1, i32.sub, local.tee 0
@@ -37,7 +37,7 @@ var countdown = []byte{
 	0x0b, // end
 }
 
-// module returns one that imports rlm.yield and exports the function run.
+// module returns a module that imports rlm.yield and exports the function run.
 func module(code []byte) []byte {
 	return slices.Concat(
 		[]byte(header),

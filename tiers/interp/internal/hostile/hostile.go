@@ -19,15 +19,15 @@ const (
 	Crashed  = string(tiers.StatusCrashed)
 )
 
-// The harm that a snippet does in a bare interpreter, by the names of package harm. Any other
-// harm is a text that the snippet prints.
+// The harm that a snippet does in a bare interpreter, named as in package harm. Any other harm
+// is a text that the snippet prints.
 const (
 	Kills  = "kills"
 	Hangs  = "hangs"
 	Grows  = "grows"
 	Floods = "floods"
-	// Deadlocks is what the Go runtime prints when it ends a process whose goroutines all
-	// wait. With cgo it cannot know, and the process hangs.
+	// Deadlocks is what the Go runtime prints when it ends a process in which all goroutines
+	// wait. With cgo it cannot detect this, and the process hangs.
 	Deadlocks = "deadlock!"
 )
 
@@ -36,9 +36,9 @@ const (
 // snippets are Go.
 type Snippet struct {
 	Name, Source string
-	May          []string // the outcomes that the tier may have
+	May          []string // the permitted outcomes in the tier
 	Harm         string   // the harm in a bare interpreter
-	// Truth is the output of a correct interpreter. It is set where the harm is that a bare
+	// Truth is the output of a correct interpreter. It is set if the harm is that a bare
 	// interpreter prints something else.
 	Truth string
 }
@@ -51,8 +51,8 @@ func (s Snippet) Language() tiers.Language {
 	return tiers.Go
 }
 
-// Secret is the text that an attack on a bare interpreter looks for. A file, an environment
-// variable and packages contain it.
+// Secret is the text that an attack on a bare interpreter looks for. It is in a file, an
+// environment variable and packages.
 const Secret = "the secret of the host"
 
 // Snippets holds every snippet: first those in Go, then those in Python.

@@ -1,7 +1,7 @@
 //go:build !race
 
-// With the race detector all of the standard library would be compiled anew, and
-// what the bare interpreters race for is their own affair.
+// With the race detector, the whole standard library would be recompiled, and races in the bare
+// interpreters are not our concern.
 
 package hostile
 
@@ -34,8 +34,8 @@ import (
 	"github.com/rlmhq/rlm/internal/testing/skip"
 )
 
-// bareEnv is set in a process that runs a snippet in a bare interpreter: "go" or
-// "python". The snippet is on its standard input.
+// bareEnv is set in a process that runs a snippet in a bare interpreter: "go" or "python". The
+// snippet is on its standard input.
 const bareEnv = "RLM_BARE"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bare runs a snippet, then says what it finds changed in its own process.
+// bare runs a snippet, then reports any changes that it finds in its own process.
 func bare(language string) {
 	source, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -61,7 +61,7 @@ func bare(language string) {
 	os.Exit(0)
 }
 
-// bareGo is yaegi with all that it can give.
+// bareGo runs a snippet in yaegi with everything that it can provide.
 func bareGo(source string) error {
 	in := interp.New(interp.Options{GoPath: "gopath", Unrestricted: true})
 	for _, symbols := range []interp.Exports{
@@ -91,8 +91,7 @@ func bareGo(source string) error {
 
 var declares = regexp.MustCompile(`^(func|var|const|//|\n)`)
 
-// parts divides a snippet as yaegi wants it: declarations by themselves, and what
-// is to be done.
+// parts divides a snippet as yaegi requires: declarations separately from the statements.
 func parts(source string) []string {
 	var imports, declarations, rest string
 	group := false
@@ -110,7 +109,7 @@ func parts(source string) []string {
 	return []string{imports, declarations, rest}
 }
 
-// barePython is gpython as it comes.
+// barePython runs a snippet in unmodified gpython.
 func barePython(source string) error {
 	ctx := py.NewContext(py.DefaultContextOpts())
 	defer ctx.Close()
@@ -121,7 +120,7 @@ func barePython(source string) error {
 	return err
 }
 
-// findings says what is no longer as it was in this process.
+// findings reports what has changed in this process.
 func findings() {
 	if io.EOF == nil {
 		fmt.Println("io.EOF is nil")
@@ -154,17 +153,17 @@ func findings() {
 	}
 }
 
-// alone is how many goroutines there are when a snippet begins.
+// alone is the number of goroutines when a snippet begins.
 var alone int
 
-// stacks is what all goroutines do.
+// stacks returns the stacks of all goroutines.
 func stacks() []byte {
 	buf := make([]byte, 1<<20)
 	return buf[:runtime.Stack(buf, true)]
 }
 
-// TestSnippetsHarmABareInterpreter is the negative control of the attacks:
-// without the tier's checks, its jail and its limits each does its harm.
+// TestSnippetsHarmABareInterpreter is the negative control of the attacks: without the tier's
+// checks, its jail and its limits, each does its harm.
 func TestSnippetsHarmABareInterpreter(t *testing.T) {
 	skip.Short(t, "it starts a process for each attack")
 	self, err := os.Executable()
@@ -181,7 +180,7 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 				bareEnv + "=" + string(s.Language()), "ZONEINFO=" + dir, "RLM_SECRET=" + Secret,
 				"PATH=/usr/bin:/bin", "GOTRACEBACK=none",
 			}
-			wall := 30 * time.Second // what ends by itself takes the time that the machine gives it
+			wall := 30 * time.Second // what ends by itself may take its time
 			want := harm.Kind(s.Harm)
 			if s.Harm == Deadlocks {
 				want = harm.Hangs
@@ -191,7 +190,7 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 			}
 			kind, said := harm.Watch(t, cmd, wall)
 			switch {
-			case s.Truth != "": // it says something else
+			case s.Truth != "": // its output differs
 				if kind != harm.None || said == s.Truth {
 					t.Errorf("it does %q and says %q", kind, said)
 				}
@@ -202,13 +201,13 @@ func TestSnippetsHarmABareInterpreter(t *testing.T) {
 	}
 }
 
-// host makes a folder with what a snippet may want of a host.
+// host creates a folder with files that a snippet may look for on a host.
 func host(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	zone := append(
 		[]byte("TZif\x00"),
-		make([]byte, 15)...) // the smallest there is: no changes, one type
+		make([]byte, 15)...) // the smallest possible: no changes, one type
 	for _, n := range []uint32{0, 0, 0, 0, 1, 4} {
 		zone = binary.BigEndian.AppendUint32(zone, n)
 	}
@@ -231,8 +230,7 @@ func host(t *testing.T) string {
 	return dir
 }
 
-// filled puts the port of a server of the host into a snippet, and the process
-// of a victim.
+// filled inserts the port of a server on the host and the process of a victim into a snippet.
 func filled(t *testing.T, source string) string {
 	t.Helper()
 	if strings.Contains(source, "PORT") {

@@ -17,10 +17,10 @@ type goNames struct {
 	packages map[string]string // import paths, by their local names
 	types    map[string]bool
 	methods  map[string]bool // with a pointer receiver
-	results  map[string]int  // of functions: how many, and one
+	results  map[string]int  // of functions: the number of results, plus one
 	from     map[string]int  // of functions: the snippet that declared them
-	wrapped  int             // functions made so far for statements
-	// constants are the top-level names with their values, and other names without one.
+	wrapped  int             // functions generated so far for statements
+	// constants are the top-level names with their values, and other names without a value.
 	constants map[string]types.Object
 	symbols   map[string]map[string]reflect.Value
 	allowed   map[string]string
@@ -47,7 +47,7 @@ type goCheck struct {
 	own    *goNames // of this snippet
 	local  map[string]bool
 	impure string
-	weighs bool // it may have constants that the compiler refuses
+	weighs bool // it may have constants that the compiler rejects
 
 	started map[*ast.FuncLit]bool // by a go statement with a separate frame
 
@@ -125,8 +125,8 @@ func (c *goCheck) imported(i *ast.ImportSpec) {
 	c.own.packages[name] = path
 }
 
-// silent are methods that the standard library calls through an interface. It does not see
-// them on interpreted types.
+// silent are methods that the standard library calls through an interface. It cannot see them on
+// interpreted types.
 var silent = set(
 	"Error", "Format", "GoString", "String", "Is", "As", "Unwrap", "MarshalJSON", "UnmarshalJSON",
 	"MarshalText", "UnmarshalText", "MarshalBinary", "UnmarshalBinary", "Scan", "WriteTo",
@@ -170,7 +170,7 @@ func (c *goCheck) function(d *ast.FuncDecl) {
 	c.own.results[name] = 1 + d.Type.Results.NumFields()
 }
 
-// topName checks a name that the snippet's top level declares.
+// topName checks a name declared at the snippet's top level.
 func (c *goCheck) topName(n *ast.Ident) {
 	if c.known.host[n.Name] {
 		c.found("name", "the name "+n.Name+" belongs to the host", n.Pos())
@@ -257,7 +257,7 @@ func (c *goCheck) bindIdent(e ast.Expr) {
 	c.local[n.Name] = true
 }
 
-// node checks one node of the syntax tree alone.
+// node checks a single node of the syntax tree.
 func (c *goCheck) node(n ast.Node) bool {
 	c.weighs = c.weighs || c.mayOverflow(n)
 	switch n := n.(type) {
@@ -303,7 +303,7 @@ func (c *goCheck) node(n ast.Node) bool {
 	return true
 }
 
-// mainRenamed replaces the name main: the interpreter would run a function of that name after
+// mainRenamed replaces the name main: the interpreter would run a function with that name after
 // each snippet.
 const mainRenamed = "maiN"
 

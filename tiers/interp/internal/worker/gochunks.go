@@ -8,7 +8,7 @@ import (
 )
 
 // plan cuts the snippet into chunks: first imports, then declarations that do not use the
-// statements' variables, then the statements in order, with the remaining declarations.
+// statements' variables, then the statements in order, together with the remaining declarations.
 func (c *goCheck) plan() *goPlan {
 	p := &goPlan{imported: map[string]bool{}}
 	vars := c.variables()
@@ -45,7 +45,7 @@ func (c *goCheck) plan() *goPlan {
 	return p
 }
 
-// add adds the names that a snippet has declared.
+// add adds the names that a snippet declared.
 func (k *goNames) add(p *goPlan) {
 	for name, path := range p.own.packages {
 		k.packages[name] = path
@@ -97,7 +97,7 @@ func (c *goCheck) variables() map[string]int {
 }
 
 // hoist separates the declarations that can come first from those that use the snippet's
-// variables, directly or through the functions that they call.
+// variables, directly or through functions that they call.
 func (c *goCheck) hoist(decls []ast.Node, vars map[string]int) (early, late []ast.Node) {
 	bad := map[string]bool{}
 	for name := range vars {
@@ -226,7 +226,7 @@ func (c *goCheck) echoes(e ast.Expr) bool {
 	return false
 }
 
-// quiet are the builtins and conversions that only return a value.
+// quiet are the builtins and conversions whose only effect is to return a value.
 var quiet = set(
 	"len", "cap", "string", "int", "int64", "float64", "byte", "rune", "append", "real", "imag",
 	"complex",

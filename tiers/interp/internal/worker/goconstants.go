@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// The interpreter computes constants without bounds, and lets typed ones wrap around. The type
-// checker of Go's library refuses such constants, as the compiler does. It does not know most of the
-// names of a session, so only its errors about constants count.
+// The interpreter computes constants without bounds, and lets typed constants wrap around. Like
+// the compiler, the standard type checker rejects such constants. It does not know most names of
+// a session, so only its errors about constants count.
 
-// mayOverflow reports whether a node could make a constant that Go's compiler refuses and the
-// interpreter does not. Most snippets have no such node, and save the time of the check.
+// mayOverflow reports whether a node could produce a constant that Go's compiler rejects and the
+// interpreter accepts. Most snippets have no such node, and skip the cost of the check.
 func (c *goCheck) mayOverflow(n ast.Node) bool {
 	const digits = 18 // fit 64 bits
 	switch n := n.(type) {
@@ -38,7 +38,7 @@ func (c *goCheck) mayOverflow(n ast.Node) bool {
 	return false
 }
 
-// isConversion reports whether an expression converts a value to a type of the language.
+// isConversion reports whether an expression converts a value to a built-in type.
 func isConversion(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -52,7 +52,7 @@ func isConversion(e ast.Expr) bool {
 	return isType
 }
 
-// isOfPackage reports whether an expression is a name of an imported package.
+// isOfPackage reports whether an expression is a name from an imported package.
 func (c *goCheck) isOfPackage(e ast.Expr) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -62,8 +62,8 @@ func (c *goCheck) isOfPackage(e ast.Expr) bool {
 	return ok && (c.own.packages[name.Name] != "" || c.known.packages[name.Name] != "")
 }
 
-// checkConstants returns the compiler's error about a constant of the snippet, empty if there is
-// none, and notes the constants that later snippets can use.
+// checkConstants returns the compiler's error about a constant of the snippet, or "", and
+// records the constants for later snippets.
 func (c *goCheck) checkConstants() (mistake string) {
 	pkg := types.NewPackage("main", "main")
 	declared := c.declaredNames()
@@ -82,7 +82,7 @@ func (c *goCheck) checkConstants() (mistake string) {
 	}
 	if c.weighs {
 		checker := types.NewChecker(&config, c.src.set, pkg, info)
-		_ = checker.Files([]*ast.File{c.file()}) // config.Error has the errors
+		_ = checker.Files([]*ast.File{c.file()}) // config.Error collects the errors
 	}
 	if mistake == "" {
 		mistake = c.findHugeArray(info)
@@ -97,7 +97,7 @@ func (c *goCheck) checkConstants() (mistake string) {
 	return mistake
 }
 
-// addKnown adds the names of earlier snippets to a package, but for those that this one declares.
+// addKnown adds the names of earlier snippets to a package, except those that this one declares.
 func (c *goCheck) addKnown(pkg *types.Package, declared map[string]bool) {
 	for name, object := range c.known.constants {
 		if !declared[name] {
@@ -106,13 +106,14 @@ func (c *goCheck) addKnown(pkg *types.Package, declared map[string]bool) {
 	}
 	for name, path := range c.known.packages {
 		if !declared[name] && c.own.packages[name] == "" {
-			imported, _ := constantsOf{c.known}.Import(path) // it cannot fail
+			imported, _ := constantsOf{c.known}.Import(path) // cannot fail
 			pkg.Scope().Insert(types.NewPkgName(token.NoPos, pkg, name, imported))
 		}
 	}
 }
 
-// isAboutConstants reports whether an error of the type checker is about the value of a constant.
+// isAboutConstants reports whether an error of the type checker concerns the value of a
+// constant.
 func isAboutConstants(message string) bool {
 	if !strings.Contains(message, "constant") {
 		return false
@@ -128,7 +129,7 @@ func isAboutConstants(message string) bool {
 	return false
 }
 
-// maxArray is the size of the largest type, in bytes, as for the compiler.
+// maxArray is the maximum size of a type, in bytes, as in the compiler.
 const maxArray = 1 << 50
 
 func (c *goCheck) findHugeArray(info *types.Info) string {
@@ -148,8 +149,8 @@ func (c *goCheck) findHugeArray(info *types.Info) string {
 	return mistake
 }
 
-// file is the snippet as a file of package main: the statements lie in a function, but for
-// declarations, which functions use as well.
+// file returns the snippet as a file of package main: the statements are in a function, except
+// for declarations, which functions also use.
 func (c *goCheck) file() *ast.File {
 	body := &ast.BlockStmt{}
 	file := &ast.File{Name: ast.NewIdent("main"), Decls: append([]ast.Decl(nil), c.src.decls...)}
@@ -197,10 +198,10 @@ func (c *goCheck) declaredNames() map[string]bool {
 	return names
 }
 
-// constantsOf imports the constants of packages, and nothing else of them.
+// constantsOf imports the constants of packages, and nothing else from them.
 type constantsOf struct{ names *goNames }
 
-// Import returns a package that has only constants.
+// Import returns a package with only constants.
 func (i constantsOf) Import(path string) (*types.Package, error) {
 	name := i.names.allowed[path]
 	pkg := types.NewPackage(path, name)
@@ -213,13 +214,13 @@ func (i constantsOf) Import(path string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// untyped are the types of constants without one.
+// untyped maps kinds of constants to their untyped types.
 var untyped = map[constant.Kind]types.BasicKind{
 	constant.Bool: types.UntypedBool, constant.String: types.UntypedString, constant.Int: types.UntypedInt,
 	constant.Float: types.UntypedFloat, constant.Complex: types.UntypedComplex,
 }
 
-// constantFrom returns a symbol as a constant, nil if it is none.
+// constantFrom returns a symbol as a constant, or nil if it is not a constant.
 func constantFrom(pkg *types.Package, name string, value reflect.Value) *types.Const {
 	if !value.IsValid() || value.CanSet() {
 		return nil
@@ -235,11 +236,11 @@ func constantFrom(pkg *types.Package, name string, value reflect.Value) *types.C
 	return types.NewConst(token.NoPos, pkg, name, named, constant.MakeInt64(value.Int()))
 }
 
-// maxText bounds the strings that constants of a snippet make, in bytes: a few lines could make one
-// of any length.
+// maxText bounds the strings that a snippet's constants produce, in bytes: a few lines could
+// produce one of any length.
 const maxText = 16 << 20
 
-// longTexts measures constant strings before anything joins them.
+// longTexts measures constant strings before they are concatenated.
 type longTexts struct {
 	known    map[string]types.Object
 	declared map[string][]ast.Expr
@@ -267,7 +268,7 @@ func (c *goCheck) findLongText() {
 	}
 }
 
-// declare notes the values of constants. A constant without one has the value before.
+// declare records the values of constants. A constant without a value repeats the previous one.
 func (t longTexts) declare(d *ast.GenDecl) (names []*ast.Ident) {
 	var values []ast.Expr
 	for _, spec := range d.Specs {
@@ -288,7 +289,8 @@ func (t longTexts) declare(d *ast.GenDecl) (names []*ast.Ident) {
 	return names
 }
 
-// lengthOf returns the length of the longest constant of a name, a little too much for literals.
+// lengthOf returns the length of the longest constant with a name; for literals it is slightly
+// too high.
 func (t longTexts) lengthOf(name string) int {
 	if n, isKnown := t.lengths[name]; isKnown {
 		return max(n, 0)
@@ -306,7 +308,7 @@ func (t longTexts) lengthOf(name string) int {
 	return longest
 }
 
-// measure returns the length of a string that an expression makes of constants.
+// measure returns the length of the string that an expression builds from constants.
 func (t longTexts) measure(e ast.Expr) int {
 	switch e := e.(type) {
 	case *ast.BasicLit:

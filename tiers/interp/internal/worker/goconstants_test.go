@@ -14,7 +14,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// overflowing are lines with a constant that the compiler refuses. Lines before the last one are
+// overflowing are lines with a constant that the compiler rejects. Lines before the last one are
 // earlier snippets.
 var overflowing = []string{
 	"const x = 1 << 1000000000",
@@ -49,11 +49,11 @@ var overflowing = []string{
 }
 
 // TestConstantsAreRefusedAsByTheCompiler compares the errors of the check with those of Go's
-// compiler: their places, and their texts.
+// compiler: their positions and texts.
 func TestConstantsAreRefusedAsByTheCompiler(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("package main\nimport \"math\"\nimport \"time\"\nvar _, _ = math.Pi, time.Hour\nfunc main() {}\n")
-	begins := map[int]int{} // the line of the file where a case begins
+	begins := map[int]int{} // the line of the file at which a case begins
 	line := strings.Count(file.String(), "\n") + 1
 	for i, lines := range overflowing {
 		begins[i] = line
@@ -177,7 +177,7 @@ func TestConstantsThatTheCompilerTakesRun(t *testing.T) {
 	}
 }
 
-// TestALaterSnippetKnowsConstants changes what a name of an earlier snippet means.
+// TestALaterSnippetKnowsConstants redefines a name of an earlier snippet.
 func TestALaterSnippetKnowsConstants(t *testing.T) {
 	s := newGoSession(newLink(frames{&bytes.Buffer{}}))
 	for i, c := range []struct {
@@ -196,7 +196,8 @@ func TestALaterSnippetKnowsConstants(t *testing.T) {
 	}
 }
 
-// TestALongConstantStringIsRejected makes strings that would take any memory, in a few lines.
+// TestALongConstantStringIsRejected uses strings of a few lines that would take arbitrary
+// amounts of memory.
 func TestALongConstantStringIsRejected(t *testing.T) {
 	doubled := func(first int, times int) string {
 		var b strings.Builder

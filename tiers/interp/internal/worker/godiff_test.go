@@ -12,8 +12,8 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// goPrograms are snippets that the interpreter must run as the compiler's
-// programs run, or reject.
+// goPrograms are snippets that the interpreter must run as the compiler's programs do, or
+// reject.
 var goPrograms = []string{
 	"var fs []func() int\nfor i := range []int{1,2,3} { i := i; fs = append(fs, func() int { " +
 		"return i }) }\nfor _, f := range fs { fmt.Print(f(), \" \") }",
@@ -171,7 +171,7 @@ const goUses = "var _ = []any{bufio.NewScanner, bytes.Equal, list.New, context.B
 	"math.Pi, big.NewInt, regexp.Compile, sort.Ints, strconv.Itoa, strings.Index, sync.NewCond, " +
 	"atomic.AddInt64, time.Now, unicode.IsUpper, utf8.RuneLen}\n"
 
-// TestGoIsGo runs each program by the interpreter and by the compiler.
+// TestGoIsGo runs each program with the interpreter and with the compiler.
 func TestGoIsGo(t *testing.T) {
 	var imports, b strings.Builder
 	for _, name := range strings.Fields(goImports) {
@@ -233,7 +233,7 @@ func compiled(t *testing.T, source string) string {
 	return string(out)
 }
 
-// frames takes the output out of a worker's frames.
+// frames extracts the output from a worker's frames.
 type frames struct{ out *bytes.Buffer }
 
 func (f frames) Write(b []byte) (int, error) {

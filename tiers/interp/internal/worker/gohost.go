@@ -10,7 +10,7 @@ import (
 	"github.com/rlmhq/rlm/internal/golang/guest/run"
 )
 
-// hostSymbols returns the names that a session has without declaring them. The tier's README
+// hostSymbols returns the names that a session provides without a declaration. The tier's README
 // describes them.
 func (s *goSession) hostSymbols(
 	setup run.Setup,
@@ -61,14 +61,14 @@ func (s *goSession) hostSymbols(
 	return symbols, names, nil
 }
 
-// settable stores a value in a variable that the snippet may set.
+// settable stores a value in a variable that the snippet may assign.
 func settable(value reflect.Value) reflect.Value {
 	v := reflect.New(value.Type()).Elem()
 	v.Set(value)
 	return v
 }
 
-// final is FINAL: it records the session's answer.
+// final implements FINAL: it records the session's answer.
 func (s *goSession) final(v any) { s.finish(v, "") }
 
 func (s *goSession) finalVar(name string) {

@@ -96,8 +96,8 @@ func (s *goSession) run(source string, number int) ending {
 	return end
 }
 
-// uncompiled is the ending of a snippet that does not compile: its exception if no other tier may run
-// it, else a rejection.
+// uncompiled returns the ending of a snippet that does not compile: its exception if no other
+// tier may run it, else a rejection.
 func uncompiled(message, reason string) ending {
 	e := run.ExplainMistake(run.CompileError, message, message+"\n")
 	end := rejected("go", "the Go interpreter cannot compile it: "+reason)
@@ -125,8 +125,8 @@ func (s *goSession) execute(program *interp.Program) (value reflect.Value, err e
 	return s.yaegi.Execute(program)
 }
 
-// locate puts the snippet's name before an error of the interpreter, which begins with its line
-// and column or has none.
+// locate puts the snippet's name before an error of the interpreter, which begins with a line
+// and column or has neither.
 func locate(message string, number, line int) string {
 	if !position.MatchString(message) {
 		message = fmt.Sprintf("%d: %s", line, message)
@@ -136,8 +136,8 @@ func locate(message string, number, line int) string {
 
 var position = lazyregexp.New(`^\d+:\d+: `)
 
-// explainPanic describes a panic. The interpreter knows where the panicking function begins,
-// but not the line. The statement of the snippet is exact.
+// explainPanic describes a panic. The interpreter knows where the panicking function begins, but
+// not the line. The statement of the snippet is exact.
 func (s *goSession) explainPanic(plan *goPlan, c goChunk, err error) *run.Exception {
 	kind, message := "panic", err.Error()
 	var p interp.Panic
@@ -163,7 +163,7 @@ func (s *goSession) explainPanic(plan *goPlan, c goChunk, err error) *run.Except
 	return &run.Exception{Type: kind, Message: message, Traceback: b.String()}
 }
 
-// findSnippet returns the number of the snippet that has declared the function of a frame.
+// findSnippet returns the number of the snippet that declared the function of a frame.
 func (s *goSession) findSnippet(frame string, running *goPlan) int {
 	name := strings.TrimPrefix(frame, "main.")
 	if running.own.results[name] == 0 && s.known.results[name] > 0 {
@@ -188,8 +188,8 @@ func echo(out *output, value reflect.Value) {
 	}
 }
 
-// panicFilter removes lines such as "5:3: panic: main.f(...)" from stderr, with which the
-// interpreter traces a panic.
+// panicFilter removes lines such as "5:3: panic: main.f(...)", with which the interpreter traces
+// a panic, from stderr.
 type panicFilter struct {
 	to io.Writer
 
@@ -200,7 +200,7 @@ type panicFilter struct {
 // goFrame is a function that a panic left, and the line on which it begins.
 type goFrame struct{ name, line string }
 
-// Write forwards what the snippet wrote.
+// Write forwards the snippet's output.
 func (f *panicFilter) Write(text []byte) (int, error) {
 	line := strings.TrimSpace(string(text))
 	where, name, ok := strings.Cut(line, ": panic: ")

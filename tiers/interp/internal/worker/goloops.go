@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// loops checks the loops below a node. The interpreter has one variable for all
-// rounds of a loop, as Go had before 1.22, and one set of operands for a defer
-// that is reached more than once.
+// loops checks the loops below a node. The interpreter has one variable for all iterations of a
+// loop, as Go did before 1.22, and one set of operands for a defer that is reached more than
+// once.
 func (c *goCheck) loops(root ast.Node, inLoop bool) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -46,14 +46,13 @@ func (c *goCheck) loops(root ast.Node, inLoop bool) {
 	})
 }
 
-// The interpreter keeps a closure in a place of its maker's frame, and puts back
-// there what was before when a call of it ends: a goroutine of one round of a loop
-// would put its own closure where the next round is about to take one from. And a
-// goroutine takes the function out of its variable only when it begins. So a
-// closure that a loop makes, and a function that go takes from a variable, are each
-// given a frame of their own.
+// The interpreter stores a closure in a slot of its maker's frame, and restores the previous
+// value there when a call of it ends: a goroutine from one iteration of a loop would put its own
+// closure where the next iteration is about to read one. Moreover, a goroutine reads the
+// function from its variable only when it begins. So a closure made in a loop, and a function
+// that go reads from a variable, each get their own frame.
 
-// ownFrame has a function around a closure, which makes and returns it.
+// ownFrame wraps a closure in a function that makes and returns it.
 func (c *goCheck) ownFrame(n *ast.FuncLit) {
 	kind := c.src.text[c.src.offset(n.Type.Pos()):c.src.offset(n.Type.End())]
 	if strings.Contains(kind, "\n") {
@@ -64,7 +63,7 @@ func (c *goCheck) ownFrame(n *ast.FuncLit) {
 		goEdit{c.src.offset(n.Body.Rbrace), 1, "} }()"})
 }
 
-// ownStart has a function around a go statement.
+// ownStart wraps a go statement in a function.
 func (c *goCheck) ownStart(n *ast.GoStmt, inLoop bool) {
 	first := ""
 	switch f := ast.Unparen(n.Call.Fun).(type) {
@@ -88,10 +87,10 @@ func (c *goCheck) ownStart(n *ast.GoStmt, inLoop bool) {
 		goEdit{c.src.offset(n.Call.Rparen), 1, ") }()"})
 }
 
-// goStarted stands for the function that a go statement takes from a variable.
+// goStarted replaces the function that a go statement reads from a variable.
 const goStarted = wrapper + "Go"
 
-// forLoop rejects a loop whose variable outlives a round.
+// forLoop rejects a loop whose variable outlives an iteration.
 func (c *goCheck) forLoop(n *ast.ForStmt) {
 	init, ok := n.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE {
@@ -112,7 +111,7 @@ func (c *goCheck) forLoop(n *ast.ForStmt) {
 	}
 }
 
-// rangeLoop gives each round its own variables, if anything might keep them.
+// rangeLoop gives each iteration its own variables, if anything might keep them.
 func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
 	if n.Tok != token.DEFINE {
 		return
@@ -128,7 +127,7 @@ func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
 		list := strings.Join(names, ", ")
 		c.src.edits = append(
 			c.src.edits,
-			// The body may declare them again.
+			// The body may redeclare them.
 			goEdit{
 				c.src.offset(n.Body.Lbrace) + 1, 0, " " + list + " := " + list + "; {",
 			},
@@ -137,8 +136,8 @@ func (c *goCheck) rangeLoop(n *ast.RangeStmt) {
 	}
 }
 
-// captures reports whether a closure uses a variable, or its address may be
-// taken: by &, by a slice of an array, by a method with a pointer receiver.
+// captures reports whether a closure uses a variable, or its address may be taken: by &, by
+// slicing an array, or by a method with a pointer receiver.
 func (c *goCheck) captures(root ast.Node, name string) bool {
 	found := false
 	if isNil(root) {
@@ -167,7 +166,7 @@ func (c *goCheck) captures(root ast.Node, name string) bool {
 	return found
 }
 
-// isNil knows the typed nils that the syntax tree holds for absent parts.
+// isNil recognises the typed nils that the syntax tree holds for absent parts.
 func isNil(n ast.Node) bool {
 	switch n := n.(type) {
 	case nil:

@@ -13,32 +13,31 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// goPlan is a snippet cut into what the interpreter takes at a time: all
-// declarations or one statement.
+// goPlan is a snippet cut into units for the interpreter: all declarations, or one statement.
 type goPlan struct {
 	number   int // of the snippet
 	chunks   []goChunk
-	own      *goNames // what the snippet makes known
+	own      *goNames // the names that the snippet declares
 	imported map[string]bool
-	wrapped  int // how many functions it makes for statements
+	wrapped  int // how many functions it generates for statements
 	impure   string
 }
 
 // goChunk is one evaluation.
 type goChunk struct {
 	text string
-	line int  // of the snippet, from 1
-	wrap int  // number of the function that it is wrapped in, 0 if it is not
-	call int  // number of the function that it calls instead of having a text
-	echo bool // show its value
+	line int  // in the snippet, from 1
+	wrap int  // the number of the function that wraps it; 0 without one
+	call int  // the number of the function that it calls instead of having a text
+	echo bool // show the value
 	show string
 }
 
-// wrapper names the functions that statements with blocks are wrapped in: at the
-// top level the interpreter confuses a block's variables with those around it.
+// wrapper is the prefix of the functions that wrap statements with blocks: at the top level, the
+// interpreter confuses a block's variables with those around it.
 const wrapper = "rlmStatement"
 
-// source is the chunk's text, on the lines that it has in the snippet.
+// source returns the chunk's text, on the same lines as in the snippet.
 func (c goChunk) source() string {
 	switch {
 	case c.call > 0:
@@ -52,7 +51,7 @@ func (c goChunk) source() string {
 	return strings.Repeat("\n", c.line-1) + c.text
 }
 
-// firstLine is what a traceback shows.
+// firstLine returns the line that a traceback shows.
 func (c goChunk) firstLine() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(c.show), "\n")
 	return line
@@ -76,10 +75,11 @@ type goEdit struct {
 
 const maxSource = 256 << 10
 
-// fileOf is the name of a snippet in messages, as compiled Go has it.
+// fileOf returns the name of a snippet in messages, as in compiled Go.
 func fileOf(number int) string { return fmt.Sprintf("snippet_%d.go", number) }
 
-// planGo parses and checks the snippet of a number. Without a plan the end says why.
+// planGo parses and checks the snippet with a number. If there is no plan, the ending explains
+// why.
 func planGo(source string, known *goNames, number int) (*goPlan, ending) {
 	if len(source) > maxSource {
 		return nil, rejected("size", fmt.Sprintf("the snippet is longer than %d bytes", maxSource))
@@ -105,17 +105,16 @@ func planGo(source string, known *goNames, number int) (*goPlan, ending) {
 	return plan, ending{}
 }
 
-// parseGo parses a snippet: a whole file of package main, or imports, functions,
-// declarations and statements in any order. Imports and functions cannot stand
-// in a function body, so they are parsed by themselves and blanked out; what is
-// left is parsed as a body.
+// parseGo parses a snippet: a whole file of package main, or imports, functions, declarations
+// and statements in any order. Imports and functions are not allowed in a function body, so they
+// are parsed separately and blanked out; the rest is parsed as a body.
 func parseGo(source string) (*goSource, error) {
 	src := &goSource{text: source, set: token.NewFileSet()}
 	src.file = src.set.AddFile("", -1, len(source))
 	src.file.SetLinesForContent([]byte(source))
 	rest := []byte(source)
 	for _, start := range topLevel(source) {
-		if rest[start] == ' ' { // inside what was taken already
+		if rest[start] == ' ' { // inside a part already taken
 			continue
 		}
 		if word(source, start) == "package" {
@@ -155,8 +154,7 @@ func parseGo(source string) (*goSource, error) {
 
 const parseMode = parser.SkipObjectResolution
 
-// topLevel returns where in a snippet "package", "import" and "func" begin a
-// line of its top level.
+// topLevel returns where "package", "import" and "func" begin a top-level line of a snippet.
 func topLevel(source string) (starts []int) {
 	var s scanner.Scanner
 	set := token.NewFileSet()
@@ -183,9 +181,8 @@ func topLevel(source string) (starts []int) {
 	}
 }
 
-// decl parses the import or function that begins at start; nil if it is a
-// function literal. What follows it may be no declaration, so errors there do
-// not count.
+// decl parses the import or function that begins at start, or returns nil for a function
+// literal. The text after it may not be a declaration, so errors there do not count.
 func (src *goSource) decl(start int) (ast.Decl, int, error) {
 	const head = "package main;"
 	mode := parseMode
@@ -244,7 +241,7 @@ func blank(b []byte, start, end int) {
 	}
 }
 
-// moved makes a parser's first error one of the snippet.
+// moved converts a parser's first error to positions in the snippet.
 func (src *goSource) moved(err error, by int) error {
 	var list scanner.ErrorList
 	if l, ok := err.(scanner.ErrorList); ok { //nolint:errorlint // the parser returns it bare
@@ -262,12 +259,12 @@ func (src *goSource) at(offset int, message string) error {
 	return fmt.Errorf("%d:%d: %s", p.Line, p.Column, message)
 }
 
-// offset is where a node begins or ends in the snippet.
+// offset returns the offset of a position in the snippet.
 func (src *goSource) offset(p token.Pos) int { return src.file.Offset(p) }
 
 func (src *goSource) line(p token.Pos) int { return src.file.Line(p) }
 
-// cut is the snippet's text [start, end) with the edits that lie in it.
+// cut returns the snippet's text [start, end) with the edits in that range applied.
 func (src *goSource) cut(start, end int) string {
 	slices.SortStableFunc(src.edits, func(a, b goEdit) int { return a.at - b.at })
 	var b strings.Builder

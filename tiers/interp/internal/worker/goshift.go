@@ -8,8 +8,8 @@ import (
 
 var posType = reflect.TypeFor[token.Pos]()
 
-// shift moves all positions of a syntax tree from one base to another, so that
-// parts which were parsed by themselves have the positions of the snippet.
+// shift moves all positions in a syntax tree from one base to another, so that separately parsed
+// parts have positions in the snippet.
 func shift(root ast.Node, from, to int) {
 	by := token.Pos(to - from)
 	ast.Inspect(root, func(n ast.Node) bool {

@@ -13,10 +13,10 @@ var ownOperators = map[ast.OperatorNumber]string{
 	ast.Sub: "__sub", ast.Mult: "__mul", ast.FloorDiv: "__div", ast.Modulo: "__mod",
 }
 
-// far bounds operands whose product fits into 64 bits.
+// far bounds operands whose product fits in 64 bits.
 const far = 1 << 31
 
-// arithmetic makes one of those functions. It leaves other values to gpython, such as a string
+// arithmetic returns one of those functions. It leaves other values to gpython, such as a string
 // or a list times a number.
 func arithmetic(
 	near func(a, b int64) int64, whole func(z, a, b *big.Int),
@@ -43,7 +43,7 @@ func arithmetic(
 	}
 }
 
-// pyFunction is a builtin that replaces gpython's.
+// pyFunction is a builtin that replaces one of gpython's.
 type pyFunction = func(py.Object, py.Tuple) (py.Object, error)
 
 func bigOf(value py.Object) *big.Int {
@@ -56,7 +56,7 @@ func bigOf(value py.Object) *big.Int {
 	return nil
 }
 
-// floorDiv and floorMod round down, as in Python. Go rounds to zero.
+// floorDiv and floorMod round down, as in Python. Go rounds toward zero.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {

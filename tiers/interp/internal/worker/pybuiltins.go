@@ -44,8 +44,8 @@ func (*pyContext) Close() error { return nil }
 // Done returns nil: the context does not end.
 func (*pyContext) Done() <-chan struct{} { return nil }
 
-// borrowed are gpython's builtins that were proven equal to CPython's. This package replaces
-// all others.
+// borrowed are gpython's builtins that were proven equal to CPython's. This package replaces all
+// others.
 var borrowed = []string{
 	"abs", "all", "any", "bool", "enumerate", "len", "list", "max", "min", "sorted", "sum", "str",
 	// Compiled code needs these for assertions and loops.
@@ -101,8 +101,8 @@ func (in *pyInterp) print(_ py.Object, args py.Tuple, named py.StringDict) (py.O
 	return py.None, in.write(strings.Join(parts, sep) + end)
 }
 
-// finish is FINAL: it keeps the answer and ends the snippet by an exception. The subset has no
-// try, so nothing can catch it.
+// finish implements FINAL: it stores the answer and ends the snippet with an exception. The
+// subset has no try, so nothing can catch it.
 func (in *pyInterp) finish(_ py.Object, value py.Object) (py.Object, error) {
 	text, err := pyJSON(value)
 	if err != nil {
@@ -117,7 +117,7 @@ func pyStrCall(_ py.Object, value py.Object) (py.Object, error) {
 	return py.String(text), err
 }
 
-// pySplit is the method split with a separator. gpython's takes an empty one.
+// pySplit implements the method split with a separator. gpython's version accepts an empty one.
 func pySplit(_ py.Object, args py.Tuple) (py.Object, error) {
 	text, isText := args[0].(py.String)
 	sep, isSep := args[1].(py.String)
@@ -145,12 +145,12 @@ func pyRangeCall(_ py.Object, args py.Tuple) (py.Object, error) {
 	return py.RangeNew(py.RangeType, args, nil)
 }
 
-// mostDigits is the number of digits up to which CPython prints an integer.
+// mostDigits is the maximum number of digits in an integer that CPython prints.
 const mostDigits = 4300
 
 var errShown = errors.New("the snippet prints a value that may look different in CPython")
 
-// pyText is str(value).
+// pyText returns str(value).
 func pyText(value py.Object) (string, error) {
 	if s, ok := value.(py.String); ok {
 		return string(s), nil
@@ -158,7 +158,7 @@ func pyText(value py.Object) (string, error) {
 	return pyRepr(value)
 }
 
-// pyRepr is repr(value) for the types that the check admits.
+// pyRepr returns repr(value) for the types that the check accepts.
 func pyRepr(value py.Object) (string, error) {
 	switch v := value.(type) {
 	case py.Int:

@@ -52,7 +52,7 @@ func step(e ast.Expr) bool {
 	return small(e, 1<<30) && !small(e, 0)
 }
 
-// reverse admits sorted(xs, reverse=True).
+// reverse accepts sorted(xs, reverse=True).
 func (c *pyCheck) reverse(e *ast.Call) {
 	for _, k := range e.Keywords {
 		if _, ok := k.Value.(*ast.NameConstant); !ok || k.Arg != "reverse" || len(e.Keywords) > 1 ||

@@ -8,15 +8,15 @@ import (
 	"github.com/go-python/gpython/py"
 )
 
-// pyCheck admits a program if the differential test has shown every form in it, with the types
-// of its operands, equal to CPython. It stops at the first doubt.
+// pyCheck accepts a program if the differential test has shown every form in it, with the types
+// of its operands, to behave as in CPython. It stops at the first doubt.
 type pyCheck struct {
 	vars    map[string]*pyType
-	fixed   map[string]bool      // names that snippets cannot take: see pySession
+	fixed   map[string]bool      // names that snippets cannot bind: see pySession
 	bound   []map[string]*pyType // of comprehensions
 	loops   int
-	over    []*pyType    // the lists that the loops around run over
-	clashes [][2]*pyType // the list that a loop runs over, the list that its body changes
+	over    []*pyType    // the lists over which the enclosing loops run
+	clashes [][2]*pyType // the list over which a loop runs, and the list that its body changes
 	depth   int
 }
 
@@ -27,8 +27,8 @@ func (c *pyCheck) doubt(n ast.Ast, format string, operands ...any) {
 	panic(doubt{fmt.Sprintf("line %d: not supported: ", n.GetLineno()) + fmt.Sprintf(format, operands...)})
 }
 
-// checkPython parses and checks a snippet, which may bind no name of fixed. It returns the
-// program to run, the expression to show after it, nil if none, and the variables after both.
+// checkPython parses and checks a snippet, which may not bind a name in fixed. It returns the
+// program to run, the expression to show after it or nil, and the variables after both.
 func checkPython(
 	source string, vars map[string]*pyType, fixed map[string]bool,
 ) (body, tail string, after map[string]*pyType, reason string) {
@@ -78,8 +78,8 @@ func isCommand(e ast.Expr) bool {
 	return ok && (name.Id == "print" || name.Id == "FINAL")
 }
 
-// pyReserved are names that a program cannot set: keywords that gpython does not know, and the
-// builtins, which it may only call.
+// pyReserved are names that a program cannot set: keywords unknown to gpython, and builtins,
+// which may only be called.
 var pyReserved = set(
 	"async", "await", "nonlocal", "print", "len", "abs", "min", "max", "sum", "sorted", "range",
 	"enumerate", "str", "list", "bool", "int", "FINAL", "match", "case", "type", "None", "True",
@@ -138,7 +138,7 @@ func (c *pyCheck) loop(over *pyType, body []ast.Stmt) {
 	c.loops--
 }
 
-// changes notes an in-place change of a list.
+// changes records an in-place change of a list.
 func (c *pyCheck) changes(list *pyType) {
 	for _, over := range c.over {
 		if over.root().of != nil {
@@ -240,7 +240,7 @@ func (c *pyCheck) augmented(s *ast.AugAssign) {
 	}
 }
 
-// augmentedElement admits xs[i] += n for integers.
+// augmentedElement accepts xs[i] += n for integers.
 func (c *pyCheck) augmentedElement(s *ast.AugAssign, sub *ast.Subscript) {
 	list := c.value(sub.Value)
 	index, ok := sub.Slice.(*ast.Index)

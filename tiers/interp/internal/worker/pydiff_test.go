@@ -53,8 +53,8 @@ for session in json.load(sys.stdin):
 json.dump(out, sys.stdout)
 `
 
-// cpython runs sessions natively; it skips the test without a CPython, unless
-// RLM_REQUIRE_PYTHON is set.
+// cpython runs sessions natively. Without CPython it skips the test, unless RLM_REQUIRE_PYTHON
+// is set.
 func cpython(t *testing.T, sessions [][]string) [][][3]string {
 	t.Helper()
 	python := os.Getenv("RLM_PYTHON")
@@ -83,8 +83,8 @@ func cpython(t *testing.T, sessions [][]string) [][][3]string {
 	return results
 }
 
-// differences runs sessions here and natively, and reports each that ends well
-// here and not the same there.
+// differences runs sessions here and natively, and reports each session that ends well here and
+// differs there.
 func differences(t *testing.T, sessions [][]string) (accepted, refused, atRunTime int) {
 	t.Helper()
 	native := cpython(t, sessions)
@@ -135,8 +135,8 @@ func sameText(a, b string) bool {
 	return strings.ReplaceAll(a, " ", "") == strings.ReplaceAll(b, " ", "")
 }
 
-// TestPythonIsCPython generates sessions of admitted forms, and whatever else the
-// generator can say, and compares.
+// TestPythonIsCPython generates sessions from accepted forms, and other forms that the generator
+// supports, and compares them.
 func TestPythonIsCPython(t *testing.T) {
 	skip.UnderRace(t)
 	const batch = 1000
@@ -161,7 +161,7 @@ func TestPythonIsCPython(t *testing.T) {
 	}
 }
 
-// generator writes programs with known types, so that most are admitted.
+// generator writes programs with known types, so that most are accepted.
 type generator struct {
 	*rand.Rand
 	b     strings.Builder
@@ -207,7 +207,7 @@ func (g *generator) name(kind string) string {
 	if len(names) == 0 || g.IntN(4) == 0 {
 		return ""
 	}
-	// Maps have no order, seeds shall.
+	// Maps have no order, but the same seed must give the same program.
 	least := names[0]
 	for _, n := range names {
 		if n < least {

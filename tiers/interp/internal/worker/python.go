@@ -14,19 +14,19 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// pySession is one session's Python. Its snippets are pure: they only print and set
-// variables. So a snippet that fails in the interpreter at run time can be undone: the session
-// drops its output and runs the earlier snippets again in a new interpreter.
+// pySession is one session's Python. Its snippets are pure: they only print and set variables.
+// So a snippet that fails in the interpreter at run time can be undone: the session drops its
+// output and reruns the earlier snippets in a new interpreter.
 type pySession struct {
 	link  *link
 	in    *pyInterp
 	vars  map[string]*pyType
-	fixed map[string]bool // names that the session provides and that snippets cannot take
+	fixed map[string]bool // names that the session provides and that snippets cannot bind
 	past  []pyProgram
 	early error
 }
 
-// pyProgram is an admitted snippet.
+// pyProgram is an accepted snippet.
 type pyProgram struct {
 	body, tail *py.Code // the program without its last expression; that expression
 }
@@ -38,8 +38,8 @@ func newPySession(l *link) *pySession {
 	return s
 }
 
-// setup fixes the names that the session provides. A tier of CPython gives a snippet that
-// takes one its own copy, and the next snippet finds the session's again.
+// setup fixes the names that the session provides. In a CPython tier, a snippet that binds one
+// gets its own copy, and the next snippet finds the session's value again.
 func (s *pySession) setup(setup run.Setup) {
 	for _, name := range append(protocol.Fixed(), setup.Functions...) {
 		s.fixed[name] = !protocol.IsCommon(name)
@@ -184,7 +184,7 @@ func (in *pyInterp) run(program pyProgram) (err error) {
 	return err
 }
 
-// plain turns an exception into a short error.
+// plain converts an exception to a short error.
 func plain(err error) error {
 	var e py.ExceptionInfo
 	if errors.As(err, &e) && e.Type != nil {
@@ -193,8 +193,8 @@ func plain(err error) error {
 	return errors.New("the snippet raises an exception")
 }
 
-// mostPrinted bounds the output of a snippet, in bytes. The worker keeps the output until the
-// snippet has ended, so that it can drop it.
+// mostPrinted bounds the output of a snippet, in bytes. The worker buffers the output until the
+// snippet ends, so that it can drop it.
 const mostPrinted = 4 << 20
 
 var errPrints = fmt.Errorf("the snippet prints more than %d bytes", mostPrinted)

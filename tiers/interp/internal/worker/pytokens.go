@@ -8,8 +8,8 @@ import (
 )
 
 // pyToken matches one token of the subset at the beginning of a text. gpython's lexer is more
-// lenient than CPython's, so all other text is rejected before. Only a worker compiles the
-// expression.
+// lenient than CPython's, so all other text is rejected beforehand. The expression is compiled
+// only in workers.
 var pyToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pyTokens) })
 
 const pyTokens = `^(?:` +
@@ -29,7 +29,7 @@ var errToken = errors.New(
 	"the snippet has a character or literal that is not in the supported part of Python",
 )
 
-// literal are the token kinds that a number may not follow without a space.
+// literal are the kinds of tokens that may not directly precede a number.
 var literal = set("number", "string", "name")
 
 // pyScan returns an error for a source outside the subset's tokens.

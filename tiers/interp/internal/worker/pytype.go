@@ -11,17 +11,16 @@ const (
 	pyNone
 	pyList
 	pyRange // iterable once: range, enumerate, generator
-	pyPair  // what enumerate gives
+	pyPair  // what enumerate yields
 )
 
-// pyType is the type of an expression or a variable. Assignments merge types. Two lists that
-// may be the same object share a type node, by which the check knows the lists that a loop must
-// not change.
+// pyType is the type of an expression or a variable. Assignments merge types. Two lists that may
+// be the same object share a type node; this shows the check which lists a loop must not change.
 type pyType struct {
 	kind pyKind
 	elem *pyType // of lists and iterables
-	of   *pyType // of enumerate: the list it runs over
-	same *pyType // the node that this one was merged into
+	of   *pyType // of enumerate: the list over which it runs
+	same *pyType // the node into which this one was merged
 }
 
 func (t *pyType) root() *pyType {
@@ -77,7 +76,7 @@ func (t *pyType) holds(u *pyType) bool {
 	return false
 }
 
-// alike merges the element types of two lists, but not the lists.
+// alike merges the element types of two lists, but not the lists themselves.
 func alike(a, b *pyType) bool {
 	a, b = a.root(), b.root()
 	if a.kind != b.kind {

@@ -7,8 +7,8 @@ import (
 	"github.com/go-python/gpython/ast"
 )
 
-// pyWriter writes the source of an admitted program. It replaces the operators that gpython
-// computes incorrectly by calls, see arithmetic, and keeps all other code.
+// pyWriter writes the source of an accepted program. It replaces the operators that gpython
+// computes incorrectly with calls, see arithmetic, and keeps all other code.
 type pyWriter struct {
 	b      strings.Builder
 	indent int
@@ -158,7 +158,7 @@ func (w *pyWriter) expr(e ast.Expr) string {
 		return w.expr(e.Func) + "(" + strings.TrimPrefix(args, ", ") + ")"
 	}
 
-	return "" // the check admits no other form
+	return "" // the check accepts no other form
 }
 
 func (w *pyWriter) comprehension(elt ast.Expr, generators []ast.Comprehension) string {
@@ -191,5 +191,5 @@ func (w *pyWriter) slice(s ast.Slicer) string {
 		return text
 	}
 
-	return "" // the check admits no other form
+	return "" // the check accepts no other form
 }

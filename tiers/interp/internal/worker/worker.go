@@ -1,5 +1,5 @@
-// Package worker is what runs inside a worker: the two interpreters, and the connection
-// to the host. The host trusts nothing here.
+// Package worker runs inside a worker: it holds the two interpreters, and the connection to the
+// host. The host trusts nothing here.
 package worker
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rlmhq/rlm/internal/snippet/session/wire"
 )
 
-// maxStack ends endless recursion before it uses up the worker's memory.
+// maxStack ends endless recursion before it exhausts the worker's memory.
 const maxStack = 128 << 20
 
 // Main serves one session on a connection and returns the worker's exit code.
@@ -48,7 +48,7 @@ func newWorker(conn io.ReadWriter) *worker {
 	return &worker{link: newLink(conn), in: frame.NewReader(conn, wire.MaxAnswer)}
 }
 
-// listen takes the host's frames until the connection ends.
+// listen receives the host's frames until the connection ends.
 func (w *worker) listen() int {
 	orders := make(chan wire.Order)
 	defer close(orders)
@@ -82,7 +82,7 @@ func (w *worker) listen() int {
 	}
 }
 
-// obey runs one snippet and says how it ended.
+// obey runs one snippet and reports how it ended.
 func (w *worker) obey(order wire.Order) error {
 	if err := w.link.send(wire.KindBegun, order.Mark[:]); err != nil {
 		return err
@@ -131,13 +131,13 @@ type Report struct {
 	// Missing and Reason explain a rejection.
 	Missing string `json:"missing"`
 	Reason  string `json:"reason"`
-	// IsInvalid reports that the interpreter could not compile the snippet, by the fault of
-	// either. The snippet never ran.
+	// IsInvalid reports that the interpreter could not compile the snippet, whichever is at
+	// fault. The snippet never ran.
 	IsInvalid bool `json:"invalid"`
 	// IsDirty reports that the namespace no longer matches the session's history. The host
 	// must replace the worker.
 	IsDirty bool `json:"dirty"`
-	// Impure says why another run of the snippet may have another result, empty if it cannot.
+	// Impure is why another run of the snippet may have a different result; empty if it cannot.
 	Impure string `json:"impure"`
 }
 
@@ -201,7 +201,7 @@ func (l *link) send(kind byte, payload ...[]byte) error {
 type output struct {
 	link *link
 
-	mu     sync.Mutex // guards what is gathered
+	mu     sync.Mutex // guards the buffered text
 	stream byte
 	buf    []byte
 }
@@ -239,14 +239,14 @@ func (o *output) flush() {
 
 func (o *output) send() {
 	if len(o.buf) > 0 {
-		// A host that is gone ends the worker elsewhere.
+		// If the host is gone, the worker is ended elsewhere.
 		head := append(wire.AppendRequest(nil, wire.NoAnswer), 'o', o.stream)
 		_ = o.link.send(wire.KindRequest, head, o.buf)
 		o.buf = o.buf[:0]
 	}
 }
 
-// echo writes the value of the last expression. A text longer than a frame is output.
+// echo writes the value of the last expression. A text longer than a frame is written as output.
 func (o *output) echo(text string) {
 	if len(text) > maxOutput {
 		o.write('1', []byte(text+"\n"))
