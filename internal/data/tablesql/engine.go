@@ -58,7 +58,7 @@ func withEngine(ctx context.Context, memory, disk int64, use func(e *engine) err
 	return use(e)
 }
 
-// errEngine reports an engine that violated its own rules.
+// errEngine reports an engine that failed unexpectedly.
 var errEngine = errors.New("SQLite has failed")
 
 // asError returns the error for a panic of the engine, which panics when it has no more memory. A
