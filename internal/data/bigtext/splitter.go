@@ -61,7 +61,7 @@ type scanner interface {
 	// next returns the first event in [p,hi) and where to look for the following one, or -1 and hi
 	// if there is none.
 	next(p, hi int64) (at, after int64)
-	// separator returns the byte range of the separator for the event at at.
+	// separator returns the byte range of the separator for the event at a position.
 	separator(at int64) span
 }
 

@@ -81,7 +81,7 @@ type Hit struct {
 	Relevance float64
 }
 
-// Search returns the best passages for a query, at most most, best first. Equal scores keep the
+// Search returns the best passages for a query, up to most, best first. Equal scores keep the
 // order in which the passages were read.
 func (l *Library) Search(query string, most int) []Hit { return l.Best(l.Relevance(query), most) }
 
@@ -119,7 +119,7 @@ func (l *Library) Relevance(query string) []float64 {
 	return scores
 }
 
-// Best returns the passages with the highest relevance above 0, at most most, best first. relevance
+// Best returns the passages with the highest relevance above 0, up to most, best first. relevance
 // contains a number for each passage.
 func (l *Library) Best(relevance []float64, most int) []Hit {
 	var hits []Hit

@@ -5,7 +5,7 @@ package tables
 const maxBatch = 4 << 20
 
 // CSVRows reads the next rows of data, which begin at the byte from, in the line numbered line.
-// With names, a row is a dict as made by csv.DictReader, otherwise a list. It reads at most most
+// With names, a row is a dict as made by csv.DictReader, otherwise a list. It reads up to most
 // rows. The guest receives the number of the last line of each row, unless each row is one line.
 func CSVRows(data []byte, from int, line int64, d Dialect, names [][]byte, most int) *Batch {
 	r := &rowReader{Dialect: d, data: data, at: from, line: line}

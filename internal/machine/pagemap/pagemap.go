@@ -57,8 +57,8 @@ func Private(memory []byte) ([]Run, error) {
 // ErrMany reports that too many pages are mapped, or that the kernel is too old to count them.
 var ErrMany = errors.New("too many pages are mapped")
 
-// PrivateOfFew is like Private, for a memory with at most most mapped pages, including those of
-// files. Its time is bounded: with more pages it returns ErrMany.
+// PrivateOfFew is like Private, for a memory in which the number of mapped pages, including those
+// of files, does not exceed most. Its time is bounded: with more pages it returns ErrMany.
 func PrivateOfFew(memory []byte, most int) ([]Run, error) {
 	file, err := table()
 	if err != nil || len(memory) == 0 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file of pages pages copy-on-write, followed by as many anonymous pages.
+// mapFile maps a file with this number of pages copy-on-write, followed by as many anonymous pages.
 func mapFile(t *testing.T, pages int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pages")

@@ -46,7 +46,7 @@ func (a *Answer) Count(most uint64) uint64 {
 	return n
 }
 
-// Text reads a length and a UTF-8 text of at most most bytes.
+// Text reads a length and a UTF-8 text, whose length in bytes must not exceed most.
 func (a *Answer) Text(most uint64) string {
 	length := a.Count(most)
 	text := string(a.data[:length])

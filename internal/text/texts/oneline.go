@@ -11,7 +11,7 @@ const maxLine = 200
 // OneLine makes a short text safe for a table and a terminal: snippets are hostile.
 func OneLine(text string) string { return Line(text, maxLine) }
 
-// Line makes a text of at most most bytes safe for a table and a terminal.
+// Line cuts a text to most bytes and makes it safe for a table and a terminal.
 func Line(text string, most int) string {
 	clean := func(r rune) rune {
 		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {

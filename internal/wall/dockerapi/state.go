@@ -99,8 +99,8 @@ func (c *Container) Usage(ctx context.Context) (Usage, error) {
 	}, nil
 }
 
-// AwaitOOMKills waits until the daemon has reported at least least processes of the container that
-// the kernel killed for lack of memory, and returns their count. If the context ends first, it
+// AwaitOOMKills waits until the daemon has reported a minimum number of processes of the container
+// that the kernel killed for lack of memory, and returns their count. If the context ends first, it
 // returns the context's error.
 func (c *Container) AwaitOOMKills(ctx context.Context, least int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
